@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { AUDIT_ACTIONS } from '../auth/route.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
-import { Checked, Optional } from '../validation/class-checks.js';
+import { IsOptional, Validate } from '../validation/class-validation.js';
 import {
   cursorParameter,
   emptyOr,
@@ -22,43 +22,43 @@ const PAGE_LIMIT = /^([1-9]\d{0,2}|1000)$/;
 /** contract §9. Unknown and empty parameters are ignored. */
 export class AuditListParameters {
   @ApiPropertyOptional({ format: 'date-time', description: 'Only events at or after this time' })
-  @Optional()
-  @Checked(emptyOr(timestampParameter))
+  @IsOptional()
+  @Validate(emptyOr(timestampParameter))
   since?: string;
 
   @ApiPropertyOptional({ format: 'date-time', description: 'Only events before this time' })
-  @Optional()
-  @Checked(emptyOr(timestampParameter))
+  @IsOptional()
+  @Validate(emptyOr(timestampParameter))
   until?: string;
 
   @ApiPropertyOptional({ enum: AUDIT_ACTIONS, description: 'Only events of this action' })
-  @Optional()
-  @Checked(emptyOr(wordParameter(AUDIT_ACTIONS)))
+  @IsOptional()
+  @Validate(emptyOr(wordParameter(AUDIT_ACTIONS)))
   action?: string;
 
   @ApiPropertyOptional({ description: 'Only events of this subject', maxLength: MAX_NAME })
-  @Optional()
-  @Checked(textParameter('a subject', MAX_NAME))
+  @IsOptional()
+  @Validate(textParameter('a subject', MAX_NAME))
   actor?: string;
 
   @ApiPropertyOptional({
     description: 'Only events of the source, registry or entry with this name',
     maxLength: MAX_NAME,
   })
-  @Optional()
-  @Checked(textParameter('a name', MAX_NAME))
+  @IsOptional()
+  @Validate(textParameter('a name', MAX_NAME))
   target?: string;
 
   @ApiPropertyOptional({ enum: OUTCOMES, description: 'Only events with this outcome' })
-  @Optional()
-  @Checked(emptyOr(wordParameter(OUTCOMES)))
+  @IsOptional()
+  @Validate(emptyOr(wordParameter(OUTCOMES)))
   outcome?: string;
 
   @ApiPropertyOptional({
     description: '`metadata.nextCursor` of the previous page; includes its filters',
   })
-  @Optional()
-  @Checked(cursorParameter)
+  @IsOptional()
+  @Validate(cursorParameter)
   cursor?: string;
 
   @ApiPropertyOptional({
@@ -69,8 +69,8 @@ export class AuditListParameters {
     description:
       'Maximum number of events on a page; large events may end it earlier. Streams are unlimited by default',
   })
-  @Optional()
-  @Checked(emptyOr(givenOnce(`a whole number from 1 to ${MAX_EVENTS}`, (text) => PAGE_LIMIT.test(text))))
+  @IsOptional()
+  @Validate(emptyOr(givenOnce(`a whole number from 1 to ${MAX_EVENTS}`, (text) => PAGE_LIMIT.test(text))))
   limit?: string;
 }
 

@@ -6,9 +6,9 @@ import { ApiError } from '../http/errors.js';
 import { JsonLines, JsonText } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
-import { Checked, hasShape, Optional, Section } from '../validation/class-checks.js';
+import { hasShape, IsInt, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
 import { type Issue, issue } from '../validation/problems.js';
-import { parseTimestamp, storableText, wholeNumber } from '../validation/value-checks.js';
+import { parseTimestamp, storableText } from '../validation/value-checks.js';
 import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import { type EventConditions, type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
@@ -27,18 +27,18 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const LAST_MS = 2 ** 48 - 1;
 
 class CursorConditions implements EventConditions {
-  @Optional() @Checked(storableText) readonly action?: string;
-  @Optional() @Checked(storableText) readonly actor?: string;
-  @Optional() @Checked(storableText) readonly target?: string;
-  @Optional() @Checked(storableText) readonly outcome?: string;
-  @Checked(uuid) readonly from: string;
-  @Checked(uuid) readonly before: string;
+  @IsOptional() @Validate(storableText) readonly action?: string;
+  @IsOptional() @Validate(storableText) readonly actor?: string;
+  @IsOptional() @Validate(storableText) readonly target?: string;
+  @IsOptional() @Validate(storableText) readonly outcome?: string;
+  @Validate(uuid) readonly from: string;
+  @Validate(uuid) readonly before: string;
 }
 
 /** The content of a cursor: nothing beyond the query and the events already returned. */
 class AuditListCursor {
-  @Section(() => CursorConditions) readonly conditions: CursorConditions;
-  @Checked(wholeNumber(1, MAX_EVENTS)) readonly limit: number;
+  @ValidateNested(() => CursorConditions) readonly conditions: CursorConditions;
+  @IsInt(1, MAX_EVENTS) readonly limit: number;
 }
 
 /**

@@ -1,13 +1,13 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Role, ROLES } from '../auth/route.js';
-import { Checked, Optional } from '../validation/class-checks.js';
+import { IsOptional, Validate } from '../validation/class-validation.js';
 import { emptyOr, flagParameter } from '../validation/value-checks.js';
 
 /** contract §10. */
 export class MeQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Include the claims of the caller' })
-  @Optional()
-  @Checked(emptyOr(flagParameter))
+  @IsOptional()
+  @Validate(emptyOr(flagParameter))
   claims?: string;
 }
 

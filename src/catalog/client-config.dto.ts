@@ -1,12 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type ClientName, CLIENTS, CONFIG_FORMS, type ConfigForm } from '../client-config/client-config.js';
 import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
-import { Checked, Optional } from '../validation/class-checks.js';
+import { IsOptional, Validate } from '../validation/class-validation.js';
 import { emptyOr, wordParameter } from '../validation/value-checks.js';
 
 export class ClientConfigQuery {
   @ApiProperty({ enum: CLIENTS, example: 'vscode' })
-  @Checked(wordParameter(CLIENTS))
+  @Validate(wordParameter(CLIENTS))
   client: ClientName;
 
   @ApiPropertyOptional({
@@ -14,8 +14,8 @@ export class ClientConfigQuery {
     default: 'servers',
     description: 'The file that installs the servers, or the list that allows them and no others',
   })
-  @Optional()
-  @Checked(emptyOr(wordParameter(CONFIG_FORMS)))
+  @IsOptional()
+  @Validate(emptyOr(wordParameter(CONFIG_FORMS)))
   form?: ConfigForm | '';
 }
 

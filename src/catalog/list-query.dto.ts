@@ -1,7 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { BARE_TYPES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { isShown, statusesOf } from '../documents/statuses.js';
-import { Checked, Optional } from '../validation/class-checks.js';
+import { IsOptional, Validate } from '../validation/class-validation.js';
 import {
   cursorParameter,
   emptyOr,
@@ -18,34 +18,34 @@ export class PageQuery {
   @ApiPropertyOptional({
     description: '`metadata.nextCursor` of the page before; it carries the query along',
   })
-  @Optional()
-  @Checked(cursorParameter)
+  @IsOptional()
+  @Validate(cursorParameter)
   cursor?: string;
 
-  @Optional()
-  @Checked(emptyOr(limitParameter))
+  @IsOptional()
+  @Validate(emptyOr(limitParameter))
   limit?: string;
 
   @ApiPropertyOptional({
     description: 'Case-insensitive substring of name, title or description',
     maxLength: 500,
   })
-  @Optional()
-  @Checked(textParameter('text without NUL characters', 500))
+  @IsOptional()
+  @Validate(textParameter('text without NUL characters', 500))
   search?: string;
 }
 
 export class VersionQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Also a version whose status is `deleted`' })
-  @Optional()
-  @Checked(emptyOr(flagParameter))
+  @IsOptional()
+  @Validate(emptyOr(flagParameter))
   include_deleted?: string;
 }
 
 export class VersionsQuery extends VersionQuery {
   @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
-  @Optional()
-  @Checked(cursorParameter)
+  @IsOptional()
+  @Validate(cursorParameter)
   cursor?: string;
 }
 
@@ -58,18 +58,18 @@ export class ServerListQuery extends PageQuery {
     description:
       'Only what changed, or became visible by a change of claims, at or after this time; implies `include_deleted`',
   })
-  @Optional()
-  @Checked(emptyOr(timestampParameter))
+  @IsOptional()
+  @Validate(emptyOr(timestampParameter))
   updated_since?: string;
 
   @ApiPropertyOptional({ description: '`latest`, or one exact version', maxLength: 255 })
-  @Optional()
-  @Checked(textParameter('latest or one exact version', 255))
+  @IsOptional()
+  @Validate(textParameter('latest or one exact version', 255))
   version?: string;
 
   @ApiPropertyOptional({ type: 'boolean', description: 'Also the versions whose status is `deleted`' })
-  @Optional()
-  @Checked(emptyOr(flagParameter))
+  @IsOptional()
+  @Validate(emptyOr(flagParameter))
   include_deleted?: string;
 }
 
@@ -81,8 +81,8 @@ export class BareListQuery extends PageQuery {
   declare limit?: string;
 
   @ApiPropertyOptional({ enum: BARE_STATUSES })
-  @Optional()
-  @Checked(emptyOr(wordParameter(BARE_STATUSES)))
+  @IsOptional()
+  @Validate(emptyOr(wordParameter(BARE_STATUSES)))
   status?: string;
 }
 

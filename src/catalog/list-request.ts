@@ -2,9 +2,16 @@ import { type BareType, ENTRY_TYPES, type EntryType } from '../documents/entry-t
 import { currentKey } from '../documents/versions.js';
 import { ApiError } from '../http/errors.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
-import { Checked, hasShape, Optional, Section } from '../validation/class-checks.js';
+import {
+  hasShape,
+  IsBoolean,
+  IsInt,
+  IsOptional,
+  Validate,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import { type Issue, issue } from '../validation/problems.js';
-import { flag, MAX_PAGE, parseTimestamp, storableText, wholeNumber } from '../validation/value-checks.js';
+import { MAX_PAGE, parseTimestamp, storableText } from '../validation/value-checks.js';
 import type {
   BareListQuery,
   PageQuery,
@@ -16,26 +23,26 @@ import type {
 /** Filter of a list. The cursor contains it, so the next page needs no other parameter. */
 export class ListFilter {
   /** Lower-cased; matches a substring of name, title or description. */
-  @Optional() @Checked(storableText) readonly search?: string;
+  @IsOptional() @Validate(storableText) readonly search?: string;
   /** RFC 3339 in UTC. */
-  @Optional() @Checked(moment) readonly updatedSince?: string;
+  @IsOptional() @Validate(moment) readonly updatedSince?: string;
   /** `latest` or one exact version. */
-  @Optional() @Checked(storableText) readonly version?: string;
-  @Optional() @Checked(flag) readonly includeDeleted?: boolean;
-  @Optional() @Checked(storableText) readonly status?: string;
+  @IsOptional() @Validate(storableText) readonly version?: string;
+  @IsOptional() @IsBoolean() readonly includeDeleted?: boolean;
+  @IsOptional() @Validate(storableText) readonly status?: string;
 }
 
 /** The last version of the previous page: its name, and its sort key within the name. */
 export class Position {
-  @Checked(storableText) readonly name: string;
-  @Checked(storableText) readonly key: string;
+  @Validate(storableText) readonly name: string;
+  @Validate(storableText) readonly key: string;
 }
 
 /** Content of a list cursor. */
 class ListCursor {
-  @Section(() => ListFilter) readonly filter: ListFilter;
-  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
-  @Section(() => Position) readonly after: Position;
+  @ValidateNested(() => ListFilter) readonly filter: ListFilter;
+  @IsInt(1, MAX_PAGE) readonly limit: number;
+  @ValidateNested(() => Position) readonly after: Position;
 }
 
 /** A page of a list: up to `limit` versions that pass `filter`, after the position. */
@@ -53,9 +60,9 @@ export interface VersionsRequest {
 
 /** Content of a cursor of versions. */
 class VersionsCursor {
-  @Checked(storableText) readonly name: string;
-  @Checked(flag) readonly includeDeleted: boolean;
-  @Checked(storableText) readonly after: string;
+  @Validate(storableText) readonly name: string;
+  @IsBoolean() readonly includeDeleted: boolean;
+  @Validate(storableText) readonly after: string;
 }
 
 const VERSIONS = 'versions';

@@ -3,30 +3,37 @@ import { ROLES } from '../auth/caller.js';
 import type { Config } from '../config/config.js';
 import { parseYamlValue } from '../config/yaml.js';
 import { isObject } from '../json/json-values.js';
-import { Checked, checkShape, Optional, Section } from '../validation/class-checks.js';
+import {
+  checkShape,
+  IsBoolean,
+  IsOptional,
+  IsText,
+  Validate,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import { below, formatPath, type Issue, issue } from '../validation/problems.js';
-import { type Check, flag, foundKind, listOf, oneOf, text } from '../validation/value-checks.js';
+import { type Check, foundKind, listOf, oneOf, text } from '../validation/value-checks.js';
 import { OfflineAccess, readCatalogue } from './offline-access.js';
 
 const heldClaims: Check = (value) =>
   isObject(value) ? [] : issue(`must be a map of claims, not ${foundKind(value)}`);
 
 export class ExpectedCaller {
-  @Checked(heldClaims) readonly claims: Readonly<Record<string, unknown>>;
+  @Validate(heldClaims) readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /** An expectation about one caller (contract §10). */
 export class Expectation {
-  @Optional() @Checked(text()) readonly name?: string;
-  @Section(() => ExpectedCaller) readonly caller: ExpectedCaller;
-  @Checked(text()) readonly registry: string;
-  @Optional() @Checked(flag) readonly enters?: boolean;
+  @IsOptional() @IsText() readonly name?: string;
+  @ValidateNested(() => ExpectedCaller) readonly caller: ExpectedCaller;
+  @IsText() readonly registry: string;
+  @IsOptional() @IsBoolean() readonly enters?: boolean;
   /** Names of entries the caller sees. */
-  @Optional() @Checked(listOf(text())) readonly sees?: readonly string[];
+  @IsOptional() @Validate(listOf(text())) readonly sees?: readonly string[];
   /** Names of entries the caller must not see. */
-  @Optional() @Checked(listOf(text())) readonly not?: readonly string[];
+  @IsOptional() @Validate(listOf(text())) readonly not?: readonly string[];
   /** All roles of the caller. */
-  @Optional() @Checked(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
+  @IsOptional() @Validate(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
 }
 
 /** The result of one expectation; it holds without failures. */

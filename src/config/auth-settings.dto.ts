@@ -1,19 +1,19 @@
 import { MAX_CLAIMS } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { elements, isObject, member, parsePointer, type Pointer } from '../json/json-values.js';
-import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
-import { below, type Issue, issue, type Path } from '../validation/problems.js';
-import { httpOrigin, httpUrl, isInsecure, parseHttpUrl } from '../validation/urls.js';
 import {
-  type Check,
-  claims,
-  flag,
-  foundKind,
-  listOf,
-  oneOf,
-  roleRule,
-  text,
-} from '../validation/value-checks.js';
+  IsBoolean,
+  IsHttpUrl,
+  IsIn,
+  IsOptional,
+  IsText,
+  Validate,
+  ValidateClass,
+  ValidateNested,
+} from '../validation/class-validation.js';
+import { below, type Issue, issue, type Path } from '../validation/problems.js';
+import { httpOrigin, isInsecure, parseHttpUrl } from '../validation/urls.js';
+import { type Check, claims, foundKind, listOf, roleRule, text } from '../validation/value-checks.js';
 
 /** How one claim of a provider's callers is computed (contract §2, §5). */
 export type ClaimRule =
@@ -61,7 +61,7 @@ const translations: Check = (value) => {
 };
 
 /** contract §2: a rule of a provider's `claims`, either a value of the token or a constant. */
-@Rule<ClaimRuleSettings>((rule) => {
+@ValidateClass<ClaimRuleSettings>((rule) => {
   const { from, values, value, when } = rule;
   if ((from === undefined) === (value === undefined))
     return issue('needs either from (a JSON Pointer into the token) or value (a constant)');
@@ -69,20 +69,20 @@ const translations: Check = (value) => {
   return from !== undefined && when !== undefined ? below(['when'], issue('needs value')) : [];
 })
 export class ClaimRuleSettings {
-  @Checked(claimName) to: string;
-  @Optional() @Checked(pointer) from?: string;
-  @Optional() @Checked(translations) values?: Record<string, string>;
-  @Optional() @Checked(text()) value?: string;
-  @Optional() @Checked(roleRule) when?: Claims;
+  @Validate(claimName) to: string;
+  @IsOptional() @Validate(pointer) from?: string;
+  @IsOptional() @Validate(translations) values?: Record<string, string>;
+  @IsOptional() @IsText() value?: string;
+  @IsOptional() @Validate(roleRule) when?: Claims;
 }
 
 /** contract §2: where groups are fetched that a token omits. */
-@Rule<GroupsSettings>(({ from, url }) =>
+@ValidateClass<GroupsSettings>(({ from, url }) =>
   (from === undefined) === (url === undefined) ? issue('needs either from: userinfo or url') : [],
 )
 export class GroupsSettings {
-  @Optional() @Checked(oneOf('userinfo')) from?: 'userinfo';
-  @Optional() @Checked(httpUrl()) url?: string;
+  @IsOptional() @IsIn(['userinfo']) from?: 'userinfo';
+  @IsOptional() @IsHttpUrl() url?: string;
 }
 
 /** Limits the mapped claims of a caller. */
@@ -106,29 +106,32 @@ export function groupsLocationOf({ url }: GroupsSettings): GroupsLocation {
 }
 
 /** spec §2.8: one identity provider. */
-@Rule<ProviderSettings>((provider) =>
+@ValidateClass<ProviderSettings>((provider) =>
   provider.clientSecretFile !== undefined && provider.clientId === undefined
     ? below(['clientId'], issue('is required with clientSecretFile'))
     : [],
 )
 export class ProviderSettings {
-  @Checked(text()) name: string;
-  @Checked(httpUrl({ bare: true })) issuerUrl: string;
-  @Checked(text()) audience: string;
-  @Optional() @Checked(httpUrl()) jwksUrl?: string;
-  @Optional() @Checked(httpUrl()) introspectionUrl?: string;
-  @Optional() @Checked(text()) clientId?: string;
-  @Optional() @Checked(text()) clientSecretFile?: string;
-  @Optional() @Checked(text()) caCertPath?: string;
-  @Optional() @Checked(text()) authTokenFile?: string;
-  @Optional() @Checked(flag) allowPrivateIP?: boolean;
-  @Optional() @Checked(fewKeys) @SectionList(() => ClaimRuleSettings) claims?: ClaimRuleSettings[];
-  @Optional() @Section(() => GroupsSettings) groups?: GroupsSettings;
-  @Optional() @Checked(listOf(httpOrigin, { unique: true })) connectOrigins?: string[];
+  @IsText() name: string;
+  @IsHttpUrl({ bare: true }) issuerUrl: string;
+  @IsText() audience: string;
+  @IsOptional() @IsHttpUrl() jwksUrl?: string;
+  @IsOptional() @IsHttpUrl() introspectionUrl?: string;
+  @IsOptional() @IsText() clientId?: string;
+  @IsOptional() @IsText() clientSecretFile?: string;
+  @IsOptional() @IsText() caCertPath?: string;
+  @IsOptional() @IsText() authTokenFile?: string;
+  @IsOptional() @IsBoolean() allowPrivateIP?: boolean;
+  @IsOptional()
+  @Validate(fewKeys)
+  @ValidateNested(() => ClaimRuleSettings, { each: true })
+  claims?: ClaimRuleSettings[];
+  @IsOptional() @ValidateNested(() => GroupsSettings) groups?: GroupsSettings;
+  @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) connectOrigins?: string[];
 }
 
 /** spec §2.8 */
-@Rule<OAuthSettings>(({ providers }) => {
+@ValidateClass<OAuthSettings>(({ providers }) => {
   if (!Array.isArray(providers)) return [];
   const names = providers.map((provider: unknown) =>
     provider instanceof ProviderSettings ? provider.name : undefined,
@@ -143,43 +146,43 @@ export class ProviderSettings {
   );
 })
 export class OAuthSettings {
-  @Checked(httpUrl({ bare: true })) resourceUrl: string;
-  @Optional() @Checked(text(headerText)) realm?: string;
-  @Optional() @Checked(listOf(text(scopeToken), { unique: true })) scopesSupported?: string[];
-  @Optional() @Checked(listOf(text(publicPath), { unique: true })) publicPaths?: string[];
-  @Optional() @Checked(httpUrl()) resourceDocumentation?: string;
-  @SectionList(() => ProviderSettings, { notEmpty: true }) providers: ProviderSettings[];
+  @IsHttpUrl({ bare: true }) resourceUrl: string;
+  @IsOptional() @IsText(headerText) realm?: string;
+  @IsOptional() @Validate(listOf(text(scopeToken), { unique: true })) scopesSupported?: string[];
+  @IsOptional() @Validate(listOf(text(publicPath), { unique: true })) publicPaths?: string[];
+  @IsOptional() @IsHttpUrl() resourceDocumentation?: string;
+  @ValidateNested(() => ProviderSettings, { each: true, notEmpty: true }) providers: ProviderSettings[];
 }
 
 /** spec §2.3: the rules that grant each role. Without rules nobody has the role. */
 export class RoleSettings {
-  @Optional() @Checked(listOf(roleRule)) superAdmin?: Claims[];
-  @Optional() @Checked(listOf(roleRule)) manageSources?: Claims[];
-  @Optional() @Checked(listOf(roleRule)) manageRegistries?: Claims[];
-  @Optional() @Checked(listOf(roleRule)) manageEntries?: Claims[];
+  @IsOptional() @Validate(listOf(roleRule)) superAdmin?: Claims[];
+  @IsOptional() @Validate(listOf(roleRule)) manageSources?: Claims[];
+  @IsOptional() @Validate(listOf(roleRule)) manageRegistries?: Claims[];
+  @IsOptional() @Validate(listOf(roleRule)) manageEntries?: Claims[];
 }
 
 /** contract §2: choices that the specification leaves open. */
 export class PolicySettings {
-  @Optional() @Checked(oneOf('all', 'any')) arrayValues?: 'all' | 'any';
-  @Optional() @Checked(oneOf('allow', 'deny')) unlabeled?: 'allow' | 'deny';
-  @Optional() @Checked(oneOf('managers', 'readers')) registryListing?: 'managers' | 'readers';
+  @IsOptional() @IsIn(['all', 'any']) arrayValues?: 'all' | 'any';
+  @IsOptional() @IsIn(['allow', 'deny']) unlabeled?: 'allow' | 'deny';
+  @IsOptional() @IsIn(['managers', 'readers']) registryListing?: 'managers' | 'readers';
 }
 
 export class AuthzSettings {
-  @Section(() => RoleSettings) roles: RoleSettings;
-  @Optional() @Section(() => PolicySettings) policy?: PolicySettings;
+  @ValidateNested(() => RoleSettings) roles: RoleSettings;
+  @IsOptional() @ValidateNested(() => PolicySettings) policy?: PolicySettings;
 }
 
-@Rule<AuthSettings>((auth) =>
+@ValidateClass<AuthSettings>((auth) =>
   (auth.mode ?? 'oauth') === 'oauth' && auth.oauth === undefined
     ? below(['oauth'], issue('is required in mode oauth, which is the default'))
     : [],
 )
 export class AuthSettings {
-  @Optional() @Checked(oneOf('oauth', 'anonymous')) mode?: 'oauth' | 'anonymous';
-  @Optional() @Section(() => OAuthSettings) oauth?: OAuthSettings;
-  @Optional() @Section(() => AuthzSettings) authz?: AuthzSettings;
+  @IsOptional() @IsIn(['oauth', 'anonymous']) mode?: 'oauth' | 'anonymous';
+  @IsOptional() @ValidateNested(() => OAuthSettings) oauth?: OAuthSettings;
+  @IsOptional() @ValidateNested(() => AuthzSettings) authz?: AuthzSettings;
 }
 
 // Sent in quotes in WWW-Authenticate.

@@ -1,56 +1,58 @@
 import { isAbsolute } from 'node:path';
 import type { Claims } from '../claims/claims.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
-import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/class-checks.js';
-import { below, type Issue, issue } from '../validation/problems.js';
-import { corsOrigin, host, httpOrigin, httpUrl } from '../validation/urls.js';
 import {
-  claims,
-  dnsLabel,
-  duration,
-  durationFrom,
-  flag,
-  foundKind,
-  listOf,
-  oneOf,
-  share,
-  text,
-  wholeNumber,
-} from '../validation/value-checks.js';
+  IsBoolean,
+  IsClaims,
+  IsDnsLabel,
+  IsDuration,
+  IsHttpUrl,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsText,
+  type Unchecked,
+  Validate,
+  ValidateClass,
+  ValidateNested,
+} from '../validation/class-validation.js';
+import { below, type Issue, issue } from '../validation/problems.js';
+import { corsOrigin, host, httpOrigin } from '../validation/urls.js';
+import { dnsLabel, durationFrom, foundKind, listOf, share, text } from '../validation/value-checks.js';
 import { AuthSettings } from './auth-settings.dto.js';
 import { databaseUrl, parseDatabaseUrl, SSL_MODES, type SslMode, tlsIssues } from './database-settings.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 
 export class PoolSettings {
-  @Optional() @Checked(wholeNumber(1, 1_000)) max?: number;
+  @IsOptional() @IsInt(1, 1_000) max?: number;
 }
 
 /** The PostgreSQL connection; without this section an embedded PostgreSQL starts (contract §2). */
-@Rule<DatabaseSettings>(urlOrParts)
-@Rule<DatabaseSettings>(oneSecret('password', 'passwordFile'))
-@Rule<DatabaseSettings>(oneSecret('migrationPassword', 'migrationPasswordFile'))
-@Rule<DatabaseSettings>((database) =>
+@ValidateClass<DatabaseSettings>(urlOrParts)
+@ValidateClass<DatabaseSettings>(oneSecret('password', 'passwordFile'))
+@ValidateClass<DatabaseSettings>(oneSecret('migrationPassword', 'migrationPasswordFile'))
+@ValidateClass<DatabaseSettings>((database) =>
   database.migrationUser === undefined &&
   (database.migrationPassword !== undefined || database.migrationPasswordFile !== undefined)
     ? below(['migrationUser'], issue('is required with migrationPassword or migrationPasswordFile'))
     : [],
 )
 export class DatabaseSettings {
-  @Optional() @Checked(databaseUrl) url?: string;
-  @Optional() @Checked(text(hostName)) host?: string;
-  @Optional() @Checked(wholeNumber(1, 65_535)) port?: number;
-  @Optional() @Checked(text()) user?: string;
-  @Optional() @Checked(text()) database?: string;
-  @Optional() @Checked(oneOf(...SSL_MODES)) sslMode?: SslMode;
-  @Optional() @Checked(text()) sslRootCertFile?: string;
-  @Optional() @Checked(text()) sslCertFile?: string;
-  @Optional() @Checked(text()) sslKeyFile?: string;
-  @Optional() @Section(() => PoolSettings) pool?: PoolSettings;
-  @Optional() @Checked(text()) password?: string;
-  @Optional() @Checked(text()) passwordFile?: string;
-  @Optional() @Checked(text()) migrationUser?: string;
-  @Optional() @Checked(text()) migrationPassword?: string;
-  @Optional() @Checked(text()) migrationPasswordFile?: string;
+  @IsOptional() @Validate(databaseUrl) url?: string;
+  @IsOptional() @IsText(hostName) host?: string;
+  @IsOptional() @IsInt(1, 65_535) port?: number;
+  @IsOptional() @IsText() user?: string;
+  @IsOptional() @IsText() database?: string;
+  @IsOptional() @IsIn(SSL_MODES) sslMode?: SslMode;
+  @IsOptional() @IsText() sslRootCertFile?: string;
+  @IsOptional() @IsText() sslCertFile?: string;
+  @IsOptional() @IsText() sslKeyFile?: string;
+  @IsOptional() @ValidateNested(() => PoolSettings) pool?: PoolSettings;
+  @IsOptional() @IsText() password?: string;
+  @IsOptional() @IsText() passwordFile?: string;
+  @IsOptional() @IsText() migrationUser?: string;
+  @IsOptional() @IsText() migrationPassword?: string;
+  @IsOptional() @IsText() migrationPasswordFile?: string;
 }
 
 function urlOrParts(database: Unchecked<DatabaseSettings>): Issue[] {
@@ -93,21 +95,21 @@ function hostName(value: string): string | undefined {
 /** Log-in to the web UI at one identity provider. */
 export class WebLoginSettings {
   /** Name of the provider in `auth.oauth.providers`. */
-  @Checked(text()) provider: string;
+  @IsText() provider: string;
   /** Must be a public client: a browser cannot keep a secret. */
-  @Checked(text()) clientId: string;
+  @IsText() clientId: string;
   /** Requested scopes; default: `openid` and `scopesSupported`. */
-  @Optional() @Checked(listOf(text(scope), { notEmpty: true, unique: true })) scopes?: string[];
+  @IsOptional() @Validate(listOf(text(scope), { notEmpty: true, unique: true })) scopes?: string[];
   /** Additional parameters of the authorization request, such as `audience`. */
-  @Optional() @Checked(parameters) parameters?: Record<string, string>;
+  @IsOptional() @Validate(parameters) parameters?: Record<string, string>;
 }
 
 /** The web UI at `/`. */
 export class WebSettings {
-  @Optional() @Checked(flag) enabled?: boolean;
-  @Optional() @SectionList(() => WebLoginSettings) logins?: WebLoginSettings[];
+  @IsOptional() @IsBoolean() enabled?: boolean;
+  @IsOptional() @ValidateNested(() => WebLoginSettings, { each: true }) logins?: WebLoginSettings[];
   /** Origins from which icons of entries may be loaded; these servers see who views the catalog. */
-  @Optional() @Checked(listOf(httpOrigin, { unique: true })) iconOrigins?: string[];
+  @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) iconOrigins?: string[];
 }
 
 // RFC 6749 §3.3
@@ -149,92 +151,92 @@ export const LOG_FORMATS = ['json', 'text'] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
 export class SourceItem extends SourceSettings {
-  @Checked(dnsLabel) name: string;
+  @IsDnsLabel() name: string;
 }
 
 export class RegistryItem extends RegistrySettings {
-  @Checked(dnsLabel) name: string;
+  @IsDnsLabel() name: string;
 }
 
 export class CorsSettings {
-  @Optional() @Checked(listOf(corsOrigin, { unique: true })) origins?: string[];
+  @IsOptional() @Validate(listOf(corsOrigin, { unique: true })) origins?: string[];
 }
 
 export class LogSettings {
-  @Optional() @Checked(oneOf(...LOG_LEVELS)) level?: LogLevel;
+  @IsOptional() @IsIn(LOG_LEVELS) level?: LogLevel;
   /** Default: text on a terminal, otherwise JSON. */
-  @Optional() @Checked(oneOf(...LOG_FORMATS)) format?: LogFormat;
+  @IsOptional() @IsIn(LOG_FORMATS) format?: LogFormat;
 }
 
 /** contract §2: traces and metrics sent by OTLP. */
 export class TelemetrySettings {
   /** OTLP/HTTP endpoint of a collector, without `/v1/traces`; default: nothing is sent. */
-  @Optional() @Checked(httpUrl({ bare: true })) otlpEndpoint?: string;
+  @IsOptional() @IsHttpUrl({ bare: true }) otlpEndpoint?: string;
   /** Share of the traces started here that are recorded. */
-  @Optional() @Checked(share) sampleRatio?: number;
+  @IsOptional() @Validate(share) sampleRatio?: number;
   /** Hosts that receive `traceparent` in outbound requests; default: none. */
-  @Optional() @Checked(listOf(host, { unique: true })) traceparentHosts?: string[];
+  @IsOptional() @Validate(listOf(host, { unique: true })) traceparentHosts?: string[];
 }
 
 /** contract §9: what is recorded, and for how long. */
 export class AuditSettings {
   /** Whether reads of the consumer API are recorded too. */
-  @Optional() @Checked(flag) reads?: boolean;
-  @Optional() @Checked(duration) retention?: string;
+  @IsOptional() @IsBoolean() reads?: boolean;
+  @IsOptional() @IsDuration() retention?: string;
 }
 
 /** contract §2: limits of one replica. */
 export class LimitSettings {
   /** Concurrent searches per caller. */
-  @Optional() @Checked(wholeNumber(1, 1_000)) searchesPerCaller?: number;
-  @Optional() @Checked(wholeNumber(1, 100_000)) requestsInFlight?: number;
-  @Optional() @Checked(wholeNumber(1, 100_000)) connections?: number;
+  @IsOptional() @IsInt(1, 1_000) searchesPerCaller?: number;
+  @IsOptional() @IsInt(1, 100_000) requestsInFlight?: number;
+  @IsOptional() @IsInt(1, 100_000) connections?: number;
   /** Claim sets per source. */
-  @Optional() @Checked(wholeNumber(1, 1_000_000)) claimSetsPerSource?: number;
+  @IsOptional() @IsInt(1, 1_000_000) claimSetsPerSource?: number;
   /** Largest registry file. */
-  @Optional() @Checked(wholeNumber(1, 512)) mebibytesPerFile?: number;
+  @IsOptional() @IsInt(1, 512) mebibytesPerFile?: number;
   /** How long an idle connection stays open. */
-  @Optional() @Checked(durationFrom('1s', '10m')) keepAlive?: string;
+  @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
 }
 
 /** contract §1 */
 export class ShutdownSettings {
   /** How long new requests are still accepted after the signal to stop. */
-  @Optional() @Checked(durationFrom('0s', '5m')) notice?: string;
+  @IsOptional() @Validate(durationFrom('0s', '5m')) notice?: string;
 }
 
 /** A directory for files of sources created through the API (contract §2). */
 export class AdminFileRootItem {
-  @Checked(text(absolutePath)) path: string;
+  @IsText(absolutePath) path: string;
   /** Claims that the caller and the source must cover. */
-  @Optional() @Checked(claims) claims?: Claims;
+  @IsOptional() @IsClaims() claims?: Claims;
   /** Hosts that may receive secrets from this directory; default: none. */
-  @Optional() @Checked(listOf(host, { unique: true })) hosts?: string[];
+  @IsOptional() @Validate(listOf(host, { unique: true })) hosts?: string[];
 }
 
 /** The configuration file (contract §2). */
-@Rule<ConfigFile>(oneWayToNameRoots)
+@ValidateClass<ConfigFile>(oneWayToNameRoots)
 export class ConfigFile {
-  @Section(() => AuthSettings) auth: AuthSettings;
-  @Optional() @SectionList(() => SourceItem) sources?: SourceItem[];
-  @Optional() @SectionList(() => RegistryItem) registries?: RegistryItem[];
+  @ValidateNested(() => AuthSettings) auth: AuthSettings;
+  @IsOptional() @ValidateNested(() => SourceItem, { each: true }) sources?: SourceItem[];
+  @IsOptional() @ValidateNested(() => RegistryItem, { each: true }) registries?: RegistryItem[];
   /** The registry that is also served at the root. */
-  @Optional() @Checked(dnsLabel) rootRegistry?: string;
-  @Optional() @Section(() => DatabaseSettings) database?: DatabaseSettings;
-  @Optional() @Section(() => CorsSettings) cors?: CorsSettings;
-  @Optional() @Checked(flag) readOnly?: boolean;
-  @Optional() @Checked(text(absolutePath)) adminFileRoot?: string;
-  @Optional() @SectionList(() => AdminFileRootItem) adminFileRoots?: AdminFileRootItem[];
+  @IsOptional() @IsDnsLabel() rootRegistry?: string;
+  @IsOptional() @ValidateNested(() => DatabaseSettings) database?: DatabaseSettings;
+  @IsOptional() @ValidateNested(() => CorsSettings) cors?: CorsSettings;
+  @IsOptional() @IsBoolean() readOnly?: boolean;
+  @IsOptional() @IsText(absolutePath) adminFileRoot?: string;
+  @IsOptional() @ValidateNested(() => AdminFileRootItem, { each: true }) adminFileRoots?: AdminFileRootItem[];
   /** Namespaces for Kubernetes sources created through the API; default: none. */
-  @Optional() @Checked(listOf(dnsLabel, { unique: true })) adminKubernetesNamespaces?: string[];
+  @IsOptional() @Validate(listOf(dnsLabel, { unique: true })) adminKubernetesNamespaces?: string[];
   /** Whether sources created through the API may be fetched from private addresses. */
-  @Optional() @Checked(flag) adminAllowPrivateIP?: boolean;
-  @Optional() @Section(() => LogSettings) log?: LogSettings;
-  @Optional() @Section(() => AuditSettings) audit?: AuditSettings;
-  @Optional() @Section(() => TelemetrySettings) telemetry?: TelemetrySettings;
-  @Optional() @Section(() => LimitSettings) limits?: LimitSettings;
-  @Optional() @Section(() => ShutdownSettings) shutdown?: ShutdownSettings;
-  @Optional() @Section(() => WebSettings) web?: WebSettings;
+  @IsOptional() @IsBoolean() adminAllowPrivateIP?: boolean;
+  @IsOptional() @ValidateNested(() => LogSettings) log?: LogSettings;
+  @IsOptional() @ValidateNested(() => AuditSettings) audit?: AuditSettings;
+  @IsOptional() @ValidateNested(() => TelemetrySettings) telemetry?: TelemetrySettings;
+  @IsOptional() @ValidateNested(() => LimitSettings) limits?: LimitSettings;
+  @IsOptional() @ValidateNested(() => ShutdownSettings) shutdown?: ShutdownSettings;
+  @IsOptional() @ValidateNested(() => WebSettings) web?: WebSettings;
 }
 
 function absolutePath(value: string): string | undefined {

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { checkShape } from '../validation/class-checks.js';
+import { checkShape } from '../validation/class-validation.js';
 import {
   below,
   ConfigurationError,

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { elements, member } from '../json/json-values.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
-import type { Unchecked } from '../validation/class-checks.js';
+import type { Unchecked } from '../validation/class-validation.js';
 import { below, formatPath, type Issue, issue, type Path } from '../validation/problems.js';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';

@@ -2,9 +2,17 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
 import { member } from '../json/json-values.js';
-import { Checked, Optional, Rule, Section, SectionList } from '../validation/class-checks.js';
+import {
+  IsClaims,
+  IsDnsLabel,
+  IsOptional,
+  IsText,
+  Validate,
+  ValidateClass,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { anything, claims, dnsLabel, foundKind, listOf, text } from '../validation/value-checks.js';
+import { anything, dnsLabel, foundKind, listOf } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
 /** A request with a key is compared with all of them. */
@@ -13,44 +21,44 @@ const MAX_KEYS = 20;
 /** Read access to a registry without a token (contract §6.1). */
 export class AnonymousSettings {
   /** The claims of these callers; they have no roles. */
-  @ApiProperty(CLAIMS_SCHEMA) @Checked(claims) claims: Claims;
+  @ApiProperty(CLAIMS_SCHEMA) @IsClaims() claims: Claims;
 }
 
 /** A key in the URL of a registry, for clients that cannot send a token (contract §6.1). */
 export class RegistryKeySettings {
   /** Name in the audit trail. */
-  @ApiProperty({ example: 'copilot' }) @Checked(dnsLabel) name: string;
+  @ApiProperty({ example: 'copilot' }) @IsDnsLabel() name: string;
 
   /** File with the key: 43 base64url characters. */
-  @ApiProperty({ example: '/run/secrets/copilot' }) @Checked(text()) secretFile: string;
+  @ApiProperty({ example: '/run/secrets/copilot' }) @IsText() secretFile: string;
 
   /** The claims of callers with this key, for reads of this registry only. */
-  @ApiProperty(CLAIMS_SCHEMA) @Checked(claims) claims: Claims;
+  @ApiProperty(CLAIMS_SCHEMA) @IsClaims() claims: Claims;
 
   /** When the key expires: a time, or a date, which means 00:00 UTC. */
-  @ApiPropertyOptional({ example: '2027-06-30' }) @Optional() @Checked(expiry) expires?: string;
+  @ApiPropertyOptional({ example: '2027-06-30' }) @IsOptional() @Validate(expiry) expires?: string;
 }
 
 /** A registry without its name: an item of `registries:` and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
-@Rule<RegistrySettings>(({ keys }) => (Array.isArray(keys) ? keyIssues(keys) : []))
+@ValidateClass<RegistrySettings>(({ keys }) => (Array.isArray(keys) ? keyIssues(keys) : []))
 export class RegistrySettings {
   /** Names of sources; if several contain a name, the first source wins. */
-  @Checked(listOf(dnsLabel, { notEmpty: true, unique: true })) sources: string[];
-  @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
+  @Validate(listOf(dnsLabel, { notEmpty: true, unique: true })) sources: string[];
+  @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
   /** Opens the registry for reading without a token. */
-  @Optional() @Section(() => AnonymousSettings) anonymous?: AnonymousSettings;
+  @IsOptional() @ValidateNested(() => AnonymousSettings) anonymous?: AnonymousSettings;
   /** Opens the registry for reading with one of these keys. */
-  @Optional() @SectionList(() => RegistryKeySettings) keys?: RegistryKeySettings[];
+  @IsOptional() @ValidateNested(() => RegistryKeySettings, { each: true }) keys?: RegistryKeySettings[];
   /** Claims of entries that `mcp-publisher` publishes through this registry; absent: publishing is not possible. */
-  @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) publishClaims?: Claims;
+  @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() publishClaims?: Claims;
 }
 
 /** The body of `PUT /v1/registries/{name}`: it may repeat what only the server sets (contract §7). */
 export class RegistryBody extends RegistrySettings {
-  @Optional() @Checked(anything) name?: unknown;
-  @Optional() @Checked(anything) origin?: unknown;
-  @Optional() @Checked(anything) createdAt?: unknown;
-  @Optional() @Checked(anything) updatedAt?: unknown;
+  @IsOptional() @Validate(anything) name?: unknown;
+  @IsOptional() @Validate(anything) origin?: unknown;
+  @IsOptional() @Validate(anything) createdAt?: unknown;
+  @IsOptional() @Validate(anything) updatedAt?: unknown;
 }
 
 /** The members of a RegistryBody that must equal the stored ones. */

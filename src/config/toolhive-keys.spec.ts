@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { refusalOf } from '../../test/support/refused-configuration.js';
-import { checkShape } from '../validation/class-checks.js';
+import { checkShape } from '../validation/class-validation.js';
 import { formatPath, type Problem } from '../validation/problems.js';
 import { ConfigFile } from './config-file.dto.js';
 import { loadConfig } from './load-config.js';

@@ -6,9 +6,15 @@ import { isProse } from '../documents/document-problem.js';
 import { DOCUMENT_FORMATS } from '../documents/document-rules.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { STATUSES, statusesOf } from '../documents/statuses.js';
-import { Checked, Optional, Rule, type Unchecked } from '../validation/class-checks.js';
+import {
+  IsClaims,
+  IsOptional,
+  type Unchecked,
+  Validate,
+  ValidateClass,
+} from '../validation/class-validation.js';
 import { type Issue, issue } from '../validation/problems.js';
-import { anything, claims, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';
+import { anything, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';
 
 type OpenApiSchema = Exclude<NonNullable<ApiPropertyOptions['items']>, { $ref: string }>;
 
@@ -106,47 +112,47 @@ function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
 const MAX_STATUS_MESSAGE = 500;
 
 /** The claims, and a document under the name of its type (added below). */
-@Rule<PublishBody>(oneDocument)
+@ValidateClass<PublishBody>(oneDocument)
 export class PublishBody {
   readonly [type: string]: unknown;
 
   /** Strings or lists of strings; later versions must have the claims of the first. */
   @ApiPropertyOptional(CLAIMS_SCHEMA)
-  @Optional()
-  @Checked(claims)
+  @IsOptional()
+  @IsClaims()
   claims?: Claims;
 }
 
 for (const type of ENTRY_TYPE_NAMES) {
   const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is required`;
   ApiPropertyOptional({ type: documentClassOf(type), description })(PublishBody.prototype, type);
-  Optional()(PublishBody.prototype, type);
-  Checked(anything)(PublishBody.prototype, type);
+  IsOptional()(PublishBody.prototype, type);
+  Validate(anything)(PublishBody.prototype, type);
 }
 
 export class ClaimsBody {
   /** An empty map clears the claims. */
   @ApiProperty(CLAIMS_SCHEMA)
-  @Checked(claims)
+  @IsClaims()
   claims: Claims;
 }
 
 export class StatusBody {
   @ApiProperty({ enum: [...STATUSES], description: describeStatuses() })
-  @Checked(storableText)
+  @Validate(storableText)
   status: string;
 
   /** Shown with the status. */
   @ApiPropertyOptional({ maxLength: MAX_STATUS_MESSAGE })
-  @Optional()
-  @Checked(statusMessage)
+  @IsOptional()
+  @Validate(statusMessage)
   statusMessage?: string;
 }
 
 export class PublishQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Validates without writing' })
-  @Optional()
-  @Checked(flagParameter)
+  @IsOptional()
+  @Validate(flagParameter)
   dry_run?: string;
 }
 

@@ -8,8 +8,8 @@ import { type AdminListQuery, decodeCursor, encodeCursor } from '../http/lists.j
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
-import { Checked, hasShape, Section } from '../validation/class-checks.js';
-import { MAX_PAGE, oneOf, storableText, wholeNumber } from '../validation/value-checks.js';
+import { hasShape, IsIn, IsInt, Validate, ValidateNested } from '../validation/class-validation.js';
+import { MAX_PAGE, storableText } from '../validation/value-checks.js';
 import { Partitions } from '../visibility/partitions.js';
 import { evaluateSource } from '../visibility/view-cache.js';
 import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
@@ -21,15 +21,15 @@ const BATCH = 500;
 const MAX_RANK = 2_147_483_647;
 
 class CursorPosition implements ListPosition {
-  @Checked(storableText) readonly name: string;
-  @Checked(oneOf(...ENTRY_TYPE_NAMES)) readonly type: EntryType;
-  @Checked(wholeNumber(1, MAX_RANK)) readonly rank: number;
+  @Validate(storableText) readonly name: string;
+  @IsIn(ENTRY_TYPE_NAMES) readonly type: EntryType;
+  @IsInt(1, MAX_RANK) readonly rank: number;
 }
 
 /** The content of a cursor. */
 class EntryListCursor {
-  @Section(() => CursorPosition) readonly after: CursorPosition;
-  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
+  @ValidateNested(() => CursorPosition) readonly after: CursorPosition;
+  @IsInt(1, MAX_PAGE) readonly limit: number;
 }
 
 /**

@@ -6,13 +6,11 @@ import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
-import { Checked, Optional, Section } from '../validation/class-checks.js';
+import { IsClaims, IsIn, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
 import { type Issue, issue } from '../validation/problems.js';
 import {
-  claims,
   emptyOr,
   foundKind,
-  oneOf,
   storableText,
   textParameter,
   textUpTo,
@@ -29,16 +27,16 @@ const MAX_HELD_DEPTH = 20;
 
 export class AskedEntryBody {
   @ApiProperty({ enum: ENTRY_TYPE_NAMES })
-  @Checked(oneOf(...ENTRY_TYPE_NAMES))
+  @IsIn(ENTRY_TYPE_NAMES)
   type: EntryType;
 
   @ApiProperty({ description: 'For a skill, `namespace/name`', example: 'io.github.example/weather' })
-  @Checked(textUpTo(MAX_NAME))
+  @Validate(textUpTo(MAX_NAME))
   name: string;
 
   @ApiPropertyOptional({ description: 'An exact version; the latest by default' })
-  @Optional()
-  @Checked(textUpTo(MAX_NAME))
+  @IsOptional()
+  @Validate(textUpTo(MAX_NAME))
   version?: string;
 }
 
@@ -49,49 +47,49 @@ export class AssumedCallerBody {
     description: 'Mapped claims, as in `GET /v1/me?claims=true`',
     example: { sub: 'alice', org: 'acme', team: ['platform'] },
   })
-  @Checked(heldClaims)
+  @Validate(heldClaims)
   claims: Readonly<Record<string, unknown>>;
 }
 
 export class ExplainBody {
   @ApiProperty({ example: 'default' })
-  @Checked(storableText)
+  @Validate(storableText)
   registry: string;
 
   @ApiPropertyOptional({ type: () => AskedEntryBody })
-  @Optional()
-  @Section(() => AskedEntryBody)
+  @IsOptional()
+  @ValidateNested(() => AskedEntryBody)
   entry?: AskedEntryBody;
 
   @ApiPropertyOptional({ enum: ACTIONS, default: 'see' })
-  @Optional()
-  @Checked(oneOf(...ACTIONS))
+  @IsOptional()
+  @IsIn(ACTIONS)
   action?: Action;
 
   @ApiPropertyOptional({
     type: () => AssumedCallerBody,
     description: 'Another caller to ask about; requires a manage role',
   })
-  @Optional()
-  @Section(() => AssumedCallerBody)
+  @IsOptional()
+  @ValidateNested(() => AssumedCallerBody)
   as?: AssumedCallerBody;
 
   @ApiPropertyOptional({
     ...CLAIMS_SCHEMA,
     description: 'For `publish`: the claims of the entry; by default the `publishClaims` of the registry',
   })
-  @Optional()
-  @Checked(claims)
+  @IsOptional()
+  @IsClaims()
   claims?: Claims;
 }
 
 export class PreviewBody {
   @ApiProperty({ example: 'default' })
-  @Checked(storableText)
+  @Validate(storableText)
   registry: string;
 
   @ApiProperty({ type: () => AssumedCallerBody })
-  @Section(() => AssumedCallerBody)
+  @ValidateNested(() => AssumedCallerBody)
   as: AssumedCallerBody;
 
   @ApiPropertyOptional({
@@ -99,23 +97,23 @@ export class PreviewBody {
     default: 'server',
     description: 'The type of the first page',
   })
-  @Optional()
-  @Checked(oneOf(...ENTRY_TYPE_NAMES))
+  @IsOptional()
+  @IsIn(ENTRY_TYPE_NAMES)
   type?: EntryType;
 }
 
 export class RegistryAccessQuery {
   @ApiPropertyOptional({ enum: ENTRY_TYPE_NAMES, default: 'server' })
-  @Optional()
-  @Checked(emptyOr(wordParameter(ENTRY_TYPE_NAMES)))
+  @IsOptional()
+  @Validate(emptyOr(wordParameter(ENTRY_TYPE_NAMES)))
   type?: string;
 
   @ApiPropertyOptional({
     description: 'The name of one entry; the whole registry by default',
     maxLength: MAX_NAME,
   })
-  @Optional()
-  @Checked(textParameter('the name of an entry', MAX_NAME))
+  @IsOptional()
+  @Validate(textParameter('the name of an entry', MAX_NAME))
   entry?: string;
 }
 

@@ -1,12 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Checked, Optional } from '../validation/class-checks.js';
+import { IsOptional, Validate } from '../validation/class-validation.js';
 import { cursorParameter, limitParameter, MAX_PAGE } from '../validation/value-checks.js';
 
 /** Complete unless `limit` is given. */
 export class AdminListParameters {
   @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
-  @Optional()
-  @Checked(cursorParameter)
+  @IsOptional()
+  @Validate(cursorParameter)
   cursor?: string;
 
   @ApiPropertyOptional({
@@ -15,8 +15,8 @@ export class AdminListParameters {
     maximum: MAX_PAGE,
     description: 'Items on a page; all of them unless it is given',
   })
-  @Optional()
-  @Checked(limitParameter)
+  @IsOptional()
+  @Validate(limitParameter)
   limit?: string;
 }
 

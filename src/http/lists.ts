@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Checked, hasShape } from '../validation/class-checks.js';
-import { MAX_PAGE, storableText, wholeNumber } from '../validation/value-checks.js';
+import { hasShape, IsInt, Validate } from '../validation/class-validation.js';
+import { MAX_PAGE, storableText } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
 const CHECKSUM_BYTES = 6;
@@ -64,8 +64,8 @@ export interface ListMetadata {
 /** What a cursor holds. */
 class AdminListCursor {
   /** The name of the last item of the page before. */
-  @Checked(storableText) readonly after: string;
-  @Checked(wholeNumber(1, MAX_PAGE)) readonly limit: number;
+  @Validate(storableText) readonly after: string;
+  @IsInt(1, MAX_PAGE) readonly limit: number;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '../json/json-values.js';
-import { checkShape } from '../validation/class-checks.js';
+import { checkShape } from '../validation/class-validation.js';
 import { below, formatPath, type Issue, issue } from '../validation/problems.js';
 import { dnsLabel, foundKind } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';

@@ -1,12 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ServerItem } from '../catalog/catalog.responses.js';
-import { Checked } from '../validation/class-checks.js';
-import { text } from '../validation/value-checks.js';
+import { IsText } from '../validation/class-validation.js';
 
 /** The body of a login by the token of a CI provider. */
 export class TokenExchangeBody {
   @ApiProperty({ description: 'A token of one of the providers of this server' })
-  @Checked(text())
+  @IsText()
   oidc_token: string;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseGitRepository } from './git-repository.js';
 import { GitSettings } from './kind-settings.dto.js';
-import { checkShape } from '../validation/class-checks.js';
+import { checkShape } from '../validation/class-validation.js';
 
 describe('a Git repository address', () => {
   it.each([

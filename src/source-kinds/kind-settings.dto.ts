@@ -1,7 +1,16 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
-import { Checked, Optional, Rule, Section, SectionList, type Unchecked } from '../validation/class-checks.js';
+import {
+  IsDuration,
+  IsHttpUrl,
+  IsOptional,
+  IsText,
+  type Unchecked,
+  Validate,
+  ValidateClass,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import { below, type Issue, issue } from '../validation/problems.js';
 import { httpUrl } from '../validation/urls.js';
 import {
@@ -24,75 +33,75 @@ const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
 
 /** A registry file on the server or at a URL. */
-@Rule<FileSettings>((file) => {
+@ValidateClass<FileSettings>((file) => {
   if (file.path === undefined && file.url === undefined) return issue('needs a path or a url');
   return file.path !== undefined && file.url !== undefined
     ? issue('has a path and a url: only one of them is allowed')
     : [];
 })
 export class FileSettings {
-  @Optional() @Checked(text(filePath)) path?: string;
-  @Optional() @Checked(httpUrl()) url?: string;
+  @IsOptional() @IsText(filePath) path?: string;
+  @IsOptional() @IsHttpUrl() url?: string;
 }
 
 /** User name and password for http(s); private key and known hosts for ssh. */
 export class GitAuthSettings {
-  @Optional() @Checked(text()) username?: string;
-  @Optional() @Checked(text()) passwordFile?: string;
-  @Optional() @Checked(text()) privateKeyFile?: string;
-  @Optional() @Checked(text()) knownHostsFile?: string;
+  @IsOptional() @IsText() username?: string;
+  @IsOptional() @IsText() passwordFile?: string;
+  @IsOptional() @IsText() privateKeyFile?: string;
+  @IsOptional() @IsText() knownHostsFile?: string;
 }
 
 /** A registry file in a Git repository, on the default branch unless a branch, tag or commit is given. */
-@Rule<GitSettings>((git) => {
+@ValidateClass<GitSettings>((git) => {
   const given = (['branch', 'tag', 'commit'] as const).filter((key) => git[key] !== undefined);
   return given.length > 1
     ? issue(`has ${given.join(' and ')}: at most one of branch, tag and commit is allowed`)
     : below(['auth'], authIssues(git));
 })
 export class GitSettings {
-  @Checked(repository) repository: string;
-  @Optional() @Checked(text(refName)) branch?: string;
-  @Optional() @Checked(text(refName)) tag?: string;
-  @Optional()
-  @Checked(
+  @Validate(repository) repository: string;
+  @IsOptional() @IsText(refName) branch?: string;
+  @IsOptional() @IsText(refName) tag?: string;
+  @IsOptional()
+  @Validate(
     text((value) =>
       COMMIT.test(value) ? undefined : 'must be a full commit id: 40 or 64 hexadecimal digits',
     ),
   )
   commit?: string;
-  @Optional() @Checked(text(pathInRepository)) path?: string;
-  @Optional() @Section(() => GitAuthSettings) auth?: GitAuthSettings;
+  @IsOptional() @IsText(pathInRepository) path?: string;
+  @IsOptional() @ValidateNested(() => GitAuthSettings) auth?: GitAuthSettings;
 }
 
 /** The base URL of another MCP registry, and its bearer token if it requires one. */
 export class ApiSettings {
-  @Checked(httpUrl({ bare: true })) endpoint: string;
-  @Optional() @Checked(duration) timeout?: string;
-  @Optional() @Checked(text()) tokenFile?: string;
+  @IsHttpUrl({ bare: true }) endpoint: string;
+  @IsOptional() @IsDuration() timeout?: string;
+  @IsOptional() @IsText() tokenFile?: string;
 }
 
 /** The claims required to publish names matching these globs (contract §7). */
 export class NameRuleSettings {
-  @Checked(nameGlobs) include: string[];
-  @ApiProperty(CLAIMS_SCHEMA) @Checked(ownerClaims) claims: Claims;
+  @Validate(nameGlobs) include: string[];
+  @ApiProperty(CLAIMS_SCHEMA) @Validate(ownerClaims) claims: Claims;
 }
 
 /** Filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
-@Rule<ManagedSettings>(({ names }) =>
+@ValidateClass<ManagedSettings>(({ names }) =>
   Array.isArray(names) && names.length > MAX_NAME_RULES
     ? below(['names'], issue(`must not have more than ${MAX_NAME_RULES} items`))
     : [],
 )
 export class ManagedSettings {
-  @Optional() @SectionList(() => NameRuleSettings) names?: NameRuleSettings[];
+  @IsOptional() @ValidateNested(() => NameRuleSettings, { each: true }) names?: NameRuleSettings[];
 }
 
 /** Custom resources of a cluster, in all namespaces if none are given. */
 export class KubernetesSettings {
-  @Optional() @Checked(listOf(dnsLabel, { unique: true })) namespaces?: string[];
+  @IsOptional() @Validate(listOf(dnsLabel, { unique: true })) namespaces?: string[];
   /** Interval of full lists in addition to the watch; one hour if absent. */
-  @Optional() @Checked(relistInterval) relistInterval?: string;
+  @IsOptional() @Validate(relistInterval) relistInterval?: string;
 }
 
 // Each relist reads all objects.

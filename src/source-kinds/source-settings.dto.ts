@@ -1,9 +1,18 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
 import type { Claims } from '../claims/claims.js';
-import { Checked, Optional, Rule, Section, type Unchecked } from '../validation/class-checks.js';
+import {
+  IsBoolean,
+  IsClaims,
+  IsDuration,
+  IsOptional,
+  type Unchecked,
+  Validate,
+  ValidateClass,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import { below, type Issue, issue } from '../validation/problems.js';
-import { anything, claims, duration, flag, globs } from '../validation/value-checks.js';
+import { anything, globs } from '../validation/value-checks.js';
 import {
   ApiSettings,
   FileSettings,
@@ -22,47 +31,47 @@ import {
 
 export class SyncPolicy {
   /** The sync interval. */
-  @ApiProperty({ example: '30m' }) @Checked(duration) interval: string;
+  @ApiProperty({ example: '30m' }) @IsDuration() interval: string;
 }
 
 /** Globs: `*` also matches "/", `?` matches one character; exclude wins. */
 export class PatternFilter {
-  @Optional() @Checked(globs) include?: string[];
-  @Optional() @Checked(globs) exclude?: string[];
+  @IsOptional() @Validate(globs) include?: string[];
+  @IsOptional() @Validate(globs) exclude?: string[];
 }
 
 export class EntryFilter {
-  @Optional() @Section(() => PatternFilter) names?: PatternFilter;
-  @Optional() @Section(() => PatternFilter) tags?: PatternFilter;
+  @IsOptional() @ValidateNested(() => PatternFilter) names?: PatternFilter;
+  @IsOptional() @ValidateNested(() => PatternFilter) tags?: PatternFilter;
 }
 
 /** One section per kind; a source has exactly one. */
 export type KindSections = { [K in SourceKind]?: WrittenSettings<K> };
 
 /** A source without its name: an item of `sources:` and the body of `PUT /v1/sources/{name}` (contract §2, §7). */
-@Rule<SourceSettings>(kindAndInterval)
+@ValidateClass<SourceSettings>(kindAndInterval)
 export class SourceSettings implements KindSections {
-  @Optional() @Section(() => FileSettings) file?: FileSettings;
-  @Optional() @Section(() => GitSettings) git?: GitSettings;
-  @Optional() @Section(() => ApiSettings) api?: ApiSettings;
-  @Optional() @Section(() => ManagedSettings) managed?: ManagedSettings;
-  @Optional() @Section(() => KubernetesSettings) kubernetes?: KubernetesSettings;
-  @Optional() @Section(() => SyncPolicy) syncPolicy?: SyncPolicy;
-  @Optional() @Section(() => EntryFilter) filter?: EntryFilter;
+  @IsOptional() @ValidateNested(() => FileSettings) file?: FileSettings;
+  @IsOptional() @ValidateNested(() => GitSettings) git?: GitSettings;
+  @IsOptional() @ValidateNested(() => ApiSettings) api?: ApiSettings;
+  @IsOptional() @ValidateNested(() => ManagedSettings) managed?: ManagedSettings;
+  @IsOptional() @ValidateNested(() => KubernetesSettings) kubernetes?: KubernetesSettings;
+  @IsOptional() @ValidateNested(() => SyncPolicy) syncPolicy?: SyncPolicy;
+  @IsOptional() @ValidateNested(() => EntryFilter) filter?: EntryFilter;
   /** Disables the shrink guard: one sync may remove most entries. */
-  @Optional() @Checked(flag) allowShrink?: boolean;
-  @ApiPropertyOptional(CLAIMS_SCHEMA) @Optional() @Checked(claims) claims?: Claims;
+  @IsOptional() @IsBoolean() allowShrink?: boolean;
+  @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
 }
 
 /** The body of `PUT /v1/sources/{name}`: it may repeat what only the server sets (contract §7). */
 export class SourceBody extends SourceSettings {
-  @Optional() @Checked(anything) name?: unknown;
-  @Optional() @Checked(anything) kind?: unknown;
-  @Optional() @Checked(anything) origin?: unknown;
-  @Optional() @Checked(anything) createdAt?: unknown;
-  @Optional() @Checked(anything) updatedAt?: unknown;
+  @IsOptional() @Validate(anything) name?: unknown;
+  @IsOptional() @Validate(anything) kind?: unknown;
+  @IsOptional() @Validate(anything) origin?: unknown;
+  @IsOptional() @Validate(anything) createdAt?: unknown;
+  @IsOptional() @Validate(anything) updatedAt?: unknown;
   /** Ignored: it changes all the time. */
-  @Optional() @Checked(anything) sync?: unknown;
+  @IsOptional() @Validate(anything) sync?: unknown;
 }
 
 /** The members of a SourceBody that must equal the stored ones. */
@@ -71,7 +80,7 @@ export const SOURCE_READ_ONLY = ['name', 'kind', 'origin', 'createdAt', 'updated
 /** The optional body of `POST /v1/sources/{name}/sync` (contract §7). */
 export class SyncRequest {
   /** Disables the shrink guard for this sync: it may remove most entries. */
-  @Optional() @Checked(flag) allowShrink?: boolean;
+  @IsOptional() @IsBoolean() allowShrink?: boolean;
 }
 
 function kindsIn(source: Unchecked<SourceSettings>): SourceKind[] {

@@ -8,7 +8,7 @@ import { ConfigFile } from '../../dist/config/config-file.dto.js';
 import { unknownVariables } from '../../dist/config/environment.js';
 import { loadConfig, type LoadedConfig } from '../../dist/config/load-config.js';
 import { TOOLHIVE_FILE, toolhiveKeys } from '../../dist/config/toolhive-keys.js';
-import { checkShape } from '../../dist/validation/class-checks.js';
+import { checkShape } from '../../dist/validation/class-validation.js';
 import { ConfigurationError, formatPath } from '../../dist/validation/problems.js';
 import { tablesIn } from '../support/markdown.js';
 

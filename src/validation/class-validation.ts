@@ -2,85 +2,98 @@ import {
   getMetadataStorage,
   ValidateBy,
   ValidateIf,
-  ValidateNested,
+  ValidateNested as ValidateNestedObject,
   validateSync,
   type ValidationError,
 } from 'class-validator';
 import 'reflect-metadata';
 import { isObject } from '../json/json-values.js';
 import { below, type Issue, issue, nearest, type Path } from './problems.js';
-import { type Check, foundKind } from './value-checks.js';
+import { httpUrl } from './urls.js';
+import {
+  type Check,
+  claims,
+  dnsLabel,
+  duration,
+  flag,
+  foundKind,
+  oneOf,
+  text,
+  wholeNumber,
+} from './value-checks.js';
 
 type Class<T extends object = object> = new () => T;
 /** An object of the class whose members have not been checked yet. */
 export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 
-/** What stands below a member: a map of this class, or a list of such maps. */
+/** The class of a member's value, or of each item of its list. */
 interface NestedShape {
   readonly of: () => Class;
-  readonly list: boolean;
+  readonly each: boolean;
 }
 
 const MAX_UNKNOWN_KEYS = 100;
 
 const checks = new Map<string, Check>();
 const rules = new WeakMap<object, ((value: object) => Issue[])[]>();
-const sections = new WeakMap<object, Map<string, NestedShape>>();
-/** The members of each class that was asked about. */
-const names = new WeakMap<object, readonly string[]>();
+const nestedShapes = new WeakMap<object, Map<string, NestedShape>>();
+const memberNamesOf = new WeakMap<object, readonly string[]>();
 
-/** The member must be there and pass the check; with `@Optional()` it may be absent, but not null. */
-export function Checked(check: Check): PropertyDecorator {
+/** The member is required and must pass the check; with `@IsOptional()` it may be absent. */
+export function Validate(check: Check): PropertyDecorator {
   const name = `check${checks.size}`;
   const required: Check = (value) => (value === undefined ? issue('is required') : check(value));
   checks.set(name, required);
   return ValidateBy({ name, validator: { validate: (value) => required(value).length === 0 } });
 }
 
-/** The member may be absent. Null is not absent: in YAML it is a key without a value, filled in by nobody. */
-export function Optional(): PropertyDecorator {
+/** The member may be absent, but not null as class-validator allows: in YAML, null is a key whose value was forgotten. */
+export function IsOptional(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }
 
-/** The member is a map with the members of a class. */
-export function Section(of: () => Class): PropertyDecorator {
-  return nested({ of, list: false }, (value) =>
-    value instanceof of() ? [] : issue(`must be a map, not ${foundKind(value)}`),
-  );
-}
+/** @param rule returns the problem with a non-empty string, or nothing. */
+export const IsText = (rule?: (value: string) => string | undefined) => Validate(text(rule));
+export const IsBoolean = () => Validate(flag);
+export const IsInt = (min: number, max: number) => Validate(wholeNumber(min, max));
+export const IsIn = (choices: readonly string[]) => Validate(oneOf(...choices));
+export const IsClaims = () => Validate(claims);
+export const IsDnsLabel = () => Validate(dnsLabel);
+export const IsDuration = () => Validate(duration);
+export const IsHttpUrl = (...rules: Parameters<typeof httpUrl>) => Validate(httpUrl(...rules));
 
-/** The member is a list of such maps. */
-export function SectionList(of: () => Class, options: { notEmpty?: boolean } = {}): PropertyDecorator {
-  return nested({ of, list: true }, (value) => {
+/** The member is a map that the class validates; with `each`, a list of such maps. */
+export function ValidateNested(
+  of: () => Class,
+  { each = false, notEmpty = false }: { each?: boolean; notEmpty?: boolean } = {},
+): PropertyDecorator {
+  const isMap: Check = (value) =>
+    value instanceof of() ? [] : issue(`must be a map, not ${foundKind(value)}`);
+  const areMaps: Check = (value) => {
     if (!Array.isArray(value)) return issue(`must be a list, not ${foundKind(value)}`);
-    if (options.notEmpty && value.length === 0) return issue('must not be an empty list');
-    return value.flatMap((element: unknown, position) =>
-      element instanceof of() ? [] : below([position], issue(`must be a map, not ${foundKind(element)}`)),
-    );
-  });
+    if (notEmpty && value.length === 0) return issue('must not be an empty list');
+    return value.flatMap((item: unknown, position) => below([position], isMap(item)));
+  };
+  return (target, property) => {
+    const shapes = nestedShapes.get(target) ?? new Map<string, NestedShape>();
+    nestedShapes.set(target, shapes.set(String(property), { of, each }));
+    ValidateNestedObject()(target, property);
+    Validate(each ? areMaps : isMap)(target, property);
+  };
 }
 
-/** What the members of a class must be to each other. Runs always, so it must expect members of any type. */
-export function Rule<T extends object>(rule: (value: Unchecked<T>) => Issue[]): (target: Class<T>) => void {
+/** A rule about the members of a class together. It runs even if some are invalid, so it must expect any types. */
+export function ValidateClass<T extends object>(
+  rule: (value: Unchecked<T>) => Issue[],
+): (target: Class<T>) => void {
   return (target) => {
     rules.set(target, [...(rules.get(target) ?? []), rule as (value: object) => Issue[]]);
   };
 }
 
-function nested(shape: NestedShape, check: Check): PropertyDecorator {
-  return (target, property) => {
-    const known = sections.get(target) ?? new Map<string, NestedShape>();
-    sections.set(target, known.set(String(property), shape));
-    ValidateNested()(target, property);
-    Checked(check)(target, property);
-  };
-}
-
 /**
- * Checks a plain tree (YAML, JSON or a query, parsed) against a class: wrong types, missing and unknown keys, checks, rules. Never
- * throws.
+ * Validates a parsed tree (YAML, JSON or a query) against a class: types, missing and unknown keys, checks, rules. Never throws.
  *
- * @param unknownKeys `refused` unless it is said otherwise.
  * @returns `value`, to be used only when there are no issues.
  */
 export function checkShape<T extends object>(
@@ -93,41 +106,40 @@ export function checkShape<T extends object>(
   const issues = unknownKeys === 'refused' ? unknown : [];
   if (!(value instanceof shape))
     return { value: new shape(), issues: issue(`must be a map, not ${foundKind(value)}`) };
-  // Objects without any metadata (an empty section, a wrong value) are fine here: unknown keys were found above.
-  issues.push(
-    ...validateSync(value, { forbidUnknownValues: false }).flatMap((error) => flatten(error, [], false)),
-  );
+  // Classes without validators are fine: unknown keys were found above.
+  const errors = validateSync(value, { forbidUnknownValues: false });
+  issues.push(...errors.flatMap((error) => flatten(error, [], false)));
   applyRules(value, [], issues);
   return { value, issues };
 }
 
-/** Does a value have the members of a class, rightly typed and checked? Others it may have too. */
+/** Whether a value has valid members of a class. Unknown keys are ignored. */
 export function hasShape<T extends object>(shape: Class<T>): (value: unknown) => value is T {
   return (value): value is T => checkShape(shape, value, { unknownKeys: 'ignored' }).issues.length === 0;
 }
 
-// Not class-transformer's plainToInstance: it throws on some trees (a key "constructor") and drops keys without a word
-// ("toString", "__proto__").
+// Not class-transformer's plainToInstance: it throws on a key "constructor", and silently drops "toString"
+// and "__proto__".
 function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): unknown {
-  // In place of a list where a map belongs: its check fails all the same, and nobody looks at what is in it.
+  // A list in place of a map: its check fails whatever the items are.
   if (Array.isArray(tree)) return [];
   if (!isObject(tree)) return tree;
   const keys = memberNames(shape);
   const members = Object.entries(tree).flatMap(([key, member]): [string, unknown][] => {
     if (!keys.includes(key)) {
-      // Enough is enough: a body may hold any number of keys.
+      // A body may have any number of keys.
       if (issues.length < MAX_UNKNOWN_KEYS)
         issues.push(...below([...path, key], issue(unknownKey(key, keys))));
       return [];
     }
-    const section = sectionOf(shape, key);
-    return [[key, section ? instantiateBelow(section, member, [...path, key], issues) : member]];
+    const nested = nestedShapeOf(shape, key);
+    return [[key, nested ? instantiateNested(nested, member, [...path, key], issues) : member]];
   });
   return Object.assign(new shape(), Object.fromEntries(members));
 }
 
-function instantiateBelow({ of, list }: NestedShape, tree: unknown, path: Path, issues: Issue[]): unknown {
-  if (!list) return instantiate(of(), tree, path, issues);
+function instantiateNested({ of, each }: NestedShape, tree: unknown, path: Path, issues: Issue[]): unknown {
+  if (!each) return instantiate(of(), tree, path, issues);
   if (isObject(tree)) return {};
   if (!Array.isArray(tree)) return tree;
   return tree.map((element: unknown, position) => instantiate(of(), element, [...path, position], issues));
@@ -139,29 +151,29 @@ function unknownKey(key: string, known: readonly string[]): string {
 }
 
 function memberNames(shape: Class): readonly string[] {
-  const known = names.get(shape);
-  if (known) return known;
+  const cached = memberNamesOf.get(shape);
+  if (cached) return cached;
   const metadata = getMetadataStorage().getTargetValidationMetadatas(shape, '', false, false);
   const found = [...new Set(metadata.map(({ propertyName }) => propertyName))];
-  names.set(shape, found);
+  memberNamesOf.set(shape, found);
   return found;
 }
 
-function sectionOf(shape: Class, key: string): NestedShape | undefined {
+function nestedShapeOf(shape: Class, key: string): NestedShape | undefined {
   for (
     let of: unknown = shape.prototype;
     typeof of === 'object' && of !== null;
     of = Object.getPrototypeOf(of)
   ) {
-    const section = sections.get(of)?.get(key);
-    if (section) return section;
+    const nested = nestedShapes.get(of)?.get(key);
+    if (nested) return nested;
   }
   return undefined;
 }
 
 function flatten(error: ValidationError, above: Path, inList: boolean): Issue[] {
   const path = [...above, inList ? Number(error.property) : error.property];
-  // class-validator repeats the constraints of a list for each of its elements; only their members are news.
+  // class-validator repeats the constraints of a list for each item; only errors of the item's members are new.
   const own = inList
     ? []
     : Object.keys(error.constraints ?? {}).flatMap((name) => checks.get(name)?.(error.value) ?? []);
@@ -182,6 +194,6 @@ function applyRules(value: unknown, path: Path, issues: Issue[]): void {
   )
     for (const rule of rules.get(shape) ?? []) issues.push(...below(path, rule(value)));
   for (const key of memberNames(value.constructor as Class)) {
-    if (sectionOf(value.constructor as Class, key)) applyRules(value[key], [...path, key], issues);
+    if (nestedShapeOf(value.constructor as Class, key)) applyRules(value[key], [...path, key], issues);
   }
 }
