@@ -20,10 +20,10 @@ import { declaredForm as declaredSource } from '../sources/sources.responses.js'
 
 const ID = 1;
 
-/** What the audit trail knows of who may do what (contract §9): replicas that apply the same record it once. */
+/** Audits changes of the authorization settings (contract §9). Replicas that apply the same settings record them once. */
 @Injectable()
 export class AuthorizationChanges {
-  /** Compares with what was applied last; inside the transaction of its caller, which holds the lock of the catalogue. */
+  /** Compares with the settings applied last. Call in a transaction that holds the catalogue lock. */
   async apply(
     manager: EntityManager,
     auth: AuthConfig,
@@ -33,7 +33,7 @@ export class AuthorizationChanges {
     const before = (await manager.findOneBy(AppliedAuthorization, { id: ID }))?.form;
     if (isDeepStrictEqual(before, after)) return 'unchanged';
     await manager.save(AppliedAuthorization, { id: ID, form: after });
-    // Nothing was there before, and nobody is kept from anything now: there is nothing to tell.
+    // No settings before and none now: nothing to record.
     if (!before && after.mode !== 'full') return 'unchanged';
     await record({
       action: 'config.apply',
@@ -45,24 +45,24 @@ export class AuthorizationChanges {
   }
 }
 
-/** What a start or a reload changed, as short lines such as `source catalog: created`. */
+/** The changes of a start or reload, such as `source catalog: created`. */
 export type Changes = string[];
 
-/** The part of the configuration that a reload takes over. */
+/** The part of the configuration that a reload applies. */
 export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries'>;
 
-/** Something declared in the file that the database has no place for; the message is for the administrator. */
+/** A declaration in the file that conflicts with the database; the message is for the administrator. */
 export class ConfigurationConflict extends Error {
   override readonly name = 'ConfigurationConflict';
 }
 
-/** Where the changes of a start are told and recorded. */
+/** Reports and records the changes of a start. */
 interface Written {
   readonly changes: Changes;
   readonly record: RecordChange;
 }
 
-/** A source or registry before or after a change: its claims, and what is shown of it. */
+/** A source or registry before or after a change: its claims and its audited form. */
 interface Declared {
   readonly claims: Claims;
   readonly form: object;
@@ -97,19 +97,19 @@ export class ConfiguredResources {
   ) {}
 
   /**
-   * Makes the rows equal to the file, in one transaction (contract §2): sources and registries are created, changed, and
-   * removed with their entries. Those made through the API are never touched. A change of authorization is recorded.
+   * Makes the rows equal to the file, in one transaction (contract §2): creates, changes and removes sources and registries,
+   * with their entries. Rows of origin `api` are never changed. Changes of authorization are audited.
    *
-   * @param isStart every start syncs what can be synced; a reload, what has changed.
-   * @throws ConfigurationConflict when a name is taken by a row of origin `api`, or one of those needs a source that left.
+   * @param isStart a start syncs every source, a reload only changed ones.
+   * @throws ConfigurationConflict when a row of origin `api` has the same name or uses a removed source.
    */
   async apply(config: CatalogueConfig, isStart = true): Promise<Changes> {
     return this.audit.transaction(null, async (manager, record) => {
-      // Replicas that start together take turns, and so do callers of the admin API.
+      // Serializes replicas that start together, and callers of the admin API.
       await lockCatalogue(manager);
       const changes: Changes = [];
-      // What left the file goes first: registries, because they may hold the last reference to a source that left too, and
-      // sources, because of the managed kind there can be one only, whatever its name.
+      // Removals come first: a removed registry may hold the last reference to a removed source, and a removed managed source
+      // makes room for another one.
       const written: Written = { changes, record };
       await this.removeRegistries(manager, config, written);
       const shrunkRegistries = await this.removeSources(manager, config, written);
@@ -173,7 +173,7 @@ export class ConfiguredResources {
       'config',
       position,
     );
-    // It lost a source that left the file, which leaves what is declared.
+    // It lost a source that left the file; its declaration is the rest.
     const hasShrunk = outcome === 'unchanged' && earlierSources !== undefined;
     if (hasShrunk) await manager.update(Registry, { name: declared.name }, { updatedAt: () => 'now()' });
     if (!hasShrunk && outcome === 'unchanged') return;
@@ -201,8 +201,7 @@ export class ConfiguredResources {
     }
   }
 
-  // A source whose kind is another one now leaves too: what it held came from somewhere else. Answers which registries lost
-  // one.
+  // A source whose kind changed is removed too: its entries came from elsewhere. Returns the registries that lost a source.
   private async removeSources(
     manager: EntityManager,
     { sources }: CatalogueConfig,

@@ -31,7 +31,7 @@ import { isLoopbackHost } from '../validation/urls.js';
 import { admitKeys, RegistryCallers } from '../visibility/registry-callers.js';
 import { AppModule } from './app.module.js';
 
-/** RFC 9112 §3.2: a request of HTTP/1.1 without a Host header is answered with 400, and so is any with more than one. */
+/** RFC 9112 §3.2: 400 for an HTTP/1.1 request without a Host header, and for any request with several. */
 export function refuseUnclearHost(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
   _response: ServerResponse,
@@ -41,7 +41,7 @@ export function refuseUnclearHost(
   next(isMissing || hasTwoHosts(rawHeaders) ? new ApiError('malformed_request') : undefined);
 }
 
-// Node keeps the first one; a proxy in front may have looked at the other.
+// Node keeps the first; a proxy may have used the other.
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let position = 0; position < rawHeaders.length; position += 2)
@@ -57,8 +57,8 @@ type Middleware = (
 
 /**
  * contract §3, anonymous mode: while the server listens on a loopback address, a request for another host is 400 `host_refused`.
- * Such a request is sent by a page whose name was made to resolve to this machine (DNS rebinding): for the browser the page and
- * this server are then of one origin, and without tokens nothing else would keep them apart.
+ * It comes from a page whose name was made to resolve to this machine (DNS rebinding): for the browser it has the same origin as
+ * this server, and without tokens nothing else would separate them.
  */
 export function refuseForeignHosts(server: Server): Middleware {
   let onLoopback = false;
@@ -71,10 +71,10 @@ export function refuseForeignHosts(server: Server): Middleware {
 }
 
 /**
- * contract §3, anonymous mode: a request that changes something and comes from a page of another origin is 403
- * `origin_refused`. Browsers name the origin on each of them; what is no browser sends none.
+ * contract §3, anonymous mode: an unsafe request from a page of another origin is 403 `origin_refused`. Browsers send `Origin` with
+ * each of them, other clients send none.
  *
- * @param origins those of `cors.origins`; `*` is about reading and allows nothing here.
+ * @param origins `cors.origins`; `*` applies to reads and allows nothing here.
  */
 export function refuseForeignOrigins(origins: readonly string[]): Middleware {
   const named = new Set(origins.filter((origin) => origin !== '*'));
@@ -89,7 +89,7 @@ export function refuseForeignOrigins(origins: readonly string[]): Middleware {
   };
 }
 
-/** Is what this server listens on reached from this machine alone? */
+/** Whether the server is reachable from this machine only. */
 export function listensOnLoopback(server: Server): boolean {
   const address = server.address();
   if (address === null || typeof address === 'string') return false;
@@ -109,26 +109,26 @@ function withoutPort(host: string): string {
   return /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(host)?.[1] ?? '';
 }
 
-// This server speaks http: behind a proxy that ends TLS, the https origin has to be named.
+// This server speaks http: behind a proxy that terminates TLS, cors.origins must have the https origin.
 function ownOrigin(request: IncomingMessage): string | undefined {
   const url = `http://${requestedHost(request) ?? ''}`;
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** Whoever reaches the port may then change everything: that is for whoever runs the server to have meant. */
+/** In anonymous mode anybody who reaches the port may change everything: warn unless that is loopback only. */
 export function warnIfOpen(server: Server, logger: Logger): void {
   server.once('listening', () => {
     if (!listensOnLoopback(server))
       logger.warn(
         { context: 'http' },
-        'Anonymous mode on an address that others can reach: everybody there may change everything, unless readOnly is set',
+        'Anonymous mode on an address that other machines can reach: anybody there may change everything, unless readOnly is set',
       );
   });
 }
 
 /**
- * The security headers of every answer. No HSTS and no upgrade of requests: TLS ends in front of this server, if anywhere. The pages of
- * /docs load only what comes from here; to log in they ask the identity providers for their discovery document and for the token.
+ * The security headers of every response. No HSTS and no upgrade-insecure-requests: TLS, if any, is terminated in front of this
+ * server. /docs loads files from here only, and connects to the identity providers to log in.
  */
 export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
   const logins = new Set(
@@ -140,7 +140,7 @@ export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<str
   const middleware = helmet({
     strictTransportSecurity: false,
     crossOriginOpenerPolicy: false,
-    // Answers are meant to be read by pages of the origins that CORS names.
+    // Pages from the origins that CORS allows may read responses.
     crossOriginResourcePolicy: false,
     contentSecurityPolicy: {
       useDefaults: false,
@@ -156,16 +156,16 @@ export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<str
       },
     },
   });
-  // They are the same on every answer: helmet is asked once.
+  // The same on every response, so helmet runs once.
   const request = new IncomingMessage(new Socket());
   const response = new ServerResponse(request);
   middleware(request, response, () => undefined);
-  // With the names as helmet writes them. The types know this of requests alone.
+  // Keeps the spelling of the names. The types declare this method for requests only.
   const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
   return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
 }
 
-/** Sets these headers on every answer. */
+/** Sets these headers on every response. */
 export function setHeaders(
   headers: ReadonlyMap<string, string>,
 ): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
@@ -175,7 +175,7 @@ export function setHeaders(
   };
 }
 
-/** The public application, ready to listen: every step a request passes before Nest's own, in running order. */
+/** The public application, ready to listen. The middleware before Nest's own steps is in running order. */
 export async function createPublicApp(
   config: Config,
   database: OpenDatabase,
@@ -184,7 +184,7 @@ export async function createPublicApp(
   version: string,
 ): Promise<NestExpressApplication> {
   const server = express();
-  // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases that no rule was written for.
+  // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases.
   server.set('case sensitive routing', true);
   server.set('strict routing', true);
   server.set('x-powered-by', false);

@@ -11,7 +11,7 @@ import {
   ConfiguredResources,
 } from './configured-resources.js';
 
-/** Tells the operator at each start what can be read without a token (contract §6.1): more than was meant, perhaps. */
+/** Logs at each start what can be read without a token (contract §6.1), which may be more than intended. */
 @Injectable()
 export class OpenRegistries {
   private readonly logger = new Logger('authz');
@@ -21,11 +21,11 @@ export class OpenRegistries {
     private readonly entries: OpenEntries,
   ) {}
 
-  /** One line for each registry that opens without a token, and for each key that opens one. */
+  /** One line for each registry with anonymous access, and for each key. */
   async report({ auth }: Pick<Config, 'auth'>): Promise<void> {
     if (!oauthInUse(auth)) return;
     await this.reportAll().catch((error: unknown) =>
-      this.logger.warn({ err: error }, 'What opens without a token could not be counted'),
+      this.logger.warn({ err: error }, 'Entries visible without a token could not be counted'),
     );
   }
 
@@ -49,22 +49,22 @@ export class OpenRegistries {
   }
 }
 
-/** What a reload has led to. */
+/** The result of a reload. */
 export interface Reloaded {
   readonly changes: Changes;
-  /** Sections of the file that differ from those the process has started with, and wait for a restart. */
+  /** Changed sections that wait for a restart. */
   readonly waiting: readonly string[];
 }
 
 /**
- * Takes over a changed configuration (contract §1): sources, registries and `auth.authz`. Catalogue and policy can't change at one
- * moment, so that in between only what both the old and the new policy allow is allowed.
+ * Applies a changed configuration (contract §1): sources, registries and `auth.authz`. Catalogue and policy cannot change
+ * atomically, so in between only what both the old and the new policy allow is allowed.
  */
 @Injectable()
 export class Reload {
   /** The policies of the last configuration that was applied completely. */
   private settled: Policies;
-  /** What was taken over last; undefined: nothing since the start. */
+  /** The configuration applied last; undefined before the first reload. */
   private taken: AuthConfig | undefined;
 
   constructor(
@@ -76,17 +76,17 @@ export class Reload {
   }
 
   /**
-   * @param started the configuration that the process has started with.
-   * @param next the file as it is now, valid as a whole.
-   * @throws ConfigurationConflict when nothing was changed. After any other error it is not known whether the catalogue has
-   *   changed: only what both policies allow stays allowed, until a reload succeeds.
+   * @param started the configuration of the process start.
+   * @param next the current file, validated.
+   * @throws ConfigurationConflict when nothing was changed. After any other error the catalogue may have changed: only what
+   *   both policies allow stays allowed until a reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {
     const waiting = waitingSections(started, next);
     const config = merged(this.taken ?? started.auth, next);
     const before = this.policy.inForce;
     const after = policyFor(config.auth);
-    // Rules for claims as another `auth.oauth` would give them may mean something else until then: they only withdraw.
+    // The new rules may expect claims that only the new `auth.oauth` produces: until the restart they only withdraw access.
     const mustWait = waiting.includes('auth.oauth');
     const policies: Policies = mustWait ? [...this.settled, after] : [after];
     this.policy.narrow(policies);
@@ -105,7 +105,7 @@ export class Reload {
   }
 }
 
-// A mode that waits for a restart takes the rules with it: those of another mode mean something else.
+// A change of mode waits for a restart, and so do its rules: they mean something else in the other mode.
 function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig {
   const rules = others.mode === next.auth.mode ? next.auth.authz : authz;
   return {
@@ -115,7 +115,7 @@ function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig
   };
 }
 
-/** The sections in which two configurations differ, but for those that a reload takes over. Names alone: there are secrets in them. */
+/** The names of the sections that differ and are not applied by a reload. Names only: the values contain secrets. */
 export function waitingSections(started: Config, next: Config): string[] {
   const takesRules = started.auth.mode === next.auth.mode;
   const parts = ({ auth: { mode, oauth, authz }, ...others }: Config) => {

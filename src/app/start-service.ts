@@ -22,14 +22,14 @@ import { OpenRegistries, Reload, type Reloaded } from './reload.js';
 export interface RunningService {
   readonly publicPort: number;
   readonly internalPort: number;
-  /** Settles with a reason when the service can't go on. */
+  /** Resolves with a reason when the service cannot continue. */
   readonly lost: Promise<string>;
-  /** Takes over a configuration that has changed: see Reload. */
+  /** Applies a changed configuration: see Reload. */
   reload(config: Config): Promise<Reloaded>;
   /**
-   * Stops accepting, finishes what is in flight, closes the database.
+   * Stops accepting, finishes requests in flight, closes the database.
    *
-   * @param noticeMs how long new requests are answered before that, while it is not ready any more; by default not at all.
+   * @param noticeMs how long new requests are still answered first, while readiness is 503.
    */
   stop(noticeMs?: number): Promise<void>;
 }
@@ -37,8 +37,8 @@ export interface RunningService {
 /**
  * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
  *
- * @param metrics what the internal server serves at /metrics; process metrics are the caller's to add.
- * @param stopping aborts what a start waits for; the start then fails, or returns before the first syncs have ended.
+ * @param metrics served at /metrics of the internal server; the caller adds process metrics.
+ * @param stopping aborts the start: it fails, or returns before the first syncs have ended.
  */
 export async function startService(
   config: Config,

@@ -16,7 +16,7 @@ import {
 /** Parameters stay text here; `list-request.ts` converts them. Unknown and empty ones are ignored. */
 export class PageQuery {
   @ApiPropertyOptional({
-    description: '`metadata.nextCursor` of the page before; it carries the query along',
+    description: '`metadata.nextCursor` of the previous page; it includes the query',
   })
   @IsOptional()
   @Validate(cursorParameter)
@@ -43,7 +43,7 @@ export class VersionQuery {
 }
 
 export class VersionsQuery extends VersionQuery {
-  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
+  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the previous page' })
   @IsOptional()
   @Validate(cursorParameter)
   cursor?: string;

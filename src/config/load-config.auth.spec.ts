@@ -111,7 +111,7 @@ describe('the auth section', () => {
     [
       withAuthz({ roles: { superAdmin: [{}] } }),
       'auth.authz.roles.superAdmin[0]',
-      'must name at least one claim',
+      'must have at least one claim',
     ],
     [
       withAuthz({ roles: { superAdmin: ['a'] } }),

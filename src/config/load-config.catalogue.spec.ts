@@ -199,7 +199,7 @@ describe('a source', () => {
     [
       { managed: {}, filter: { names: { include: ['a', 'com.[ab]/*'] } } },
       'sources[0].filter.names.include[1]',
-      'must not hold "["',
+      'must not contain "["',
     ],
     [
       { file: { path: 'a' }, ...synced, filter: { names: { exclude: ['[!a]*'] } } },
@@ -209,12 +209,12 @@ describe('a source', () => {
     [
       { file: { path: 'a' }, ...synced, filter: { tags: { include: ['[beta]'] } } },
       'sources[0].filter.tags.include[0]',
-      'must not hold "["',
+      'must not contain "["',
     ],
     [
       { managed: { names: [{ include: ['com.[ab]/*'], claims: { a: 'b' } }] } },
       'sources[0].managed.names[0].include[0]',
-      'must not hold "["',
+      'must not contain "["',
     ],
     [
       { managed: {}, filter: { names: { include: 'a' } } },

@@ -71,7 +71,7 @@ describe('the claims of a provider', () => {
     [[{ to: 'org', value: 'x', values: { a: 'b' } }], 'claims[0].values: needs from'],
     [[{ to: 'org', value: 12345 }], 'claims[0].value: must be a string, not a number: put it in quotes'],
     [[{ to: 'org', value: ['a'] }], 'claims[0].value: must be a string, not a list'],
-    [[{ to: 'org', value: 'x', when: {} }], 'claims[0].when: must name at least one claim'],
+    [[{ to: 'org', value: 'x', when: {} }], 'claims[0].when: must have at least one claim'],
     [[{ to: 'org', value: 'x', when: { a: 1 } }], 'claims[0].when.a: must be a string or a list of strings'],
     [[{ to: 'org', value: 'x', wehn: { a: 'b' } }], 'claims[0].wehn: is not a known key'],
     [many(101), 'claims: must not define more than 100 claims'],
@@ -92,7 +92,7 @@ describe('the groups of a provider', () => {
     [{ from: 'userinfo', url: 'https://groups.example.com' }, 'groups: needs either'],
     [{ url: 'groups' }, 'groups.url: must be an http:// or https:// URL'],
     [{ url: 'http://groups.example.com' }, 'groups.url: must be https://'],
-    [{ url: 'https://me:secret@groups.example.com' }, 'groups.url: must not hold a user or a password'],
+    [{ url: 'https://me:secret@groups.example.com' }, 'groups.url: must not contain a user or a password'],
   ])('may not be at %j', (groups, problem) => {
     expect(problemsOf({ groups })).toContain(`${P}.${problem}`);
   });

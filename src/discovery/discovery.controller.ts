@@ -11,7 +11,7 @@ import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
 
-/** RFC 9728: says where clients get tokens for this server. */
+/** Protected resource metadata: where clients get tokens for this server (RFC 9728). */
 @ApiTags('discovery')
 @Controller('.well-known/oauth-protected-resource')
 @Public()
@@ -27,7 +27,7 @@ export class DiscoveryController {
   @Get()
   @ApiOperation({
     operationId: 'getProtectedResource',
-    summary: 'What a client needs to know to get a token (RFC 9728); not in anonymous mode',
+    summary: 'Where clients get a token (RFC 9728); absent in anonymous mode',
   })
   @ApiOkWithEtag(ProtectedResource)
   @ApiErrors('route_not_found')
@@ -36,7 +36,7 @@ export class DiscoveryController {
     return this.document;
   }
 
-  /** The same with the path of `resourceUrl` appended (RFC 9728 §3.1). */
+  /** The alias with the path of `resourceUrl` appended (RFC 9728 §3.1). */
   @Get('*path')
   @ApiExcludeEndpoint()
   getBelowPath(@Req() { path }: Request): JsonText {

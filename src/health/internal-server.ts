@@ -7,8 +7,8 @@ import type { Readiness } from './readiness.js';
 import type { VersionReport } from './version-report.js';
 
 /**
- * The internal server (spec §4.7). Plain node:http, listening before the application is built: it has to answer while
- * migrations run and while the database is awaited.
+ * The internal server (spec §4.7). Plain node:http, listening before the application is built: it must answer while
+ * migrations run and while the database is not reachable yet.
  */
 export function createInternalServer(state: Readiness, version: VersionReport, metrics: Metrics): Server {
   const server = createServer((request, response) => {

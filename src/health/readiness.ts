@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
-/** Longest wait of the readiness for the first syncs: a source that hangs must not keep the others from being served. */
+/** Longest time that readiness waits for first syncs: a hanging source must not block the others. */
 const FIRST_SYNC_TIMEOUT_MS = 15_000;
 
-/** Whether this process is ready, as the internal server reports it. */
+/** Whether this process is ready. */
 export class Readiness {
   private started = false;
   private draining = false;
@@ -12,13 +12,13 @@ export class Readiness {
   /** @param reachesDatabase resolves to false while PostgreSQL is not reachable. */
   constructor(private reachesDatabase: () => Promise<boolean> = async () => false) {}
 
-  /** The API can answer from now on, as long as the database does. */
+  /** From now on the process is ready while the database is reachable. */
   markStarted(reachesDatabase: () => Promise<boolean>): void {
     this.reachesDatabase = reachesDatabase;
     this.started = true;
   }
 
-  /** The process is about to end: no new requests, please. */
+  /** The process is stopping and no longer ready. */
   markDraining(): void {
     this.draining = true;
   }
@@ -29,9 +29,9 @@ export class Readiness {
 }
 
 /**
- * A fresh catalogue is empty until its sources have been read once. Readiness waits for that, within reason.
+ * A new catalogue is empty until its sources have been synced once: waits for that, for a limited time.
  *
- * @param areDone whether each source has been read once, well or not.
+ * @param areDone whether the first sync of every source has ended, successfully or not.
  */
 export async function waitForFirstSyncs(
   areDone: () => Promise<boolean>,
@@ -41,7 +41,7 @@ export async function waitForFirstSyncs(
   const deadline = Date.now() + FIRST_SYNC_TIMEOUT_MS;
   while (!stopping.aborted && !(await areDone())) {
     if (Date.now() > deadline) {
-      logger.warn('Some sources have not ended their first sync yet; serving what is there');
+      logger.warn('Some sources have not finished their first sync yet; serving the entries there are');
       return;
     }
     await pause(50);

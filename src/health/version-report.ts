@@ -9,7 +9,7 @@ export interface VersionReport {
   readonly platform: string;
 }
 
-/** @param build what the environment says of the build; a commit it names goes before the one recorded by `npm run build`. */
+/** @param build set by the environment; its commit takes precedence over the one recorded by `npm run build`. */
 export function versionReport(build: {
   commit: string | undefined;
   date: string | undefined;
@@ -24,7 +24,7 @@ export function versionReport(build: {
   };
 }
 
-/** The commit that `npm run build` found, which it does not where there is no git. */
+/** The commit recorded by `npm run build`; none when it ran without git. */
 function recordedCommit(): string | undefined {
   try {
     return readFileSync(new URL('../commit.txt', import.meta.url), 'utf8').trim() || undefined;

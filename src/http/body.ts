@@ -135,7 +135,7 @@ function parseBody(request: RequestWithBody): void {
     );
 }
 
-/** Frees the memory of a body: the request lives on until its answer has been sent. */
+/** Frees the memory of a body: the request lives on until its response has been sent. */
 export function discardBody(request: RequestWithBody): void {
   request.body = undefined;
   delete request.rawBody;
@@ -147,7 +147,7 @@ function parse(bytes: Buffer): unknown {
     const value: unknown = JSON.parse(bytes.toString());
     if (isObject(value) || Array.isArray(value)) return value;
   } catch {
-    // Refused below: the parser quotes what it could not parse.
+    // Refused below, without the parser's message: it quotes the body.
   }
   throw new ApiError('malformed_json');
 }

@@ -1,14 +1,14 @@
 import type { CorsOptions, CorsOptionsDelegate } from '@nestjs/common/internal';
 import type { Request } from 'express';
 
-/** The consumer API, discovery and OpenAPI; nothing else may be read by a page of another origin. */
+/** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
 const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
 
-/** What is read by POST (contract §6.3). */
+/** MCP endpoints, which are read by POST (contract §6.3). */
 const MCP = /^\/registry\/[^/]+\/mcp$/;
 
 /**
- * contract §6: `Access-Control-*` on the consumer API, discovery and OpenAPI only, error answers included.
+ * contract §6: `Access-Control-*` on the consumer API, discovery and OpenAPI only, error responses included.
  *
  * @param origins `['*']`, or the exact origins that may read.
  */

@@ -15,13 +15,12 @@ import { refusalStep } from './refusal-step.js';
 
 const SECONDS = '2';
 
-/** What `Retry-After` says on an error answer that does not say it itself; undefined where trying again would be no help. */
+/** The default of `Retry-After` in seconds; undefined where a retry would not help. */
 export function retryAfterSeconds(status: number): string | undefined {
   return status === 503 || status === 429 ? SECONDS : undefined;
 }
 
-/** Not faults of ours: what a provider did is in the log of the one that asked it already, and a search
- * or a write that this server does not take is the caller's. */
+/** 5xx errors that are not logged as errors: provider failures are logged where they occur, the others are the caller's. */
 const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
   'provider_unavailable',
@@ -29,13 +28,13 @@ const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
   'use_admin_api',
 ]);
 
-/** The one place that writes error answers. What is not in the catalogue becomes `internal_error`. */
+/** Writes all error responses. Errors outside the catalogue become `internal_error`. */
 @Catch()
 @Injectable()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
-  /** @returns the error as it was answered, if it was. */
+  /** @returns the error that was sent, if any. */
   catch(thrown: unknown, host: ArgumentsHost): ApiError | undefined {
     if (thrown instanceof ClientGone) return undefined;
     const http = host.switchToHttp();
@@ -62,7 +61,7 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** Any thrown value as an entry of the catalogue; the original goes along as the cause. */
+/** Maps any thrown value to the catalogue, with the original as its cause. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');
@@ -101,7 +100,7 @@ function parserError(error: unknown): ApiError | null {
   }
 }
 
-// What decompression throws has a status and no type.
+// Decompression errors have a status and no type.
 function isClientError(error: unknown): boolean {
   return (
     error instanceof Error &&

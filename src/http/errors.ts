@@ -1,17 +1,15 @@
 import type { Application, Request } from 'express';
 import type { Claims } from '../claims/claims.js';
 
-/** contract §10: where those who are refused can ask why. */
-const WHERE_TO_ASK = 'POST /v1/access/explain says which step has refused this, and what may be missing';
+const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
-/** The `details` of an error answer: of every 401 and 403 they say, at their end, where to ask why. */
+/** The `details` of an error; for 401 and 403 the last one points to access explanations (contract §10). */
 export function refusalDetails(status: number, details: readonly string[]): readonly string[] {
   return status === 401 || status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 
 /**
- * The catalogue of errors: for each stable code its status and its sentence. Codes never change, sentences may.
- * contract: the body is `{ error, code, requestId, details? }`.
+ * The error catalogue (contract §3): status and sentence by code. Codes are stable, sentences are not.
  */
 export const ERROR_CATALOGUE = {
   invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
@@ -21,12 +19,11 @@ export const ERROR_CATALOGUE = {
   },
   too_many_servers: {
     status: 400,
-    sentence:
-      'The registry shows more servers than the configuration of a client may hold: use one that shows fewer',
+    sentence: 'The registry has more servers than a client configuration may hold: use a smaller registry',
   },
-  malformed_path: { status: 400, sentence: 'The path holds a malformed percent-encoding' },
+  malformed_path: { status: 400, sentence: 'The path contains a malformed percent-encoding' },
   malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
-  malformed_body: { status: 400, sentence: 'The body could not be read as its headers describe it' },
+  malformed_body: { status: 400, sentence: 'The body does not match its headers' },
   invalid_body: { status: 400, sentence: 'The body is not valid' },
   invalid_name: {
     status: 400,
@@ -35,37 +32,36 @@ export const ERROR_CATALOGUE = {
   },
   kind_immutable: {
     status: 400,
-    sentence: 'The kind of a source cannot be changed: delete the source and create it anew',
+    sentence: 'The kind of a source cannot be changed: delete the source and create it again',
   },
-  unknown_source: { status: 400, sentence: 'A source that is named here does not exist' },
+  unknown_source: { status: 400, sentence: 'A source named here does not exist' },
   path_not_allowed: {
     status: 400,
     sentence:
-      "Sources made through the API may read regular files below adminFileRoots only, where those are for the caller's claims",
+      'Sources created through the API may only read regular files below an adminFileRoots entry whose claims the caller satisfies',
   },
   namespace_not_allowed: {
     status: 400,
     sentence:
-      'Sources of kind kubernetes made through the API may watch the namespaces of adminKubernetesNamespaces only',
+      'Kubernetes sources created through the API may only watch the namespaces in adminKubernetesNamespaces',
   },
   not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
   invalid_document: { status: 400, sentence: 'The document is not valid' },
   claims_mismatch: {
     status: 400,
-    sentence: 'The claims differ from those of the versions published before: they must be equal',
+    sentence: 'The claims must equal the claims of the versions already published',
   },
   claims_required: { status: 400, sentence: 'Claims are required here' },
-  claims_not_subset: { status: 400, sentence: 'The claims go beyond those of the caller' },
+  claims_not_subset: { status: 400, sentence: 'The claims are not a subset of your claims' },
   name_reserved: {
     status: 400,
-    sentence:
-      'The name is reserved: the claims it is reserved for must be held by the caller and be among those of the entry',
+    sentence: 'The name is reserved: both you and the entry need the claims it is reserved for',
   },
   malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
   host_refused: {
     status: 400,
     sentence:
-      'Without tokens and on a loopback address this server answers to loopback names alone, such as localhost',
+      'In anonymous mode on a loopback address, the Host header must be a loopback name such as localhost',
   },
   token_missing: { status: 401, sentence: 'A bearer token is required in the Authorization header' },
   token_invalid: { status: 401, sentence: 'The token is not accepted by this server' },
@@ -74,24 +70,23 @@ export const ERROR_CATALOGUE = {
     sentence: "The token's group list is too long or could not be fetched",
   },
   anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
-  role_required: { status: 403, sentence: 'The caller has no role that allows this' },
+  role_required: { status: 403, sentence: 'You have no role that allows this' },
   read_only: { status: 403, sentence: 'This server is read-only: nothing can be changed through its API' },
   origin_refused: {
     status: 403,
-    sentence:
-      'Without tokens only pages of this server, and of the origins named in cors.origins, may change something',
+    sentence: 'In anonymous mode, only pages from this server or from cors.origins may make changes',
   },
   route_not_found: { status: 404, sentence: 'There is nothing at this path' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
   source_not_found: { status: 404, sentence: 'There is no such source' },
   entry_not_found: { status: 404, sentence: 'There is no such entry' },
   version_not_found: { status: 404, sentence: 'This entry has no such version' },
-  registry_forbidden: { status: 403, sentence: 'The caller may not enter this registry' },
+  registry_forbidden: { status: 403, sentence: "You don't have access to this registry" },
   config_managed: {
     status: 403,
-    sentence: 'This comes from the configuration file and can be changed there only',
+    sentence: 'This is declared in the configuration file and can only be changed there',
   },
-  method_not_allowed: { status: 405, sentence: 'This path does not take this method' },
+  method_not_allowed: { status: 405, sentence: 'This path does not support this method' },
   access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
   source_in_use: {
@@ -100,11 +95,11 @@ export const ERROR_CATALOGUE = {
   },
   managed_source_exists: {
     status: 409,
-    sentence: 'There is a managed source already, and there can be only one',
+    sentence: 'A managed source already exists, and there can be only one',
   },
   version_exists: {
     status: 409,
-    sentence: 'This version is published already, and a published version never changes: publish another',
+    sentence: 'This version is already published and cannot change: publish a new version',
   },
   no_managed_source: {
     status: 409,
@@ -112,27 +107,27 @@ export const ERROR_CATALOGUE = {
   },
   precondition_failed: {
     status: 412,
-    sentence: 'The resource is not, or no longer, what If-Match or If-None-Match expects: read it again',
+    sentence: 'The resource does not match If-Match or If-None-Match: read it again',
   },
   body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
   unprocessable_document: { status: 422, sentence: 'The document is not valid' },
   unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
   expectation_failed: {
     status: 417,
-    sentence: 'The Expect header asks for something this service does not support',
+    sentence: 'The Expect header requires something this service does not support',
   },
   too_many_requests: {
     status: 429,
-    sentence: 'Too many requests of this client are under way: try again shortly',
+    sentence: 'You have too many requests in progress: try again shortly',
   },
   headers_too_large: {
     status: 431,
-    sentence: 'The headers of the request are larger than this service accepts',
+    sentence: 'The request headers are larger than this service accepts',
   },
   use_admin_api: { status: 501, sentence: 'Entries are changed through the admin API, below /v1/entries' },
   internal_error: {
     status: 500,
-    sentence: 'Internal error; the log has the cause under the requestId',
+    sentence: 'Internal error: the log has the cause under this requestId',
   },
   provider_unavailable: {
     status: 503,
@@ -140,7 +135,7 @@ export const ERROR_CATALOGUE = {
   },
   search_too_broad: {
     status: 503,
-    sentence: 'The search takes too long: search for a longer or rarer text',
+    sentence: 'The search takes too long: use a longer or rarer text',
   },
   overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
@@ -155,12 +150,11 @@ interface ApiErrorOptions {
   readonly refusedClaims?: Claims | undefined;
 }
 
-/** A refusal a caller may read. Its cause, if any, goes to the log only. */
+/** An error for the caller. Its cause goes to the log only. */
 export class ApiError extends Error {
   readonly status: number;
-  /** To be sent with the answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The claims of what is there and was refused, for the audit trail alone: no answer may depend on whether there are any. */
+  /** The claims of the resource that was refused, for the audit trail only: they must not influence the response. */
   readonly refusedClaims: Claims | undefined;
 
   constructor(
@@ -176,7 +170,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Nobody is there to be answered: the client has closed the connection before the answer was ready. */
+/** The client closed the connection before the response was ready. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
@@ -188,47 +182,46 @@ export interface ErrorBody {
   details?: readonly string[];
 }
 
-/** The body of an error answer. */
 export function errorBody({ message, code, status, details = [] }: ApiError, requestId: string): ErrorBody {
   const all = refusalDetails(status, details);
   return { error: message, code, requestId, ...(all.length > 0 ? { details: all } : {}) };
 }
 
-/** A layer of Express' router, as far as it is looked at here. */
+/** The part of a layer of Express' router that is used here. */
 interface Layer {
   readonly route?: { readonly path: string | readonly string[]; readonly methods: Record<string, boolean> };
   match(path: string): boolean;
 }
 
-/** Paths of entries with a name that has come in two segments. */
+/** Paths with an entry name in two segments: its slash was decoded. */
 const DECODED_NAME = /^\/(registry\/[^/]+\/v0(\.1)?\/servers|v1\/entries\/[^/]+)\/[^/]+\/[^/]+(\/|$)/;
 
 /**
- * The refusal of a request that no route takes: 405 with `Allow` when the path has routes of other methods (RFC 9110 §15.5.6),
- * otherwise 404. Says so when a name has come with its slash decoded, which some proxies do (contract §3).
+ * The error for a request without a route: 405 with `Allow` when the path has routes of other methods (RFC 9110 §15.5.6),
+ * otherwise 404, with a hint when a proxy seems to have decoded the slash of a name (contract §3).
  */
 export function routeError({ app, path }: Request): ApiError {
   const methods = methodsAt(app, path);
   if (methods.length > 0) {
     const allowed = methods.join(', ');
-    return new ApiError('method_not_allowed', `This path takes ${allowed} alone`, undefined, {
+    return new ApiError('method_not_allowed', `This path only supports ${allowed}`, undefined, {
       headers: { Allow: allowed },
     });
   }
   if (!DECODED_NAME.test(path)) return new ApiError('route_not_found');
   return new ApiError('route_not_found', undefined, [
-    'The slash in the name of an entry has to arrive as %2F: if it was sent so, a proxy in front of this server has decoded it',
+    'The slash in an entry name must arrive as %2F: if you sent it that way, a proxy in front of this server decoded it',
   ]);
 }
 
-// Routes that take any path below theirs say nothing about this one.
+// Wildcard routes match every path, so they are skipped.
 function methodsAt(app: Application, path: string): string[] {
   const { stack } = app.router as unknown as { stack: readonly Layer[] };
   const methods = stack.flatMap((layer) => {
     if (!layer.route || [layer.route.path].flat().some((pattern) => pattern.includes('*'))) return [];
     return layer.match(path) ? Object.keys(layer.route.methods) : [];
   });
-  const known = new Set(methods.map((method) => method.toUpperCase()));
-  if (known.has('GET')) known.add('HEAD');
-  return [...known].sort();
+  const allowed = new Set(methods.map((method) => method.toUpperCase()));
+  if (allowed.has('GET')) allowed.add('HEAD');
+  return [...allowed].sort();
 }

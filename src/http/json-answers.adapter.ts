@@ -9,7 +9,7 @@ import {
   CachedJson,
   type Coding,
   CODINGS,
-  isKnown,
+  isFresh,
   JsonLines,
   JsonText,
   LINES_TYPE,
@@ -19,7 +19,7 @@ import {
 } from './json-answers.js';
 import { UNREAD } from './server-limits.js';
 
-/** Nest's adapter for Express, which also sends JSON that is text or bytes already, as it is. */
+/** Nest's adapter for Express, extended to send JSON that is already text or bytes unchanged. */
 export class JsonAnswersAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const app = this.getInstance<Express>();
@@ -38,7 +38,7 @@ function sendText(response: Response, json: JsonText, status?: number): void {
   const { etag } = json;
   setHeaders(response, 'Authorization, Origin', etag);
   if (status !== undefined) response.statusCode = status;
-  if (isKnown(response, etag)) sendNotModified(response);
+  if (isFresh(response, etag)) sendNotModified(response);
   else response.send(json.text);
 }
 
@@ -48,14 +48,14 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   setHeaders(response, 'Authorization, Origin, Accept-Encoding', etag);
   for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
   if (status !== undefined) response.statusCode = status;
-  if (isKnown(response, etag)) return sendNotModified(response);
+  if (isFresh(response, etag)) return sendNotModified(response);
   const bytes = coding === null ? json.bytes : await json.compressed(coding);
   if (coding !== null) response.setHeader('Content-Encoding', coding);
   response.setHeader('Content-Length', bytes.length);
   response.end(bytes);
 }
 
-/** Sends lines as fast as the client takes them. What fails when the answer has begun can only cut it off. */
+/** Sends lines as fast as the client reads them. An error after the headers can only cut the response off. */
 async function sendLines(response: Response, { chunks, gone }: JsonLines, status?: number): Promise<void> {
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);
@@ -80,7 +80,7 @@ async function sendLines(response: Response, { chunks, gone }: JsonLines, status
   }
 }
 
-// Of what the client prefers equally, the first of ours: browsers list gzip first without a preference.
+// Among equally preferred codings ours decides: browsers list gzip first without preferring it.
 function codingFor({ req }: Response): Coding | null {
   if (req.headers['accept-encoding'] === undefined) return null;
   const [accepted] = new Negotiator(req).encodings([...CODINGS], { preferred: [...CODINGS] });

@@ -18,7 +18,7 @@ describe('a cached JSON answer', () => {
     expect(new CachedJson(['x'.repeat(length)]).isCompressible).toBe(compressible);
   });
 
-  it('counts each of its encodings once, and calls back when it has grown', async () => {
+  it('counts each encoding once and reports growth', async () => {
     const sizes: number[] = [];
     const json: CachedJson = new CachedJson(['x'.repeat(1_000), 'x'.repeat(1_000)], {}, () =>
       sizes.push(json.size),

@@ -4,10 +4,10 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Express, Response } from 'express';
 
-/** A JSON answer that exists as text: documents are stored as text and never parsed on the way out. */
+/** A JSON response that already is text: documents are stored as text and never parsed to be sent. */
 export class JsonText {
   /**
-   * @param contentTag the tag of the part of the answer that a PUT may change, if there is one.
+   * @param contentTag the tag of the part that a PUT may change, if any.
    */
   constructor(
     readonly text: string,
@@ -24,11 +24,11 @@ export class JsonText {
 /** The media type of JSON, one value on each line. */
 export const LINES_TYPE = 'application/x-ndjson';
 
-/** An answer of JSON values, one on each line, that is made while it is sent. */
+/** A streamed response with one JSON value per line. */
 export class JsonLines {
   /**
-   * @param chunks of whole lines; the next is asked for when the client has taken those before.
-   * @param gone aborts when the client has gone away.
+   * @param chunks whole lines each; the next is produced when the client has read the previous ones.
+   * @param gone aborts when the client disconnects.
    */
   constructor(
     readonly chunks: AsyncGenerator<string>,
@@ -39,24 +39,22 @@ export class JsonLines {
 export const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
-/** Below this compression saves less than its headers cost; above, it would keep a thread busy for too long. */
+/** Smaller responses gain nothing from compression; larger ones would keep a thread busy for too long. */
 const MIN_COMPRESSIBLE_BYTES = 1_000;
 const MAX_COMPRESSIBLE_BYTES = 4 * 1024 * 1024;
-// A page is compressed once and sent many times, but one request waits for the first time: a few milliseconds.
+// A page is compressed once and sent many times; the first request waits a few milliseconds for it.
 const BROTLI_QUALITY = 5;
 
-/** A JSON answer that is sent again and again: its bytes, their tag, and each compressed encoding from its first use on. */
+/** A JSON response sent many times: its bytes, their ETag, and each compressed encoding once it has been used. */
 export class CachedJson {
   readonly bytes: Buffer;
   private readonly digest: string;
   private readonly encodings = new Map<Coding, Promise<Buffer>>();
-  /** Bytes of all encodings there are. */
+  /** Bytes of all existing encodings. */
   size: number;
 
   /**
-   * @param parts of its text.
-   * @param headers to be sent along.
-   * @param onGrowth is called when another encoding has been added to `size`.
+   * @param onGrowth called when an encoding has been added to `size`.
    */
   constructor(
     parts: readonly string[],
@@ -73,15 +71,15 @@ export class CachedJson {
     return length >= MIN_COMPRESSIBLE_BYTES && length <= MAX_COMPRESSIBLE_BYTES;
   }
 
-  /** Strong, so each encoding has a tag of its own. */
+  /** Strong, so each encoding has its own tag. */
   etag(coding: Coding | null): string {
     return coding === null ? `"${this.digest}"` : `"${this.digest}.${coding}"`;
   }
 
-  /** The bytes in this coding, made at most once and off the event loop. */
+  /** The bytes in this coding, compressed once, off the event loop. */
   compressed(coding: Coding): Promise<Buffer> {
-    const known = this.encodings.get(coding);
-    if (known) return known;
+    const cached = this.encodings.get(coding);
+    if (cached) return cached;
     const made = COMPRESS[coding](this.bytes).then((encoded) => {
       this.size += encoded.length;
       this.onGrowth();
@@ -115,10 +113,10 @@ function digestOf(content: string | Buffer): string {
   return hash('sha256', content, 'base64url').slice(0, 27);
 }
 
-/** What is answered depends on the caller, and may change at any time: it is asked for each time (contract §6). */
+/** Responses depend on the caller and may change at any time, so clients must revalidate (contract §6). */
 export const CACHE_CONTROL = 'private, no-cache';
 
-/** The headers of an answer (contract §6). `vary` has all that the CORS middleware may have set. */
+/** The headers of a response (contract §6). `vary` includes what the CORS middleware may have set. */
 export function setHeaders(response: Response, vary: string, etag: string): void {
   response.setHeader('Vary', vary);
   response.setHeader('Cache-Control', CACHE_CONTROL);
@@ -127,10 +125,10 @@ export function setHeaders(response: Response, vary: string, etag: string): void
 }
 
 /**
- * Has the client got this answer (RFC 9110 §13.1.2)? Whatever `Cache-Control` the request carries (contract §6): clients built
- * on `fetch()` send `no-cache` beside their tag, which Express takes for a wish to be sent everything.
+ * Whether `If-None-Match` has this tag (RFC 9110 §13.1.2). `Cache-Control` of the request is ignored (contract §6): clients built
+ * on `fetch()` send `no-cache` with their tag, for which Express would send the whole response.
  */
-export function isKnown({ req, statusCode }: Response, etag: string): boolean {
+export function isFresh({ req, statusCode }: Response, etag: string): boolean {
   const condition = req.headers['if-none-match'];
   if (condition === undefined || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method)) return false;
   return condition.trim() === '*' || condition.split(',').some((tag) => opaque(tag) === opaque(etag));
@@ -141,7 +139,6 @@ function opaque(etag: string): string {
   return etag.trim().replace(/^W\//, '');
 }
 
-/** 304, which has no body. */
 export function sendNotModified(response: Response): void {
   response.removeHeader('Content-Type');
   response.statusCode = 304;
@@ -149,16 +146,15 @@ export function sendNotModified(response: Response): void {
 }
 
 /**
- * What a server needs to make the requests and responses of an application as Express wants them: with its prototypes. Those that
- * Node makes are given these by Express, one after the other, and V8 treats an object whose prototype has been changed as a
- * dictionary: that took a third of the processor's time, and most of the garbage collector's.
+ * Makes Node create requests and responses with Express' prototypes. Express would otherwise set the prototype of each one, and V8
+ * turns such objects into slow dictionaries: that took a third of the CPU time and most of the garbage collector's.
  */
 export function madeForExpress(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   class ExpressRequest extends IncomingMessage {}
   class ExpressResponse<Request extends IncomingMessage> extends ServerResponse<Request> {}
   Object.setPrototypeOf(ExpressRequest.prototype, app.request);
   Object.setPrototypeOf(ExpressResponse.prototype, app.response);
-  // Express changes no prototype that is the right one already.
+  // Express leaves a prototype alone that is already right.
   Object.assign(app, { request: ExpressRequest.prototype, response: ExpressResponse.prototype });
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }

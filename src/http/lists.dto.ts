@@ -2,9 +2,9 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, Validate } from '../validation/class-validation.js';
 import { cursorParameter, limitParameter, MAX_PAGE } from '../validation/value-checks.js';
 
-/** Complete unless `limit` is given. */
+/** Without `limit`, lists are complete. */
 export class AdminListParameters {
-  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the page before' })
+  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the previous page' })
   @IsOptional()
   @Validate(cursorParameter)
   cursor?: string;
@@ -21,7 +21,7 @@ export class AdminListParameters {
 }
 
 export class AdminListMetadata {
-  @ApiProperty({ type: 'integer', description: 'Items of this page' })
+  @ApiProperty({ type: 'integer', description: 'Items on this page' })
   count: number;
 
   /** Absent on the last page. */

@@ -6,7 +6,7 @@ import { decodeCursor, encodeCursor } from './lists.js';
 const any = (value: unknown): value is unknown => value !== undefined;
 
 describe('a cursor', () => {
-  it('gives back what it was made of, in URL-safe letters', () => {
+  it('round-trips its state in URL-safe characters', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (state) => {
         const cursor = encodeCursor('servers', state);
@@ -16,7 +16,7 @@ describe('a cursor', () => {
     );
   });
 
-  it('is refused when it is altered, cut, lengthened or of another list', () => {
+  it('is refused when altered, cut, lengthened or made for another list', () => {
     const cursor = encodeCursor('servers', { after: 'io.acme/a' });
     const altered = [...cursor].map(
       (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),

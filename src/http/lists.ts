@@ -7,10 +7,10 @@ const CHECKSUM_BYTES = 6;
 const MAX_CURSOR_LENGTH = 8_192;
 
 /**
- * Turns the state of a walk into an opaque cursor, `^[A-Za-z0-9_-]+$`. Nothing in it is secret or trusted: it says where
- * to go on, never what may be seen. The checksum only detects a cursor that was mangled.
+ * Encodes a position in a list as an opaque cursor, `^[A-Za-z0-9_-]+$`. Nothing in it is secret or trusted: it selects where
+ * to continue, never what is visible. The checksum only detects corruption.
  *
- * @param list which list the cursor belongs to, so that one list's cursor is not taken for another's.
+ * @param list the list the cursor belongs to; other lists refuse it.
  */
 export function encodeCursor(list: string, state: unknown): string {
   const payload = Buffer.from(JSON.stringify([list, state]));
@@ -18,10 +18,10 @@ export function encodeCursor(list: string, state: unknown): string {
 }
 
 /**
- * The state behind a cursor of this list.
+ * Decodes a cursor of this list.
  *
- * @param isState decides whether the decoded value has the shape this list writes.
- * @throws ApiError `invalid_cursor` for anything `encodeCursor` did not make.
+ * @param isState whether the decoded value has the shape this list encodes.
+ * @throws ApiError `invalid_cursor` for anything `encodeCursor` did not return.
  */
 export function decodeCursor<T>(list: string, cursor: string, isState: (value: unknown) => value is T): T {
   if (cursor.length > MAX_CURSOR_LENGTH || !/^[A-Za-z0-9_-]+$/.test(cursor))
@@ -61,9 +61,8 @@ export interface ListMetadata {
   readonly nextCursor?: string;
 }
 
-/** What a cursor holds. */
 class AdminListCursor {
-  /** The name of the last item of the page before. */
+  /** The name of the last item of the previous page. */
   @Validate(storableText) readonly after: string;
   @IsInt(1, MAX_PAGE) readonly limit: number;
 }
@@ -71,9 +70,9 @@ class AdminListCursor {
 /**
  * One page of a list whose items have unique names; all of it unless a limit is given (contract §7).
  *
- * @param items in their order, and only those the caller may see.
- * @param isByName is that the order of their names? Then a page goes on behind a name that is gone. Otherwise nobody can tell where it
- *   stood, and the list begins again: what is repeated does less harm than what is left out.
+ * @param items ordered, only those the caller may see.
+ * @param isByName whether they are ordered by name: then a page continues after a name that is gone. Otherwise its place is
+ *   unknown and the list starts over: repeated items do less harm than missing ones.
  * @throws ApiError 400 `invalid_cursor`.
  */
 export function pageOf<T extends { readonly name: string }>(

@@ -3,22 +3,22 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { ApiError } from './errors.js';
 
-/** The conditions of a PUT, as they were sent. */
+/** The conditional headers of a PUT, as sent. */
 export interface Preconditions {
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
 }
 
-/** What may be changed of a resource, as a short text: equal for equal content. Made into the first half of its ETag. */
+/** A digest of the part of a resource that a PUT may change: the first half of its ETag. */
 export function contentTag(content: unknown): string {
   return createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 16);
 }
 
 /**
- * Does the resource still have the content the request was made for (RFC 9110 §13.1)? The second half of an ETag follows
- * what nobody can change, such as the state of a sync, and is not compared.
+ * Checks that the resource still has the content the caller has read (RFC 9110 §13.1). The second half of an ETag covers
+ * server-set state, such as a sync's, and is not compared.
  *
- * @param current the `contentTag` of what is stored; null when there is nothing.
+ * @param current the stored `contentTag`; null when nothing is stored.
  * @throws ApiError 412 `precondition_failed`.
  */
 export function checkPreconditions({ ifMatch, ifNoneMatch }: Preconditions, current: string | null): void {

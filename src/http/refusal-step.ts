@@ -1,6 +1,6 @@
 import type { ErrorCode } from './errors.js';
 
-/** The steps that a request passes, in the words of the contract (§3, §10), and the refusals of each. */
+/** The error codes of each step of a request (contract §3, §10). */
 const STEPS = {
   limits: ['too_many_requests', 'overloaded', 'search_too_broad'],
   browser: ['host_refused', 'origin_refused'],
@@ -22,7 +22,7 @@ const BY_CODE = new Map<ErrorCode, RefusalStep>(
   Object.entries(STEPS).flatMap(([step, codes]) => codes.map((code) => [code, step as RefusalStep] as const)),
 );
 
-/** The step that refuses with this code; undefined for what is wrong with the request itself, and for faults of ours. */
+/** The step that refuses with this code; undefined for invalid requests and server errors. */
 export function refusalStep(code: ErrorCode): RefusalStep | undefined {
   return BY_CODE.get(code);
 }

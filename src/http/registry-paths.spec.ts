@@ -5,7 +5,7 @@ const KEY = 'K'.repeat(43);
 
 describe('the address of a request', () => {
   it.each<[string, string, string]>([
-    // contract §6.1: the same registry for whoever knows the key.
+    // contract §6.1: the same registry with a key.
     [
       `/registry/ide/k/${KEY}/v0.1/servers?limit=50`,
       '/registry/ide/v0.1/servers?limit=50',
@@ -35,7 +35,7 @@ describe('the address of a request', () => {
     [`//registry/ide/K/short/v0.1`, '//registry/ide/K/{key}/v0.1'],
     [`/registry/ide/${KEY}/v0.1/servers`, '/registry/ide/{key}/v0.1/servers'],
     [`/${KEY}?k=${KEY}`, '/{key}'],
-    // As some clients and proxies encode slashes, and whatever else they like.
+    // Some clients and proxies encode slashes and other characters.
     [`/registry/ide%2fk%2F${KEY}/v0.1/servers`, '/registry/ide%2fk%2F{key}/v0.1/servers'],
     [`/registry/ide%252Fk%25252F${KEY}/v0.1/servers`, '/registry/ide%252Fk%25252F{key}/v0.1/servers'],
     [`/registry/ide/%256b/short%2Fv0.1`, '/registry/ide/%256b/{key}%2Fv0.1'],
@@ -75,7 +75,7 @@ describe('the address of a request', () => {
     expect(followPath(target, null).url).toBe(target);
   });
 
-  it('is logged as it was sent, without its query', () => {
+  it('is logged as sent, without its query', () => {
     expect(followPath('/v0.1/servers?search=secret', 'ide').pathToLog).toBe('/v0.1/servers');
   });
 });

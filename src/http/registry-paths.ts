@@ -3,9 +3,9 @@ import { pathWithoutKeys } from '../config/registry-keys.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** The key that stood in the path, and of which registry; see `followRegistryPaths`. */
+    /** The key removed from the path, and its registry; see `followRegistryPaths`. */
     registryKey?: SentKey;
-    /** The path as it was sent, without the query and without a key. */
+    /** The original path without query and key. */
     pathToLog?: string;
   }
 }
@@ -15,9 +15,8 @@ export interface SentKey {
   readonly key: string;
 }
 
-/** How the target of a request is to be understood. */
 export interface FollowedPath {
-  /** As if it had been sent without a key, and to the registry's own path. */
+  /** The target without a key, below the path of the registry. */
   readonly url: string;
   readonly pathToLog: string;
   readonly registryKey?: SentKey;
@@ -29,10 +28,10 @@ const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
 
 /**
- * contract §6.1: `/registry/{name}/k/{key}/…` is `/registry/{name}/…` for whoever knows the key, and `/v0.1/…` and `/v0/…` of the
- * root are those of `rootRegistry`.
+ * contract §6.1: `/registry/{name}/k/{key}/…` becomes `/registry/{name}/…`, and `/v0.1/…` and `/v0/…` of the root become those of
+ * `rootRegistry`.
  *
- * @param target of a request, as it was sent.
+ * @param target the original request target.
  */
 export function followPath(target: string, rootRegistry: string | null): FollowedPath {
   const [, authority = '', path = '', query = ''] = TARGET.exec(target) ?? [];
@@ -48,14 +47,14 @@ export function followPath(target: string, rootRegistry: string | null): Followe
   return { url: isRoot ? `${authority}/registry/${rootRegistry}${path}${query}` : target, pathToLog };
 }
 
-/** The same of a request, before anything else sees it: whatever keeps or logs its address must not have the key. */
+/** Rewrites each request before anything else sees it, so that no log or cache contains the key. */
 export function followRegistryPaths(rootRegistry: string | null): (request: IncomingMessage) => void {
   return (request) => {
     Object.assign(request, followPath(request.url ?? '', rootRegistry));
   };
 }
 
-// One that can't be decoded is that of no registry.
+// No registry has an empty name.
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);
@@ -66,7 +65,7 @@ function decoded(name: string): string {
 
 const CONSUMER_PATH = /^(\/registry(?:\/[^?]*[^/?])?)\/(?=\?|$)/;
 
-/** contract §6: one trailing slash is accepted by the consumer API. Comes before anything that looks at the path. */
+/** contract §6: the consumer API accepts one trailing slash. Runs before anything that reads the path. */
 export function dropTrailingSlash(request: IncomingMessage, _: ServerResponse, next: () => void): void {
   request.url = request.url?.replace(CONSUMER_PATH, '$1');
   next();

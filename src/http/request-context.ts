@@ -4,12 +4,12 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { addressOf } from './client-address.js';
 
-/** By what a request is found again in the log and in the audit trail. */
+/** Identifies a request in the log and the audit trail. */
 export interface RequestContext {
   readonly requestId: string;
-  /** Of the trace that the request is part of, where there is one. */
+  /** The trace the request is part of, if any. */
   readonly traceId?: string;
-  /** The address at the other end of the connection. */
+  /** The peer address of the connection. */
   readonly sourceIp: string | null;
 }
 
@@ -22,22 +22,22 @@ export function requestContextOf(request: Request): RequestContext {
   };
 }
 
-/** The context of the request that is handled. */
+/** The context of the current request. */
 export const CurrentRequest = createParamDecorator((_: unknown, context: ExecutionContext) =>
   requestContextOf(context.switchToHttp().getRequest<Request>()),
 );
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** In the log, in errors and in `X-Request-Id`. */
+    /** Shown in the log, in errors and in `X-Request-Id`. */
     id: string;
   }
 }
 
-/** An id from a proxy in front is kept when it looks like this; otherwise the request gets one of ours. */
+/** An id set by a proxy is kept if it matches. */
 const PLAIN_ID = /^[A-Za-z0-9_-]{8,64}$/;
 
-/** The id by which a request is found again: that of its `X-Request-Id`, if it may be kept, or a new one. */
+/** The id of a request: its `X-Request-Id` if that is plain, otherwise a new one. */
 export function requestIdFor({ headers }: IncomingMessage): string {
   const sent = headers['x-request-id'];
   return typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : randomUUID();

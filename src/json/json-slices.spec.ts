@@ -57,7 +57,7 @@ const spelled = fc
   .tuple(file, fc.constantFrom(undefined, 1, '\t', ' \r\n '))
   .map(([value, space]) => JSON.stringify(value, null, space));
 
-/** The longest that the process computed between two turns of the event loop, in milliseconds. */
+/** The longest computation between two turns of the event loop, in milliseconds. */
 async function longestTurnWhile(bytes: Buffer): Promise<number> {
   let longest = 0;
   let last = process.cpuUsage();
@@ -77,7 +77,7 @@ async function longestTurnWhile(bytes: Buffer): Promise<number> {
 }
 
 describe('slicing', () => {
-  it('gives every element of the lists as it would be parsed, and the rest as the skeleton', async () => {
+  it('returns every element of the lists, and the rest as the skeleton', async () => {
     await fc.assert(
       fc.asyncProperty(spelled, async (text) => {
         const value = JSON.parse(text) as { data: { servers: unknown[]; skills: unknown[] } };
@@ -94,8 +94,8 @@ describe('slicing', () => {
     );
   });
 
-  it('finds lists at the top of the text as well, and there alone', async () => {
-    // As JSON has it: there -0 is 0.
+  it('finds lists at the top level only', async () => {
+    // JSON writes -0 as 0.
     const answer = file.map(
       ({ data, version }) =>
         JSON.parse(JSON.stringify({ ...data, version, data })) as typeof data & { data: unknown },
@@ -112,7 +112,7 @@ describe('slicing', () => {
     await expect(drain(new JsonSlicer(twice, ['servers'], MAX, 'root'))).rejects.toThrow(RepeatedKeyError);
   });
 
-  it('takes no text that JSON.parse refuses, cut off or altered at any place', async () => {
+  it('accepts no text that JSON.parse refuses, truncated or altered anywhere', async () => {
     const text = JSON.stringify(
       { data: { servers: [{ a: [1, 'x\\"', { b: null }] }, 2.5e3, 'y]'], skills: [] }, z: true },
       null,
@@ -122,20 +122,20 @@ describe('slicing', () => {
       expect({ at, reads: await reads(text.slice(0, at)) }).toEqual({ at, reads: parses(text.slice(0, at)) });
       for (const put of ['"', '}', ']', '{', '[', ',', ':', ' ', '1', '\\', 'x']) {
         const altered = text.slice(0, at) + put + text.slice(at + 1);
-        // A list that stands there twice is legal JSON and refused on purpose; no single change makes one here.
+        // A repeated list is legal JSON and refused on purpose; no single change makes one here.
         expect({ altered, reads: await reads(altered) }).toEqual({ altered, reads: parses(altered) });
       }
     }
   });
 
-  it('keeps the spelling of numbers and strings, and drops only blanks between tokens', async () => {
+  it('keeps the spelling of numbers and strings, and drops only white space between tokens', async () => {
     const { slices } = await slice(
       '{"data":{"servers":[ { "n" : 12345678901234567890 , "f": 1.0,\n"s": "a  \\u00e9 b" } ]}}',
     );
     expect(slices[0]?.text).toBe('{"n":12345678901234567890,"f":1.0,"s":"a  \\u00e9 b"}');
   });
 
-  it('does not join what a blank parts', async () => {
+  it('does not join tokens separated by white space', async () => {
     expect(await reads('{"data":{"servers":[1 2]}}')).toBe(false);
     expect(await reads('{"data":{"servers":[tr ue]}}')).toBe(false);
     expect(await reads('{"data":{"servers":[- 1]}}')).toBe(false);
@@ -148,17 +148,17 @@ describe('slicing', () => {
     ['many strings', `[${'"0123456789",'.repeat(HUGE / 13)}0]`],
     ['white space', `[0,${' '.repeat(HUGE)}0]`],
     ['numbers', `[${'1, '.repeat(HUGE / 3)}0]`],
-  ])('gives way while it reads 8 MB of %s, within an element and around them', async (_what, text) => {
+  ])('yields to the event loop while it reads 8 MB of %s', async (_what, text) => {
     for (const file of [`{"data":{"servers":[${text}]}}`, `{"meta":${text},"data":{"servers":[]}}`]) {
       const bytes = Buffer.from(file);
-      // The process also collects what others have left; what does not give way, does not at any time.
+      // Garbage collection may distort one attempt; code that never yields fails every attempt.
       const times: number[] = [];
       while (times.length < 4 && !times.some((ms) => ms < 50)) times.push(await longestTurnWhile(bytes));
       expect(Math.min(...times)).toBeLessThan(50);
     }
   });
 
-  it('keeps no text of an element that is too long, and goes on behind it', async () => {
+  it('drops the text of an element that is too long, and continues after it', async () => {
     const long = `["${'é'.repeat(MAX / 2)}"]`;
     const { slices } = await slice(`{"data":{"servers":[1,${long}, "${'x'.repeat(MAX - 2)}" ,2]}}`);
     expect(slices.map(({ text, bytes }) => [text?.length ?? null, bytes])).toEqual([
@@ -169,7 +169,7 @@ describe('slicing', () => {
     ]);
   });
 
-  it('counts keys where they are written, and levels', async () => {
+  it('counts keys and levels', async () => {
     const { slices } = await slice('{"data":{"servers":[{"a":1,"a":{"b":[":"]}}, 7]}}');
     expect(slices.map(({ keys, depth }) => ({ keys, depth }))).toEqual([
       { keys: 3, depth: 3 },
@@ -199,12 +199,12 @@ describe('slicing', () => {
     await expect(slice(text)).rejects.toThrow(new RepeatedKeyError(path));
   });
 
-  it('knows a list by what its key says, not by its spelling', async () => {
+  it('finds a list whatever the spelling of its key', async () => {
     const { slices } = await slice('{"\\u0064ata":{"\\u0073ervers":[1],"skil\\ls":[2]}}');
     expect(slices.map(({ list, text }) => [list, text])).toEqual([['servers', '1']]);
   });
 
-  it('counts the keys around the elements where they are written', async () => {
+  it('counts the keys around the elements', async () => {
     expect((await slice('{"a":{"b":1,"b":":"},"data":{"servers":[{"c":1}]}}')).skeletonKeys).toBe(5);
   });
 });

@@ -10,10 +10,10 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 const SPACE = 0x20;
 
-/** The text is no JSON, judged by its brackets and strings. */
+/** The text is not JSON, judging by its brackets and strings. */
 export class JsonSliceError extends Error {}
 
-/** What a byte outside of strings is. */
+/** Classes of bytes outside strings. */
 const enum Kind {
   Other,
   WhiteSpace,
@@ -21,30 +21,30 @@ const enum Kind {
   Open,
   Close,
   Colon,
-  /** Of a number or a word. */
+  /** Part of a number or a word. */
   Token,
 }
 
 const KINDS = kindsOfBytes();
 
-/** Reads one element of an array, piece by piece, and writes it without the white space between its tokens. */
+/** Reads one element of an array in pieces and copies it without white space between tokens. */
 export class ElementScan {
-  /** Its length without white space. */
+  /** Bytes without white space. */
   written = 0;
-  /** Keys of all its objects. */
+  /** Number of keys in all its objects. */
   keys = 0;
   /** How deep its arrays and objects are nested. */
   depth = 0;
-  /** Where the string began that is being read; -1 outside of strings. */
+  /** Start of the current string; -1 outside strings. */
   quotedFrom = -1;
   private readonly opened: number[] = [];
-  /** The last byte that is no white space. */
+  /** The last byte that is not white space. */
   private last = COMMA;
   private isBehindGap = false;
 
   /**
-   * @param position of its first byte; where it has ended, of the "," or "]" behind it.
-   * @param target what is longer than that is lost, and counted all the same.
+   * @param position of the next byte; at the end, of the "," or "]" after the element.
+   * @param target bytes beyond its length are dropped but counted.
    */
   constructor(
     private readonly bytes: Buffer,
@@ -53,7 +53,7 @@ export class ElementScan {
   ) {}
 
   /**
-   * Nearly all bytes of a file pass through here: what each of them needs is kept in local variables.
+   * Nearly all bytes of a file pass through here, so the hot state is in local variables.
    *
    * @returns whether the element has ended.
    * @throws JsonSliceError when a bracket closes nothing.
@@ -91,7 +91,7 @@ export class ElementScan {
         continue;
       }
       if (isBehindGap) {
-        // A blank inside a number or a word would vanish and glue its halves together: keep one, and let JSON.parse judge.
+        // Dropping white space inside a number or a word would join its halves: keep one blank, which JSON.parse refuses.
         if (kind === Kind.Token && KINDS[last] === Kind.Token) {
           target[written] = SPACE;
           written += 1;
@@ -119,7 +119,7 @@ export class ElementScan {
   }
 }
 
-/** @throws JsonSliceError when a closing bracket is not that of the one that was opened last. */
+/** @throws JsonSliceError when a closing bracket does not match the one opened last. */
 export function checkCloses(opener: number | undefined, closer: number, position: number): void {
   if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
     throw new JsonSliceError(`the bracket at byte ${position} closes nothing`);
@@ -145,23 +145,23 @@ function kindsOfBytes(): Uint8Array {
 
 /** One element of a sliced array, still text. */
 export interface Slice {
-  /** The key of the array it stands in. */
+  /** The key of its array. */
   readonly list: string;
   readonly index: number;
   /**
-   * The element with the white space between its tokens removed; numbers and strings are as they were written. Null when
-   * that is longer than the slicer keeps: such an element is only known to close its brackets and strings.
+   * The element without white space between tokens; numbers and strings keep their spelling. Null when it is longer than the
+   * limit: then only its brackets and strings were checked.
    */
   readonly text: string | null;
   /** The length of that text in UTF-8. */
   readonly bytes: number;
-  /** Keys of all objects in it, counted where they are written, so that a key given twice counts twice. */
+  /** Number of keys in all its objects; a repeated key counts twice. */
   readonly keys: number;
   /** How deep its arrays and objects are nested. */
   readonly depth: number;
 }
 
-/** The text is JSON, but readers differ in which of two values of one key they take. */
+/** An object has a key twice: readers differ in which value they take. */
 export class RepeatedKeyError extends JsonSliceError {
   constructor(readonly path: string) {
     super(`the key "${path}" is given twice`);
@@ -174,19 +174,19 @@ const MAX_SKELETON_DEPTH = 100;
 const MAX_SKELETON_BYTES = 1024 * 1024;
 
 /**
- * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one large JSON text, without ever building the
- * whole of it: a document of any size is read in short slices of time, and each element keeps its own spelling.
+ * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one large JSON text without parsing it as a whole:
+ * a document of any size is read in short slices of time, and each element keeps its spelling.
  *
- * Only brackets, strings and the keys that lead to the lists are understood here. Each element's text, and the rest of
- * the text with those arrays emptied (`skeleton`), have to go through JSON.parse, which checks everything else.
+ * Only brackets, strings and the keys that lead to the lists are checked here. Each element, and the rest of the text with
+ * those arrays emptied (`skeleton`), must pass JSON.parse, which checks everything else.
  *
  * @throws JsonSliceError when brackets or strings do not close.
- * @throws RepeatedKeyError when the key of a list, or `data`, is given twice, in whatever spelling.
+ * @throws RepeatedKeyError when the key of a list, or `data`, is repeated, in any spelling.
  */
 export class JsonSlicer {
-  /** After `slices()` has ended: the text around the elements, the sliced arrays empty. */
+  /** Once `slices()` has ended: the text around the elements, with the sliced arrays empty. */
   skeleton = '';
-  /** Keys of all objects in the skeleton, counted like those of a slice. */
+  /** Number of keys in the skeleton, counted as in a slice. */
   skeletonKeys = 0;
   private readonly seen = new Set<string>();
   private readonly slice = new TimeSlice();
@@ -202,7 +202,7 @@ export class JsonSlicer {
     /** Where the lists are: in `data` as in a registry file, or in the root object as in an answer of an API. */
     private readonly parent: 'data' | 'root' = 'data',
   ) {
-    // Elements are put together here: making strings of their pieces takes far longer than copying bytes.
+    // Copying the bytes of an element is much faster than joining strings.
     this.scratch = Buffer.allocUnsafeSlow(Math.min(maxElementBytes, bytes.length));
   }
 
@@ -282,20 +282,20 @@ export class JsonSlicer {
     }
   }
 
-  // From behind the "[" to the "]" that closes the list.
+  // From after the "[" to the "]" that closes the list.
   private async *elements(list: string): AsyncGenerator<Slice> {
     for (let index = 0; ; index += 1) {
       const element = await this.element(list, index);
       const end = this.bytes[this.position];
       const isLast = end === CLOSE_BRACKET;
-      // "[]" holds nothing; "[1,]" holds an element without text, which JSON.parse will refuse.
+      // "[]" has no element; "[1,]" has an empty one, which JSON.parse will refuse.
       if (element.text !== '' || index > 0 || !isLast) yield element;
       if (isLast) return;
       this.position += 1;
     }
   }
 
-  // Stops at the "," or "]" behind the element.
+  // Stops at the "," or "]" after the element.
   private async element(list: string, index: number): Promise<Slice> {
     const { bytes, scratch } = this;
     const scan = new ElementScan(bytes, this.position, scratch);
@@ -310,14 +310,14 @@ export class JsonSlicer {
     return { list, index, text, bytes: written, keys, depth };
   }
 
-  // Counted in bytes, not in steps: one step may pass a long string.
+  // Counted in bytes, not steps: one step may skip a long string.
   private shouldPause(): boolean {
     if (this.position < this.nextPauseCheck) return false;
     this.nextPauseCheck = this.position + PAUSE_CHECK_BYTES;
     return true;
   }
 
-  // Goes on inside a string, and stops behind its closing quote (true) or when it is time to pause.
+  // Continues inside a string; stops after its closing quote (true) or when it is time to pause.
   private skipString(start: number): boolean {
     const { bytes } = this;
     const end = Math.min(this.position + PAUSE_CHECK_BYTES, bytes.length);

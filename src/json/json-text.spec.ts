@@ -75,7 +75,7 @@ it('agrees with the depth of what the text is parsed to', () => {
   );
 });
 
-describe('a key given twice', () => {
+describe('a repeated key', () => {
   it.each([
     ['{"a":1,"a":2}', 'a'],
     ['{"a":{"b":1,"b":2}}', 'a.b'],

@@ -4,16 +4,18 @@ import { TimeSlice } from './time-slice.js';
 
 /** An open bracket. */
 interface Level {
-  /** The keys so far of an object, unescaped; null in an array. */
+  /** The unescaped keys of an object so far; null in an array. */
   readonly keys: Set<string> | null;
   expectsKey: boolean;
-  /** The key or index that is being read. */
+  /** The current key or index. */
   segment: string | number;
 }
 
 /**
- * The path of the first key that one object of a JSON text holds twice, in whatever spelling. Such a text is legal (RFC
- * 8259 §4), but readers differ in which of the values they take. The text must be one that JSON.parse accepts.
+ * Returns the path of the first repeated key of an object, in any spelling, or null. Such a text is legal (RFC 8259 §4), but
+ * readers differ in which value they take.
+ *
+ * @param text must be valid JSON.
  */
 export function repeatedKey(text: string): string | null {
   const levels: Level[] = [];
@@ -50,7 +52,7 @@ export function repeatedKey(text: string): string | null {
   return null;
 }
 
-/** How many keys all objects of a parsed value have: fewer than in its text when that has one of them twice. */
+/** The number of keys in all objects of a parsed value: fewer than in its text when one is repeated. */
 export function countKeys(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countKeys(item), 0);
   if (typeof value !== 'object' || value === null) return 0;
@@ -67,7 +69,7 @@ function endOfString(text: string, opening: number): number {
   return position;
 }
 
-// Behind an odd number of backslashes; those of a text are looked at once each, but for the few before a quote.
+// A quote is escaped after an odd number of backslashes.
 function isEscaped(text: string, quote: number): boolean {
   let position = quote - 1;
   while (text[position] === '\\') position -= 1;
@@ -75,10 +77,10 @@ function isEscaped(text: string, quote: number): boolean {
 }
 
 /**
- * The value of a piece of JSON text.
+ * Parses a piece of JSON text.
  *
- * @throws JsonSliceError without the parser's own message: that quotes the text, and an administrator may have named a
- *   file that is no catalogue but holds a secret.
+ * @throws JsonSliceError without the parser's message: that quotes the text, and the configured file may be a secret instead of
+ *   a catalogue.
  */
 export function parseText(text: string, where: string): unknown {
   try {
@@ -89,10 +91,10 @@ export function parseText(text: string, where: string): unknown {
 }
 
 /**
- * The value around the elements of a text that has been sliced to its end: its lists are empty.
+ * Parses the skeleton of a text that has been sliced to its end.
  *
- * @throws JsonSliceError when that is malformed.
- * @throws RepeatedKeyError when one of its objects holds a key twice.
+ * @throws JsonSliceError when it is malformed.
+ * @throws RepeatedKeyError when an object has a key twice.
  */
 export function parseSkeleton({ skeleton, skeletonKeys }: JsonSlicer): unknown {
   const value = parseText(skeleton, 'the text around the entries');
@@ -101,15 +103,16 @@ export function parseSkeleton({ skeleton, skeletonKeys }: JsonSlicer): unknown {
 }
 
 /**
- * The text of one member of an object, as it was written, or null when it has none of this name. The text must be one that
- * JSON.parse accepts, without white space between its tokens, and must hold no key twice.
+ * Returns the original text of a member of an object, or null.
+ *
+ * @param text must be valid JSON without white space between tokens and without repeated keys.
  */
 export function memberText(text: string, name: string): string | null {
   const span = memberSpan(text, name);
   return span && text.slice(span.start, span.end);
 }
 
-/** The text of the same object with another value for one member that it has; all else is as it was written. Rules as above. */
+/** Replaces the value of an existing member and keeps the rest of the text. The rules for `text` are those of `memberText`. */
 export function withMember(text: string, name: string, value: string): string {
   const span = memberSpan(text, name);
   return span ? text.slice(0, span.start) + value + text.slice(span.end) : text;
@@ -186,8 +189,8 @@ const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
 /**
- * Whether arrays and objects of a JSON text are nested deeper than this. Asked before parsing, since the parser takes seconds
- * for a text of nothing but brackets. The text need not be valid.
+ * Whether arrays and objects are nested deeper than this. Call before parsing: the parser takes seconds for a text of brackets.
+ * The text need not be valid.
  *
  * @param bytes UTF-8.
  */

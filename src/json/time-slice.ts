@@ -1,15 +1,15 @@
 const SLICE_MS = 10;
-/** Of steps that take microseconds each; to look at the clock takes a part of one. */
+/** Steps between two looks at the clock. A step takes microseconds. */
 const STEPS_A_LOOK = 64;
 
-/** Work that waits for its next slice. */
+/** Callers that wait for their next slice. */
 const waiting: (() => void)[] = [];
-/** When the slice began that somebody has now, or had last. */
+/** When the current or last slice began. */
 let began = -Infinity;
 
 /**
- * Shares the event loop: work calls `pause()` often, and it gives way whenever a slice of 10 ms has been used up. There is one slice
- * at a time, whoever has it, and others come between two: a hundred callers who cause such work hold nobody up longer than one.
+ * Shares the event loop: long computations call `pause()` often and yield after each slice of 10 ms. All of them share one slice at a
+ * time, with other work in between: a hundred computations delay other requests no longer than one.
  */
 export class TimeSlice {
   async pause(): Promise<void> {
@@ -23,7 +23,7 @@ export class TimeSlice {
     return performance.now() - began > SLICE_MS;
   }
 
-  /** Before each of many short steps, the first of which has number 0: is it time to give way? */
+  /** Whether to pause before this step, counted from 0. */
   isOverAt(step: number): boolean {
     return step % STEPS_A_LOOK === 0 && this.isOver();
   }

@@ -12,8 +12,8 @@ import type { Tool } from './tool-schemas.js';
 import { isToolError, toolError, Tools } from './tools.js';
 
 /**
- * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports): stateless, so each message is a request of its
- * own, with a server of the SDK for it alone. Who calls, and what they see, was decided before, as for the REST API.
+ * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports). It is stateless: each message gets its own SDK
+ * server. Access has been decided before, as for the REST API.
  */
 @Injectable()
 export class McpEndpoint {
@@ -40,20 +40,20 @@ export class McpEndpoint {
   }
 
   /**
-   * @param message one of JSON-RPC, parsed.
-   * @throws ApiError 400 for what is no message, and what the REST API would refuse with, unless it is a tool error.
+   * @param message a parsed JSON-RPC message.
+   * @throws ApiError 400 for an invalid message, and the errors of the REST API that are not tool errors.
    */
   async answer(access: VerifiedAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
-    // The specification has none since 2025-06-18; here it would be many requests for one.
+    // Not in the specification since 2025-06-18; a batch would count as one request against the limits.
     if (Array.isArray(message))
-      throw new ApiError('invalid_body', 'The body is one message: batches are not taken');
+      throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
-    // Loaded at the first message: with the SDK and zod, for those who use it.
+    // Loads the SDK and zod at the first message.
     const { handleMessage } = await import('./message-handler.js');
     const answer = await handleMessage(
       {
         info: this.info,
-        instructions: `The MCP servers and skills of the registry "${access.registryName}", as far as the caller may see them.`,
+        instructions: `The MCP servers and skills in the registry "${access.registryName}" that you may see.`,
         tools: this.descriptions,
         call: (name, args) => this.callNamed(name, args, access, request, refusals),
       },
@@ -100,8 +100,8 @@ export class McpEndpoint {
   }
 
   private resultOf(structuredContent: object): CallToolResult {
-    const known = this.results.get(structuredContent);
-    if (known) return known;
+    const cached = this.results.get(structuredContent);
+    if (cached) return cached;
     const content = [{ type: 'text' as const, text: JSON.stringify(structuredContent) }];
     const result: CallToolResult = { content, structuredContent: { ...structuredContent } };
     this.results.set(structuredContent, result);
@@ -123,7 +123,7 @@ function refused(request: LoadedRequest, error: ApiError, thrown: unknown = erro
   return toolError(error);
 }
 
-// With what the transport looks at. It would refuse clients that do not accept an event stream; none is ever sent.
+// The parts of the request that the transport reads. It insists on an Accept for event streams, although none is ever sent.
 function asWebRequest({ headers }: LoadedRequest): Request {
   const version = headers['mcp-protocol-version'];
   return new Request('http://localhost/', {
@@ -141,7 +141,7 @@ function sentenceIn(text: string): string {
     const message = member(member(JSON.parse(text), 'error'), 'message');
     if (typeof message === 'string') return message;
   } catch {
-    // It is none of the errors of JSON-RPC.
+    // Not a JSON-RPC error.
   }
-  return 'The body is not a message of JSON-RPC';
+  return 'The body is not a JSON-RPC message';
 }

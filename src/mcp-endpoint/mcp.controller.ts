@@ -31,11 +31,11 @@ import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpMessage } from './mcp.dto.js';
 
-const SENTENCE = 'Only pages of this server, and of the origins of cors.origins, may use this endpoint';
+const SENTENCE = 'Only pages from this server or from cors.origins may use this endpoint';
 
 /**
- * MCP 2025-11-25 basic/transports: servers have to validate the `Origin` of every request; contract §6.3: it is the server's own or one
- * of `cors.origins`. In anonymous mode `refuseForeignOrigins` has refused before what `*` lets pass here.
+ * Validates `Origin` (MCP 2025-11-25 basic/transports): the server's own or one of `cors.origins` (contract §6.3). In anonymous mode
+ * `refuseForeignOrigins` has already refused the origins that `*` allows here.
  */
 @Injectable()
 export class McpOrigins {
@@ -56,13 +56,13 @@ export class McpOrigins {
   }
 }
 
-/** What the tools take is short; the rest is what clients say of themselves. */
+/** Tool arguments are short; the rest is client information. */
 const MAX_MESSAGE_BYTES = 64 * 1_024;
 
-/** MCP 2025-11-25 basic/transports: there is no stream to listen to, and no session to end. */
-class TakesPostAlone implements CanActivate {
+/** MCP 2025-11-25 basic/transports: there is no stream for GET and no session for DELETE. */
+class PostOnly implements CanActivate {
   canActivate(): never {
-    throw new ApiError('method_not_allowed', 'This path takes POST alone', undefined, {
+    throw new ApiError('method_not_allowed', 'This path only supports POST', undefined, {
       headers: { Allow: 'POST' },
     });
   }
@@ -86,16 +86,15 @@ export class McpController {
   @Audited('catalog.read')
   @ApiOperation({
     operationId: 'callMcp',
-    summary: 'The registry as an MCP server, by streamable HTTP, stateless',
+    summary: 'The registry as an MCP server: streamable HTTP, stateless',
     description:
-      'Its tools are `search_servers`, `get_server`, `search_skills`, `get_skill` and `how_to_connect`; they tell what the ' +
-      'routes of the registry tell the same caller. An `Origin` must be that of this server or one of `cors.origins`.',
+      'Its tools are `search_servers`, `get_server`, `search_skills`, `get_skill` and `how_to_connect`; they return ' +
+      'what the routes of the registry return to the same caller. An `Origin` must be this server or one of `cors.origins`.',
   })
-  @ApiBody({ type: McpMessage, description: 'One message of JSON-RPC 2.0' })
+  @ApiBody({ type: McpMessage, description: 'One JSON-RPC 2.0 message' })
   @ApiOkResponse({
     type: McpMessage,
-    description:
-      'The answer to a request; errors of tools too. A notification is answered with 202 and nothing',
+    description: 'The response to a request, tool errors included. A notification gets an empty 202',
   })
   @ApiErrors('origin_refused', 'search_too_broad')
   async post(
@@ -112,7 +111,7 @@ export class McpController {
       response.end();
       return;
     }
-    // Not by Express, which makes a tag of each answer: nobody may keep it.
+    // Not sent by Express, which would add an ETag: the response must not be cached.
     const bytes = Buffer.from(text);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', bytes.length);
@@ -121,13 +120,13 @@ export class McpController {
 
   @Get()
   @Public()
-  @UseGuards(TakesPostAlone)
+  @UseGuards(PostOnly)
   @ApiExcludeEndpoint()
   get(): void {}
 
   @Delete()
   @Public()
-  @UseGuards(TakesPostAlone)
+  @UseGuards(PostOnly)
   @WritesNothing(() => true)
   @ApiExcludeEndpoint()
   delete(): void {}

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
-/** JSON-RPC 2.0: a request has `method` and `id`, a notification no `id`, an answer `result` or `error`. */
+/** JSON-RPC 2.0: a request has `method` and `id`, a notification no `id`, a response `result` or `error`. */
 export class McpMessage {
   @ApiProperty({ enum: ['2.0'] })
   jsonrpc: string;

@@ -10,13 +10,13 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { JsonSchemaValidator, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
 
-/** An answer to what was posted; a notification has none. */
+/** The response to a message; `text` is empty for a notification. */
 export interface McpAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-/** What a server of the SDK is made of, for one message. */
+/** The parts of the SDK server for one message. */
 export interface MessageServer {
   readonly info: Implementation;
   readonly instructions: string;
@@ -25,20 +25,20 @@ export interface MessageServer {
   call(name: string, args: Readonly<Record<string, unknown>>): Promise<CallToolResult | undefined>;
 }
 
-/** Schemas that clients send are for elicitation, which this server does not ask for. */
+/** Clients send schemas for elicitation only, which this server does not use. */
 const NO_SCHEMAS: jsonSchemaValidator = {
   getValidator: <T>(): JsonSchemaValidator<T> => {
-    throw new Error('This server validates nothing that a client sends by a schema of its own');
+    throw new Error('Schemas sent by clients are not supported');
   },
 };
 
-/** What the SDK answers to a message of JSON-RPC. */
+/** Lets the SDK answer a JSON-RPC message. */
 export async function handleMessage(
   { info, instructions, tools, call }: MessageServer,
   request: Request,
   message: unknown,
 ): Promise<McpAnswer> {
-  // The low-level server: a tool of the other one is made of schemas of zod, anew for each request.
+  // The low-level server: McpServer would build zod schemas of all tools for each request.
   const server = new Server(info, {
     capabilities: { tools: {} },
     instructions,
@@ -47,7 +47,7 @@ export async function handleMessage(
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools as never }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     const result = await call(params.name, params.arguments ?? {});
-    if (!result) throw new McpError(ErrorCode.InvalidParams, 'There is no such tool');
+    if (!result) throw new McpError(ErrorCode.InvalidParams, 'Unknown tool');
     return result;
   });
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });

@@ -5,7 +5,6 @@ import { statusesOf } from '../documents/statuses.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 
-/** A JSON schema of an object. */
 export interface ObjectSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
@@ -13,7 +12,7 @@ export interface ObjectSchema {
   readonly additionalProperties?: boolean;
 }
 
-/** What a tool says of itself (MCP 2025-11-25, server/tools). */
+/** A tool as `tools/list` shows it (MCP 2025-11-25, server/tools). */
 export interface ToolDescription {
   readonly name: string;
   readonly title: string;
@@ -22,13 +21,12 @@ export interface ToolDescription {
   readonly outputSchema: ObjectSchema;
 }
 
-/** A tool of the endpoint. */
 export interface Tool<Arguments = never> extends ToolDescription {
-  /** What it reads, if that is one entry. */
+  /** The entry that a call reads, for tools that read one. */
   entryOf?(args: Arguments): ReadEntry;
   /**
-   * @param args that fit the input schema.
-   * @throws ApiError what the same question to the REST API is refused with.
+   * @param args valid by the input schema.
+   * @throws ApiError as the corresponding route of the REST API.
    */
   run(access: VerifiedAccess, args: Arguments): Promise<object>;
 }
@@ -41,12 +39,12 @@ const object = (
 
 const NAME = text('The name of the server', { examples: ['io.github.example/weather'], maxLength: 255 });
 const VERSION = text('One exact version; the latest one when absent', { maxLength: 255 });
-const CURSOR = text('`nextCursor` of the page before; it carries the query along', { maxLength: 8_192 });
+const CURSOR = text('`nextCursor` of the previous page; it includes the query', { maxLength: 8_192 });
 const CLIENT = { type: 'string', enum: [...CLIENTS] };
 const STATUS = (type: 'server' | 'skill') => ({ type: 'string', enum: [...statusesOf(type)] });
 const DOCUMENT = { type: 'object', description: 'As it was published', additionalProperties: true };
 
-/** @param perPage how many a page holds unless the call says how many. */
+/** @param perPage the default of `limit`. */
 export function searchInput(what: string, perPage: number): ObjectSchema {
   return {
     ...object({
@@ -65,7 +63,7 @@ export function searchOutput(listKey: string, row: ObjectSchema): ObjectSchema {
   return object(
     {
       [listKey]: { type: 'array', items: row },
-      count: { type: 'integer', description: 'How many rows this page holds' },
+      count: { type: 'integer', description: 'Rows on this page' },
       nextCursor: text('Absent on the last page'),
     },
     [listKey, 'count'],
@@ -75,7 +73,7 @@ export function searchOutput(listKey: string, row: ObjectSchema): ObjectSchema {
 export const SERVER_ROW = object(
   {
     name: text('For `get_server` and `how_to_connect`'),
-    version: text('The latest one'),
+    version: text('The latest version'),
     title: { type: 'string' },
     description: { type: 'string' },
     websiteUrl: { type: 'string' },
@@ -88,7 +86,7 @@ export const SKILL_ROW = object(
   {
     namespace: { type: 'string' },
     name: { type: 'string' },
-    version: text('The latest one'),
+    version: text('The latest version'),
     title: { type: 'string' },
     description: { type: 'string' },
     status: STATUS('skill'),
@@ -105,8 +103,8 @@ export const GET_SERVER_OUTPUT = object({ server: DOCUMENT, _meta: { type: 'obje
 export const GET_SKILL_INPUT: ObjectSchema = {
   ...object(
     {
-      namespace: text('Of the skill', { examples: ['io.github.example'], maxLength: 255 }),
-      name: text('Of the skill, without its namespace', { maxLength: 255 }),
+      namespace: text('The namespace of the skill', { examples: ['io.github.example'], maxLength: 255 }),
+      name: text('The name of the skill without its namespace', { maxLength: 255 }),
       version: VERSION,
     },
     ['namespace', 'name'],
@@ -116,7 +114,7 @@ export const GET_SKILL_INPUT: ObjectSchema = {
 export const GET_SKILL_OUTPUT = object({ skill: DOCUMENT }, ['skill']);
 
 export const CONNECT_INPUT: ObjectSchema = {
-  ...object({ name: NAME, version: VERSION, client: { ...CLIENT, description: 'All of them when absent' } }, [
+  ...object({ name: NAME, version: VERSION, client: { ...CLIENT, description: 'All clients when absent' } }, [
     'name',
   ]),
   additionalProperties: false,

@@ -40,13 +40,12 @@ interface SkillArguments extends VersionArguments {
 }
 
 /**
- * The tools of contract §6.3. What they tell is what the service of the REST API tells the same caller; here it is only written out
- * shorter.
+ * The tools of contract §6.3. They return what the REST API returns to the same caller, in a shorter form.
  */
 @Injectable()
 export class Tools {
-  /** What was made of a page; both are gone together. */
-  private readonly made = new WeakMap<CachedJson, object>();
+  /** The rows made from a cached page; evicted with the page. */
+  private readonly rowsByPage = new WeakMap<CachedJson, object>();
 
   constructor(private readonly catalog: CatalogService) {}
 
@@ -54,7 +53,7 @@ export class Tools {
     {
       name: 'search_servers',
       title: 'Search MCP servers',
-      description: 'Lists the MCP servers of this registry, each in its latest version, in order of name.',
+      description: 'Lists the MCP servers of this registry, each in its latest version, ordered by name.',
       inputSchema: searchInput('servers', ENTRY_TYPES.server.perPage),
       outputSchema: searchOutput('servers', SERVER_ROW),
       run: async (access: VerifiedAccess, args: SearchArguments) => {
@@ -65,7 +64,7 @@ export class Tools {
     {
       name: 'get_server',
       title: 'Get an MCP server',
-      description: 'The whole document of one MCP server, with what the registry knows of it.',
+      description: 'The full document of one MCP server, with its registry metadata.',
       inputSchema: GET_SERVER_INPUT,
       outputSchema: GET_SERVER_OUTPUT,
       entryOf: serverNamed,
@@ -75,7 +74,7 @@ export class Tools {
     {
       name: 'search_skills',
       title: 'Search skills',
-      description: 'Lists the skills of this registry, each in its latest version, in order of name.',
+      description: 'Lists the skills of this registry, each in its latest version, ordered by name.',
       inputSchema: searchInput('skills', ENTRY_TYPES.skill.perPage),
       outputSchema: searchOutput('skills', SKILL_ROW),
       run: async (access: VerifiedAccess, args: SearchArguments) => {
@@ -86,7 +85,7 @@ export class Tools {
     {
       name: 'get_skill',
       title: 'Get a skill',
-      description: 'The whole document of one skill.',
+      description: 'The full document of one skill.',
       inputSchema: GET_SKILL_INPUT,
       outputSchema: GET_SKILL_OUTPUT,
       entryOf: skillNamed,
@@ -97,7 +96,7 @@ export class Tools {
     {
       name: 'how_to_connect',
       title: 'How to connect to an MCP server',
-      description: "What to write into a client's configuration to connect it to one MCP server.",
+      description: "What to add to a client's configuration to connect to one MCP server.",
       inputSchema: CONNECT_INPUT,
       outputSchema: CONNECT_OUTPUT,
       entryOf: serverNamed,
@@ -117,8 +116,8 @@ export class Tools {
   ];
 
   private rowsOf(page: CachedJson, listKey: string, row: (item: unknown) => object): object {
-    const known = this.made.get(page);
-    if (known) return known;
+    const cached = this.rowsByPage.get(page);
+    if (cached) return cached;
     const list = parsed(page);
     const { count, nextCursor } = member(list, 'metadata') as { count: number; nextCursor?: string };
     const rows = {
@@ -126,7 +125,7 @@ export class Tools {
       count,
       ...(nextCursor === undefined ? {} : { nextCursor }),
     };
-    this.made.set(page, rows);
+    this.rowsByPage.set(page, rows);
     return rows;
   }
 }
@@ -179,7 +178,7 @@ function parsed({ bytes }: CachedJson): object {
   return JSON.parse(bytes.toString()) as object;
 }
 
-/** What somebody may put right by calling again in another way. All other refusals are those of the request, as in the REST API. */
+/** Errors that another call can correct. All others refuse the whole request, as in the REST API. */
 const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'entry_not_found',
   'version_not_found',
@@ -187,12 +186,12 @@ const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'invalid_parameter',
 ]);
 
-/** Is this refusal the result of a call, with status 200, rather than that of the whole request (contract §6.3)? */
+/** Whether the error is the result of a call, with status 200, rather than of the whole request (contract §6.3). */
 export function isToolError({ code }: ApiError): boolean {
   return TOOL_ERRORS.has(code);
 }
 
-/** A call that has failed (MCP 2025-11-25 server/tools, tool execution errors). */
+/** A tool execution error (MCP 2025-11-25 server/tools). */
 export function toolError({ code, message }: ApiError): CallToolResult {
   return { isError: true, content: [{ type: 'text', text: `${code}: ${message}` }] };
 }

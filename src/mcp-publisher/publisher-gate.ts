@@ -7,20 +7,19 @@ import { ApiError } from '../http/errors.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { useAdminApi } from './unsupported-writes.controller.js';
 
-/** A registry that something can be published through. */
+/** A registry with `publishClaims`. */
 export interface PublishingRegistry {
   readonly name: string;
-  /** Those of everything that is published through it. */
+  /** The claims of every entry published through it. */
   readonly publishClaims: Claims;
 }
 
-/** What a request to publish through a registry names. */
 export interface PublishingRequest {
   readonly method: string;
   readonly params: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Lets publishers into registries, before their body is looked at (contract §6.2). */
+/** Checks a publisher's access to a registry, before the body is read (contract §6.2). */
 @Injectable()
 export class PublisherGate {
   constructor(
@@ -30,10 +29,10 @@ export class PublisherGate {
   ) {}
 
   /**
-   * The role, the gate of the registry, and the entry that is named, as for `/v1/entries`.
+   * Checks the role, the registry's gate and the named entry, as `/v1/entries` does.
    *
-   * @param caller null where nobody has to be known.
-   * @throws ApiError 501 for a registry that takes nothing, also one that does not exist; then 403 and 404.
+   * @param caller null on public routes.
+   * @throws ApiError 501 for a registry without `publishClaims`, unknown ones included; then 403 and 404.
    */
   async enter(caller: Caller | null, { method, params }: PublishingRequest): Promise<PublishingRegistry> {
     const registry = await this.registries.findPublishable(String(params['registry']));

@@ -42,17 +42,17 @@ import { useOtherLogin } from './unsupported-writes.controller.js';
 const NAME = {
   name: 'name',
   type: String,
-  description: 'The slash in it sent as %2F',
+  description: 'With its slash encoded as %2F',
   example: 'io.github.example/weather',
 };
 
-class NoOtherLogin implements CanActivate {
+class UnsupportedLogin implements CanActivate {
   canActivate(): never {
     throw useOtherLogin();
   }
 }
 
-/** What `mcp-publisher --registry …/registry/{registry}` sends (contract §6.2). */
+/** The routes of `mcp-publisher --registry …/registry/{registry}` (contract §6.2). */
 @ApiTags('publishing')
 @Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])
 export class PublisherController {
@@ -65,7 +65,8 @@ export class PublisherController {
   @TakesBody()
   @ApiOperation({
     operationId: 'publishServer',
-    summary: 'Publishes a version of a server to the managed source, with the claims that the registry says',
+    summary:
+      'Publishes a version of a server to the managed source, with the `publishClaims` of the registry',
   })
   @ApiBody({ type: documentClassOf('server') })
   @ApiCreatedResponse({ type: ServerItem })
@@ -94,7 +95,7 @@ export class PublisherController {
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'validateServer',
-    summary: 'What is wrong with a server document, as far as the document itself tells',
+    summary: 'Validates a server document',
   })
   @ApiBody({ type: documentClassOf('server') })
   @ApiOkResponse({ type: ValidationAnswer })
@@ -111,7 +112,7 @@ export class PublisherController {
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'exchangeOidcToken',
-    summary: 'Verifies the token of a workflow, and answers it as the one to publish with',
+    summary: 'Verifies the token of a CI workflow and returns it as the token to publish with',
   })
   @ApiBody({ type: TokenExchangeBody })
   @ApiOkResponse({ type: RegistryTokenAnswer })
@@ -129,10 +130,10 @@ export class PublisherController {
     return this.publisher.exchange(token, request);
   }
 
-  // Whoever logs in has no token yet: to be asked for one would be no help.
+  // Public: a caller who logs in has no token yet.
   @Post('auth/*method')
   @Public()
-  @UseGuards(NoOtherLogin)
+  @UseGuards(UnsupportedLogin)
   @ApiExcludeEndpoint()
   otherLogin(): void {}
 

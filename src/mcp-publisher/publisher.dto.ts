@@ -2,9 +2,9 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { IsText } from '../validation/class-validation.js';
 
-/** The body of a login by the token of a CI provider. */
+/** The body of a login with the token of a CI provider. */
 export class TokenExchangeBody {
-  @ApiProperty({ description: 'A token of one of the providers of this server' })
+  @ApiProperty({ description: 'A token from one of the configured identity providers' })
   @IsText()
   oidc_token: string;
 }
@@ -21,28 +21,28 @@ export class ValidationIssue {
   @ApiProperty({ enum: ['error'] })
   severity: string;
 
-  /** Empty: the message says all there is. */
+  /** Always empty. */
   reference: string;
 }
 
 export class ValidationAnswer {
-  /** Could it be published? */
+  /** Whether the document could be published. */
   valid: boolean;
 
   issues: ValidationIssue[];
 }
 
 export class RegistryTokenAnswer {
-  /** The token that was sent: this server issues none. */
+  /** The token from the request: this server issues none. */
   registry_token: string;
 
-  /** When it expires, in seconds since 1970; absent where the token does not say. */
+  /** Expiry in seconds since 1970; absent when the token has no `exp`. */
   @ApiProperty({ type: 'integer', required: false })
   expires_at?: number;
 }
 
 export class ServerStatusAnswer {
-  /** How many versions have the status now. */
+  /** Number of versions that have the status now. */
   @ApiProperty({ type: 'integer' })
   updatedCount: number;
 

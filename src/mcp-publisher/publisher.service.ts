@@ -18,9 +18,9 @@ import type { PublishingRegistry } from './publisher-gate.js';
 import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './publisher.dto.js';
 
 /**
- * The server document of a request of `mcp-publisher`, which is its whole body (contract §6.2).
+ * Parses the server document that `mcp-publisher` sends as the body (contract §6.2).
  *
- * @throws ApiError 422 `unprocessable_document`, upon which the client asks for the issues.
+ * @throws ApiError 422 `unprocessable_document`, which makes the client request the issues.
  */
 export function readPublishedServer(sent: SentJson): IncomingVersion {
   const checked = checkServer(sent);
@@ -29,7 +29,7 @@ export function readPublishedServer(sent: SentJson): IncomingVersion {
   throw new ApiError('unprocessable_document', `The server is not valid: ${details.join('; ')}`, details);
 }
 
-/** What is wrong with the document, as the client prints it; nothing when it could be published. */
+/** The problems of the document as the client prints them; empty when it could be published. */
 export function validationIssues(sent: SentJson): ValidationIssue[] {
   return checkServer(sent).problems.map(({ path, message }) => ({
     type: 'schema',
@@ -47,7 +47,7 @@ function checkServer({ json, raw }: SentJson): CheckedDocument {
   return { problems: [{ path: '', message: lost }, ...checked.problems.slice(0, MAX_PROBLEMS - 1)] };
 }
 
-// Clients written in Go send a repository without members where there is none.
+// Clients written in Go send an empty repository object instead of none.
 function withoutEmptyRepository(body: unknown): unknown {
   if (!isObject(body) || !isObject(body['repository']) || Object.keys(body['repository']).length > 0)
     return body;
@@ -65,8 +65,7 @@ function lostDigits(raw: Buffer | undefined): readonly string[] {
 }
 
 /**
- * What a log-in by the token of a CI provider answers (contract §6.2). Whoever may use a token with this server may use it as it is: what
- * comes back is the same token.
+ * Logs in with the token of a CI provider (contract §6.2). Accepted tokens are used as they are, so the same token is returned.
  */
 export async function exchangeToken(
   authenticator: Authenticator,
@@ -81,7 +80,7 @@ export async function exchangeToken(
   };
 }
 
-/** What `mcp-publisher` asks of a registry (contract §6.2): the rules are those of `/v1/entries`, the answers its own. */
+/** Publishing with `mcp-publisher` (contract §6.2): the rules of `/v1/entries`, in the client's response format. */
 @Injectable()
 export class PublisherService {
   constructor(
@@ -131,7 +130,7 @@ export class PublisherService {
   }
 }
 
-/** A version as the consumer API shows it. */
+/** A version in the format of the consumer API. */
 function itemOf(version: VersionState & { readonly document: string }): string {
   return `{"server":${version.document},"_meta":${officialMeta(version)}}`;
 }

@@ -9,6 +9,6 @@ it.each([
   ['something', undefined],
   ['', undefined],
   ['x'.repeat(100_000), undefined],
-])('%.20s was meant as %s', (word, meant) =>
+])('the closest candidate to %.20s is %s', (word, meant) =>
   expect(nearest(word, ['issuerUrl', 'mode', 'audience'])).toBe(meant),
 );

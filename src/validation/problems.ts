@@ -1,7 +1,7 @@
-/** Where a value stands in the configuration: keys and positions. */
+/** The keys and positions that lead to a value. */
 export type Path = readonly (string | number)[];
 
-/** `auth.oauth.providers[0].issuerUrl`; a key that is no plain word is quoted: `claims["a b"]`. */
+/** `auth.oauth.providers[0].issuerUrl`; other keys than plain words are quoted: `claims["a b"]`. */
 export function formatPath(path: Path): string {
   return path
     .map((step, index) => {
@@ -12,36 +12,36 @@ export function formatPath(path: Path): string {
     .join('');
 }
 
-/** Something wrong below a value that is being checked; `path` is relative to that value. */
+/** A problem of a value or below it; `path` is relative to the value. */
 export interface Issue {
   readonly path: Path;
   readonly message: string;
 }
 
-/** One thing wrong with the configuration, as the operator reads it. Messages never hold values of secrets. */
+/** A problem of the configuration, as shown to the operator. Messages never contain secrets. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
-  /** Of the configuration file; absent when the value came from elsewhere. */
+  /** In the configuration file; absent when the value comes from elsewhere. */
   readonly line?: number;
 }
 
-/** An issue with the value itself. */
+/** An issue of the value itself. */
 export function issue(message: string): Issue[] {
   return [{ path: [], message }];
 }
 
-/** The same issues, seen from above: `below(['a', 0], issues)`. */
+/** Prefixes the paths of issues: `below(['a', 0], issues)`. */
 export function below(path: Path, issues: readonly Issue[]): Issue[] {
   return issues.map((found) => ({ path: [...path, ...found.path], message: found.message }));
 }
 
-/** Says where each issue comes from: a line of the file, or the name of what set the value. */
+/** Finds the origin of an issue: a line of the file, or the flag or variable that set the value. */
 export interface Locator {
   find(path: Path): { line?: number; setBy?: string };
 }
 
-/** Turns issues into problems, sorted as they stand in the file; those without a line come last. */
+/** Turns issues into problems, sorted by line; problems without a line come last. */
 export function problemsOf(issues: readonly Issue[], locator: Locator): Problem[] {
   const problems = issues.map(({ path, message }): Problem => {
     const { line, setBy } = locator.find(path);
@@ -56,7 +56,7 @@ export function formatProblem({ path, message, line }: Problem): string {
   return `${path}: ${message}${line === undefined ? '' : ` (line ${line})`}`;
 }
 
-/** The configuration is refused as a whole; the message lists every problem, one a line. */
+/** The configuration is invalid; the message lists every problem, one per line. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 
@@ -67,19 +67,19 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** The candidate that was probably meant, for a "did you mean"; undefined when none is near. */
+/** The closest candidate, for a "did you mean"; undefined when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const plain = simplify(word);
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: editDistance(plain, simplify(candidate)) }))
     .sort((one, other) => one.distance - other.distance);
   const best = ranked[0];
-  // Two slips in a long word, one in a short one.
+  // Two typos in a long word, one in a short one.
   const allowed = word.length > 4 ? 2 : 1;
   return best && best.distance <= allowed ? best.candidate : undefined;
 }
 
-// Keys and variables are often misspelt in case and separators only. Cut off: a distance is worth no more time.
+// Typos are often in case and separators only. Truncated to bound the time.
 function simplify(word: string): string {
   return word
     .slice(0, 64)

@@ -20,4 +20,4 @@ it.each([
   ['::1', false],
   ['[::]', false],
   ['[::1%25lo]', false],
-])('%j is this machine: %s', (host, answer) => expect(isLoopbackHost(host)).toBe(answer));
+])('isLoopbackHost(%j) is %s', (host, answer) => expect(isLoopbackHost(host)).toBe(answer));

@@ -35,7 +35,7 @@ it.each(
     ],
     ['500ms', '1w', '٣m', '9999999999s', '1e3s'],
   ].flat(),
-)('%j is no duration', (text) => expect(parseDuration(text)).toBeUndefined());
+)('%j is not a duration', (text) => expect(parseDuration(text)).toBeUndefined());
 
 it.each([
   [1_000, '1s'],
@@ -43,6 +43,6 @@ it.each([
   [5_400_000, '1h30m'],
   [86_400_000, '24h'],
   [3_601_000, '1h1s'],
-])('%i ms is written %s', (ms, text) =>
+])('%i ms is formatted as %s', (ms, text) =>
   expect([formatDuration(ms), parseDuration(text)]).toEqual([text, ms]),
 );

@@ -9,10 +9,9 @@ const SHORTEST_MS = SECOND;
 const LONGEST_MS = 365 * UNITS.d;
 
 /**
- * `30m`, `1h30m`, `45s`, `2d` → milliseconds: whole numbers, units from large to small, each once. A number alone is
- * refused: it could be seconds or minutes.
+ * Parses `30m`, `1h30m`, `45s`, `2d`: whole numbers, units from large to small, each once. A plain number is ambiguous and refused.
  *
- * @returns undefined when the text is no duration, or lies outside of the bounds, by default 1 s … 365 d.
+ * @returns milliseconds; undefined for other text and outside the bounds, by default 1 s … 365 d.
  */
 export function parseDuration(
   text: string,
@@ -37,41 +36,41 @@ export function formatDuration(ms: number): string {
   return given.length > 0 ? given.map(({ amount, unit }) => `${amount}${unit}`).join('') : '0s';
 }
 
-/** Lists also come from callers of the API: nothing about them may take long. */
+/** Lists also come from callers of the API: checking them must not take long. */
 const MAX_ITEMS = 1_000;
 const MAX_PATTERN = 255;
 
-/** Checks one value that is present: no issues means it is fine. Must take anything and never throw. */
+/** Checks a value of any type and returns its issues. Never throws. */
 export type Check = (value: unknown) => Issue[];
 
 const CONTROL = /\p{Cc}|\p{Surrogate}/u;
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Names what was found instead, without showing it: it may be a secret. */
+/** Describes a value without showing it: it may be a secret. */
 export function foundKind(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
 }
 
-/** A non-empty string without control characters; `more` checks it further and returns a message, or nothing. */
-export function text(more?: (value: string) => string | undefined): Check {
+/** @param rule checks a non-empty string without control characters further; returns a message or nothing. */
+export function text(rule?: (value: string) => string | undefined): Check {
   return (value) => {
     if (typeof value === 'number' || typeof value === 'boolean')
       return issue(`must be a string, not ${foundKind(value)}: put it in quotes`);
     if (typeof value !== 'string') return issue(`must be a string, not ${foundKind(value)}`);
     if (value.trim() === '') return issue('must not be empty');
-    if (CONTROL.test(value)) return issue('must not hold control characters');
-    const message = more?.(value);
+    if (CONTROL.test(value)) return issue('must not contain control characters');
+    const message = rule?.(value);
     return message === undefined ? [] : issue(message);
   };
 }
 
-/** Any text PostgreSQL takes, which is all without NUL. */
+/** PostgreSQL stores any text without NUL. */
 export const storableText: Check = (value) =>
   typeof value === 'string' && !value.includes('\0') ? [] : issue('must be text without NUL characters');
 
-/** Text of at most so many characters (not UTF-16 units) that PostgreSQL takes as jsonb too. */
+/** @param maxLength in characters, not UTF-16 units. PostgreSQL stores such text as jsonb too. */
 export function textUpTo(maxLength: number): Check {
   return (value) =>
     typeof value === 'string' && [...value].length <= maxLength && !/\0|\p{Surrogate}/u.test(value)
@@ -79,7 +78,7 @@ export function textUpTo(maxLength: number): Check {
       : issue(`must be text of at most ${maxLength} characters`);
 }
 
-/** For a value that is checked elsewhere. */
+/** For values that are checked elsewhere. */
 export const anything: Check = () => [];
 
 export const dnsLabel: Check = text((value) =>
@@ -93,7 +92,7 @@ export const duration: Check = (value) =>
     ? []
     : issue('must be a duration from 1s to 365d with units, such as 30m, 1h30m or 45s');
 
-/** A duration within bounds of its own. */
+/** A duration within other bounds. */
 export function durationFrom(shortest: string, longest: string): Check {
   const [shortestMs = 0, longestMs] = [shortest, longest].map((text) => parseDuration(text, 0));
   return (value) =>
@@ -143,31 +142,31 @@ export function listOf(
 export const claims: Check = (value) =>
   findClaimsIssues(value).map(({ key, message }) => ({ path: key === undefined ? [] : [key], message }));
 
-/** spec §2.3: a map that grants a role. Everybody covers an empty one, which nobody can have meant. */
+/** spec §2.3: a map that grants a role. An empty map would grant it to everybody, so it is refused. */
 export const roleRule: Check = (value) => {
   const issues = claims(value);
   if (issues.length > 0) return issues;
   return Object.keys(Object(value)).length === 0
-    ? issue('must name at least one claim: an empty rule fits everybody')
+    ? issue('must have at least one claim: an empty rule matches everybody')
     : [];
 };
 
-/** contract §2: patterns of `*` and `?`. Elsewhere "[" begins a set of characters; taken to the letter, it would match nothing. */
+/** contract §2: patterns of `*` and `?`. Other globs use "[" for sets of characters; taken literally it would match nothing. */
 export const globs: Check = listOf(
   text((value) => {
     if (value.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
     return value.includes('[')
-      ? 'must not hold "[": sets of characters are not supported, "*" is any text and "?" one character'
+      ? 'must not contain "[": sets of characters are not supported, "*" is any text and "?" one character'
       : undefined;
   }),
   { most: 200 },
 );
 
-// RFC 3339 §5.6, with the leap second PostgreSQL and JavaScript know nothing of left out.
+// RFC 3339 §5.6 without leap seconds, which PostgreSQL and JavaScript do not support.
 const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** An RFC 3339 date-time as a moment, or null when it is none (February 30 included). Cut to milliseconds. */
+/** Parses an RFC 3339 date-time, truncated to milliseconds; null for anything else, February 30 included. */
 export function parseTimestamp(text: string): Date | null {
   const match = TIMESTAMP.exec(text);
   if (!match) return null;
@@ -176,26 +175,26 @@ export function parseTimestamp(text: string): Date | null {
   calendar.setUTCFullYear(year, month - 1, day);
   if (calendar.getUTCMonth() !== month - 1 || calendar.getUTCDate() !== day) return null;
   const moment = new Date(text.replace(' ', 'T').toUpperCase());
-  // The offset may carry the moment out of the years PostgreSQL and RFC 3339 share.
+  // The offset may move the time out of the years that PostgreSQL and RFC 3339 share.
   const utcYear = moment.getUTCFullYear();
   return utcYear >= 1 && utcYear <= 9999 ? moment : null;
 }
 
 /**
- * A parameter of a query: its value is text, and an array when it is given several times.
+ * A query parameter: text, or an array when it is given several times.
  *
- * @param meant what it must be, for the sentence of a refusal.
+ * @param expected what the value must be, for the message.
  */
-export function givenOnce(meant: string, fits: (text: string) => boolean): Check {
-  return (value) => (typeof value === 'string' && fits(value) ? [] : issue(`${meant}, given once`));
+export function givenOnce(expected: string, fits: (text: string) => boolean): Check {
+  return (value) => (typeof value === 'string' && fits(value) ? [] : issue(`${expected}, given once`));
 }
 
-/** As if it were not given when it is empty (contract §6). */
+/** An empty parameter counts as absent (contract §6). */
 export function emptyOr(check: Check): Check {
   return (value) => (value === '' ? [] : check(value));
 }
 
-/** What it holds is checked where it is decoded. */
+/** The content is checked when it is decoded. */
 export const cursorParameter: Check = (value) => (typeof value === 'string' ? [] : issue('give it once'));
 
 export const flagParameter = givenOnce('true or false', (text) => text === 'true' || text === 'false');
@@ -220,7 +219,7 @@ export function textParameter(meant: string, maxLength: number): Check {
       : once(value);
 }
 
-/** Versions or entries on one page at most (contract §6, §7). */
+/** Most versions or entries on one page (contract §6, §7). */
 export const MAX_PAGE = 100;
 
 const PAGE_LIMIT = /^([1-9]\d?|100)$/;

@@ -6,7 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { OAuthConfig } from '../config/config.js';
 import type { WebConfig } from '../config/web-config.js';
 
-/** The codings a file may be sent in, the smallest first. */
+/** Content codings of the files, smallest result first. */
 export const FILE_CODINGS = ['br', 'gzip'] as const;
 export type FileCoding = (typeof FILE_CODINGS)[number];
 
@@ -22,7 +22,7 @@ const compress: Readonly<Record<FileCoding, (bytes: Buffer) => Promise<Buffer>>>
   gzip: (bytes) => promisify(gzip)(bytes, { level: 9 }),
 };
 
-/** A file of the page, as it was built. */
+/** A built file of the web UI. */
 export class PageFile {
   readonly type: string;
   readonly etag: string;
@@ -36,7 +36,7 @@ export class PageFile {
     this.etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   }
 
-  /** Each coding is made when it is first asked for, and kept. */
+  /** Compressed at the first request for a coding, then cached. */
   in(coding: FileCoding): Promise<Buffer> {
     const made = this.compressed.get(coding) ?? compress[coding](this.bytes);
     this.compressed.set(coding, made);
@@ -44,7 +44,7 @@ export class PageFile {
   }
 }
 
-/** The files of the page by their path below it. They are few, small, and never change while the server runs. */
+/** The files of the web UI by path. They are few, small, and never change while the server runs. */
 export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -57,19 +57,19 @@ export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
 export const PAGE_FILES = Symbol('the files of the page');
 export type PageFiles = ReturnType<typeof readPageFiles>;
 
-/** Beside the built server. */
+/** The build output, next to the built server. */
 const FOLDER = resolve(import.meta.dirname, '../web');
 
 export function builtPage(): PageFiles {
   return readPageFiles(FOLDER);
 }
 
-/** How long browsers may keep the files of the page. The names of assets hold a digest of what they hold, so they never change. */
+/** `Cache-Control` of the files. Names of assets contain a digest of their content, so assets never change. */
 export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
 
 /**
- * What the page may load, and who may frame it: its own files, the API of this server, and the identity providers when somebody
- * logs in. Scripts and styles are files of ours, never text in the page. CSP Level 3; Trusted Types.
+ * The Content Security Policy (Level 3, with Trusted Types): the web UI may load its own files, and connect to this API and the
+ * identity providers. No inline scripts or styles.
  */
 export function pageHeaders(
   oauth: OAuthConfig | null,

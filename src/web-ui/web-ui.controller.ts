@@ -19,7 +19,7 @@ import {
 } from './web-ui-files.js';
 import { PageSettings } from './web-ui.responses.js';
 
-/** The page for people: its files, and what it has to know before anybody has logged in. */
+/** The web UI: its files, and the settings it needs before login. */
 @ApiTags('page')
 @Controller()
 @Public()
@@ -35,13 +35,13 @@ export class PageController {
     this.settings = new JsonText(JSON.stringify(settingsOf(oauth, web)));
   }
 
-  /** For who asks for HTML alone: to a program, there is nothing at `/`. */
+  /** Only for requests that accept HTML: for other programs there is nothing at `/`. */
   @Get()
   @ApiExcludeEndpoint()
   async index(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.vary('Accept');
     const file = this.files.get('index.html');
-    if (!file || !asksForHtml(request)) throw new ApiError('route_not_found');
+    if (!file || !acceptsHtml(request)) throw new ApiError('route_not_found');
     response.setHeader('Cache-Control', CACHE_CONTROL.html);
     await this.send(request, response, file);
   }
@@ -49,7 +49,8 @@ export class PageController {
   @Get('config.json')
   @ApiOperation({
     operationId: 'getPageSettings',
-    summary: 'What the page at / has to know: the mode, and where one logs in; not where it is switched off',
+    summary:
+      'The settings of the web UI: the mode and the login providers; absent when the web UI is disabled',
   })
   @ApiOkWithEtag(PageSettings)
   @ApiErrors('route_not_found')
@@ -104,8 +105,8 @@ function settingsOf(
   };
 }
 
-// Browsers name it; what takes anything (`*/*`) is a program, for which JSON is the answer.
-function asksForHtml({ headers }: Request): boolean {
+// Browsers list text/html; other clients send `*/*`.
+function acceptsHtml({ headers }: Request): boolean {
   return /\btext\/html\b/i.test(headers.accept ?? '');
 }
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** Where somebody logs in. */
+/** A login provider. */
 export class PageLogin {
   /** The name of the provider in the configuration. */
   provider: string;
@@ -14,7 +14,7 @@ export class PageLogin {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'string' },
-    description: 'Sent along with the request for authorization',
+    description: 'Sent with the authorization request',
   })
   parameters: Readonly<Record<string, string>>;
 }
@@ -23,9 +23,9 @@ export class PageSettings {
   @ApiProperty({ enum: ['anonymous', 'oauth'] })
   mode: string;
 
-  /** Empty in anonymous mode, and where the configuration names none. */
+  /** Empty in anonymous mode, and when none is configured. */
   logins: PageLogin[];
 
-  /** Where icons of entries may be loaded from. */
+  /** Origins from which icons of entries may be loaded. */
   iconOrigins: string[];
 }

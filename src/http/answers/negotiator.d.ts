@@ -1,10 +1,10 @@
-// Its published types are of an older version, which knew no preference.
+// The published types are of an older version without `preferred`.
 declare module 'negotiator' {
   import type { IncomingMessage } from 'node:http';
 
   export default class Negotiator {
     constructor(request: IncomingMessage);
-    /** Those of `available` that the request accepts, best first; of equally welcome ones, the preferred. */
+    /** The accepted ones of `available`, best first; `preferred` decides between equals. */
     encodings(available: string[], options: { preferred: string[] }): string[];
   }
 }

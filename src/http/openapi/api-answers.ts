@@ -19,11 +19,11 @@ const REQUEST_ID = '8b0f2d3c-6d0c-4b1e-9f0a-1f6f4f0f7c55';
 /** Any route can answer these. */
 const EVERYWHERE = ['internal_error', 'overloaded'] as const;
 
-/** The headers that come with every error of a status. */
+/** The headers of every error with a status. */
 const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
   401: {
     'WWW-Authenticate': {
-      description: 'What is wrong with the token, and where one can be had (RFC 6750, RFC 9728)',
+      description: 'What is wrong with the token, and where to get one (RFC 6750, RFC 9728)',
       schema: { type: 'string' },
     },
   },
@@ -31,9 +31,9 @@ const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
   503: retryAfter(),
 };
 
-/** The body of every error answer (contract §3). */
+/** The body of every error response (contract §3). */
 export class ErrorAnswer {
-  @ApiProperty({ description: 'A sentence a person can act on; it may change' })
+  @ApiProperty({ description: 'A sentence for people; it may change' })
   error: string;
 
   @ApiProperty({
@@ -48,18 +48,17 @@ export class ErrorAnswer {
 
   @ApiPropertyOptional({
     type: [String],
-    description: 'What exactly is wrong, a sentence each, where that is known',
+    description: 'Every problem found, one sentence each',
     example: ['syncPolicy: is required for a source of kind git, with an interval'],
   })
   details?: string[];
 }
 
-/** The codes that the handlers of routes have been described with so far. */
+/** The codes already described, by handler. */
 const described = new WeakMap<object, Set<ErrorCode>>();
 
 /**
- * Describes errors of a route in the OpenAPI document, grouped by status; of a class, for each of its routes. What is said in
- * several places adds up.
+ * Describes errors of a route in the OpenAPI document, grouped by status; on a class, of each of its routes. Several decorators add up.
  */
 export function ApiErrors(...codes: ErrorCode[]): MethodDecorator & ClassDecorator {
   return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) => {
@@ -68,17 +67,17 @@ export function ApiErrors(...codes: ErrorCode[]): MethodDecorator & ClassDecorat
 }
 
 function describe(route: PropertyDescriptor, codes: readonly ErrorCode[]): void {
-  const known = described.get(route.value as object) ?? new Set();
-  const all = new Set([...known, ...codes, ...EVERYWHERE]);
-  const added = [...all].filter((code) => !known.has(code));
+  const before = described.get(route.value as object) ?? new Set();
+  const all = new Set([...before, ...codes, ...EVERYWHERE]);
+  const added = [...all].filter((code) => !before.has(code));
   described.set(route.value as object, all);
   for (const status of new Set(added.map(statusOf))) {
     const ofStatus = [...all].filter((code) => statusOf(code) === status);
     const response: ApiResponseOptions = {
       status,
-      // Swagger appends this to what was said before; the rest of an earlier response it replaces.
+      // Swagger appends the description to the earlier one, and replaces the rest.
       description: ofStatus
-        .filter((code) => !known.has(code))
+        .filter((code) => !before.has(code))
         .map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].sentence}`)
         .join('\n\n'),
       ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
@@ -115,31 +114,30 @@ const EXAMPLE = '"rJ0yL2qv8mXw4sTz.Kc3nVb7e"';
 
 const ETAG: ApiResponseOptions['headers'] = {
   ETag: {
-    description: 'Stands for this answer, to be sent back in `If-None-Match` or `If-Match`',
+    description: 'For `If-None-Match` or `If-Match`',
     schema: { type: 'string', example: EXAMPLE },
   },
 };
 
-/** The answer of a GET that has an ETag: 200 with it, or 304 for who has that answer already (contract §6). */
+/** The responses of a GET with an ETag: 200, or 304 when `If-None-Match` has the tag (contract §6). */
 export function ApiOkWithEtag(type: Type): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({ type, headers: ETAG }),
     ApiNotModifiedResponse({
-      description: 'The answer is the one that `If-None-Match` names',
+      description: 'Unchanged: the ETag is in `If-None-Match`',
       headers: ETAG,
     }),
     ApiHeader({
       name: 'If-None-Match',
       required: false,
-      description:
-        'The ETag of an answer received before: if it is still the answer, 304 comes without a body',
+      description: 'The ETag of an earlier response: if it is unchanged, the response is 304 without a body',
       schema: { type: 'string' },
       example: EXAMPLE,
     }),
   );
 }
 
-/** The answer of a PUT, which either replaces or creates, as `If-None-Match: *` and `If-Match` allow (contract §7). */
+/** The responses of a PUT, which replaces or creates, as `If-None-Match: *` and `If-Match` allow (contract §7). */
 export function ApiPutAnswer(type: Type): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({ type, description: 'Replaced', headers: ETAG }),
@@ -148,20 +146,19 @@ export function ApiPutAnswer(type: Type): MethodDecorator {
     ApiHeader({
       name: 'If-None-Match',
       required: false,
-      description: '`*`: only if there is none of this name yet',
+      description: '`*`: only if the name does not exist yet',
       schema: { type: 'string', enum: ['*'] },
     }),
   );
 }
 
-/** A change that is made only to what the caller has read (RFC 9110 §13.1.1). */
+/** A change that takes `If-Match` (RFC 9110 §13.1.1). */
 export function ApiIfMatch(): MethodDecorator {
   return applyDecorators(
     ApiHeader({
       name: 'If-Match',
       required: false,
-      description:
-        'The ETag of the answer to a GET: the change is made only if nobody has made another since',
+      description: 'The ETag of a GET: the change is made only if the resource is unchanged since',
       schema: { type: 'string' },
       example: EXAMPLE,
     }),

@@ -5,8 +5,8 @@ import { stringify } from 'yaml';
 import type { OAuthConfig, ProviderConfig } from '../../config/config.js';
 import { JsonText } from '../json-answers.js';
 
-// What runs in the browser, on the page of /docs. Swagger UI gets these functions as text, so each stands by itself: no
-// imports, nothing of this file from inside a function.
+// These functions run in the browser, on /docs. Swagger UI gets them as text, so they must not use imports or anything else
+// of this file.
 
 interface DocsPage {
   readonly location: { readonly origin: string; readonly pathname: string };
@@ -30,15 +30,15 @@ interface IncomingResponse {
 }
 
 /**
- * Where the provider sends the browser back to. Swagger UI takes it for a sibling of the page's address, which is right for
- * `/docs/` and wrong for `/docs`; and only the browser knows under which host the page was opened.
+ * The OAuth redirect URL. Swagger UI resolves it as a sibling of the page, which is right for `/docs/` and wrong for `/docs`; and
+ * only the browser knows the host name in use.
  */
 export function comeBackToThisHost(): void {
   const { origin, pathname } = window.location;
   window.ui.getConfigs().oauth2RedirectUrl = `${origin}${pathname.replace(/\/$/, '')}/oauth2-redirect.html`;
 }
 
-/** A provider that never answers must not hold up the page, which waits for its discovery document. */
+/** The page waits for discovery documents: limit the wait for a provider that never answers. */
 export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
   request.curlOptions = [];
   if (request.url.endsWith('/.well-known/openid-configuration')) request.signal = AbortSignal.timeout(5000);
@@ -46,8 +46,8 @@ export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
 }
 
 /**
- * Swagger UI offers a form for every grant and a box for every scope in a provider's discovery document. For this page
- * only the code flow makes sense, and the scopes of this registry, which many providers don't list.
+ * Swagger UI shows a form for every grant and scope in a discovery document. Only the code flow applies here, with the scopes of
+ * this registry, which many providers do not list.
  */
 export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
   if (!response.ok || !response.url.endsWith('/.well-known/openid-configuration')) return response;
@@ -61,17 +61,16 @@ export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse 
   return response;
 }
 
-/** The operations a token is asked for; what stands elsewhere is public (spec §5.3). */
+/** Paths of operations that need a token; all others are public (spec §5.3). */
 const TOKEN_PATH = /^\/(v1|registry)(\/|$)/;
-/** Of those, what a publisher asks before they have one (contract §6.2). */
+/** Exceptions that publishers call before they have a token (contract §6.2). */
 const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/github-oidc)$/;
 
 const PASTED = 'bearer';
 
 /**
- * Adds to the document how to send a token: pasted, or by logging in at one of the providers. The document only names where a
- * provider's discovery document is. Whoever reads it asks there: this server asks nothing, so a provider that is
- * down neither delays the start nor changes the document.
+ * Adds the security schemes: a pasted token, or a login at one of the providers. The document only links to the providers'
+ * discovery documents, so a provider that is down neither delays the start nor changes it.
  */
 export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
   const schemes = { [PASTED]: pasted(), ...Object.fromEntries(logIns(oauth.providers)) };
@@ -90,11 +89,11 @@ function pasted() {
   return {
     type: 'http' as const,
     scheme: 'bearer',
-    description: 'An access token of one of the configured identity providers, issued for this registry',
+    description: 'An access token from one of the configured identity providers, issued for this registry',
   };
 }
 
-// Two providers of one issuer, with different audiences, have one log-in form: the provider is asked the same either way.
+// Providers with the same issuer and different audiences share one login form: the login is the same.
 function logIns(providers: readonly ProviderConfig[]) {
   const byIssuer = new Map<string, ProviderConfig>();
   for (const provider of providers)
@@ -110,7 +109,7 @@ function logIns(providers: readonly ProviderConfig[]) {
   ]);
 }
 
-// Names of components are letters, digits, ".", "-" and "_"; those of providers are anything.
+// Component names may have letters, digits, ".", "-" and "_" only; provider names may have any characters.
 function schemeName(providerName: string, taken: Set<string>): string {
   const plain = providerName.replaceAll(/[^A-Za-z0-9._-]+/g, '-');
   let name = plain;
@@ -122,36 +121,33 @@ function schemeName(providerName: string, taken: Set<string>): string {
 const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x)\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$)|$)/;
 
-/** Of the MCP Registry API (contract §6). */
+/** The version of the MCP Registry API (contract §6). */
 const CONSUMER_VERSION = '1.0.0';
 const MCP_REGISTRY = 'the MCP Registry v0.1 API (https://github.com/modelcontextprotocol/registry)';
 const ERRORS = `
-Every error answer has the body of \`ErrorAnswer\`: programs read its \`code\`, which never changes; its sentence may.
+Every error response has the body \`ErrorAnswer\`: programs read its \`code\`, which is stable; its sentence may change.
 
-Each operation names the errors it can answer. Before a request is looked at, it may also be refused with 400 \`malformed_request\`,
-408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`; and in anonymous mode with 400 \`host_refused\` or
-403 \`origin_refused\`, when a page of another origin sends it. No operation described here answers 405: \`method_not_allowed\` is
-for methods that a path does not have, and \`Allow\` names those that it has. A registry may answer reads without a token, or, below
-\`/registry/{registry}/k/{key}\`, to whoever knows one of its keys; a key that is no good is 404 \`registry_not_found\`. Whatever else is sent below \`/registry\` to change
-something gets 501 \`use_admin_api\`.`;
+Each operation lists its errors. Any request may also be refused early with 400 \`malformed_request\`, 408 \`request_timeout\`,
+417 \`expectation_failed\` or 431 \`headers_too_large\`; in anonymous mode also with 400 \`host_refused\`, or with 403 \`origin_refused\`
+when a page from another origin sends it. A method that a path does not support gets 405 \`method_not_allowed\` with \`Allow\`. A registry
+may allow reads without a token, or with a key below \`/registry/{registry}/k/{key}\`; an invalid key gets 404 \`registry_not_found\`.
+Other writes below \`/registry\` get 501 \`use_admin_api\`.`;
 
-/** What a document depends on beside the routes. */
 export interface DescribedServer {
-  /** The version of this program. */
   readonly version: string;
-  /** Where tokens come from; undefined when none are asked for, and then nothing offers to send one. */
+  /** Undefined in anonymous mode: then the document has no security schemes. */
   readonly oauth: OAuthConfig | undefined;
 }
 
 /**
- * Documents every route at `/openapi.json`, `/openapi.yaml` and `/docs`, and the consumer API alone at its `openapi.yaml`. Each is
- * made when it is first asked for, once: it takes longer than the rest of a start, and anybody may ask.
+ * Documents every route at `/openapi.json`, `/openapi.yaml` and `/docs`, and the consumer API at its `openapi.yaml`. Each is
+ * generated once, at its first request: generating takes longer than the rest of the start.
  */
 export function publishOpenApi(app: NestExpressApplication, server: DescribedServer): void {
   let document: OpenAPIObject | undefined;
   const described = () => (document ??= describeApi(app, server));
   SwaggerModule.setup('docs', app, described, {
-    // Swagger would write them anew for each request.
+    // Swagger would generate them for each request.
     raw: false,
     customSiteTitle: 'Registry Server API',
     swaggerOptions: { validatorUrl: null, ...(server.oauth ? logInOptions(server.oauth) : {}) },
@@ -169,7 +165,7 @@ export function publishOpenApi(app: NestExpressApplication, server: DescribedSer
   const yaml = (shown: OpenAPIObject) => stringify(shown, { aliasDuplicateObjects: false });
   serve(['/openapi.json'], 'application/json', () => JSON.stringify(described()));
   serve(['/openapi.yaml'], 'text/yaml', () => yaml(described()));
-  // The same bytes for every name: a public path must not tell which registries exist.
+  // The same bytes for every name: a public path must not reveal which registries exist.
   const consumerPaths = ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`);
   serve(consumerPaths, 'application/yaml', () => yaml(consumerApi(described())));
 }
@@ -178,7 +174,7 @@ function tagged(text: string) {
   return { text, etag: new JsonText(text).etag };
 }
 
-// The client id is for the person at the page to give: it belongs to the provider, and the configuration has none for browsers.
+// The user enters the client id: the configuration has none for /docs.
 function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown> {
   return {
     onComplete: comeBackToThisHost,
@@ -188,7 +184,7 @@ function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown>
   };
 }
 
-/** The OpenAPI 3.1 document of every route, but for those that are another name of one. */
+/** The OpenAPI 3.1 document of every route, without aliases. */
 export function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -198,25 +194,25 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
       `Catalogues of MCP servers and skills as named registries. The consumer API follows ${MCP_REGISTRY}.\n${ERRORS}`,
     )
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
-    .addTag('catalog', 'The consumer API: what a registry holds')
-    .addTag('publishing', 'What `mcp-publisher` sends: publishing through a registry that takes it')
-    .addTag('discovery', 'Where tokens for this server come from')
+    .addTag('catalog', 'The consumer API: the contents of a registry')
+    .addTag('publishing', 'Publishing through a registry with `mcp-publisher`')
+    .addTag('discovery', 'Where to get tokens for this server')
     .addTag('identity', 'Who the caller is')
     .addTag('sources', 'The admin API: where entries come from')
-    .addTag('registries', 'The admin API: which sources are shown together, and to whom')
+    .addTag('registries', 'The admin API: ordered views over sources, and their access')
     .addTag('entries', 'The admin API: publishing to the managed source')
-    .addTag('page', 'The page for people at `/`')
-    .addTag('audit', 'The admin API: who did what to what')
+    .addTag('page', 'The web UI at `/`')
+    .addTag('audit', 'The admin API: the audit trail')
     .build();
   const document = SwaggerModule.createDocument(app, config);
-  // Empty as Swagger writes it: the server is the one that the document comes from.
+  // Empty: the server is the origin of the document.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
   if (oauth) describeTokens(document, oauth);
   return document;
 }
 
-/** The consumer API alone, as clients of the MCP Registry expect to find it. */
+/** The document of the consumer API, where clients of the MCP Registry expect it. */
 function consumerApi(document: OpenAPIObject): OpenAPIObject {
   const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
   return {
@@ -225,7 +221,7 @@ function consumerApi(document: OpenAPIObject): OpenAPIObject {
       ...document.info,
       title: 'Registry Server, consumer API',
       version: CONSUMER_VERSION,
-      description: `What a registry holds, after ${MCP_REGISTRY}.\n${ERRORS}`,
+      description: `The contents of a registry, following ${MCP_REGISTRY}.\n${ERRORS}`,
     },
     paths,
     tags: (document.tags ?? []).filter(({ name }) => ['catalog', 'publishing'].includes(name)),
@@ -237,7 +233,7 @@ function pathsOf({ paths }: OpenAPIObject, isWanted: (path: string) => boolean):
   return Object.fromEntries(Object.entries(paths).filter(([path]) => isWanted(path)));
 }
 
-/** Those of the schemas that a part of the document refers to, directly or by way of others. */
+/** The schemas that a part of the document refers to, directly or transitively. */
 function schemasIn<T extends object>(part: object, schemas: Record<string, T>, found = new Set<string>()) {
   for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     const schema = schemas[name];
