@@ -129,8 +129,9 @@ Every error response has the body \`ErrorAnswer\`: programs read its \`code\`, w
 
 Each operation lists its errors. Any request may also be refused early with 400 \`malformed_request\`, 408 \`request_timeout\`,
 417 \`expectation_failed\` or 431 \`headers_too_large\`; in anonymous mode also with 400 \`host_refused\`, or with 403 \`origin_refused\`
-when a page from another origin sends it. A method that a path does not support gets 405 \`method_not_allowed\` with \`Allow\`. A registry
-may allow reads without a token, or with a key below \`/registry/{registry}/k/{key}\`; an invalid key gets 404 \`registry_not_found\`.
+when a page from another origin sends it. No operation described here answers 405: a method that a path does not support gets
+\`method_not_allowed\` with \`Allow\`. A registry may allow reads without a token, or with a key below
+\`/registry/{registry}/k/{key}\`; an invalid key gets 404 \`registry_not_found\`.
 Other writes below \`/registry\` get 501 \`use_admin_api\`.`;
 
 export interface DescribedServer {
