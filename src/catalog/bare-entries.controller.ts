@@ -17,7 +17,7 @@ const NAME = { name: 'name', type: String, example: 'code-review' };
 const VERSION = {
   name: 'version',
   type: String,
-  description: '`latest`, or one exact version',
+  description: '`latest` or an exact version',
   example: 'latest',
 };
 
@@ -43,7 +43,7 @@ function controllerOf(type: BareType): Type {
     @CatalogRead()
     @ApiOperation({
       operationId: `list${noun}s`,
-      summary: `The ${listKey} in order of name, each with its latest version`,
+      summary: `The latest versions of all ${listKey}, by name`,
     })
     @ApiOkWithEtag(listed)
     @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
@@ -53,7 +53,7 @@ function controllerOf(type: BareType): Type {
 
     @Get(':namespace/:name')
     @CatalogRead()
-    @ApiOperation({ operationId: `get${noun}`, summary: `The latest version of one ${type}` })
+    @ApiOperation({ operationId: `get${noun}`, summary: `The latest version of a ${type}` })
     @ApiParam(NAMESPACE)
     @ApiParam(NAME)
     @ApiOkWithEtag(document)
@@ -71,7 +71,7 @@ function controllerOf(type: BareType): Type {
     @CatalogRead()
     @ApiOperation({
       operationId: `list${noun}Versions`,
-      summary: `Every version of one ${type}, newest first`,
+      summary: `All versions of a ${type}, newest first`,
     })
     @ApiParam(NAMESPACE)
     @ApiParam(NAME)
@@ -89,7 +89,7 @@ function controllerOf(type: BareType): Type {
 
     @Get(':namespace/:name/versions/:version')
     @CatalogRead()
-    @ApiOperation({ operationId: `get${noun}Version`, summary: `One version of one ${type}` })
+    @ApiOperation({ operationId: `get${noun}Version`, summary: `One version of a ${type}` })
     @ApiParam(NAMESPACE)
     @ApiParam(NAME)
     @ApiParam(VERSION)

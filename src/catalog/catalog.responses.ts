@@ -3,7 +3,7 @@ import { statusesOf } from '../documents/statuses.js';
 import { documentClassOf } from '../entries/entries.dto.js';
 
 export class PageMetadata {
-  @ApiProperty({ type: 'integer', description: 'How many rows this page holds' })
+  @ApiProperty({ type: 'integer', description: 'Number of items on this page' })
   count: number;
 
   @ApiPropertyOptional({ pattern: '^[A-Za-z0-9_-]+$', description: 'Absent on the last page' })

@@ -19,10 +19,10 @@ export class ClientConfigController {
   @Get()
   @ApiOperation({
     operationId: 'getClientConfig',
-    summary: 'All servers as the configuration of a client, or as its allow-list',
+    summary: 'All servers as the configuration file of a client, or as its allow-list',
     description:
-      'What cannot be said in the configuration of the client is left out, counted in `X-Omitted-Count` and named in ' +
-      '`x-omitted`, which clients ignore. Of each server it is the latest version.',
+      'Contains the latest version of each server. Servers that the client’s format cannot express are omitted, counted in ' +
+      '`X-Omitted-Count` and listed in `x-omitted`, which clients ignore.',
   })
   @ApiOkWithEtag(ClientConfigAnswer)
   @ApiErrors('invalid_parameter', 'too_many_servers')

@@ -12,7 +12,7 @@ export class ClientConfigQuery {
   @ApiPropertyOptional({
     enum: CONFIG_FORMS,
     default: 'servers',
-    description: 'The file that installs the servers, or the list that allows them and no others',
+    description: '`servers`: the file that installs the servers; `allowlist`: the list that allows only them',
   })
   @IsOptional()
   @Validate(emptyOr(wordParameter(CONFIG_FORMS)))
@@ -21,7 +21,7 @@ export class ClientConfigQuery {
 
 const FREE_OBJECT = { type: 'object', additionalProperties: true } as const;
 
-/** A server that the configuration of a client has no words for. */
+/** A server that the client’s format cannot express. */
 export class OmittedServer {
   name: string;
   version: string;
@@ -36,21 +36,21 @@ export class OmittedServer {
   reason: OmissionReason;
 }
 
-/** The members are those of the client, after its own documentation: `servers` of one, `mcpServers` of the others. */
+/** The members follow the documentation of each client: `servers` for VS Code, `mcpServers` for the others. */
 export class ClientConfigAnswer {
-  @ApiPropertyOptional({ ...FREE_OBJECT, description: 'VS Code: the servers, by their names' })
+  @ApiPropertyOptional({ ...FREE_OBJECT, description: 'VS Code: the servers by name' })
   servers?: object;
 
   @ApiPropertyOptional({
     type: 'array',
     items: FREE_OBJECT,
-    description: 'VS Code: what it asks the user for',
+    description: 'VS Code: the inputs that it prompts the user for',
   })
   inputs?: object[];
 
   @ApiPropertyOptional({
     ...FREE_OBJECT,
-    description: 'Copilot, Claude Code and Cursor: the servers, by their names',
+    description: 'Copilot, Claude Code and Cursor: the servers by name',
   })
   mcpServers?: object;
 

@@ -36,7 +36,7 @@ export class PageQuery {
 }
 
 export class VersionQuery {
-  @ApiPropertyOptional({ type: 'boolean', description: 'Also a version whose status is `deleted`' })
+  @ApiPropertyOptional({ type: 'boolean', description: 'Include a version whose status is `deleted`' })
   @IsOptional()
   @Validate(emptyOr(flagParameter))
   include_deleted?: string;
@@ -56,18 +56,18 @@ export class ServerListQuery extends PageQuery {
   @ApiPropertyOptional({
     format: 'date-time',
     description:
-      'Only what changed, or became visible by a change of claims, at or after this time; implies `include_deleted`',
+      'Only versions that changed, or became visible through new claims, at or after this time; implies `include_deleted`',
   })
   @IsOptional()
   @Validate(emptyOr(timestampParameter))
   updated_since?: string;
 
-  @ApiPropertyOptional({ description: '`latest`, or one exact version', maxLength: 255 })
+  @ApiPropertyOptional({ description: '`latest` or an exact version', maxLength: 255 })
   @IsOptional()
   @Validate(textParameter('latest or one exact version', 255))
   version?: string;
 
-  @ApiPropertyOptional({ type: 'boolean', description: 'Also the versions whose status is `deleted`' })
+  @ApiPropertyOptional({ type: 'boolean', description: 'Include versions whose status is `deleted`' })
   @IsOptional()
   @Validate(emptyOr(flagParameter))
   include_deleted?: string;
@@ -92,6 +92,6 @@ function pageSize(type: EntryType) {
     minimum: 1,
     maximum: MAX_PAGE,
     default: ENTRY_TYPES[type].perPage,
-    description: 'Items on a page at most; a page of large documents ends earlier',
+    description: 'Maximum number of items; a page of large documents has fewer',
   };
 }

@@ -17,7 +17,7 @@ export class RegistryListController {
   @Get()
   @ApiOperation({
     operationId: 'listReachableRegistries',
-    summary: 'The registries this caller may enter, in the order of the configuration',
+    summary: 'The registries that the caller has access to, in the order of the configuration',
   })
   @ApiOkWithEtag(RegistryList)
   @ApiErrors('database_unavailable', 'database_timeout')

@@ -13,13 +13,13 @@ import { includesDeleted, serverListRequest, versionsRequest } from './list-requ
 const NAME = {
   name: 'name',
   type: String,
-  description: 'The slash in it sent as %2F',
+  description: 'Name of the server, with its slash encoded as %2F',
   example: 'io.github.example/weather',
 };
 const VERSION = {
   name: 'version',
   type: String,
-  description: '`latest`, or one exact version',
+  description: '`latest` or an exact version',
   example: 'latest',
 };
 
@@ -35,7 +35,7 @@ export class ServersController {
   @CatalogRead()
   @ApiOperation({
     operationId: 'listServers',
-    summary: 'Server versions in order of name, the newest version of a name first',
+    summary: 'Server versions by name, newest version first',
   })
   @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
@@ -45,7 +45,7 @@ export class ServersController {
 
   @Get(':name/versions')
   @CatalogRead()
-  @ApiOperation({ operationId: 'listServerVersions', summary: 'Every version of one server, newest first' })
+  @ApiOperation({ operationId: 'listServerVersions', summary: 'All versions of a server, newest first' })
   @ApiParam(NAME)
   @ApiOkWithEtag(ServerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
@@ -59,7 +59,7 @@ export class ServersController {
 
   @Get(':name/versions/:version')
   @CatalogRead()
-  @ApiOperation({ operationId: 'getServerVersion', summary: 'One version of one server' })
+  @ApiOperation({ operationId: 'getServerVersion', summary: 'One version of a server' })
   @ApiParam(NAME)
   @ApiParam(VERSION)
   @ApiOkWithEtag(ServerItem)
