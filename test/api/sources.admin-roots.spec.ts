@@ -314,7 +314,7 @@ describe('secret files of several tenants', () => {
     const refused = await service.synced('again');
     expect(refused).toMatchObject({
       status: 'failed',
-      error: expect.stringMatching(/mine may not be read: .*registry\.red\.example only/),
+      error: expect.stringMatching(/mine may not be read: .*only to registry\.red\.example/),
     });
     await service.restart((edited) => edited.configuration(roots(['127.0.0.1'])));
     renameSync(mine, `${mine}-before`);
