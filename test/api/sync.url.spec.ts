@@ -55,7 +55,7 @@ describe('a registry file behind a URL', () => {
   });
 
   it.each([
-    ['an error', () => (status = 500), /answers with status 500/],
+    ['an error', () => (status = 500), /the response has status 500/],
     ['a redirect to a non-web URL', () => (redirect = 'file:///etc/passwd'), /other than an http\(s\) URL/],
     ['a redirect loop', () => (redirect = '/catalogue.json'), /redirects more than five times/],
   ])('keeps the earlier entries and reports the reason after %s', async (_what, spoil, sentence) => {
@@ -78,7 +78,7 @@ describe('a registry file behind a URL', () => {
     status = 429;
     etag = `"${String(_what)}"`;
     retryAfter = asked();
-    expect((await service.synced('main')).error).toMatch(/answers with status 429/);
+    expect((await service.synced('main')).error).toMatch(/the response has status 429/);
     const pause = await pauseInSeconds(service);
     expect(pause).toBeGreaterThanOrEqual(least);
     expect(pause).toBeLessThan(most);
