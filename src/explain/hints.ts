@@ -84,13 +84,12 @@ function scopeHint({ scope }: Held): string[] {
 
 /** Held claims that differ from missing ones only in case, spaces or nesting. */
 function similarClaims(held: Held, missing: readonly ExplainedMissing[]): string[] {
-  const ownKeys = byLetters(Object.keys(held));
   const paths = nestedPaths(held);
   return [...new Set(missing.map(({ key }) => key))].flatMap((key) => {
     const isHeld = Object.hasOwn(held, key);
     const hints: string[] = [];
-    const ownKey = ownKeys.get(lettersOf(key)) ?? key;
-    if (ownKey !== key)
+    const ownKey = Object.keys(held).find((own) => own !== key && lettersOf(own) === lettersOf(key));
+    if (ownKey !== undefined)
       hints.push(`${quoted(key)} is required, but the caller has ${quoted(ownKey)}: case matters`);
     const ownValues = byLetters(isHeld ? [held[key]].flat() : []);
     for (const { needs } of missing.filter((one) => one.key === key)) {
