@@ -51,7 +51,7 @@ export class ExportProblems implements DiagLogger {
     this.reportedAt = now;
     this.logger.warn(
       { context: 'telemetry', error: kindOf(problem) },
-      'Traces or metrics could not be exported and were dropped',
+      'Traces or metrics could not be sent and were dropped',
     );
   }
 
