@@ -83,7 +83,7 @@ function mayHold({ filter }: SourceConfig, name: string): boolean {
   return !filter?.names || passesFilter({ names: filter.names }, name, []);
 }
 
-// spec §2.4: entries of synced sources carry the claims of the source, here those of the checked configuration.
+// spec §2.4: entries of synced sources carry the claims of the source as the checked configuration sets them.
 function claimsOf({ kind, claims }: SourceConfig, own: Claims): Claims {
   return KINDS[kind].inheritsClaims ? claims : own;
 }

@@ -73,7 +73,7 @@ async function withRetries<T>(migrate: () => Promise<T>): Promise<T> {
 /**
  * Reverts the newest applied migration. Returns its name, or null when there was none.
  *
- * @throws DatabaseStartError when the migration is of a newer version, or would delete data without `destructive`.
+ * @throws DatabaseStartError when the migration belongs to a newer version, or would delete data without `destructive`.
  */
 export async function migrateDown(dataSource: DataSource, destructive = false): Promise<string | null> {
   return inTransaction(dataSource, async (runner) => {

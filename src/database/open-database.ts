@@ -82,7 +82,7 @@ export interface DatabaseSettings {
 
 export interface OpenDatabase {
   readonly dataSource: DataSource;
-  /** Like `readiness`, a pool in addition to that of `dataSource`. */
+  /** Like `readiness`, a pool in addition to the pool of `dataSource`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
   /** Limits how `dataSource` is used. */

@@ -73,7 +73,7 @@ export class FactsQueries {
     return found;
   }
 
-  /** The registries with this source, in their order, each with only those of its sources that have the entry. */
+  /** The registries with this source, in their order, each with only the sources that have the entry. */
   async withSource(source: string, entry: AskedEntry): Promise<RegistryFacts[]> {
     return this.read(BY_SOURCE, source, entry);
   }

@@ -54,7 +54,7 @@ async function changedPrototypes(serve: (app: express.Express) => Server): Promi
   return changed;
 }
 
-it('requests and responses have the prototypes that Express gives to those of any other server', async () => {
+it('requests and responses have the prototypes that Express gives them on any server', async () => {
   expect(await changedPrototypes((app) => createServer(app))).toBe(2);
   expect(await changedPrototypes((app) => createServer(madeForExpress(app), app))).toBe(0);
 });

@@ -70,7 +70,7 @@ describe('the address of a request', () => {
     ['/v0.10/servers', '/v0.10/servers'],
     ['/registry/other/v0.1/servers', '/registry/other/v0.1/servers'],
     ['/V0.1/servers', '/V0.1/servers'],
-  ])('of the root is that of the one registry that answers there: %s', (target, url) => {
+  ])('of the root belongs to the root registry: %s', (target, url) => {
     expect(followPath(target, 'ide').url).toBe(url);
     expect(followPath(target, null).url).toBe(target);
   });

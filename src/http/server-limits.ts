@@ -16,7 +16,7 @@ export const BACKLOG = 4_096;
 const ARRIVAL_TIMEOUT_MS = 10_000;
 /** How often Node checks that timeout. */
 const ARRIVAL_CHECK_MS = 1_000;
-/** Closes connections without traffic, such as those of clients that do not read. Longer than any statement. */
+/** Closes connections without traffic, such as connections of clients that do not read. Longer than any statement. */
 const IDLE_TIMEOUT_MS = 120_000;
 /** Unread response bytes of all connections. */
 const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;

@@ -112,7 +112,7 @@ export function memberText(text: string, name: string): string | null {
   return span && text.slice(span.start, span.end);
 }
 
-/** Replaces the value of an existing member and keeps the rest of the text. The rules for `text` are those of `memberText`. */
+/** Replaces the value of an existing member and keeps the rest of the text. The rules of `memberText` apply to `text`. */
 export function withMember(text: string, name: string, value: string): string {
   const span = memberSpan(text, name);
   return span ? text.slice(0, span.start) + value + text.slice(span.end) : text;

@@ -148,7 +148,7 @@ const STARTUP_CONTEXTS = new Set([
   'NestApplication',
 ]);
 
-/** Writes Nest's log, and that of our classes through Nest's Logger, to pino. */
+/** Sends the log of Nest and of our classes, which use Nest's Logger, to pino. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 

@@ -16,7 +16,7 @@ const MIGRATIONS = [
   { what: 'that counts partition changes', needed: [PartitionRevisions], publishes: true },
 ];
 
-// Each migration runs alone: the running server is of this version and needs the other migrations. It
+// Each migration runs alone: the running server has this version and needs the other migrations. It
 // simulates the previous version, and publishes only where partitions are already stored.
 describe.each(MIGRATIONS)(
   'the migration $what, while a server of the previous version is writing',

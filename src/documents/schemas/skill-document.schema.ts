@@ -86,7 +86,7 @@ export const skillDocumentSchema = {
 
 const SKILL_ONLY_KEYS = ['compatibility', 'allowedTools', 'provenance'];
 
-/** The rules of a plugin document in the registry format: those of a skill without the keys only skills have. */
+/** The rules of a plugin document in the registry format: the rules of a skill without the keys that only skills have. */
 export const pluginDocumentSchema = {
   ...skillDocumentSchema,
   properties: Object.fromEntries(

@@ -50,7 +50,7 @@ export async function versionsOfEntries(
   );
 }
 
-/** Returns those of these versions that exist in a source. */
+/** Returns the given versions that exist in a source. */
 export async function versionsAmong(
   manager: EntityManager,
   sourceId: number,

@@ -1,4 +1,4 @@
-// The published types are of an older version without `preferred`.
+// The published types describe an older version without `preferred`.
 declare module 'negotiator' {
   import type { IncomingMessage } from 'node:http';
 

@@ -279,7 +279,7 @@ function proxySettings({ origin, credentials }: ProxyServer): {
   };
 }
 
-// With NODE_EXTRA_CA_CERTS git trusts the same authorities as Node, otherwise those of the machine.
+// With NODE_EXTRA_CA_CERTS git trusts the same authorities as Node, otherwise the machine's authorities.
 async function trustedAuthorities(): Promise<string | undefined> {
   const file = readEnvironment()['NODE_EXTRA_CA_CERTS'];
   const more = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined;
