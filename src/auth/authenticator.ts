@@ -5,7 +5,7 @@ import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type Caller, UNIDENTIFIED_CALLER } from './caller.js';
-import { EXPIRED } from './token-claims.js';
+import { EXPIRED, refusalLabel } from './token-claims.js';
 import type { Accepted, Attempt, TokenVerifier, Verdict } from './token-verifier.js';
 
 /**
@@ -117,7 +117,8 @@ export class TokenAuthenticator extends Authenticator {
     }
     const verdict = await this.verifier.verify(sent.token, request);
     if (verdict.kind === 'accepted') return this.accept(verdict);
-    for (const { provider, reason } of verdict.attempts) this.metrics.failed(provider, verdict.kind, reason);
+    for (const { provider, reason } of verdict.attempts)
+      this.metrics.failed(provider, verdict.kind, refusalLabel(reason));
     this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
     throw this.refusalOf(verdict);
   }

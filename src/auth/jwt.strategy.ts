@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { Strategy, type VerifiedCallback } from 'passport-jwt';
 import { tokenFromRequest } from './bearer-token.js';
 import type { ProviderKey, ProviderKeys } from './provider-keys.js';
-import { type Expected, jwtRefusal, readJwt, typeRefusal } from './token-claims.js';
+import { type Expected, jwtRefusal, readJwt, type Refusal, typeRefusal } from './token-claims.js';
 
 /** contract §8. Never `none` or HMAC: HMAC would accept a public key as the secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;
@@ -45,7 +45,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
       const refusal = jwtRefusal(payload, expected, Date.now());
       const key = usedKeys.get(request);
       if (refusal !== null || !key)
-        return done(null, false, new Error(refusal ?? 'the signing key was withdrawn'));
+        return done(null, false, refused(refusal ?? 'the signing key was withdrawn'));
       const verified: VerifiedJwt = {
         claims: payload,
         expiresAt: Number(payload['exp']) * 1000,
@@ -61,12 +61,16 @@ async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> 
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
   const refusal = typeRefusal(header);
-  if (refusal !== null) throw new Error(refusal);
-  if (!ALGORITHMS.some((known) => known === alg)) throw new Error('the algorithm is not accepted');
+  if (refusal !== null) throw refused(refusal);
+  if (!ALGORITHMS.some((known) => known === alg)) throw refused('the algorithm is not accepted');
   // RFC 7515 §4.1.11: unsupported extensions must be refused; none is supported here.
-  if (crit !== undefined) throw new Error('the header requires unsupported extensions');
-  if (kid !== undefined && typeof kid !== 'string') throw new Error('the key id is malformed');
+  if (crit !== undefined) throw refused('the header requires unsupported extensions');
+  if (kid !== undefined && typeof kid !== 'string') throw refused('the key id is malformed');
   const key = await keys.find(kid, alg as string);
-  if (!key) throw new Error('the provider has no such key');
+  if (!key) throw refused('the provider has no such key');
   return key;
+}
+
+function refused(refusal: Refusal): Error {
+  return new Error(refusal);
 }

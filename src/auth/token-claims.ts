@@ -8,10 +8,39 @@ export interface Expected {
   readonly audience: string;
 }
 
-/** Why a token is refused, for the log; quotes no claims. */
-export type Refusal = string;
+/** Why a token is refused: the label in metrics, and the sentences of the log. They quote no claims. */
+const REFUSALS = {
+  expired: ['the token has expired', 'jwt expired'],
+  not_yet_valid: ['the token is not valid yet', 'jwt not active'],
+  no_expiry: ['the token has no expiry'],
+  malformed: [
+    'the expiry is malformed',
+    'the "not before" time is malformed',
+    'the subject is malformed',
+    'the key id is malformed',
+    'jwt malformed',
+    'invalid token',
+  ],
+  no_jwt: ['the token is no JWT'],
+  other_issuer: ['the issuer does not match'],
+  other_audience: ['the audience does not match', 'the audience is missing or malformed'],
+  other_type: ['the type is not an access token type'],
+  algorithm: ['the algorithm is not accepted', 'the header requires unsupported extensions'],
+  unknown_key: ['the provider has no such key', 'the signing key was withdrawn'],
+  signature: ['invalid signature', 'jwt signature is required'],
+  not_active: ['the token is not active'],
+} as const;
+
+/** A sentence of REFUSALS: a new one does not compile without a label. */
+export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS][number];
 
 export const EXPIRED: Refusal = 'the token has expired';
+
+/** Returns the label of a refusal in metrics; `other` for sentences of libraries that are not listed. */
+export function refusalLabel(sentence: string): string {
+  const known = Object.entries(REFUSALS).find(([, sentences]) => sentences.some((one) => one === sentence));
+  return known?.[0] ?? 'other';
+}
 
 /** 9999-12-31; a larger number is not a time. */
 const LAST_SECOND = 253_402_300_799;

@@ -61,12 +61,12 @@ interface Check {
   /** Rules the token out without verification or request. */
   readonly refusal: Refusal | null;
   /** @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete */
-  readonly run: () => Promise<Caller | Refusal>;
+  readonly run: () => Promise<Caller | string>;
 }
 
 interface Outcome {
   readonly check: Check;
-  readonly result: Caller | Refusal | Unverified;
+  readonly result: Caller | string | Unverified;
 }
 
 type Unverified = ProviderUnavailable | ProviderLimitExceeded | ClaimsIncomplete;
@@ -147,7 +147,7 @@ export class TokenVerifier {
     token: string,
     { config, strategy, callers }: Provider,
     request: Request,
-  ): Promise<Caller | Refusal> {
+  ): Promise<Caller | string> {
     const outcome = await this.authenticate(strategy, request);
     if (typeof outcome === 'string') return outcome;
     const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientKeyOf(request));
@@ -163,7 +163,7 @@ export class TokenVerifier {
     return caller;
   }
 
-  private authenticate(strategy: string, request: Request): Promise<VerifiedJwt | Refusal> {
+  private authenticate(strategy: string, request: Request): Promise<VerifiedJwt | string> {
     return new Promise((resolve, reject) => {
       const done = (error: unknown, verified: VerifiedJwt | false | null, problem: unknown) => {
         if (error) reject(error);

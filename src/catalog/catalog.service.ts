@@ -267,7 +267,7 @@ export class CatalogService {
     this.cache.missed();
     try {
       const body = await this.reader.read(check, request, search);
-      // The statements read no rows, so the page is of no use even as a last attempt.
+      // The statements read no rows, so the page is useless even as a last attempt.
       if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       const page = check.isCurrent ? this.cache.add(key, body) : new CachedJson(body.parts, body.headers);
       return { page, isCurrent: check.isCurrent };

@@ -24,7 +24,7 @@ export interface LosingMigration {
 
 /**
  * Applies pending migrations and returns their names. Each runs in a separate transaction, so that none waits for a lock
- * while it holds those of another one, which could deadlock with the previous version at work. Safe to call from several
+ * while it holds another migration's locks, which could deadlock with a running previous version. Safe to call from several
  * replicas at once.
  *
  * @throws DatabaseStartError when the database was migrated by a newer version.

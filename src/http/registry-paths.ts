@@ -28,7 +28,7 @@ const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
 
 /**
- * contract §6.1: `/registry/{name}/k/{key}/…` becomes `/registry/{name}/…`, and `/v0.1/…` and `/v0/…` of the root become those of
+ * contract §6.1: `/registry/{name}/k/{key}/…` becomes `/registry/{name}/…`, and `/v0.1/…` and `/v0/…` of the root lead to
  * `rootRegistry`.
  *
  * @param target the original request target.

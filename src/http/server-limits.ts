@@ -146,8 +146,8 @@ const SLICE_MS = 3;
 const MAX_ACCEPTING_TURNS = 100;
 
 /**
- * Starts requests round-robin by client. Otherwise the requests of one client on a thousand connections would all start before
- * that of another client (docs/decisions/013-runtime-tuning.md). Accepts pending connections first, because their clients
+ * Starts requests round-robin by client. Otherwise a client with a thousand connections would delay
+ * all others (docs/decisions/013-runtime-tuning.md). Accepts pending connections first, because their clients
  * are unknown until then.
  */
 export class RequestQueue {

@@ -139,7 +139,7 @@ describe('files of API-made sources', () => {
     try {
       const report = await service.synced(name);
       expect(report.status).toBe('failed');
-      expect(report.error).toMatch(/below adminFileRoot|not a regular file|larger than 64 MiB/);
+      expect(report.error).toMatch(/below an adminFileRoots entry|not a regular file|larger than 64 MiB/);
       expect(serversIn(await service.as(ACME_DATA).get(`/registry/${name}/v0.1/servers`))).toEqual([
         'io.acme/kept',
       ]);

@@ -26,8 +26,8 @@ const POLL_MS = 1_000;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Watches the sources of kind kubernetes that this replica has leased. A replica that stops releases its leases; those of a
- * replica that dies expire.
+ * Watches the sources of kind kubernetes that this replica has leased. A replica that stops releases its leases; the leases of
+ * a dead replica expire.
  */
 @Injectable()
 export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
