@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
-import { AuditFilter } from '../audit/audit.filter.js';
-import { AuditGuard } from '../audit/audit.guard.js';
+import { AuditFilter, AuditGuard } from '../audit/audit.filter.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';

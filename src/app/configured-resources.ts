@@ -6,7 +6,7 @@ import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { authorizationForm } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
 import type { AuthConfig, Config, RegistryConfig, SourceConfig } from '../config/config.js';
-import { lockCatalogue } from '../database/locks.js';
+import { lockCatalogue } from '../database/statements.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { declaredForm as declaredRegistry } from '../registries/registries.responses.js';
 import { RegistryWriter } from '../registries/registry-writer.js';

@@ -11,24 +11,23 @@ import { type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { corsFor } from '../http/cors.js';
 import { ApiError } from '../http/errors.js';
-import { JsonAnswersAdapter } from '../http/json-answers.adapter.js';
+import { JsonAnswersAdapter } from '../http/json-answers.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
 import { requestIdFor } from '../http/request-context.js';
 import {
   answerConnectionErrors,
-  limitPipelining,
   limitConnections,
+  limitPipelining,
   limitRequests,
   limitUnreadBytes,
   RequestQueue,
 } from '../http/server-limits.js';
-import { HttpMetrics } from '../telemetry/http-metrics.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { requestLog, resumeTrace } from '../telemetry/request-log.js';
+import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';
 import { isLoopbackHost } from '../validation/urls.js';
-import { admitKeys, RegistryCallers } from '../visibility/registry-callers.js';
+import { admitKeys, RegistryCallers } from '../visibility/registry-lookup.js';
 import { AppModule } from './app.module.js';
 
 /** RFC 9112 §3.2: 400 for an HTTP/1.1 request without a Host header, and for any request with several. */

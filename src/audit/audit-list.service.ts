@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, Client } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../database/search-pool.js';
 import { ApiError } from '../http/errors.js';
 import { JsonLines, JsonText } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { hasShape, IsInt, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
-import { type Issue, issue } from '../validation/problems.js';
-import { parseTimestamp, storableText } from '../validation/value-checks.js';
+import { type Issue, issue, parseTimestamp, storableText } from '../validation/value-checks.js';
 import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import { type EventConditions, type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';

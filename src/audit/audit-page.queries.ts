@@ -1,5 +1,5 @@
-import { utcText } from '../database/columns.js';
 import type { StatementRunner } from '../database/search-pool.js';
+import { utcText } from '../database/statements.js';
 import type { AuditScope } from './audit-event.js';
 
 /** The filters of a list; an event must match all of them. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { utcText } from '../database/columns.js';
+import { utcText } from '../database/statements.js';
 import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
 /** Advisory lock of the replica that deletes old events. */

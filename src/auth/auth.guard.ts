@@ -1,10 +1,172 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
-import { Authenticator } from './authenticator.js';
-import { sentToken } from './bearer-token.js';
-import type { AuthenticatedRequest, Caller } from './caller.js';
+import type { OAuthConfig } from '../config/config.js';
+import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
+import { AuthMetrics } from '../telemetry/registry-metrics.js';
+import { challenge, type SentToken, sentToken } from './bearer-token.js';
+import { type AuthenticatedRequest, type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
+import { EXPIRED, refusalLabel } from './token-claims.js';
+import type { Accepted, Attempt, TokenVerifier, Verdict } from './token-verifier.js';
+
+/**
+ * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern that ends in `/*` matches
+ * everything below. A path that can't be decoded is not public.
+ *
+ * @param path As sent: percent-encoded, without the query.
+ */
+export function isPublicPath(path: string, patterns: readonly string[]): boolean {
+  if (patterns.length === 0) return false;
+  const segments = decode(path);
+  // Express does not resolve dot segments, but a proxy or handler behind a public path might.
+  if (!segments || segments.some((segment) => segment === '.' || segment === '..')) return false;
+  return patterns.some((pattern) => {
+    const expected = pattern.split('/');
+    if (expected.at(-1) !== '*') return sameSegments(segments, expected);
+    return (
+      segments.length >= expected.length &&
+      sameSegments(segments.slice(0, expected.length - 1), expected.slice(0, -1))
+    );
+  });
+}
+
+function decode(path: string): string[] | null {
+  try {
+    return path.split('/').map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
+function sameSegments(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((segment, position) => segment === other[position]);
+}
+
+/** Identifies the caller of a request. `auth.mode` selects the implementation at startup. */
+export abstract class Authenticator {
+  /** @throws ApiError 401; 503 when a provider that might accept the token is unreachable; 429 at its request limit. */
+  abstract identify(request: Request): Caller | Promise<Caller>;
+  /**
+   * Identifies the holder of a token that the request carries outside the Authorization header.
+   *
+   * @throws ApiError like `identify`.
+   */
+  abstract identifyToken(token: string, request: Request): Promise<Caller>;
+  /** The error for an unidentified caller on a route that requires identity. */
+  abstract unidentified(): ApiError;
+}
+
+/** Mode `anonymous`: ignores tokens (spec §5.1). */
+export class AnonymousAuthenticator extends Authenticator {
+  identify(): Caller {
+    return UNIDENTIFIED_CALLER;
+  }
+
+  async identifyToken(): Promise<Caller> {
+    throw this.unidentified();
+  }
+
+  unidentified(): ApiError {
+    return new ApiError('anonymous_mode', undefined, undefined, {
+      headers: { 'WWW-Authenticate': 'Bearer realm="mcp-registry"' },
+    });
+  }
+}
+
+/** Mode `oauth`: requires a bearer token that one of the providers accepts (spec §5.2). */
+export class TokenAuthenticator extends Authenticator {
+  private readonly logger = new Logger('auth');
+
+  constructor(
+    private readonly oauth: OAuthConfig,
+    private readonly verifier: TokenVerifier,
+    private readonly metrics: AuthMetrics,
+  ) {
+    super();
+  }
+
+  identify(request: Request): Caller | Promise<Caller> {
+    const sent = sentToken(request.rawHeaders);
+    if (sent.kind === 'none') {
+      if (isPublicPath(request.path, this.oauth.publicPaths)) return UNIDENTIFIED_CALLER;
+      this.metrics.missing('no_token');
+      throw this.unidentified();
+    }
+    const cached = sent.kind === 'token' ? this.verifier.cachedVerdict(sent.token) : undefined;
+    return cached ? this.accept(cached) : this.verified(sent, request);
+  }
+
+  // The passport strategies read the header.
+  async identifyToken(token: string, request: Request): Promise<Caller> {
+    const rawHeaders = ['Authorization', `Bearer ${token}`];
+    const sent = sentToken(rawHeaders);
+    return this.verified(
+      sent.kind === 'none' ? { kind: 'unusable', reason: 'The body contains no well-formed token' } : sent,
+      Object.create(request, { rawHeaders: { value: rawHeaders } }) as Request,
+    );
+  }
+
+  unidentified(): ApiError {
+    return this.unauthorized('token_missing', undefined, null);
+  }
+
+  private async verified(sent: Exclude<SentToken, { kind: 'none' }>, request: Request): Promise<Caller> {
+    if (sent.kind === 'unusable') {
+      this.metrics.missing('unusable');
+      this.logger.warn({ requestId: request.id, reason: sent.reason }, 'Token refused');
+      throw this.refusal(sent.reason);
+    }
+    const verdict = await this.verifier.verify(sent.token, request);
+    if (verdict.kind === 'accepted') return this.accept(verdict);
+    for (const { provider, reason } of verdict.attempts)
+      this.metrics.failed(provider, verdict.kind, refusalLabel(reason));
+    this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
+    throw this.refusalOf(verdict);
+  }
+
+  private accept({ caller, provider }: Accepted): Caller {
+    this.metrics.accepted(provider);
+    return caller;
+  }
+
+  private refusalOf({ kind, attempts }: Exclude<Verdict, { kind: 'accepted' }>): ApiError {
+    switch (kind) {
+      case 'unavailable':
+        return new ApiError('provider_unavailable');
+      case 'limited':
+        return new ApiError('too_many_requests');
+      case 'incomplete':
+        return this.unauthorized('claims_incomplete', INCOMPLETE, INCOMPLETE);
+      case 'refused':
+        return this.refusal(sentenceFor(attempts));
+    }
+  }
+
+  private refusal(sentence: string): ApiError {
+    return this.unauthorized('token_invalid', sentence, sentence);
+  }
+
+  private unauthorized(
+    code: 'token_missing' | 'token_invalid' | 'claims_incomplete',
+    sentence: string | undefined,
+    problem: string | null,
+  ): ApiError {
+    const { realm, resourceUrl } = this.oauth;
+    return new ApiError(code, sentence, undefined, {
+      headers: { 'WWW-Authenticate': challenge(realm, resourceUrl, problem) },
+    });
+  }
+}
+
+const { sentence: INCOMPLETE } = ERROR_CATALOGUE.claims_incomplete;
+
+/** Lets the client know only whether a new token would help; details go to the log. */
+function sentenceFor(attempts: readonly Attempt[]): string {
+  return attempts.some(({ reason }) => reason === EXPIRED)
+    ? 'The token has expired'
+    : ERROR_CATALOGUE.token_invalid.sentence;
+}
 
 /** Identifies callers without a token in registries that allow them (contract §6.1). */
 export abstract class CallersWithoutToken {

@@ -2,7 +2,7 @@ import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
-import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './authenticator.js';
+import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './auth.guard.js';
 import { TokenVerifier } from './token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { clientKeyOf } from '../http/client-address.js';
 import { ClientGone } from '../http/errors.js';
+import { clientKeyOf } from '../http/request-context.js';
 import type { AbortSource } from '../limits/semaphore.js';
 
 /** The sender of a request. The AuthGuard creates it; services receive it as a value. */

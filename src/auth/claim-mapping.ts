@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { MAX_VALUES } from '../claims/claim-rules.js';
-import { type Claims, claimText, covers } from '../claims/claims.js';
+import { type Claims, claimText, covers, MAX_VALUES } from '../claims/claims.js';
 import type { ClaimRule } from '../config/auth-settings.dto.js';
 import { isObject, valueAt } from '../json/json-values.js';
 import type { Caller } from './caller.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Authenticator } from '../auth/authenticator.js';
+import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { AnyCaller } from '../auth/route.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';

@@ -2,19 +2,19 @@ import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import type { SearchContext } from '../database/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
 import {
   type RegistryAccess,
   RegistryViews,
   type RememberedAccess,
   type VerifiedAccess,
 } from '../visibility/registry-views.js';
-import { haveSamePartitions, type View } from '../visibility/view.js';
+import { haveSamePartitions, type View } from '../visibility/view-cache.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';

@@ -5,12 +5,13 @@ import {
   changedSince,
   conditionValues,
   isVisible,
+  type ListFilter,
+  type ListRequest,
   nameFrom,
   passes,
   rankedBy,
   versionAfter,
-} from './list-conditions.js';
-import type { ListFilter, ListRequest } from './list-request.js';
+} from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 

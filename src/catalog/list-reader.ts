@@ -1,12 +1,12 @@
 import type { EntryType } from '../documents/entry-types.js';
 import { gramsToFind } from '../entries/search-texts.queries.js';
-import { countPartitions, isEmptyView } from '../visibility/view.js';
+import { countPartitions, isEmptyView } from '../visibility/view-cache.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
 import type { ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
 import { nothingVisible, walkByPartition, walkBySource } from './page.queries.js';
 import { isSearch } from './search-limits.js';
-import { scansHidden, scanSearchTexts } from './search-scan.queries.js';
+import { scanSearchTexts, scansHidden } from './search-scan.queries.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /**

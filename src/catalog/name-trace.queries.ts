@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { viewOfSources, type VisibleSource } from '../visibility/view.js';
+import { viewOfSources, type VisibleSource } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import { hasShownStatus, rankedBy } from './list-conditions.js';
+import { hasShownStatus, rankedBy } from './list-request.js';
 import { firstEntry, missingVersion, WHICH } from './version.queries.js';
 import { type CurrencyRow, SnapshotCheck, ViewSql } from './view-sql.queries.js';
 

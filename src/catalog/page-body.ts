@@ -1,6 +1,5 @@
-import { utcText } from '../database/columns.js';
-import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
-import { officialMeta } from '../documents/incoming-version.js';
+import { utcText } from '../database/statements.js';
+import { ENTRY_TYPES, type EntryType, officialMeta } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { ListFilter } from './list-request.js';
 

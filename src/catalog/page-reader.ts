@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
-import { hasNul } from '../database/columns.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
-import { PreparedStatements } from '../database/statements.js';
+import { hasNul, PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
-import { isEmptyView } from '../visibility/view.js';
+import { isEmptyView } from '../visibility/view-cache.js';
 import { clientConfigPage } from './client-config-page.js';
 import { readList } from './list-reader.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';

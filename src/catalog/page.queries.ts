@@ -3,11 +3,11 @@ import { CURRENCY, IS_WORTH_READING } from '../visibility/views.queries.js';
 import {
   conditionValues,
   isVisibleAmongMany,
+  type ListRequest,
   nameFrom,
   passingVersions,
   rankedBy,
-} from './list-conditions.js';
-import type { ListRequest } from './list-request.js';
+} from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 

@@ -1,8 +1,14 @@
 import type { EntryType } from '../documents/entry-types.js';
-import { countPartitions, type View } from '../visibility/view.js';
+import { countPartitions, type View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import { conditionValues, isVisible, nameFrom, passingVersions, rankedBy } from './list-conditions.js';
-import type { ListRequest } from './list-request.js';
+import {
+  conditionValues,
+  isVisible,
+  type ListRequest,
+  nameFrom,
+  passingVersions,
+  rankedBy,
+} from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 

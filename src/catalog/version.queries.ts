@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { EntryType } from '../documents/entry-types.js';
 import { tracing } from '../telemetry/tracing.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import { hasShownStatus, isVisible, rankedBy } from './list-conditions.js';
+import { hasShownStatus, isVisible, rankedBy } from './list-request.js';
 import {
   FOUND_COLUMNS,
   type FoundVersion,

@@ -1,7 +1,7 @@
 import type { StatementRunner } from '../database/search-pool.js';
 import { bind, type NamedValues } from '../database/statements.js';
 import { unionOf } from '../visibility/partitions.js';
-import type { RememberedRegistry, View, VisibleSource } from '../visibility/view.js';
+import type { RememberedRegistry, View, VisibleSource } from '../visibility/view-cache.js';
 
 /** Most attempts to read a page that changes meanwhile. */
 export const MAX_READS = 5;

@@ -1,6 +1,6 @@
 import { Column, Entity, Unique } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import { IdColumn } from '../database/columns.js';
+import { IdColumn } from '../database/statements.js';
 
 /** A distinct claims value, stored once, including `{}`, so that references are never null. */
 @Entity('claim_set')

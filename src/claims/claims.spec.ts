@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { claimsProblems } from './claim-rules.js';
 import {
   canonicalClaims,
   type Claims,
+  claimsProblems,
   covers,
   equalClaims,
   findMissing,

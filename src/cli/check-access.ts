@@ -11,8 +11,17 @@ import {
   Validate,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { below, formatPath, type Issue, issue } from '../validation/problems.js';
-import { type Check, foundKind, listOf, oneOf, text } from '../validation/value-checks.js';
+import {
+  below,
+  type Check,
+  formatPath,
+  foundKind,
+  type Issue,
+  issue,
+  listOf,
+  oneOf,
+  text,
+} from '../validation/value-checks.js';
 import { OfflineAccess, readCatalogue } from './offline-access.js';
 
 const heldClaims: Check = (value) =>

@@ -4,7 +4,7 @@ import { loadConfig, type LoadedConfig } from '../config/load-config.js';
 import { openRegistries } from '../config/open-registries.js';
 import { providerReaches } from '../config/provider-claims.js';
 import { proxyReport } from '../config/proxy-variables.js';
-import { ConfigurationError } from '../validation/problems.js';
+import { ConfigurationError } from '../validation/value-checks.js';
 
 /**
  * Loads the configuration.

@@ -1,5 +1,4 @@
-import { MAX_CLAIMS } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, MAX_CLAIMS } from '../claims/claims.js';
 import { elements, isObject, member, parsePointer, type Pointer } from '../json/json-values.js';
 import {
   IsBoolean,
@@ -11,9 +10,19 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { below, type Issue, issue, type Path } from '../validation/problems.js';
 import { httpOrigin, isInsecure, parseHttpUrl } from '../validation/urls.js';
-import { type Check, claims, foundKind, listOf, roleRule, text } from '../validation/value-checks.js';
+import {
+  below,
+  type Check,
+  claims,
+  foundKind,
+  type Issue,
+  issue,
+  listOf,
+  type Path,
+  roleRule,
+  text,
+} from '../validation/value-checks.js';
 
 /** How one claim of a provider's callers is computed (contract §2, §5). */
 export type ClaimRule =

@@ -16,9 +16,18 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { below, type Issue, issue } from '../validation/problems.js';
 import { corsOrigin, host, httpOrigin } from '../validation/urls.js';
-import { dnsLabel, durationFrom, foundKind, listOf, share, text } from '../validation/value-checks.js';
+import {
+  below,
+  dnsLabel,
+  durationFrom,
+  foundKind,
+  type Issue,
+  issue,
+  listOf,
+  share,
+  text,
+} from '../validation/value-checks.js';
 import { AuthSettings } from './auth-settings.dto.js';
 import { databaseUrl, parseDatabaseUrl, SSL_MODES, type SslMode, tlsIssues } from './database-settings.js';
 import { RegistrySettings } from './registry-settings.dto.js';

@@ -1,7 +1,7 @@
 import { elements, member } from '../json/json-values.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { Unchecked } from '../validation/class-validation.js';
-import { below, type Issue, issue } from '../validation/problems.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 import { insecureUrls } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { type Config, oauthInUse } from './config.js';

@@ -1,7 +1,6 @@
 import { parse, toClientConfig } from 'pg-connection-string';
 import { isObject } from '../json/json-values.js';
-import { below, type Issue, issue } from '../validation/problems.js';
-import { type Check, text } from '../validation/value-checks.js';
+import { below, type Check, type Issue, issue, text } from '../validation/value-checks.js';
 
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { delimiter, resolve } from 'node:path';
 import { isObject } from '../json/json-values.js';
-import { below, formatPath, type Issue, issue, nearest, type Path } from '../validation/problems.js';
+import { below, formatPath, type Issue, issue, nearest, type Path } from '../validation/value-checks.js';
 
 /** The only access to `process.env`; other code receives the values as arguments. */
 export function readEnvironment(): NodeJS.ProcessEnv {

@@ -10,7 +10,7 @@ import {
   type Path,
   type Problem,
   problemsOf,
-} from '../validation/problems.js';
+} from '../validation/value-checks.js';
 import { ConfigFile } from './config-file.dto.js';
 import { type Config, type Flags, freeze } from './config.js';
 import { crossIssues, sharedClaims, withoutEffect } from './cross-rules.js';

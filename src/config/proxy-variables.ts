@@ -1,5 +1,5 @@
-import { below, type Issue, issue } from '../validation/problems.js';
 import { parseHttpUrl } from '../validation/urls.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { ProxyConfig, ProxyServer } from './config.js';
 
 /** Lower case takes precedence, as in curl and git. */

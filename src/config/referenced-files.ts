@@ -4,7 +4,7 @@ import { elements, member } from '../json/json-values.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import type { Unchecked } from '../validation/class-validation.js';
-import { below, formatPath, type Issue, issue, type Path } from '../validation/problems.js';
+import { below, formatPath, type Issue, issue, type Path } from '../validation/value-checks.js';
 import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { TLS_FILES } from './database-settings.js';

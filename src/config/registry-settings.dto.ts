@@ -1,6 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { member } from '../json/json-values.js';
 import {
   IsClaims,
@@ -11,8 +10,15 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { below, type Issue, issue } from '../validation/problems.js';
-import { anything, dnsLabel, foundKind, listOf } from '../validation/value-checks.js';
+import {
+  anything,
+  below,
+  dnsLabel,
+  foundKind,
+  type Issue,
+  issue,
+  listOf,
+} from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
 /** A request with a key is compared with all of them. */

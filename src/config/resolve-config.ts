@@ -5,9 +5,8 @@ import type { SourceKind } from '../source-kinds/kinds.js';
 import { storedSettings } from '../source-kinds/named-files.js';
 import { kindOf, type KindSections, type SourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { Unchecked } from '../validation/class-validation.js';
-import { below, type Issue, issue, type Path } from '../validation/problems.js';
 import { parseHost } from '../validation/urls.js';
-import { parseDuration } from '../validation/value-checks.js';
+import { below, type Issue, issue, parseDuration, type Path } from '../validation/value-checks.js';
 import {
   type AuthSettings,
   claimRuleOf,

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { refusalOf } from '../../test/support/refused-configuration.js';
 import { checkShape } from '../validation/class-validation.js';
-import { formatPath, type Problem } from '../validation/problems.js';
+import { formatPath, type Problem } from '../validation/value-checks.js';
 import { ConfigFile } from './config-file.dto.js';
 import { loadConfig } from './load-config.js';
 import { TOOLHIVE_FILE, toolhiveKeys } from './toolhive-keys.js';

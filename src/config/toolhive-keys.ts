@@ -1,5 +1,5 @@
 import { elements, member } from '../json/json-values.js';
-import { below, type Issue, issue } from '../validation/problems.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 
 /** Advice for keys, nested like the file; a one-element list applies to each item of a list. */
 type Advice = string | readonly [Advice] | { readonly [key: string]: Advice };

@@ -1,5 +1,5 @@
 import { elements, member } from '../json/json-values.js';
-import { below, type Issue, issue } from '../validation/problems.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { WebSettings } from './config-file.dto.js';
 import { DEFAULTS } from './defaults.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError } from '../validation/problems.js';
+import { ConfigurationError } from '../validation/value-checks.js';
 import { MAX_BYTES, parseYaml, readConfigText } from './yaml.js';
 
 describe('a YAML file', () => {

@@ -14,7 +14,7 @@ import {
   parseDocument,
   YAMLError,
 } from 'yaml';
-import { ConfigurationError, formatPath, type Path, type Problem } from '../validation/problems.js';
+import { ConfigurationError, formatPath, type Path, type Problem } from '../validation/value-checks.js';
 
 const MAX_BRACKETS = 64;
 const MAX_INDICATORS = 64;

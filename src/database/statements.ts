@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection.js';
 
 /** Values by parameter name. */
@@ -95,4 +95,97 @@ export class PreparedStatements {
     this.names.set(text, name);
     return name;
   }
+}
+
+/** Primary key `id integer generated always as identity`, for small tables. */
+export function IdColumn(table: string): PropertyDecorator {
+  return PrimaryGeneratedColumn('identity', {
+    type: 'integer',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: `${table}_pkey`,
+  });
+}
+
+/** The same as a bigint, for tables that may grow large; node-postgres returns it as a string. */
+export function BigIdColumn(table: string): PropertyDecorator {
+  return PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: `${table}_pkey`,
+  });
+}
+
+/** Text with collation C: page order must not depend on the database's locale. */
+export function BytewiseText(options: ColumnOptions = {}): PropertyDecorator {
+  return Column({ type: 'text', collation: 'C', ...options });
+}
+
+/** A timestamp with the millisecond precision of a JavaScript Date. */
+export function Timestamp(options: ColumnOptions = {}): PropertyDecorator {
+  return Column({ type: 'timestamptz', precision: 3, ...options });
+}
+
+/** SQL expression: a timestamp column as RFC 3339 text in UTC, the format of responses. */
+export function utcText(column: string): string {
+  return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+/** SQL condition: the column equals one of these words, which are not escaped and must be constants. */
+export function isOneOf(column: string, words: readonly string[]): string {
+  return `${column} in (${words.map((word) => `'${word}'`).join(', ')})`;
+}
+
+/** Start of the transaction, in milliseconds of the database's clock, because the clocks of replicas differ. */
+export async function transactionTime(manager: EntityManager): Promise<Date> {
+  const [row] = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);
+  if (!row) throw new Error('PostgreSQL returned no time');
+  return row.now;
+}
+
+/** PostgreSQL text cannot contain NUL, so no table has a name with one and the query can be skipped. */
+export function hasNul(text: string): boolean {
+  return text.includes('\0');
+}
+
+/** Replaces NUL and lone surrogates, which PostgreSQL's text and jsonb reject, with U+FFFD. */
+export function toStorable(text: string): string {
+  return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
+}
+
+/** Locked by every change of sources and registries: shared by API requests, exclusive while the configuration file is applied. */
+const CATALOGUE_LOCK = 7_264_018_532;
+/** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
+const LOCK_TIMEOUT = '5s';
+
+/**
+ * Serializes changes of one name until the transaction ends. An advisory lock also covers creation, when there is no row yet.
+ *
+ * @param noun namespace of the name, such as `source` or `registry`.
+ */
+export async function lockForChange(manager: EntityManager, noun: string, name: string): Promise<void> {
+  await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+  await manager.query(`select pg_advisory_xact_lock_shared(${CATALOGUE_LOCK})`);
+  await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${noun}:${name}`]);
+}
+
+/**
+ * The same for one published entry, in a single statement because entries change far more often than sources.
+ *
+ * @returns the time at which the lock was acquired, in milliseconds. Unlike transaction start times, these increase with
+ *   every change of an entry.
+ */
+export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
+  const [row] = await manager.query<{ now: Date }[]>(
+    `with timeout as materialized (select set_config('lock_timeout', '${LOCK_TIMEOUT}', true)),
+       lock as materialized (select pg_advisory_xact_lock(hashtextextended($1, 0)) from timeout)
+     select date_trunc('milliseconds', clock_timestamp()) as now from lock`,
+    [`${type}:${name}`],
+  );
+  if (!row) throw new Error('PostgreSQL returned no time');
+  return row.now;
+}
+
+/** Blocks all other changes of sources and registries until the transaction ends. */
+export async function lockCatalogue(manager: EntityManager): Promise<void> {
+  await manager.query(`select pg_advisory_xact_lock(${CATALOGUE_LOCK})`);
 }

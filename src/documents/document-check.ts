@@ -7,10 +7,10 @@ import {
   ENTRY_TYPES,
   type EntryType,
   findName,
+  type IncomingVersion,
   initialStatus,
   searchTextOf,
 } from './entry-types.js';
-import type { IncomingVersion } from './incoming-version.js';
 
 export { type Problem, formatProblem } from './document-problem.js';
 

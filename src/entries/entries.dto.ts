@@ -1,7 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { isProse } from '../documents/document-problem.js';
 import { DOCUMENT_FORMATS } from '../documents/document-rules.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
@@ -13,8 +12,14 @@ import {
   Validate,
   ValidateClass,
 } from '../validation/class-validation.js';
-import { type Issue, issue } from '../validation/problems.js';
-import { anything, flagParameter, storableText, textUpTo } from '../validation/value-checks.js';
+import {
+  anything,
+  flagParameter,
+  type Issue,
+  issue,
+  storableText,
+  textUpTo,
+} from '../validation/value-checks.js';
 
 type OpenApiSchema = Exclude<NonNullable<ApiPropertyOptions['items']>, { $ref: string }>;
 

@@ -1,9 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Publisher } from '../audit/audit-event.js';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
-import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
-import { type EntryName, officialMeta } from '../documents/incoming-version.js';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
+import { ENTRY_TYPE_NAMES, type EntryName, officialMeta } from '../documents/entry-types.js';
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { documentClassOf } from './entries.dto.js';

@@ -6,11 +6,9 @@ import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-tr
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, shownForm } from '../claims/claims.js';
-import { hasNul } from '../database/columns.js';
-import { lockEntry } from '../database/locks.js';
+import { hasNul, lockEntry } from '../database/statements.js';
 import { documentDigest } from '../documents/document-check.js';
-import { isEntryType, withStatus } from '../documents/entry-types.js';
-import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
+import { type EntryName, type IncomingVersion, isEntryType, withStatus } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';

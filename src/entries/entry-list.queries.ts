@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import { utcText } from '../database/columns.js';
+import { utcText } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 
 /** The position of an entry in a list ordered by name, type and source. */

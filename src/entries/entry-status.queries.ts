@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { isOneOf } from '../database/columns.js';
+import { isOneOf } from '../database/statements.js';
 import { LATEST_STATUSES, type Status } from '../documents/statuses.js';
 import type { EntryVersion } from './entry.entity.js';
 

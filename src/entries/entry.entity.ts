@@ -13,7 +13,7 @@ import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/columns.js';
+import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/statements.js';
 import {
   COMMON_STATUS,
   ENTRY_TYPE_NAMES,

@@ -3,13 +3,12 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, covers, equalClaims } from '../claims/claims.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
-import type { EntryName, IncomingVersion } from '../documents/incoming-version.js';
+import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { matchesGlob } from '../sources/entry-filter.js';
-import { below, issue } from '../validation/problems.js';
-import { oneOf } from '../validation/value-checks.js';
+import { below, issue, oneOf } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import type { Entry } from './entry.entity.js';
 

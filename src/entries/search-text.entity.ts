@@ -1,5 +1,5 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
-import { BytewiseText, IdColumn } from '../database/columns.js';
+import { BytewiseText, IdColumn } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { Source } from '../sources/source.entity.js';
 

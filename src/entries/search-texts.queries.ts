@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { entryMapKey, type IncomingVersion } from '../documents/incoming-version.js';
+import { entryMapKey, type IncomingVersion } from '../documents/entry-types.js';
 import { batches } from './writer/catalog-diff.js';
 
 /** Separates grams; grams containing it are omitted, as in the database function `search_grams`. */

@@ -1,16 +1,16 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Role, ROLES } from '../auth/route.js';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { IsClaims, IsIn, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
-import { type Issue, issue } from '../validation/problems.js';
 import {
   emptyOr,
   foundKind,
+  type Issue,
+  issue,
   storableText,
   textParameter,
   textUpTo,

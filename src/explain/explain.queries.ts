@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-conditions.js';
+import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.queries.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { hasNul } from '../database/columns.js';
-import { PreparedStatements } from '../database/statements.js';
+import { hasNul, PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
-import type { View } from '../visibility/view.js';
+import type { View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 
 /** The entry of a question. */

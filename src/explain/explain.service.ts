@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { Authenticator } from '../auth/authenticator.js';
+import { Authenticator } from '../auth/auth.guard.js';
 import type { Caller, Client } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { SearchLimit } from '../catalog/search-limits.js';

@@ -6,7 +6,7 @@ import { NameTraces } from '../catalog/name-trace.queries.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
-import { visibleSource } from '../visibility/view.js';
+import { visibleSource } from '../visibility/view-cache.js';
 import { type AskedEntry, FactsQueries, type SourceFacts } from './explain.queries.js';
 import { mayAssume } from './knowledge.js';
 import { leastMissing } from './least-missing.js';

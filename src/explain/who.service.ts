@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Authenticator } from '../auth/authenticator.js';
+import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import type { Role } from '../auth/route.js';
 import { AccessPolicy, type Judgement, type Recorder } from '../authz/access-policy.js';

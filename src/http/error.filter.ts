@@ -10,8 +10,7 @@ import {
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout } from '../database/database-errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
-import { ApiError, ClientGone, errorBody, type ErrorCode, routeError } from './errors.js';
-import { refusalStep } from './refusal-step.js';
+import { ApiError, ClientGone, errorBody, type ErrorCode, refusalStep, routeError } from './errors.js';
 
 const SECONDS = '2';
 

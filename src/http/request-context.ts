@@ -1,8 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { addressOf } from './client-address.js';
+import ipaddr from 'ipaddr.js';
+
+const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+const NETWORK_GROUPS = 4;
+
+/** Key of a client for limits: the network of the peer. Headers such as X-Forwarded-For are ignored, since anyone can send them. */
+export function clientKeyOf({ socket }: Request): string {
+  return clientNetwork(socket.remoteAddress);
+}
+
+/** The full peer address; null when the connection is closed. */
+export function addressOf({ socket }: Request): string | null {
+  const { remoteAddress } = socket;
+  return remoteAddress === undefined ? null : (IPV4_IN_IPV6.exec(remoteAddress)?.[1] ?? remoteAddress);
+}
+
+/** An IPv4 address, or the /64 of an IPv6 address, the smallest block assigned to a site (RFC 6177 §2). Closed connections share one key. */
+export function clientNetwork(address: string | undefined): string {
+  if (address === undefined) return 'unknown';
+  const mapped = IPV4_IN_IPV6.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!isIPv6(address)) return address;
+  const network = ipaddr.IPv6.parse(address).parts.slice(0, NETWORK_GROUPS);
+  return `${network.map((group) => group.toString(16)).join(':')}::/64`;
+}
 
 /** Identifies a request in the log and the audit trail. */
 export interface RequestContext {

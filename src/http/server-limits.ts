@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TimeSlice } from '../json/time-slice.js';
 import { Quota } from '../limits/quota.js';
-import { clientNetwork } from './client-address.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
+import { clientNetwork } from './request-context.js';
 
 /**
  * Accept queue of the listening socket. The kernel drops further connections of any client, which retry after a second, so

@@ -2,8 +2,7 @@ import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/c
 import { LRUCache } from 'lru-cache';
 import { isObject } from '../json/json-values.js';
 import { checkShape } from '../validation/class-validation.js';
-import { below, formatPath, type Issue, issue } from '../validation/problems.js';
-import { dnsLabel, foundKind } from '../validation/value-checks.js';
+import { below, dnsLabel, formatPath, foundKind, type Issue, issue } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
 /** Keys and values of bodies may be of any length and number. */

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { Authenticator } from '../auth/authenticator.js';
+import { Authenticator } from '../auth/auth.guard.js';
 import type { Caller } from '../auth/caller.js';
 import { readJwt } from '../auth/token-claims.js';
 import { checkDocument, type CheckedDocument, formatProblem } from '../documents/document-check.js';
 import { MAX_PROBLEMS } from '../documents/document-problem.js';
-import { type IncomingVersion, officialMeta, type VersionState } from '../documents/incoming-version.js';
+import { type IncomingVersion, officialMeta, type VersionState } from '../documents/entry-types.js';
 import type { StatusBody } from '../entries/entries.dto.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { refuseLostDigits } from '../entries/publish-request.js';

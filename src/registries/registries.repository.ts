@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import { hasNul } from '../database/columns.js';
-import { lockForChange } from '../database/locks.js';
+import { hasNul, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Registry } from './registry.entity.js';
 

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
+import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';

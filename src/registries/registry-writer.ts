@@ -13,7 +13,7 @@ import { registryKeyOf } from '../config/resolve-config.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { AdminFiles } from '../sources/admin-limits.js';
 import type { Origin, Source } from '../sources/source.entity.js';
-import { below, issue } from '../validation/problems.js';
+import { below, issue } from '../validation/value-checks.js';
 import { Registry, RegistrySource } from './registry.entity.js';
 
 export interface WrittenRegistry {

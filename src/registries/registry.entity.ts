@@ -14,7 +14,7 @@ import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
-import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
+import { BytewiseText, IdColumn, Timestamp } from '../database/statements.js';
 import { type Origin, Source } from '../sources/source.entity.js';
 
 const SOURCES_PRIMARY_KEY = 'registry_source_pkey';

@@ -1,6 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import {
   IsDuration,
   IsHttpUrl,
@@ -11,13 +10,15 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { below, type Issue, issue } from '../validation/problems.js';
 import { httpUrl } from '../validation/urls.js';
 import {
+  below,
   claims,
   dnsLabel,
   duration,
   globs,
+  type Issue,
+  issue,
   listOf,
   parseDuration,
   text,

@@ -1,6 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import type { Claims } from '../claims/claims.js';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import {
   IsBoolean,
   IsClaims,
@@ -11,8 +10,7 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { below, type Issue, issue } from '../validation/problems.js';
-import { anything, globs } from '../validation/value-checks.js';
+import { anything, below, globs, type Issue, issue } from '../validation/value-checks.js';
 import {
   ApiSettings,
   FileSettings,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/incoming-version.js';
+import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/entry-types.js';
 import { NEXT_RUN_AT } from './source-leases.queries.js';
 import { SourceState, type SyncStatus } from './source.entity.js';
 

@@ -4,9 +4,9 @@ import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { givenForm } from '../claims/claims.js';
 import type { SourceConfig } from '../config/config.js';
-import { inheritClaims } from './inherited-claims.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { type Origin, Source } from './source.entity.js';
+import { inheritClaims } from './sources.queries.js';
 
 export interface WrittenSource {
   readonly outcome: 'created' | 'changed' | 'unchanged';

@@ -13,8 +13,8 @@ import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
-import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/columns.js';
-import type { SkippedEntry } from '../documents/incoming-version.js';
+import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/statements.js';
+import type { SkippedEntry } from '../documents/entry-types.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
 
 /** Where a source or registry was declared: in the configuration file or through the admin API. */

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
-import { hasNul } from '../database/columns.js';
-import { lockForChange } from '../database/locks.js';
+import { hasNul, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { Source } from './source.entity.js';
 

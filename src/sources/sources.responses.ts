@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLAIMS_SCHEMA } from '../claims/claim-rules.js';
-import { MAX_SHOWN_SKIPPED } from '../documents/incoming-version.js';
+import { CLAIMS_SCHEMA } from '../claims/claims.js';
+import { MAX_SHOWN_SKIPPED } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
 import { withoutQuery } from '../outbound/http-client.js';

@@ -20,10 +20,10 @@ import {
   type SyncRequest,
 } from '../source-kinds/source-settings.dto.js';
 import { AdminFiles, AdminNamespaces } from './admin-limits.js';
-import { registriesOf } from './source-registries.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
+import { registriesOf } from './sources.queries.js';
 import { SourcesRepository } from './sources.repository.js';
 import { declaredForm, describeSource, sourceTag } from './sources.responses.js';
 

@@ -1,13 +1,15 @@
-import { toStorable } from '../database/columns.js';
+import { toStorable } from '../database/statements.js';
 import { checkDocument, formatProblem, type Problem, type SourceText } from '../documents/document-check.js';
-import { ENTRY_TYPES, type EntryType, findName } from '../documents/entry-types.js';
 import {
+  ENTRY_TYPES,
+  type EntryType,
+  findName,
   type IncomingVersion,
   MAX_SHOWN_SKIPPED,
   type SkippedEntry,
   versionMapKey,
   type VersionName,
-} from '../documents/incoming-version.js';
+} from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';

@@ -1,4 +1,4 @@
-import type { VersionName } from '../documents/incoming-version.js';
+import type { VersionName } from '../documents/entry-types.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-validator.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge } from 'prom-client';
-import type { SkippedEntry, VersionName } from '../documents/incoming-version.js';
+import type { SkippedEntry, VersionName } from '../documents/entry-types.js';
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
 import type { SourceReport } from '../sources/source-states.queries.js';
 import { Metrics } from '../telemetry/metrics.js';

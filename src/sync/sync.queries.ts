@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { isOneOf } from '../database/columns.js';
+import { isOneOf } from '../database/statements.js';
 import { LIVE_STATUSES } from '../documents/statuses.js';
 import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';

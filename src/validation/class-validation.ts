@@ -8,16 +8,20 @@ import {
 } from 'class-validator';
 import 'reflect-metadata';
 import { isObject } from '../json/json-values.js';
-import { below, type Issue, issue, nearest, type Path } from './problems.js';
 import { httpUrl } from './urls.js';
 import {
+  below,
   type Check,
   claims,
   dnsLabel,
   duration,
   flag,
   foundKind,
+  type Issue,
+  issue,
+  nearest,
   oneOf,
+  type Path,
   text,
   wholeNumber,
 } from './value-checks.js';

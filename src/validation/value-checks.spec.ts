@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatDuration, parseDuration } from './value-checks.js';
+import { formatDuration, nearest, parseDuration } from './value-checks.js';
 
 it.each([
   ['1s', 1_000],
@@ -45,4 +45,16 @@ it.each([
   [3_601_000, '1h1s'],
 ])('%i ms is formatted as %s', (ms, text) =>
   expect([formatDuration(ms), parseDuration(text)]).toEqual([text, ms]),
+);
+
+it.each([
+  ['issuerURL', 'issuerUrl'],
+  ['issuer_url', 'issuerUrl'],
+  ['isuerUrl', 'issuerUrl'],
+  ['mod', 'mode'],
+  ['something', undefined],
+  ['', undefined],
+  ['x'.repeat(100_000), undefined],
+])('the closest candidate to %.20s is %s', (word, meant) =>
+  expect(nearest(word, ['issuerUrl', 'mode', 'audience'])).toBe(meant),
 );

@@ -3,11 +3,9 @@ import type { Caller, Client } from '../auth/caller.js';
 import type { EnteredRegistry } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { ApiError } from '../http/errors.js';
-import { RegistryCallers } from './registry-callers.js';
 import { Partitions } from './partitions.js';
-import { RegistryLookup } from './registry-lookup.js';
-import { ViewCache } from './view-cache.js';
-import type { RememberedRegistry, View } from './view.js';
+import { RegistryCallers, RegistryLookup } from './registry-lookup.js';
+import { type RememberedRegistry, type View, ViewCache } from './view-cache.js';
 import type { RegistryState } from './views.queries.js';
 
 abstract class Access {

@@ -3,8 +3,7 @@ import type { Caller } from '../auth/caller.js';
 import { FullPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { partitionsOf, type RegistryPartitions } from './partitions.js';
-import { ViewCache } from './view-cache.js';
-import type { View } from './view.js';
+import { type View, ViewCache } from './view-cache.js';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
 /** Lower bound: a number in a list, and its digits. */

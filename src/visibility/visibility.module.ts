@@ -1,10 +1,9 @@
 import { Module } from '@nestjs/common';
 import { CallersWithoutToken } from '../auth/auth.guard.js';
 import { AuthzModule } from '../authz/authz.module.js';
-import { RegistryCallers } from './registry-callers.js';
 import { OpenEntries } from './open-entries.queries.js';
 import { Partitions } from './partitions.js';
-import { RegistryLookup } from './registry-lookup.js';
+import { RegistryCallers, RegistryLookup } from './registry-lookup.js';
 import { RegistryViews } from './registry-views.js';
 import { PartitionLimit, ViewsQueries } from './views.queries.js';
 

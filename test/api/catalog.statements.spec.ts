@@ -14,7 +14,7 @@ import {
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
-import { visibleSource } from '../../dist/visibility/view.js';
+import { visibleSource } from '../../dist/visibility/view-cache.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 /** Golden files of the SQL with example values; UPDATE_GOLDEN=1 rewrites them. */

@@ -8,7 +8,7 @@ import type { FoundVersion } from '../../dist/catalog/page-body.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
-import { type VisibleSource, visibleSource } from '../../dist/visibility/view.js';
+import { type VisibleSource, visibleSource } from '../../dist/visibility/view-cache.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const STATES = 40;

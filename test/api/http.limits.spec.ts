@@ -1,8 +1,7 @@
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import { JsonAnswersAdapter } from '../../dist/http/json-answers.adapter.js';
-import { JsonLines } from '../../dist/http/json-answers.js';
+import { JsonAnswersAdapter, JsonLines } from '../../dist/http/json-answers.js';
 import { limitUnreadBytes } from '../../dist/http/server-limits.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';

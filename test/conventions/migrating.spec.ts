@@ -9,7 +9,7 @@ import { unknownVariables } from '../../dist/config/environment.js';
 import { loadConfig, type LoadedConfig } from '../../dist/config/load-config.js';
 import { TOOLHIVE_FILE, toolhiveKeys } from '../../dist/config/toolhive-keys.js';
 import { checkShape } from '../../dist/validation/class-validation.js';
-import { ConfigurationError, formatPath } from '../../dist/validation/problems.js';
+import { ConfigurationError, formatPath } from '../../dist/validation/value-checks.js';
 import { tablesIn } from '../support/markdown.js';
 
 const textOf = (name: string) => readFileSync(`docs/${name}.md`, 'utf8');

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../src/validation/problems.js';
+import { ConfigurationError } from '../../src/validation/value-checks.js';
 
 /** Why a configuration is refused; undefined when it is accepted. */
 export function refusalOf(load: () => unknown): ConfigurationError | undefined {

@@ -4,7 +4,7 @@ import {
   type IncomingVersion,
   versionMapKey,
   type VersionName,
-} from '../../documents/incoming-version.js';
+} from '../../documents/entry-types.js';
 import { precedes } from '../entry-status.queries.js';
 import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
 

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { EntityManager } from 'typeorm';
-import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { IncomingVersion } from '../../documents/entry-types.js';
 import { versionKey } from '../../documents/versions.js';
 import type { EntryVersion } from '../entry.entity.js';
 

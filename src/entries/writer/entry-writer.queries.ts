@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EntryType } from '../../documents/entry-types.js';
-import type { EntryName, VersionName } from '../../documents/incoming-version.js';
+import type { EntryName, EntryType, VersionName } from '../../documents/entry-types.js';
 import { UPSTREAM_LATEST } from '../../documents/versions.js';
 import { copyRows, type VersionColumns } from './copy-rows.queries.js';
 

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
-import { transactionTime } from '../../database/columns.js';
+import { transactionTime } from '../../database/statements.js';
 import {
   entryMapKey,
   type EntryName,
   type IncomingVersion,
   versionMapKey,
   type VersionName,
-} from '../../documents/incoming-version.js';
+} from '../../documents/entry-types.js';
 import { electLatest } from '../entry-status.queries.js';
 import { insertSearchTexts } from '../search-texts.queries.js';
 import {

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EntryName, VersionName } from '../../documents/incoming-version.js';
+import type { EntryName, VersionName } from '../../documents/entry-types.js';
 import { batches, type StoredVersion } from './catalog-diff.js';
 
 /** The columns of a `StoredVersion`: times as numbers, which parse faster than dates and compare exactly. */

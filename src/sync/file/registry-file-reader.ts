@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { IncomingVersion } from '../../documents/entry-types.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-validator.js';
 import type { MemoryShare } from '../read-memory.js';

@@ -1,9 +1,13 @@
 import { isUtf8 } from 'node:buffer';
-import { toStorable } from '../../database/columns.js';
+import { toStorable } from '../../database/statements.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
-import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../../documents/entry-types.js';
-import type { IncomingVersion } from '../../documents/incoming-version.js';
+import {
+  ENTRY_TYPE_NAMES,
+  ENTRY_TYPES,
+  type EntryType,
+  type IncomingVersion,
+} from '../../documents/entry-types.js';
 import type { Status } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';

@@ -1,6 +1,6 @@
 // The worker thread of RegistryFileReader.
 import { parentPort } from 'node:worker_threads';
-import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { IncomingVersion } from '../../documents/entry-types.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-validator.js';
 import { type PackedEntries, packEntries, readRegistryFile, RegistryFileError } from './registry-file.js';

@@ -1,5 +1,5 @@
 import { canonicalClaims, type Claims } from '../../claims/claims.js';
-import type { SkippedEntry } from '../../documents/incoming-version.js';
+import type { SkippedEntry } from '../../documents/entry-types.js';
 import type { LabeledVersion } from '../../entries/writer/entry-writer.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { type EntryFilter, passesFilter } from '../../sources/entry-filter.js';

@@ -1,8 +1,7 @@
-import { claimsProblems } from '../../claims/claim-rules.js';
-import type { Claims } from '../../claims/claims.js';
+import { type Claims, claimsProblems } from '../../claims/claims.js';
 import { checkDocument, formatProblem } from '../../documents/document-check.js';
 import { PUBLISHER_PROVIDED } from '../../documents/document-rules.js';
-import type { IncomingVersion } from '../../documents/incoming-version.js';
+import type { IncomingVersion } from '../../documents/entry-types.js';
 import { packageVersionProblem } from '../../documents/versions.js';
 import { repeatedKey } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';

@@ -9,8 +9,8 @@ import { KINDS } from '../../source-kinds/kinds.js';
 import type { AdminNamespaces } from '../../sources/admin-limits.js';
 import { passesFilter } from '../../sources/entry-filter.js';
 import { SourceLeases, type WatchedSource } from '../../sources/source-leases.queries.js';
-import { bumpRevision } from '../../sources/source-registries.queries.js';
 import { SourceStates, type WatchState } from '../../sources/source-states.queries.js';
+import { bumpRevision } from '../../sources/sources.queries.js';
 import { SyncMetrics } from '../../telemetry/registry-metrics.js';
 import { parseDuration } from '../../validation/value-checks.js';
 import {

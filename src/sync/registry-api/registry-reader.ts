@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
-import type { VersionName } from '../../documents/incoming-version.js';
+import { type BareType, ENTRY_TYPES, type VersionName } from '../../documents/entry-types.js';
 import { JsonSliceError, type Slice } from '../../json/json-slices.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';

@@ -10,7 +10,7 @@ import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace
 import { LRUCache } from 'lru-cache';
 import { pathWithoutKeys } from '../../config/registry-keys.js';
 import { withoutQuery } from '../../outbound/http-client.js';
-import { routeOf } from '../http-metrics.js';
+import { routeOf } from '../requests.js';
 
 interface Choices {
   /**

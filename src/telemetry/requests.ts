@@ -1,7 +1,82 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { type HttpMetrics, routeOf } from './http-metrics.js';
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Metrics } from './metrics.js';
 import { tracing } from './tracing.js';
+
+/** Bucket boundaries recommended by OpenTelemetry: https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ */
+const DURATIONS_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Route label of requests without a route: their paths are arbitrary input. */
+const NO_ROUTE = 'unmatched';
+/** nginx's status for a client that disconnected before the response. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+export interface EndedRequest {
+  readonly method: string | undefined;
+  readonly route: string | undefined;
+  /** Null when no response was sent. */
+  readonly status: number | null;
+  readonly seconds: number;
+  /** Error code of the response. */
+  readonly code: string | undefined;
+}
+
+/** Request metrics of the public port, named after OpenTelemetry's HTTP conventions. */
+export class HttpMetrics {
+  private inFlight = 0;
+  private readonly durations: Histogram<'http_request_method' | 'http_route' | 'http_response_status_code'>;
+  private readonly errors: Counter<'code' | 'http_route'>;
+
+  constructor({ register }: Metrics) {
+    const registers = [register];
+    this.durations = new Histogram({
+      name: 'http_server_request_duration_seconds',
+      help: 'Duration of requests, from the headers to the last byte of the response',
+      labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+      buckets: DURATIONS_S,
+      registers,
+    });
+    this.errors = new Counter({
+      name: 'registry_errors_total',
+      help: 'Refused and failed requests by error code',
+      labelNames: ['code', 'http_route'],
+      registers,
+    });
+    const active: Gauge = new Gauge({
+      name: 'http_server_active_requests',
+      help: 'Requests in flight',
+      registers,
+      collect: () => active.set(this.inFlight),
+    });
+  }
+
+  began(): void {
+    this.inFlight += 1;
+  }
+
+  ended({ method = '', route = NO_ROUTE, status, seconds, code }: EndedRequest): void {
+    this.inFlight -= 1;
+    const labels = {
+      http_request_method: METHODS.has(method) ? method : '_OTHER',
+      http_route: route,
+      http_response_status_code: status ?? CLIENT_CLOSED_REQUEST,
+    };
+    this.durations.observe(labels, seconds);
+    if (code !== undefined) this.errors.inc({ code, http_route: route });
+  }
+}
+
+/**
+ * The route template of a request, such as `/registry/:registry/v0.1/servers`; undefined without a matching route. As a
+ * label it has bounded cardinality, unlike the path.
+ */
+export function routeOf(request: IncomingMessage): string | undefined {
+  // Set by Express.
+  const { route } = request as IncomingMessage & { route?: { readonly path?: unknown } };
+  const path: unknown = Array.isArray(route?.path) ? route.path[0] : route?.path;
+  return typeof path === 'string' ? path : undefined;
+}
 
 /** Error of a refused or failed request. */
 export interface RequestRefusal {

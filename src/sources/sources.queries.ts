@@ -1,9 +1,32 @@
 import type { EntityManager } from 'typeorm';
 import type { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import type { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import type { Claims } from '../claims/claims.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';
+
+/** Returns the registries that contain a source, by name. */
+export async function registriesOf(
+  manager: EntityManager,
+  sourceId: number,
+): Promise<{ readonly name: string; readonly claims: Claims }[]> {
+  return manager.query(
+    `select r.name, c.claims
+     from registry_source held join registry r on r.id = held.registry_id join claim_set c on c.id = r.claim_set_id
+     where held.source_id = $1
+     order by r.name`,
+    [sourceId],
+  );
+}
+
+/**
+ * Invalidates the views and pages of a source that replicas have cached by revision. Runs inside the transaction that changes
+ * its entries.
+ */
+export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
+  await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
+}
 
 /**
  * Sets the claim set of every entry of a source (contract §5), for kinds whose entries inherit claims (spec §2.4). Runs
