@@ -75,7 +75,7 @@ async function sourceOf(config: SourceConfig, stored: StoredCatalogue | undefine
       .map((entry) => ({ ...entry, claims: claimsOf(config, entry.claims) }));
     return { name, config, entries };
   }
-  return { name, config, entries: await readFileOf(config) };
+  return { name, config, entries: await readOffline(config) };
 }
 
 /** Does the source's filter accept this name? */
@@ -88,10 +88,22 @@ function claimsOf({ kind, claims }: SourceConfig, own: Claims): Claims {
   return KINDS[kind].inheritsClaims ? claims : own;
 }
 
-async function readFileOf(config: SourceConfig): Promise<readonly KnownEntry[] | null> {
-  if (config.kind !== 'file' || config.settings.path === undefined) return null;
+// Null for sources that only a running server reads.
+async function readOffline(config: SourceConfig): Promise<readonly KnownEntry[] | null> {
+  switch (config.kind) {
+    case 'file':
+      return config.settings.path === undefined ? null : readFileOf(config, config.settings.path);
+    case 'git':
+    case 'api':
+    case 'managed':
+    case 'kubernetes':
+      return null;
+  }
+}
+
+async function readFileOf(config: SourceConfig, path: string): Promise<readonly KnownEntry[] | null> {
   try {
-    const { bytes } = await readLocalFile(config.settings.path);
+    const { bytes } = await readLocalFile(path);
     const { entries } = await readRegistryFile(bytes, config.filter, { add: () => undefined });
     const names = new Map(entries.map(({ type, name }) => [`${type} ${name}`, { type, name }]));
     return [...names.values()].map((entry) => ({ ...entry, claims: config.claims, status: COMMON_STATUS }));

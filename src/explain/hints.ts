@@ -1,5 +1,6 @@
 import { claimHints } from '../auth/claim-mapping.js';
 import { claimText } from '../claims/claims.js';
+import { OPTIONAL_STATUSES } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import type { ExplainedMissing, Step } from './steps.js';
 
@@ -61,8 +62,9 @@ function ofStep({ step, outcome, because, source, shadowedBy }: Step): string[] 
     return ['The registry has no claims: with `unlabeled: deny` only super-admins may enter it'];
   if (step === 'shadowing' && outcome === 'refused')
     return [`The entry of source ${source} is shadowed: source ${shadowedBy} comes first`];
-  if (step === 'version' && because === 'status: deleted')
-    return ['The version has the status `deleted`: it is shown only with `include_deleted=true`'];
+  const status = OPTIONAL_STATUSES.find((one) => because === `status: ${one}`);
+  if (step === 'version' && status !== undefined)
+    return [`The version has the status \`${status}\`: it is shown only with \`include_deleted=true\``];
   return [];
 }
 
