@@ -21,8 +21,8 @@ import {
   limitPipelining,
   limitRequests,
   limitUnreadBytes,
-  RequestQueue,
 } from '../http/server-limits.js';
+import { RequestQueue } from '../http/request-queue.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';

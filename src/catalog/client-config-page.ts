@@ -3,7 +3,7 @@ import { ApiError } from '../http/errors.js';
 import { indentedJson } from '../json/json-text.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
-import { readList } from './list-reader.js';
+import { readList } from './list-strategies.js';
 import type { Position } from './list-request.js';
 import { type PageBody, type RowsPerName, withinPage } from './page-body.js';
 import type { ViewSql } from './view-sql.queries.js';

@@ -7,7 +7,7 @@ import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { isEmptyView } from '../visibility/view-cache.js';
 import { clientConfigPage } from './client-config-page.js';
-import { readList } from './list-reader.js';
+import { readList } from './list-strategies.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import {
   type FoundVersion,

@@ -168,8 +168,16 @@ describe('the other sections', () => {
       'is already in the list',
     ],
     [{ adminFileRoots: [{ path: '/', claims: { org: [] } }] }, 'adminFileRoots[0].claims.org', 'empty list'],
-    [{ adminFileRoots: [{ path: '/', hosts: ['a:1'] }] }, 'adminFileRoots[0].hosts[0]', 'a host name without scheme'],
-    [{ adminFileRoots: [{ path: '/', hosts: ['*.a'] }] }, 'adminFileRoots[0].hosts[0]', 'a host name without scheme'],
+    [
+      { adminFileRoots: [{ path: '/', hosts: ['a:1'] }] },
+      'adminFileRoots[0].hosts[0]',
+      'a host name without scheme',
+    ],
+    [
+      { adminFileRoots: [{ path: '/', hosts: ['*.a'] }] },
+      'adminFileRoots[0].hosts[0]',
+      'a host name without scheme',
+    ],
     [{ adminFileRoots: [{ path: '/', host: ['a'] }] }, 'adminFileRoots[0].host', 'did you mean hosts?'],
     [{ adminKubernetesNamespaces: 'tools' }, 'adminKubernetesNamespaces', 'must be a list'],
     [{ adminKubernetesNamespaces: ['*'] }, 'adminKubernetesNamespaces[0]', 'must be a DNS label'],

@@ -22,7 +22,11 @@ it.each<[object, string, string]>([
   ],
   [{ telemetry: { sampleRatio: 1.1 } }, 'telemetry.sampleRatio', 'must be a number from 0 to 1'],
   [{ telemetry: { sampleRatio: '0.1' } }, 'telemetry.sampleRatio', 'must be a number from 0 to 1'],
-  [{ telemetry: { traceparentHosts: ['https://a'] } }, 'telemetry.traceparentHosts[0]', 'a host name without scheme'],
+  [
+    { telemetry: { traceparentHosts: ['https://a'] } },
+    'telemetry.traceparentHosts[0]',
+    'a host name without scheme',
+  ],
   [
     { telemetry: { traceparentHosts: ['a', 'a'] } },
     'telemetry.traceparentHosts[1]',

@@ -49,7 +49,9 @@ export const STATUSES = Object.keys(ROWS) as readonly Status[];
 export const SHOWN_STATUSES = STATUSES.filter((status) => ROWS[status].shown === 'always');
 export const SHOWN_STATUSES_WITH_DELETED = STATUSES.filter((status) => ROWS[status].shown !== 'never');
 /** Consumers see them only with `include_deleted`. */
-export const OPTIONAL_STATUSES = SHOWN_STATUSES_WITH_DELETED.filter((status) => !SHOWN_STATUSES.includes(status));
+export const OPTIONAL_STATUSES = SHOWN_STATUSES_WITH_DELETED.filter(
+  (status) => !SHOWN_STATUSES.includes(status),
+);
 export const LATEST_STATUSES = STATUSES.filter((status) => ROWS[status].mayBeLatest);
 export const LIVE_STATUSES = STATUSES.filter((status) => ROWS[status].isLive);
 

@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
-import { type Claims, covers, equalClaims } from '../claims/claims.js';
+import { type Claims, equalClaims } from '../claims/claims.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
 import { invalidBody } from '../http/validation.pipe.js';
-import { matchesGlob } from '../sources/entry-filter.js';
 import { below, issue, oneOf } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import type { Entry } from './entry.entity.js';
+import { type NameRule, isReserved } from './name-rules.js';
 
 /** A version to publish that passed all checks without database access. */
 export interface PublishRequest {
@@ -78,31 +78,6 @@ export function refuseLostDigits(raw: Buffer | undefined): void {
 function isExact(digits: string): boolean {
   const parsed = Number(digits);
   return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
-}
-
-/** The claims required to publish names matching these globs: an item of `managed.names` (contract §2). */
-export interface NameRule {
-  readonly include: readonly string[];
-  readonly claims: Claims;
-}
-
-/**
- * contract §7: the first rule that matches the name decides; the publisher's token and the entry's claims must both cover its
- * claims. Unmatched names are free. Case-insensitive, so that `Com.Red/x` cannot imitate `com.red/x`.
- *
- * @param held the claims of the publisher's token.
- * @param given the current or new claims of the entry.
- */
-export function isReserved(
-  rules: readonly NameRule[],
-  name: string,
-  held: Readonly<Record<string, unknown>>,
-  given: Claims,
-): boolean {
-  const rule = rules.find(({ include }) =>
-    include.some((glob) => matchesGlob(glob.toLowerCase(), name.toLowerCase())),
-  );
-  return rule !== undefined && !(covers(held, rule.claims, 'all') && covers(given, rule.claims, 'all'));
 }
 
 /** Checks the caller, claims and name of a publication (spec §4.2, contract §4, §7), in this order. */

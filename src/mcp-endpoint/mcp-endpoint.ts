@@ -9,7 +9,8 @@ import { member } from '../json/json-values.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { McpAnswer } from './message-handler.js';
 import type { Tool } from './tool-schemas.js';
-import { isToolError, toolError, Tools } from './tools.js';
+import { Tools } from './tools.js';
+import { isToolError, toolError } from './tool-errors.js';
 
 /**
  * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports). It is stateless: each message gets its own SDK

@@ -1,4 +1,3 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { Injectable } from '@nestjs/common';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
@@ -6,7 +5,6 @@ import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
 import { type Omission, OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
-import type { ApiError, ErrorCode } from '../http/errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { elements, member } from '../json/json-values.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -157,7 +155,9 @@ function connection(client: ClientName, document: unknown): object {
 }
 
 const SERVER_KEYS = ['name', 'version', 'title', 'description', 'websiteUrl'];
+
 const SKILL_KEYS = ['namespace', 'name', 'version', 'title', 'description', 'status'];
+
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 
 function serverRow(item: unknown): object {
@@ -176,22 +176,4 @@ function picked(document: unknown, keys: readonly string[]): object {
 
 function parsed({ bytes }: CachedJson): object {
   return JSON.parse(bytes.toString()) as object;
-}
-
-/** Errors that another call can correct. All others refuse the whole request, as in the REST API. */
-const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
-  'entry_not_found',
-  'version_not_found',
-  'invalid_cursor',
-  'invalid_parameter',
-]);
-
-/** Whether the error is the result of a call, with status 200, rather than of the whole request (contract §6.3). */
-export function isToolError({ code }: ApiError): boolean {
-  return TOOL_ERRORS.has(code);
-}
-
-/** A tool execution error (MCP 2025-11-25 server/tools). */
-export function toolError({ code, message }: ApiError): CallToolResult {
-  return { isError: true, content: [{ type: 'text', text: `${code}: ${message}` }] };
 }

@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readList } from '../../dist/catalog/list-reader.js';
+import { readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import {

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
-import { NameWalk, readByIndex, readByText } from '../../dist/catalog/list-reader.js';
+import { NameWalk, readByIndex, readByText } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';

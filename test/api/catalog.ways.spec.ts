@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
-import { NameWalk, readByIndex, readByText, readList } from '../../dist/catalog/list-reader.js';
+import { NameWalk, readByIndex, readByText, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import type { FoundVersion } from '../../dist/catalog/page-body.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';

@@ -380,10 +380,7 @@ it.each([
   ['{"a":[]}', 'is not a valid claims map: "a" must not be an empty list'],
   ['{"":"a"}', 'is not a valid claims map: "" a claim must have a name'],
   ['{"__proto__":{"a":"b"}}', 'is not a valid claims map: "__proto__" is not a valid claim name'],
-  [
-    '{"exp":"1"}',
-    'is not a valid claims map: "exp" identifies a token and cannot be used as a claim',
-  ],
+  ['{"exp":"1"}', 'is not a valid claims map: "exp" identifies a token and cannot be used as a claim'],
   ['{"a":"\\u0000"}', 'is not a valid claims map: "a" has characters that cannot be stored'],
   ['{"a":"b","a":"c"}', 'contains the claim "a" twice'],
   ['{"a":"b","\\u0061":"c"}', 'contains the claim "a" twice'],

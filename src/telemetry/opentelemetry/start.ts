@@ -29,7 +29,8 @@ import type { OtlpTarget, TelemetryConfig } from '../../config/telemetry-config.
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
 import { LeanContextManager } from './context-manager.js';
-import { instrumentations, skipUntraced, SpanRedaction } from './instrumentations.js';
+import { instrumentations, skipUntraced } from './instrumentations.js';
+import { SpanRedaction } from './span-redaction.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { spanTracing } from './span-tracing.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutLiterals } from './instrumentations.js';
+import { withoutLiterals } from './span-redaction.js';
 
 describe('withoutLiterals', () => {
   it.each([

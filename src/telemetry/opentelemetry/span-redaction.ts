@@ -1,0 +1,123 @@
+import { type Attributes, type AttributeValue, type Context } from '@opentelemetry/api';
+import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
+import { LRUCache } from 'lru-cache';
+import { pathWithoutKeys } from '../../config/registry-keys.js';
+import { withoutQuery } from '../../outbound/http-client.js';
+
+/** Sanitized statements are cached: they are few and long. */
+const MAX_CACHED = 500;
+
+const MAX_LENGTH = 4_000;
+
+const sanitized = new LRUCache<string, string>({ max: MAX_CACHED });
+
+/**
+ * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments. Values of
+ * parameters (`$1`) are not in the text. https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
+ */
+export function withoutLiterals(statement: string): string {
+  const cached = sanitized.get(statement);
+  if (cached !== undefined) return cached;
+  const text = statement
+    .slice(0, 4 * MAX_LENGTH)
+    .replaceAll(LITERALS, (found) =>
+      /^(--|\/\*)/.test(found) ? ' ' : /^["$]\d*$|^"/.test(found) ? found : '?',
+    )
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_LENGTH);
+  sanitized.set(statement, text);
+  return text;
+}
+
+/** Comments, quoted names, parameters, strings and numbers; an unterminated one extends to the end. */
+const LITERALS =
+  /--[^\n]*|\/\*[^]*?(?:\*\/|$)|"(?:[^"]|"")*(?:"|$)|\$\d+|(\$\w*\$)[^]*?(?:\1|$)|(?:\b[exb]|\bu&)?'(?:[^'\\]|''|\\[^])*(?:'|$)|(?<![\w$.])\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?\b/gi;
+
+type Redaction = (value: AttributeValue) => AttributeValue;
+
+const unchanged: Redaction = (value) => value;
+
+/** Exported span attributes. All others are dropped. */
+const EXPORTED: ReadonlyMap<string, Redaction> = new Map(
+  Object.entries<Redaction>({
+    'http.request.method': unchanged,
+    'http.response.status_code': unchanged,
+    'http.route': unchanged,
+    'url.scheme': unchanged,
+    'url.path': (value) => pathWithoutKeys(String(value)),
+    // Of outgoing requests, whose query may contain credentials.
+    'url.full': (value) => withoutQuery(String(value)),
+    'server.address': unchanged,
+    'server.port': unchanged,
+    'network.protocol.version': unchanged,
+    'error.type': unchanged,
+    'db.system.name': unchanged,
+    'db.namespace': unchanged,
+    'db.operation.name': unchanged,
+    'db.query.text': (value) => withoutLiterals(String(value)),
+    'registry.error.code': unchanged,
+    'registry.source.name': unchanged,
+    'registry.source.kind': unchanged,
+    'registry.sync.outcome': unchanged,
+    'registry.sync.entries': unchanged,
+  }),
+);
+
+/**
+ * Redacts spans before export: no headers, query strings, client addresses or statement values. Error messages may quote
+ * data, so only the error status is exported.
+ */
+export class SpanRedaction implements SpanProcessor {
+  constructor(private readonly next: SpanProcessor) {}
+
+  onStart(span: Span, parent: Context): void {
+    this.next.onStart(span, parent);
+  }
+
+  onEnd(span: ReadableSpan): void {
+    this.next.onEnd(redacted(span));
+  }
+
+  forceFlush(): Promise<void> {
+    return this.next.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.next.shutdown();
+  }
+}
+
+// A copy, so that the queue for export does not retain the request through the span.
+function redacted(span: ReadableSpan): ReadableSpan {
+  const spanContext = span.spanContext();
+  return {
+    name: span.name,
+    kind: span.kind,
+    spanContext: () => spanContext,
+    ...(span.parentSpanContext ? { parentSpanContext: span.parentSpanContext } : {}),
+    startTime: span.startTime,
+    endTime: span.endTime,
+    duration: span.duration,
+    ended: span.ended,
+    resource: span.resource,
+    instrumentationScope: span.instrumentationScope,
+    attributes: exportedAttributes(span.attributes),
+    status: { code: span.status.code },
+    events: [],
+    links: [],
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+function exportedAttributes(attributes: Attributes): Attributes {
+  const exported: Attributes = {};
+  for (const name in attributes) {
+    const value = attributes[name];
+    const redact = EXPORTED.get(name);
+    if (redact && value !== undefined) exported[name] = redact(value);
+  }
+  return exported;
+}
