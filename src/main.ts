@@ -31,14 +31,14 @@ const program = new Command('registry-server')
   .version(`${build.version} (commit ${build.commit})`, '-V, --version', 'print the version and the commit');
 const config = () => new Option('--config <file>', 'the configuration, a YAML file').makeOptionMandatory();
 const authMode = () =>
-  new Option('--auth-mode <mode>', 'anonymous or oauth; overrides auth.mode of the file');
+  new Option('--auth-mode <mode>', 'anonymous or oauth; overrides auth.mode in the file');
 
 program
   .command('serve')
   .description('apply pending migrations, then serve until SIGTERM')
   .addOption(config())
-  .option('--address <host:port>', 'listen address of the API', ':8080')
-  .option('--internal-address <host:port>', 'listen address of health, readiness and version', ':8081')
+  .option('--address <host:port>', 'listen address for the API', ':8080')
+  .option('--internal-address <host:port>', 'listen address for health, readiness and version', ':8081')
   .addOption(authMode())
   .action(async ({ config: file, ...flags }: ServeOptions) => {
     const { serve } = await import('./cli/serve.js');
@@ -47,7 +47,7 @@ program
 
 program
   .command('check')
-  .description('validate the configuration and print every problem; starts nothing')
+  .description('validate the configuration and print every problem, without starting the server')
   .addOption(config())
   .addOption(authMode())
   .option('--access <file>', 'check the access of callers against the expectations in this file')
@@ -65,12 +65,12 @@ program
 
 program
   .command('explain')
-  .description('explain whether a caller sees a registry or an entry of it; starts nothing')
+  .description('explain whether a caller sees a registry or one of its entries, without starting the server')
   .addOption(config())
   .requiredOption('--claims <json>', 'the claims of the caller, such as {"org":"acme"}')
-  .requiredOption('--registry <name>', 'a registry of the configuration')
+  .requiredOption('--registry <name>', 'a registry in the configuration')
   .option('--entry <name>', 'the name of a server, skill or plugin')
-  .option('--type <type>', 'the type of the entry, if several have the name')
+  .option('--type <type>', 'the type of the entry, if entries of several types share the name')
   // contract §10: bad usage exits with 2, because 1 means refused.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: ExplainOptions) => {

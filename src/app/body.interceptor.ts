@@ -7,7 +7,7 @@ import { bodyBytes, discardBody, HasBody, receiveBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { Quota } from '../limits/quota.js';
 
-/** Memory for the bodies that all requests hold, in bytes; shared fairly by callers. */
+/** Maximum size of all request bodies in memory, in bytes; shared fairly by callers. */
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
 
 /**
@@ -36,7 +36,7 @@ export class BodyInterceptor implements NestInterceptor {
     const http = context.switchToHttp();
     const request = http.getRequest<AuthenticatedRequest>();
     const { caller = UNIDENTIFIED_CALLER } = request;
-    // A small compressed body can hold a mebibyte: public routes do not inflate.
+    // A small compressed body can inflate to a mebibyte, so public routes do not inflate bodies.
     const limits = { maxBytes, mayInflate: request.caller !== undefined };
     const key = clientIn(context).callerKey(caller);
     const bytes = bodyBytes(request, limits);
@@ -51,7 +51,7 @@ export class BodyInterceptor implements NestInterceptor {
       release();
       throw error;
     }
-    // When the handler is done, not when its answer has been sent: a slow reader must not hold the memory.
+    // Releases the memory when the handler is done, not when the response has been sent: a slow reader must not hold it.
     return next.handle().pipe(finalize(release));
   }
 }

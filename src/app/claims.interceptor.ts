@@ -53,7 +53,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     const access = this.views.enterFromMemory(callerOf(context), clientIn(context), registry);
     const route = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(IsCatalogRead, route) !== undefined)
-      // Most accesses are remembered: no promise for them.
+      // Most accesses are remembered, which needs no promise.
       return access instanceof Promise
         ? access.then((entered) => this.readCatalog(request, entered, next))
         : this.readCatalog(request, access, next);
@@ -73,7 +73,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     request.catalogAccess = access;
     request.entered = access.entered;
     if (access.isVerified) return next.handle();
-    // A caller who has lost access meanwhile gets that refusal, whatever else is wrong with the request.
+    // If the caller has lost access meanwhile, that refusal takes precedence over any other error.
     return next.handle().pipe(
       catchError(async (error) => {
         await this.views.verify(access);

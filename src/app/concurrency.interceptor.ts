@@ -7,7 +7,7 @@ import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { Semaphore } from '../limits/semaphore.js';
 
-/** Reads of registries by POST at a time: a parsed body may take twenty times its size in memory. */
+/** Maximum concurrent registry reads by POST: a parsed body may take twenty times its size in memory. */
 const MAX_PARSED = 32;
 
 /** Makes changes, complete lists and reads by POST wait for a permit, which they hold until the handler is done. */

@@ -133,7 +133,7 @@ export class ConfiguredResources {
     const found = await this.sources.findByName(declared.name, manager);
     if (found?.origin === 'api')
       throw new ConfigurationConflict(
-        `sources: a source named ${declared.name} was made through the API already; rename one of them`,
+        `sources: a source named ${declared.name} was already created through the API; rename one of them`,
       );
     const before = found && { claims: found.shownClaims, form: declaredSource(found) };
     const { outcome, source } = await this.sourceWriter.put(manager, found, declared, 'config');
@@ -153,7 +153,7 @@ export class ConfiguredResources {
     const found = await this.registries.findByName(declared.name, manager);
     if (found?.origin === 'api')
       throw new ConfigurationConflict(
-        `registries: a registry named ${declared.name} was made through the API already; rename one of them`,
+        `registries: a registry named ${declared.name} was already created through the API; rename one of them`,
       );
     const sources = await this.sources.shareByNames(manager, declared.sources);
     const earlierSources = shrunkRegistries.get(declared.name);
@@ -173,7 +173,7 @@ export class ConfiguredResources {
       'config',
       position,
     );
-    // It lost a source that left the file; its declaration is the rest.
+    // The registry lost a source that was removed from the file; its other settings are unchanged.
     const hasShrunk = outcome === 'unchanged' && earlierSources !== undefined;
     if (hasShrunk) await manager.update(Registry, { name: declared.name }, { updatedAt: () => 'now()' });
     if (!hasShrunk && outcome === 'unchanged') return;
@@ -228,7 +228,7 @@ export class ConfiguredResources {
         conflicts
           .map(
             ({ source, registry }) =>
-              `sources: ${source.name} left the configuration, or is of another kind there, but the registry ${registry.name}, made through the API, still uses it`,
+              `sources: ${source.name} was removed from the configuration or has another kind there, but the registry ${registry.name}, created through the API, still uses it`,
           )
           .join('\n'),
       );
@@ -254,7 +254,7 @@ export class ConfiguredResources {
     const other = declared && (await manager.findOneBy(Source, { kind: MANAGED_KIND, origin: 'api' }));
     if (other)
       throw new ConfigurationConflict(
-        `sources: ${declared.name} is a managed source, and there is one already, made through the API: ${other.name}`,
+        `sources: ${declared.name} is a second managed source: ${other.name} was already created through the API`,
       );
   }
 }

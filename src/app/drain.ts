@@ -3,17 +3,17 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 
-/** Hard end of a stop that hangs, after the notice; contract §1 allows 10 s. */
+/** Hard limit of a shutdown, counted from the end of the notice; contract §1 allows 10 s. */
 export const STOP_LIMIT_MS = 9_500;
 /** Requests still running this long after the server has stopped accepting are cut off, to end within the 10 s of contract §1. */
 const DRAIN_MS = 6_000;
-/** While requests go on coming in when the notice is over, a balancer has not looked yet: it is given a little more. */
+/** Requests that still arrive after the notice mean a load balancer has not noticed yet: wait until none arrives for QUIET_MS. */
 const QUIET_MS = 250;
 const LONGEST_EXTRA_MS = 1_000;
 
 /**
- * Ends the public application without losing a request (contract §1): new ones are answered for as long as the notice says, and
- * every answer asks its client for another connection; then nothing is accepted any more, and what is under way is finished.
+ * Stops the public application without losing a request (contract §1): serves new requests during the notice, with
+ * `Connection: close` on every response; then stops accepting connections and finishes the requests in flight.
  */
 export async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {
   const server: Server = app.getHttpServer();
@@ -25,7 +25,7 @@ export async function drain(app: NestExpressApplication, noticeMs: number): Prom
   await app.close();
 }
 
-// On the prototype of all answers: those under way are asked when their headers are written.
+// Patches the prototype of all responses, so that requests in flight get the header too.
 function closeWithAnswers({ response }: Express): void {
   const writeHead = response.writeHead;
   response.writeHead = function (this: typeof response, ...head: Parameters<typeof writeHead>) {
@@ -50,7 +50,7 @@ async function giveNotice(server: Server, noticeMs: number): Promise<void> {
 /** Resolves when all connections have ended. */
 async function finish(server: Server): Promise<void> {
   const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  // Connections that have not been accepted are reset: this comes right after all that wait have been.
+  // Closing the server resets connections in the accept queue: let the event loop accept them first.
   await nextTurn();
   await new Promise((resolve) => server.close(resolve));
   clearTimeout(force);

@@ -56,8 +56,8 @@ type Middleware = (
 
 /**
  * contract §3, anonymous mode: while the server listens on a loopback address, a request for another host is 400 `host_refused`.
- * It comes from a page whose name was made to resolve to this machine (DNS rebinding): for the browser it has the same origin as
- * this server, and without tokens nothing else would separate them.
+ * It comes from a page whose host name was rebound to this machine (DNS rebinding): the browser considers it same-origin, and
+ * without tokens no other check would stop it.
  */
 export function refuseForeignHosts(server: Server): Middleware {
   let onLoopback = false;
@@ -114,13 +114,13 @@ function ownOrigin(request: IncomingMessage): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** In anonymous mode anybody who reaches the port may change everything: warn unless that is loopback only. */
+/** Warns unless the server listens on loopback only: in anonymous mode anyone who reaches the port can change everything. */
 export function warnIfOpen(server: Server, logger: Logger): void {
   server.once('listening', () => {
     if (!listensOnLoopback(server))
       logger.warn(
         { context: 'http' },
-        'Anonymous mode on an address that other machines can reach: anybody there may change everything, unless readOnly is set',
+        'Anonymous mode on an address that other machines can reach: anyone who reaches it can change everything. Set readOnly to prevent this',
       );
   });
 }

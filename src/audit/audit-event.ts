@@ -69,7 +69,7 @@ export interface AuditChange {
   readonly after?: object;
 }
 
-/** Which managers see an event: all with this role who cover all of these claims. */
+/** Which managers see an event: every manager with this role who covers all of these claims. */
 export interface AuditScope {
   readonly role: Role;
   readonly claims: readonly Claims[];

@@ -18,7 +18,7 @@ export class AuditListController {
   @Get()
   @ApiOperation({
     operationId: 'listAuditEvents',
-    summary: 'List changes and refusals that the caller may know, newest first',
+    summary: 'List the changes and refusals that the caller may see, newest first',
     description: `With \`Accept: ${LINES_TYPE}\`, streams one event per line.`,
   })
   @ApiOkWithEtag(AuditEventList)

@@ -96,7 +96,7 @@ export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: 
 
 /** Characters of the events on a page. */
 const MAX_CHARACTERS = 1_024 * 1_024;
-/** Characters read at a time for a stream, which stay in memory while its client does not read. */
+/** Characters read per chunk of a stream; a chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
 const TIMEOUT_MS = 10_000;

@@ -205,7 +205,7 @@ export class AuditFilter extends ErrorFilter {
     this.recorder.record(event, { callerKey: caller ? client.callerKey(caller) : client.clientKey, isKept });
   }
 
-  /** Whether a refusal is recorded; null: not even for equal timing. */
+  /** Whether to record a refusal. False: process it without storing, for equal timing. Null: skip it. */
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;

@@ -13,7 +13,7 @@ export interface WaitingEvent {
   readonly ageMs: number;
   /** Events that were lost before this one. */
   readonly dropped: number | null;
-  /** False: it takes the same work, but is not written. */
+  /** False: processed like any other event, for equal timing, but not stored. */
   readonly isKept: boolean;
 }
 

@@ -40,7 +40,7 @@ export const ListsRegistries = () =>
 export const RequiresAnyRole = () =>
   applyDecorators(RouteAccessOf('anyRole'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
 
-/** What a route does to the resource it names: `change` needs one that is not read-only, `put` also goes on when there is none. */
+/** How a route uses the resource it names: `change` requires a writable one, `put` also accepts a missing one. */
 export type ResourceUse = 'read' | 'change' | 'put';
 
 /** An admin route about the source, registry or entry it names as `:name`. */
@@ -98,8 +98,8 @@ export type PublisherAccess = 'publishers' | 'anybody';
 export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();
 
 /**
- * Routes for `mcp-publisher` at `:registry` (contract §6.2). Whether the registry accepts publications is checked before the
- * role, so everybody gets the same error from one that does not.
+ * Routes for `mcp-publisher` at `:registry` (contract §6.2). The check that the registry accepts publications precedes the role
+ * check, so every caller gets the same error from a registry that accepts none.
  */
 export const PublisherRoute = (access: PublisherAccess) =>
   applyDecorators(
@@ -114,7 +114,7 @@ export type LongWhen = 'always' | 'unless paged';
 /** Marks a route whose response may take long, so few run at a time: always, or unless the request is paged. */
 export const MayBeLong = Reflector.createDecorator<LongWhen>();
 
-/** Admin routes: what `:name` says must be there for this caller, before the body is looked at. */
+/** Admin routes: the resource `:name` must exist and be visible to the caller; checked before the body is read. */
 export const ResourceRoute = (named: NamedResource) =>
   applyDecorators(
     NamedResourceOf(named),
@@ -123,7 +123,7 @@ export const ResourceRoute = (named: NamedResource) =>
     ...(named.resource !== 'entry' && named.use !== 'read' ? [ApiErrors('config_managed')] : []),
   );
 
-/** The registry that a request has entered, for the audit trail: its claims as they were found last; none once it is gone. */
+/** The registry that a request has entered, for the audit trail: its claims as last read; absent once it is deleted. */
 export interface EnteredRegistry {
   claims?: Claims | undefined;
 }
@@ -138,9 +138,9 @@ export interface ReadEntry {
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
   entered?: EnteredRegistry;
-  /** The entry that is read, where it is not the path that names it: for the audit trail too. */
+  /** The entry that the request reads if its path does not name one; for the audit trail. */
   readEntry?: ReadEntry;
-  /** What was refused in an answer that is none of HTTP's refusals. */
+  /** The error code of a refusal sent inside a 200 response, such as an MCP tool error. */
   refusedInAnswer?: ErrorCode;
 }
 

@@ -6,7 +6,7 @@ import { type AuthConfig, type AuthzConfig, oauthInUse } from '../config/config.
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy, AnonymousPolicy, AuthOnlyPolicy, FullPolicy } from './access-policy.js';
 
-/** The decisions of `AccessPolicy` with this result. */
+/** The methods of `AccessPolicy` that return this type. */
 type Deciding<Result> = {
   [D in keyof AccessPolicy]: AccessPolicy[D] extends (...args: never[]) => infer R
     ? [R, Result] extends [Result, R]
@@ -53,7 +53,7 @@ export class PolicyInForce extends AccessPolicy {
     return this.replacements;
   }
 
-  /** Puts these in force in addition. */
+  /** Enforces these policies in addition to the current ones. */
   narrow(added: Policies): void {
     this.replace([...this.policies, ...added]);
   }
@@ -80,7 +80,7 @@ export class PolicyInForce extends AccessPolicy {
   }
 
   private all<D extends Deciding<boolean>>(decision: D) {
-    // Views judge thousands of claim sets by this: a loop takes less than `every` with a closure.
+    // Called for thousands of claim sets per view: a loop is faster than `every` with a closure.
     return (...args: Parameters<AccessPolicy[D]>): boolean => {
       for (const policy of this.policies) if (!Reflect.apply(policy[decision], policy, args)) return false;
       return true;

@@ -4,7 +4,7 @@ import type { LoadedRequest } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 
-/** A request of a CatalogRead: its access is not `loaded`, where other handlers would find it. */
+/** A request to a CatalogRead route. Its access is kept out of `loaded`, which other handlers read. */
 export interface CatalogRequest extends LoadedRequest {
   catalogAccess?: RegistryAccess;
 }
@@ -13,8 +13,8 @@ export interface CatalogRequest extends LoadedRequest {
 export const IsCatalogRead = Reflector.createDecorator();
 
 /**
- * Lets the handler of a RegistryRoute receive a remembered access, as its first argument through `@CatalogAccess()`. For reads by
- * CatalogService only, which verifies the access or reads by statements that do. All other handlers get a VerifiedAccess.
+ * Lets the handler of a RegistryRoute receive a remembered access, as its first argument through `@CatalogAccess()`. Only
+ * for reads through CatalogService, which verifies the access, before or within the read. All other handlers get a VerifiedAccess.
  */
 export const CatalogRead =
   () =>

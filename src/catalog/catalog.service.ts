@@ -22,8 +22,8 @@ import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /**
- * A large page delays the release of its permit by one turn of the event loop per so many bytes. libuv accepts one connection per turn:
- * with a large page in each, a few hundred slow readers would block new connections for seconds.
+ * A large page holds its permit for one extra turn of the event loop per this many bytes. libuv accepts one connection per turn:
+ * with a large page in every turn, a few hundred slow readers would block new connections for seconds.
  */
 const BYTES_PER_TURN = 64 * 1_024;
 const MAX_TURNS = 8;
@@ -66,7 +66,7 @@ const MAX_TOO_MANY = 1_000;
 interface ReadResult {
   readonly page?: CachedJson;
   readonly error?: unknown;
-  /** Whether it shows the state of its view. */
+  /** Whether the view was still current when the page was read. */
   readonly isCurrent: boolean;
 }
 
@@ -137,7 +137,7 @@ export class CatalogService {
     }
   }
 
-  // Finding out costs as much as the longest configuration, and a refused caller may retry at once.
+  // Caches the refusal: detecting it costs as much as building the largest allowed configuration, and clients may retry at once.
   private refuseTooMany(key: string): void {
     if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
   }

@@ -86,7 +86,7 @@ const FIRST_TEXTS = 65_536;
 const SORTED_PER_ROW = 8;
 /** No limit. */
 const ALL_TEXTS = 2 ** 31 - 2;
-/** Growth of both bounds after an attempt that completed neither way. */
+/** Factor by which both bounds grow after an attempt in which neither method completed. */
 const GROWTH = 8;
 const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
 

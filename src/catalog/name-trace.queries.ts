@@ -14,7 +14,7 @@ export interface TracedName {
   readonly version?: string;
 }
 
-/** How the read of one version came out. */
+/** The outcome of reading one version. */
 export interface NameTrace {
   /** The source whose entry shadows all others; undefined if no entry is visible. */
   readonly sourceId?: number;

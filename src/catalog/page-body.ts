@@ -134,8 +134,8 @@ export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[
 const RISE = 0.1;
 
 /**
- * Estimates the rows per name of a list from earlier pages, to read no more names than needed. Too high an estimate costs a second
- * statement, too low a one almost nothing: it rises slowly and falls at once.
+ * Estimates the rows per name of a list from earlier pages, to read no more names than needed. An estimate that is too high costs
+ * a second statement, one that is too low almost nothing, so it rises slowly and falls at once.
  */
 export class RowsPerName {
   private readonly byKind = new Map<string, number>();

@@ -139,7 +139,7 @@ window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`;
 }
 
-/** The page of an empty view. It needs proof like any other: the view may have gained entries. */
+/** The page of an empty view. The view must be verified here too: it may have gained entries since. */
 export async function nothingVisible(sql: ViewSql): Promise<[]> {
   await sql.query(`
 with ${CURRENCY}

@@ -34,7 +34,7 @@ export class SearchLimit {
     if (!this.quota.tryAcquire(callerKey))
       throw new ApiError(
         'too_many_requests',
-        `At most ${this.limits.searchesPerCaller} searches of one caller run at a time: wait until one ends`,
+        `A caller may run at most ${this.limits.searchesPerCaller} searches at a time: wait until one ends`,
       );
     try {
       return await search();

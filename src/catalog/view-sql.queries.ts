@@ -14,14 +14,14 @@ export interface CurrencyRow {
 }
 
 /**
- * Collects the proof that all statements of an answer saw the state that the view was computed for: each one checks that in its own
- * snapshot.
+ * Checks that every statement behind a response saw the state that the view was computed for: each statement compares it in its
+ * own snapshot.
  */
 export class SnapshotCheck {
   private isOutOfDate = false;
   private hasProof = false;
 
-  /** @param remembered set for a remembered access: statements then check the registry, too. */
+  /** @param remembered set for a remembered access: statements then also check the registry. */
   constructor(
     readonly view: View,
     readonly remembered?: RememberedRegistry,
@@ -32,7 +32,7 @@ export class SnapshotCheck {
     return !this.isOutOfDate && (this.hasProof || !this.remembered);
   }
 
-  /** @param rows the rows of a statement; none prove nothing and count as out of date. */
+  /** @param rows the rows of a statement; an empty result counts as out of date. */
   observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
     if (rows[0]?.isCurrent === true) this.hasProof = true;
     else this.isOutOfDate = true;

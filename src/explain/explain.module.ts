@@ -15,7 +15,7 @@ import { PublishService } from './publish.service.js';
 import { SeeService } from './see.service.js';
 import { WhoService } from './who.service.js';
 
-/** Explained access (contract §10). */
+/** Access explanations (contract §10). */
 @Module({
   imports: [
     AuthModule,

@@ -38,7 +38,7 @@ export interface Explained {
   readonly hints?: readonly string[];
 }
 
-/** contract §10: a caller with a token with these claims. */
+/** contract §10: a caller whose token has these claims. */
 export function assumedCaller(claims: Readonly<Record<string, unknown>>): Caller {
   const { sub } = claims;
   return { subject: typeof sub === 'string' ? sub : null, claims, identified: true };

@@ -38,13 +38,13 @@ const LATEST = 'latest';
 const UNKNOWN_REGISTRY: Answer = { status: 404, code: 'registry_not_found' };
 const PASSED_REGISTRY: Step = { step: 'registry', outcome: 'passed' };
 
-/** The sources that the asker may know, as they come out for the subject. */
+/** The sources that the asker may know, with their outcomes for the subject. */
 interface KnownSources {
   readonly judged: readonly JudgedSource<SourceFacts>[];
   readonly read: EntryRead;
 }
 
-/** Explains why a caller sees a registry or an entry of it, or does not (contract §10). */
+/** Explains why a caller does or does not see a registry or one of its entries (contract §10). */
 @Injectable()
 export class SeeService {
   constructor(
@@ -56,8 +56,8 @@ export class SeeService {
   ) {}
 
   /**
-   * Sends the request as the subject would and reports its answer. An asker who may know only some of the sources gets the answer that
-   * these would give alone.
+   * Runs the request as the subject and reports its answer. If the asker may know only some of the sources, reports the answer
+   * computed from these alone.
    */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { rights, isAssumed } = asking;
@@ -119,7 +119,7 @@ export class SeeService {
     await this.catalog.version(access, type, name, version, false);
   }
 
-  /** Adds to the known steps no more than the answer reveals. */
+  /** Completes the known steps with what the answer itself reveals. */
   private async entrySteps(
     { subject }: Asking,
     known: KnownRegistry,

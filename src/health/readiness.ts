@@ -29,7 +29,7 @@ export class Readiness {
 }
 
 /**
- * A new catalogue is empty until its sources have been synced once: waits for that, for a limited time.
+ * Waits a limited time for the first sync of every source: until then, a new catalogue is empty.
  *
  * @param areDone whether the first sync of every source has ended, successfully or not.
  */
@@ -41,7 +41,7 @@ export async function waitForFirstSyncs(
   const deadline = Date.now() + FIRST_SYNC_TIMEOUT_MS;
   while (!stopping.aborted && !(await areDone())) {
     if (Date.now() > deadline) {
-      logger.warn('Some sources have not finished their first sync yet; serving the entries there are');
+      logger.warn('Some sources have not finished their first sync yet; serving the entries synced so far');
       return;
     }
     await pause(50);

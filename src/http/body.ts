@@ -21,7 +21,7 @@ const MAX_BODY_BYTES = 1_200 * 1_024;
 const MAX_BODY_DEPTH = 128;
 
 interface BodyOptions {
-  /** Compressed bodies may not be longer once inflated either. */
+  /** Applies to compressed bodies both before and after inflating. */
   readonly maxBytes: number;
   /** An absent body counts as `{}`. */
   readonly isOptional: boolean;
@@ -89,7 +89,7 @@ interface BodyLimits extends Pick<BodyOptions, 'maxBytes'> {
   readonly mayInflate: boolean;
 }
 
-/** The most memory that the body of a request can take, in bytes, by its headers. */
+/** Upper bound of the memory that a body can take, in bytes, judging by its headers. */
 export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): number {
   const declared = Number(headers['content-length'] ?? maxBytes);
   return headers['content-encoding'] === undefined ? Math.min(declared, maxBytes) : maxBytes;

@@ -159,7 +159,7 @@ export function madeForExpress(app: Express): Pick<ServerOptions, 'IncomingMessa
   class ExpressResponse<Request extends IncomingMessage> extends ServerResponse<Request> {}
   Object.setPrototypeOf(ExpressRequest.prototype, app.request);
   Object.setPrototypeOf(ExpressResponse.prototype, app.response);
-  // Express leaves a prototype alone that is already right.
+  // Express does not reset a prototype that is already correct.
   Object.assign(app, { request: ExpressRequest.prototype, response: ExpressResponse.prototype });
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }

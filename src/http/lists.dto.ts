@@ -13,7 +13,7 @@ export class AdminListParameters {
     type: 'integer',
     minimum: 1,
     maximum: MAX_PAGE,
-    description: 'Items on a page; all of them unless it is given',
+    description: 'Maximum number of items on a page; all items by default',
   })
   @IsOptional()
   @Validate(limitParameter)

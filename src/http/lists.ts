@@ -71,7 +71,7 @@ class AdminListCursor {
  * One page of a list whose items have unique names; all of it unless a limit is given (contract §7).
  *
  * @param items ordered, only those the caller may see.
- * @param isByName whether they are ordered by name: then a page continues after a name that is gone. Otherwise its place is
+ * @param isByName whether they are ordered by name: then a page can continue after a deleted name. Otherwise its position is
  *   unknown and the list starts over: repeated items do less harm than missing ones.
  * @throws ApiError 400 `invalid_cursor`.
  */

@@ -56,7 +56,7 @@ export class ElementScan {
    * Nearly all bytes of a file pass through here, so the hot state is in local variables.
    *
    * @returns whether the element has ended.
-   * @throws JsonSliceError when a bracket closes nothing.
+   * @throws JsonSliceError when a closing bracket has no matching opening bracket.
    */
   advance(steps: number): boolean {
     const { bytes, target, opened } = this;
@@ -122,7 +122,7 @@ export class ElementScan {
 /** @throws JsonSliceError when a closing bracket does not match the one opened last. */
 export function checkCloses(opener: number | undefined, closer: number, position: number): void {
   if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
-    throw new JsonSliceError(`the bracket at byte ${position} closes nothing`);
+    throw new JsonSliceError(`the closing bracket at byte ${position} has no matching opening bracket`);
 }
 
 export function neverClosed(start: number): JsonSliceError {
@@ -161,7 +161,7 @@ export interface Slice {
   readonly depth: number;
 }
 
-/** An object has a key twice: readers differ in which value they take. */
+/** An object repeats a key: parsers differ in which value they use. */
 export class RepeatedKeyError extends JsonSliceError {
   constructor(readonly path: string) {
     super(`the key "${path}" is given twice`);

@@ -158,8 +158,8 @@ function closingQuote(text: string, opening: number): number {
 }
 
 /**
- * What `JSON.stringify(value, null, 2)` gives for an object whose members hold thousands of others, which come one after the other:
- * all at once would hold up everybody else.
+ * Returns `JSON.stringify(value, null, 2)` for an object whose members have thousands of members. Serializes them one by one in
+ * time slices, so that it does not block the event loop.
  */
 export async function indentedJson(value: object): Promise<string> {
   const slice = new TimeSlice();

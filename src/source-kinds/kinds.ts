@@ -46,8 +46,8 @@ interface KindRow<S extends object, F extends FilledBy, D extends object> {
   /** The setting with the cluster namespaces that sources made through the API are limited to (contract §2). */
   readonly namespaces: (keyof S & string) | null;
   /**
-   * Whether a sync that loses most of the entries is refused (contract §7): where somebody else's server fills the source.
-   * The path of a setting means sources with that setting.
+   * Whether a sync that loses most of the entries is refused (contract §7); for sources that are read from another server. The
+   * path of a setting limits the guard to sources with that setting.
    */
   readonly shrinkGuard: boolean | TextPath<Required<S>>;
   /** Defaults of optional settings (contract §2). */

@@ -30,7 +30,7 @@ export function unionOf(one: readonly number[], other: readonly number[]): numbe
   return union;
 }
 
-/** Most cached partitions of all sources, and again of all registries. */
+/** Maximum number of cached partitions, once for the cache of sources and once for the cache of registries. */
 const MAX_CACHED_PARTITIONS = 500_000;
 const MAX_CACHED_CLAIM_SETS = 200_000;
 /** Claim sets read by one statement, which takes a few milliseconds to parse. */

@@ -25,7 +25,7 @@ interface Batch {
 
 /**
  * Reads registries with the revisions of their sources. Requests that arrive during a query share the next one, which starts after
- * each of them: no answer is older than its request, and the cost per request falls under load.
+ * each of them: no result is older than its request, and the cost per request falls under load.
  */
 @Injectable()
 export class RegistryLookup {
@@ -142,7 +142,7 @@ export class RegistryCallers extends CallersWithoutToken {
 }
 
 /**
- * contract §6.1: a wrong or expired key is answered like an unknown registry, before method, path and token are looked at.
+ * contract §6.1: a wrong or expired key gets the response of an unknown registry, before method, path and token are checked.
  */
 export function admitKeys(
   callers: RegistryCallers,

@@ -79,7 +79,7 @@ export class RegistryViews {
   }
 
   /**
-   * Enters without a query if everything needed is cached, otherwise like `enter`. Refuses nobody from memory.
+   * Enters without a query if everything needed is cached, otherwise like `enter`. Never refuses a caller based on cached data.
    *
    * @throws ApiError as `enter`.
    */

@@ -33,7 +33,7 @@ export interface View {
   readonly revisions: string;
 }
 
-/** A registry as an earlier request found it; statements compare it with the database before they show anything of it. */
+/** A registry as read by an earlier request; statements compare it with the database before they return its entries. */
 export interface RememberedRegistry {
   readonly name: string;
   /** `RegistryState.version`. */
@@ -47,7 +47,7 @@ export function visibleSource(sourceId: number, claimSetIds: readonly number[]):
   return { sourceId, claimSetIds, text, digest };
 }
 
-/** A view of exactly these sources, to explain a read. Without revisions, no statement takes it for a current view. */
+/** A view of exactly these sources, to explain a read. It has no revisions, so no statement accepts it as current. */
 export function viewOfSources(visible: readonly VisibleSource[]): View {
   const tag = `explained ${visible.map(({ digest }) => digest).join()}`;
   return { seesAll: false, visible, tag, sourceIds: visible.map(({ sourceId }) => sourceId), revisions: '' };

@@ -285,7 +285,9 @@ describe('migrate', () => {
     );
     expect(await here(config, 'status')).toMatch(/\nunknown {2}Newer9999999999999\n$/);
     for (const action of ['up', 'down'] as const)
-      expect(await here(config, action, { yes: true })).toMatch(/^1: (?=.*Newer9999999999999).*newer version/);
+      expect(await here(config, action, { yes: true })).toMatch(
+        /^1: (?=.*Newer9999999999999).*newer version/,
+      );
     await database.drop();
   });
 

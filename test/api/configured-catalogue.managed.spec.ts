@@ -50,7 +50,7 @@ describe('a managed source of the configuration', () => {
     const admin = service.as({ role: 'super-admin' });
     expect((await admin.put('/v1/sources/by-hand', { managed: {} })).status).toBe(201);
     await expect(service.restart((again) => again.source('declared', { kind: 'managed' }))).rejects.toThrow(
-      /declared is a managed source, and there is one already, made through the API: by-hand/,
+      /declared is a second managed source: by-hand was already created through the API/,
     );
     await service.restart((again) => again.withoutSource('declared'));
     expect((await admin.get('/v1/sources/by-hand')).status).toBe(200);

@@ -126,7 +126,7 @@ describe('reload of the configuration', () => {
           .registry('acme', { sources: ['data'], claims: { org: 'contoso' } })
           .registry('made', { sources: ['web'] }),
       ),
-    ).rejects.toThrow('a registry named made was made through the API already');
+    ).rejects.toThrow('a registry named made was already created through the API');
     expect(await seen()).toEqual(['io.acme/data', 'io.acme/one']);
     expect(await applied()).toHaveLength(events);
     service

@@ -157,7 +157,7 @@ describe('changes of the configuration file between starts', () => {
     await superAdmin().put('/v1/registries/holding', { sources: ['other'] });
     const changed = (described: ServiceUnderTest) =>
       described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme });
-    await expect(service.restart(changed)).rejects.toThrow(/other left the configuration.*holding/);
+    await expect(service.restart(changed)).rejects.toThrow(/other was removed from.*holding/);
     await service.restart((described) =>
       described.source('other', { claims: acme, servers: [aServer('io.acme/other')] }),
     );
@@ -179,7 +179,7 @@ describe('changes of the configuration file between starts', () => {
             .source('taken', { servers: [aServer('io.acme/taken')] })
             .source('more', { servers: [aServer('io.acme/more')] })
         : described.registry('taken', { sources: ['tools'] });
-    await expect(service.restart(changed)).rejects.toThrow(/taken was made through the API already/);
+    await expect(service.restart(changed)).rejects.toThrow(/taken was already created through the API/);
     await service.restart((described) =>
       described.withoutSource('taken').withoutSource('more').withoutRegistry('taken'),
     );

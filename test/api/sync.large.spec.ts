@@ -130,7 +130,7 @@ describe('the worker thread that reads a large file', () => {
     cut.catch(() => undefined);
     await new Promise(setImmediate);
     await reader.onApplicationShutdown();
-    await expect(cut).rejects.toThrow('ended before it had read it');
+    await expect(cut).rejects.toThrow('ended before it had read the file');
     expect((await reader.read(text(), null, share(), never)).entries).toHaveLength(42);
     await reader.onApplicationShutdown();
   });

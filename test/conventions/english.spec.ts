@@ -3,8 +3,26 @@ import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const FOLDERS = ['src', 'test', 'web/src', 'docs', 'demo', 'bench', 'scripts', 'deploy', 'examples', 'migrations'];
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'web/index.html', 'docker-compose.yml'];
+const FOLDERS = [
+  'src',
+  'test',
+  'web/src',
+  'docs',
+  'demo',
+  'bench',
+  'scripts',
+  'deploy',
+  'examples',
+  'migrations',
+];
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'web/index.html',
+  'docker-compose.yml',
+];
 const READ = /\.(ts|tsx|mjs|md|yaml|yml|json|css|html|tpl|txt)$/;
 
 /** Phrases that hide the subject of a sentence: name the thing instead. */

@@ -108,7 +108,7 @@ function* candidates(owner: { uid: number; gid: number } | undefined): Generator
   const user = owner ? undefined : (named('postgres') ?? named('nobody'));
   if (owner && owner.uid !== 0) yield { identity: { uid: owner.uid, gid: owner.gid }, wrapper: [] };
   else if (user) yield { identity: { uid: Number(user[2]), gid: Number(user[3]) }, wrapper: [] };
-  // For directories that only root can enter: in a user namespace the process is not root but keeps root's access.
+  // For directories that only root can enter: in a user namespace the process does not run as root but keeps root's file access.
   yield { identity: {}, wrapper: ['unshare', '-U'] };
 }
 

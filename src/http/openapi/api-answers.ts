@@ -16,7 +16,7 @@ import { ApiError, ERROR_CATALOGUE, errorBody, type ErrorCode } from '../errors.
 
 const REQUEST_ID = '8b0f2d3c-6d0c-4b1e-9f0a-1f6f4f0f7c55';
 
-/** Any route can answer these. */
+/** Errors that any route can return. */
 const EVERYWHERE = ['internal_error', 'overloaded'] as const;
 
 /** The headers of every error with a status. */

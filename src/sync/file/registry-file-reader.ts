@@ -117,7 +117,7 @@ function contentFrom(thread: Worker, memory: MemoryShare, signal: AbortSignal): 
       }
     };
     const onError = (error: unknown) => reject(refusalOf(error));
-    const onExit = () => reject(new Error('The thread that reads a file ended before it had read it'));
+    const onExit = () => reject(new Error('The worker thread ended before it had read the file'));
     thread.on('message', onMessage).on('error', onError).on('exit', onExit);
     signal.addEventListener('abort', () => {
       thread.off('message', onMessage).off('error', onError).off('exit', onExit);

@@ -34,7 +34,7 @@ import { SpanRedaction } from './span-redaction.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { spanTracing } from './span-tracing.js';
 
-/** An unavailable collector usually misses many exports. */
+/** Minimum interval between log lines: while a collector is down, every export fails. */
 const REPEAT_MS = 5 * 60_000;
 
 /**
@@ -130,7 +130,7 @@ export interface StartedOpenTelemetry {
 }
 
 /**
- * Starts OpenTelemetry: traces, and the metrics of `/metrics` by OTLP. Only this module loads the SDK. Call it before the
+ * Starts OpenTelemetry: exports traces and the metrics of `/metrics` over OTLP. Only this module loads the SDK. Call it before the
  * application is imported, because instrumentation patches the classes of `http` and `pg`.
  */
 export async function startOpenTelemetry(

@@ -14,7 +14,7 @@ const DECISIONS: Readonly<Record<Explanation['decision'], string>> = {
   shown: 'The request succeeds.',
   hidden: 'It exists, but the caller cannot see it.',
   refused: 'The request is refused.',
-  absent: 'It does not exist, or you are not allowed to know.',
+  absent: 'It does not exist, or is hidden from you.',
 };
 
 const MARKS: Readonly<Record<Step['outcome'], string>> = {
