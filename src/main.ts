@@ -97,7 +97,7 @@ program
 
 program
   .command('dump')
-  .description('copy the database into another, empty PostgreSQL')
+  .description('copy the database into another, empty PostgreSQL database')
   .addOption(config())
   .requiredOption('--to <url>', 'postgres://user@host:5432/database')
   .action(async ({ config: file, to }: { config: string; to: string }) => {

@@ -31,7 +31,7 @@ import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
 import { AuthorizationChanges, ConfiguredResources } from './configured-resources.js';
 import { OpenRegistries, Reload } from './reload.js';
 
-/** The public application. Guards, interceptors and the pipe run in the order in which they are listed. */
+/** The public application. Guards, interceptors and the pipe run in the order listed. */
 @Module({})
 export class AppModule {
   static with(config: Config, database: OpenDatabase, metrics: Metrics): DynamicModule {

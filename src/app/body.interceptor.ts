@@ -7,12 +7,12 @@ import { bodyBytes, discardBody, HasBody, receiveBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { Quota } from '../limits/quota.js';
 
-/** Maximum size of all request bodies in memory, in bytes; shared fairly by callers. */
+/** Maximum total size of request bodies in memory, in bytes; shared fairly among callers. */
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
 
 /**
- * Receives the body on routes with `@TakesBody()`, within a memory budget that it releases when the handler is done. Runs after
- * token, role and 404 (contract §3). Not parsed yet: that takes far more memory, so it waits until the request has a permit.
+ * Receives the body on routes with `@TakesBody()`, within a memory budget, and frees it when the handler is done. Runs after
+ * the token, role and 404 checks (contract §3). Parsing takes far more memory, so it waits until the request has a permit.
  */
 @Injectable()
 export class BodyInterceptor implements NestInterceptor {

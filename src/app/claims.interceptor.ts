@@ -16,7 +16,10 @@ import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { type RegistryAccess, RegistryViews } from '../visibility/registry-views.js';
 
-/** Loads the source, registry or entry that the path names, or enters the registry, and stores it for `@Loaded()` (contract §3). */
+/**
+ * Loads the source, registry or entry named in the path, or enters the registry, and stores the result for `@Loaded()`
+ * (contract §3).
+ */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
   constructor(
@@ -53,7 +56,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     const access = this.views.enterFromMemory(callerOf(context), clientIn(context), registry);
     const route = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(IsCatalogRead, route) !== undefined)
-      // Most accesses are remembered, which needs no promise.
+      // Most access decisions are cached, which needs no promise.
       return access instanceof Promise
         ? access.then((entered) => this.readCatalog(request, entered, next))
         : this.readCatalog(request, access, next);
@@ -93,7 +96,7 @@ export class ClaimsInterceptor implements NestInterceptor {
 
   /**
    * @returns null for a PUT that creates the resource.
-   * @throws ApiError 404 for a missing or hidden resource, 403 for a change of a read-only one.
+   * @throws ApiError 404 for a missing or hidden resource, 403 for a change to a read-only resource.
    */
   private loadNamed(
     caller: Caller,

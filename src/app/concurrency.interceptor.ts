@@ -32,7 +32,7 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
     const route = [context.getHandler(), context.getClass()];
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    // Reads of a registry acquire a permit of the pool themselves.
+    // Registry reads acquire a pool permit themselves.
     if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
       return isRead ? undefined : this.readsByPost;
     const mayBeLong = this.reflector.getAllAndOverride(MayBeLong, route);

@@ -20,10 +20,12 @@ import { declaredForm as declaredSource } from '../sources/sources.responses.js'
 
 const ID = 1;
 
-/** Audits changes of the authorization settings (contract §9). Replicas that apply the same settings record them once. */
+/**
+ * Audits changes to the authorization settings (contract §9). Replicas that apply the same settings record the change once.
+ */
 @Injectable()
 export class AuthorizationChanges {
-  /** Compares with the settings applied last. Call in a transaction that holds the catalogue lock. */
+  /** Compares the settings with the last applied settings. Call in a transaction that holds the catalogue lock. */
   async apply(
     manager: EntityManager,
     auth: AuthConfig,
@@ -45,7 +47,7 @@ export class AuthorizationChanges {
   }
 }
 
-/** The changes of a start or reload, such as `source catalog: created`. */
+/** The changes made by a start or reload, such as `source catalog: created`. */
 export type Changes = string[];
 
 /** The part of the configuration that a reload applies. */
@@ -56,7 +58,7 @@ export class ConfigurationConflict extends Error {
   override readonly name = 'ConfigurationConflict';
 }
 
-/** Reports and records the changes of a start. */
+/** Collects the changes of a start or reload, and audits them. */
 interface Written {
   readonly changes: Changes;
   readonly record: RecordChange;
@@ -83,7 +85,7 @@ async function recordApplied(
   });
 }
 
-/** The sources and registries that the configuration file declares: rows of origin `config`. */
+/** Applies the sources and registries declared in the configuration file: rows of origin `config`. */
 @Injectable()
 export class ConfiguredResources {
   constructor(
@@ -97,19 +99,19 @@ export class ConfiguredResources {
   ) {}
 
   /**
-   * Makes the rows equal to the file, in one transaction (contract §2): creates, changes and removes sources and registries,
-   * with their entries. Rows of origin `api` are never changed. Changes of authorization are audited.
+   * Makes the rows match the file, in one transaction (contract §2): creates, changes and removes sources and registries,
+   * with their entries. Rows of origin `api` are never changed. Changes to authorization are audited.
    *
    * @param isStart a start syncs every source, a reload only changed ones.
    * @throws ConfigurationConflict when a row of origin `api` has the same name or uses a removed source.
    */
   async apply(config: CatalogueConfig, isStart = true): Promise<Changes> {
     return this.audit.transaction(null, async (manager, record) => {
-      // Serializes replicas that start together, and callers of the admin API.
+      // Serializes replicas that start together, and changes through the admin API.
       await lockCatalogue(manager);
       const changes: Changes = [];
-      // Removals come first: a removed registry may hold the last reference to a removed source, and a removed managed source
-      // makes room for another one.
+      // Removals come first: a removed registry may hold the last reference to a removed source, and removing a managed
+      // source allows another one.
       const written: Written = { changes, record };
       await this.removeRegistries(manager, config, written);
       const shrunkRegistries = await this.removeSources(manager, config, written);
@@ -119,7 +121,7 @@ export class ConfiguredResources {
         await this.putRegistry(manager, registry, position, shrunkRegistries, written);
       const authorization = await this.authorization.apply(manager, config.auth, record);
       if (authorization !== 'unchanged') changes.push(`auth.authz: ${authorization}`);
-      // Their content may have changed while the server was down.
+      // Source content may have changed while the server was down.
       if (isStart) await this.states.scheduleConfigured(manager);
       return changes;
     });

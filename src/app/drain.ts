@@ -3,16 +3,16 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 
-/** Hard limit of a shutdown, counted from the end of the notice; contract §1 allows 10 s. */
+/** Hard limit for a shutdown, counted from the end of the notice period; contract §1 allows 10 s. */
 export const STOP_LIMIT_MS = 9_500;
-/** Requests still running this long after the server has stopped accepting are cut off, to end within the 10 s of contract §1. */
+/** How long requests in flight may run after the server stops accepting connections; contract §1 allows 10 s in total. */
 const DRAIN_MS = 6_000;
-/** Requests that still arrive after the notice mean a load balancer has not noticed yet: wait until none arrives for QUIET_MS. */
+/** Requests after the notice period mean that a load balancer has not reacted yet: wait for this long without any. */
 const QUIET_MS = 250;
 const LONGEST_EXTRA_MS = 1_000;
 
 /**
- * Stops the public application without losing a request (contract §1): serves new requests during the notice, with
+ * Stops the public application without losing a request (contract §1): serves new requests during the notice period, with
  * `Connection: close` on every response; then stops accepting connections and finishes the requests in flight.
  */
 export async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {
@@ -25,7 +25,7 @@ export async function drain(app: NestExpressApplication, noticeMs: number): Prom
   await app.close();
 }
 
-// Patches the prototype of all responses, so that requests in flight get the header too.
+// Patches the prototype of all responses, so that responses to requests in flight get the header too.
 function closeWithAnswers({ response }: Express): void {
   const writeHead = response.writeHead;
   response.writeHead = function (this: typeof response, ...head: Parameters<typeof writeHead>) {

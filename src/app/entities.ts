@@ -7,7 +7,7 @@ import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
 import { SourcePartition } from '../visibility/source-partition.entity.js';
 
-/** Every entity, one per table, after the entities it refers to. */
+/** All entities, one per table, each after the entities it refers to. */
 export const ENTITIES = [
   ClaimSet,
   Source,

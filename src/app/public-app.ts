@@ -30,7 +30,7 @@ import { isLoopbackHost } from '../validation/urls.js';
 import { admitKeys, RegistryCallers } from '../visibility/registry-lookup.js';
 import { AppModule } from './app.module.js';
 
-/** RFC 9112 §3.2: 400 for an HTTP/1.1 request without a Host header, and for any request with several. */
+/** RFC 9112 §3.2: refuses HTTP/1.1 requests without a Host header, and all requests with several Host headers. */
 export function refuseUnclearHost(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
   _response: ServerResponse,
@@ -40,7 +40,7 @@ export function refuseUnclearHost(
   next(isMissing || hasTwoHosts(rawHeaders) ? new ApiError('malformed_request') : undefined);
 }
 
-// Node keeps the first; a proxy may have used the other.
+// Node keeps the first Host header; a proxy may have used the other.
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let position = 0; position < rawHeaders.length; position += 2)
@@ -55,9 +55,9 @@ type Middleware = (
 ) => void;
 
 /**
- * contract §3, anonymous mode: while the server listens on a loopback address, a request for another host is 400 `host_refused`.
- * It comes from a page whose host name was rebound to this machine (DNS rebinding): the browser considers it same-origin, and
- * without tokens no other check would stop it.
+ * contract §3, anonymous mode: while the server listens on a loopback address, requests for other hosts get 400
+ * `host_refused`. A page whose host name was rebound to this machine (DNS rebinding) sends such requests: the browser
+ * considers them same-origin, and without tokens no other check would stop them.
  */
 export function refuseForeignHosts(server: Server): Middleware {
   let onLoopback = false;
@@ -70,10 +70,10 @@ export function refuseForeignHosts(server: Server): Middleware {
 }
 
 /**
- * contract §3, anonymous mode: an unsafe request from a page of another origin is 403 `origin_refused`. Browsers send `Origin` with
- * each of them, other clients send none.
+ * contract §3, anonymous mode: unsafe requests from pages of other origins get 403 `origin_refused`. Browsers send `Origin`
+ * with every unsafe request; other clients do not send it.
  *
- * @param origins `cors.origins`; `*` applies to reads and allows nothing here.
+ * @param origins `cors.origins`; `*` applies only to reads and is ignored here.
  */
 export function refuseForeignOrigins(origins: readonly string[]): Middleware {
   const named = new Set(origins.filter((origin) => origin !== '*'));
@@ -88,7 +88,7 @@ export function refuseForeignOrigins(origins: readonly string[]): Middleware {
   };
 }
 
-/** Whether the server is reachable from this machine only. */
+/** Returns whether the server is reachable only from this machine. */
 export function listensOnLoopback(server: Server): boolean {
   const address = server.address();
   if (address === null || typeof address === 'string') return false;
@@ -96,10 +96,10 @@ export function listensOnLoopback(server: Server): boolean {
   return isLoopbackHost(host.includes(':') ? `[${host}]` : host);
 }
 
-// RFC 9110 §9.2.1, without TRACE, which no browser sends and no route takes.
+// RFC 9110 §9.2.1, without TRACE, which no browser sends and no route supports.
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-// RFC 9112 §3.2.2: where the target is a whole URL, the Host header does not count.
+// RFC 9112 §3.2.2: if the target is a whole URL, the Host header is ignored.
 function requestedHost({ url = '', headers }: IncomingMessage): string | undefined {
   return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1] ?? headers.host;
 }
@@ -108,13 +108,15 @@ function withoutPort(host: string): string {
   return /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(host)?.[1] ?? '';
 }
 
-// This server speaks http: behind a proxy that terminates TLS, cors.origins must have the https origin.
+// This server speaks plain HTTP: behind a proxy that terminates TLS, cors.origins must list the https origin.
 function ownOrigin(request: IncomingMessage): string | undefined {
   const url = `http://${requestedHost(request) ?? ''}`;
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** Warns unless the server listens on loopback only: in anonymous mode anyone who reaches the port can change everything. */
+/**
+ * Warns unless the server listens on loopback only: in anonymous mode anyone who can reach the port can change everything.
+ */
 export function warnIfOpen(server: Server, logger: Logger): void {
   server.once('listening', () => {
     if (!listensOnLoopback(server))
@@ -126,8 +128,8 @@ export function warnIfOpen(server: Server, logger: Logger): void {
 }
 
 /**
- * The security headers of every response. No HSTS and no upgrade-insecure-requests: TLS, if any, is terminated in front of this
- * server. /docs loads files from here only, and connects to the identity providers to log in.
+ * Returns the security headers for all responses. Omits HSTS and upgrade-insecure-requests: TLS, if any, is terminated in
+ * front of this server. /docs loads files only from this server, and connects to the identity providers for login.
  */
 export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
   const logins = new Set(
@@ -155,11 +157,11 @@ export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<str
       },
     },
   });
-  // The same on every response, so helmet runs once.
+  // The headers are the same on every response, so helmet runs once.
   const request = new IncomingMessage(new Socket());
   const response = new ServerResponse(request);
   middleware(request, response, () => undefined);
-  // Keeps the spelling of the names. The types declare this method for requests only.
+  // Keeps the case of header names. The types declare this method for requests only.
   const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
   return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
 }
@@ -174,7 +176,7 @@ export function setHeaders(
   };
 }
 
-/** The public application, ready to listen. The middleware before Nest's own steps is in running order. */
+/** Creates the public application, ready to listen. Middleware runs in the order listed, before Nest's own steps. */
 export async function createPublicApp(
   config: Config,
   database: OpenDatabase,
@@ -183,7 +185,7 @@ export async function createPublicApp(
   version: string,
 ): Promise<NestExpressApplication> {
   const server = express();
-  // Off by default in Express: /V1/Sources and /v1/sources/ would be aliases.
+  // Off by default in Express, where /V1/Sources and /v1/sources/ would be aliases.
   server.set('case sensitive routing', true);
   server.set('strict routing', true);
   server.set('x-powered-by', false);

@@ -11,7 +11,7 @@ import {
   ConfiguredResources,
 } from './configured-resources.js';
 
-/** Logs at each start what can be read without a token (contract §6.1), which may be more than intended. */
+/** Logs how many entries are readable without a token (contract §6.1), which may be more than intended. */
 @Injectable()
 export class OpenRegistries {
   private readonly logger = new Logger('authz');
@@ -21,7 +21,7 @@ export class OpenRegistries {
     private readonly entries: OpenEntries,
   ) {}
 
-  /** One line for each registry with anonymous access, and for each key. */
+  /** Logs one line for each registry with anonymous access, and one for each key. */
   async report({ auth }: Pick<Config, 'auth'>): Promise<void> {
     if (!oauthInUse(auth)) return;
     await this.reportAll().catch((error: unknown) =>
@@ -52,13 +52,13 @@ export class OpenRegistries {
 /** The result of a reload. */
 export interface Reloaded {
   readonly changes: Changes;
-  /** Changed sections that wait for a restart. */
+  /** Changed sections that take effect only after a restart. */
   readonly waiting: readonly string[];
 }
 
 /**
  * Applies a changed configuration (contract §1): sources, registries and `auth.authz`. Catalogue and policy cannot change
- * atomically, so in between only what both the old and the new policy allow is allowed.
+ * atomically, so in between an action needs the permission of both the old and the new policy.
  */
 @Injectable()
 export class Reload {
@@ -78,15 +78,16 @@ export class Reload {
   /**
    * @param started the configuration of the process start.
    * @param next the current file, validated.
-   * @throws ConfigurationConflict when nothing was changed. After any other error the catalogue may have changed: only what
-   *   both policies allow stays allowed until a reload succeeds.
+   * @throws ConfigurationConflict if nothing was changed. After any other error the catalogue may have changed, and
+   *   actions need the permission of both policies until a reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {
     const waiting = waitingSections(started, next);
     const config = merged(this.taken ?? started.auth, next);
     const before = this.policy.inForce;
     const after = policyFor(config.auth);
-    // The new rules may expect claims that only the new `auth.oauth` produces: until the restart they only withdraw access.
+    // The new rules may expect claims that only the new `auth.oauth` produces: until the restart the new rules can only
+    // withdraw access.
     const mustWait = waiting.includes('auth.oauth');
     const policies: Policies = mustWait ? [...this.settled, after] : [after];
     this.policy.narrow(policies);
@@ -105,7 +106,7 @@ export class Reload {
   }
 }
 
-// A change of mode waits for a restart, and so do its rules: they mean something else in the other mode.
+// A new mode takes effect only after a restart, and so do its rules, which mean something else in the old mode.
 function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig {
   const rules = others.mode === next.auth.mode ? next.auth.authz : authz;
   return {
@@ -115,7 +116,7 @@ function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig
   };
 }
 
-/** The names of the sections that differ and are not applied by a reload. Names only: the values contain secrets. */
+/** Returns the names of the changed sections that a reload does not apply. Names only: the values may contain secrets. */
 export function waitingSections(started: Config, next: Config): string[] {
   const takesRules = started.auth.mode === next.auth.mode;
   const parts = ({ auth: { mode, oauth, authz }, ...others }: Config) => {

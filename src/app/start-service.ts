@@ -27,9 +27,9 @@ export interface RunningService {
   /** Applies a changed configuration: see Reload. */
   reload(config: Config): Promise<Reloaded>;
   /**
-   * Stops accepting, finishes requests in flight, closes the database.
+   * Stops accepting connections, finishes requests in flight and closes the database.
    *
-   * @param noticeMs how long new requests are still answered first, while readiness is 503.
+   * @param noticeMs how long to keep serving new requests first, while readiness is 503.
    */
   stop(noticeMs?: number): Promise<void>;
 }
@@ -37,8 +37,8 @@ export interface RunningService {
 /**
  * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
  *
- * @param metrics served at /metrics of the internal server; the caller adds process metrics.
- * @param stopping aborts the start: it fails, or returns before the first syncs have ended.
+ * @param metrics served at /metrics on the internal server; the caller adds process metrics.
+ * @param stopping aborts the start, which then fails or returns before the first syncs have ended.
  */
 export async function startService(
   config: Config,
@@ -74,7 +74,7 @@ export async function startService(
     logger.info(
       { changes },
       changes.length > 0
-        ? 'Sources and registries follow the configuration'
+        ? 'Sources and registries now match the configuration'
         : 'The configuration is unchanged',
     );
     prepareChecks();

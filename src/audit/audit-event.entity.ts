@@ -15,7 +15,7 @@ export class AuditEventRow {
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'audit_event_pkey' })
   id: string;
 
-  /** By the clock of the database. */
+  /** Time by the database clock. */
   @Timestamp()
   time: Date;
 
@@ -33,7 +33,7 @@ export class AuditEventRow {
   @BytewiseText()
   target: string;
 
-  /** Which managers see it, by the claims of the target at that time; null: only super-admins. */
+  /** Which managers see the event, by the target's claims at that time; null: only super-admins. */
   @Column({ type: 'jsonb', nullable: true })
   scope: AuditScope | null;
 

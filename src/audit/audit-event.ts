@@ -5,23 +5,23 @@ import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { RequestContext } from '../http/request-context.js';
 
-/** Characters of a text from a caller: names of subjects, clients, entries, versions. */
+/** Maximum length of a text sent by a caller, such as a subject or an entry name. */
 const MAX_TEXT = 255;
-/** Characters of the state before and after a change, each. */
+/** Maximum characters of the state before a change, and of the state after it. */
 const MAX_STATE = 16_384;
-/** Characters of the claims that decide who sees an event; with more, only super-admins do. */
+/** Maximum characters of the claims that decide who sees an event; beyond that, only super-admins see it. */
 export const MAX_SCOPE = 16_384;
 
-// PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
+// PostgreSQL's jsonb accepts neither NUL nor lone surrogates.
 const UNSTORABLE = /\0|\p{Surrogate}/gu;
 
-/** Makes a text storable in PostgreSQL and cuts it to MAX_TEXT characters. */
+/** Makes a text storable in PostgreSQL and truncates it to MAX_TEXT characters. */
 export function boundedText(text: string): string {
   const storable = text.slice(0, MAX_TEXT).replaceAll(UNSTORABLE, '\uFFFD');
   return text.length > MAX_TEXT ? `${storable}…` : storable;
 }
 
-/** Replaces a large state by its digest: cut claims would mean something else. */
+/** Replaces a large state with its digest: truncated claims would have another meaning. */
 export function boundedState(state: object): object {
   const text = JSON.stringify(state);
   if (text.length <= MAX_STATE) return state;
@@ -42,7 +42,7 @@ export function sizeOf(all: readonly Claims[]): number {
 
 const DIGEST_BYTES = 16;
 
-/** The caller of an event (contract §9). */
+/** The caller who caused an event (contract §9). */
 export interface AuditActor {
   readonly subject: string | null;
   readonly issuer: string | null;
@@ -54,7 +54,7 @@ export interface AuditActor {
 
 export type AuditTargetType = 'source' | 'registry' | 'configuration' | 'route' | EntryType;
 
-/** The resource of an event (contract §9). */
+/** The resource that an event is about (contract §9). */
 export interface AuditTarget {
   readonly type: AuditTargetType;
   readonly name: string;
@@ -87,11 +87,11 @@ export interface AuditEvent {
   readonly change?: AuditChange;
   /** Null for events without a request. */
   readonly context: RequestContext | null;
-  /** Null: only super-admins see it. */
+  /** Null: only super-admins see the event. */
   readonly scope: AuditScope | null;
 }
 
-/** The actors of changes that no request made. */
+/** Actors of changes made without a request. */
 export const SYNC_ACTOR: AuditActor = { subject: 'sync', issuer: null, roles: [] };
 export const CONFIGURATION_ACTOR: AuditActor = { subject: 'configuration', issuer: null, roles: [] };
 
@@ -102,7 +102,7 @@ export interface Publisher {
   readonly client?: string;
 }
 
-/** @param caller undefined for unidentified callers. */
+/** @param caller undefined if the caller was not identified. */
 export function actorOf(caller: Caller | undefined, roles: readonly string[]): AuditActor {
   const issuer = caller?.claims['iss'];
   return {
@@ -114,19 +114,19 @@ export function actorOf(caller: Caller | undefined, roles: readonly string[]): A
   };
 }
 
-/** Null for unidentified callers. */
+/** Returns null for unidentified callers. */
 export function publisherOf(caller: Caller): Publisher | null {
   if (!caller.identified) return null;
   const { subject, issuer, client } = actorOf(caller, []);
   return { subject, issuer, ...(client === undefined ? {} : { client }) };
 }
 
-/** Null if the claims are too large to store: then only super-admins see the event. */
+/** Returns null if the claims are too large to store; only super-admins see the event then. */
 export function boundedScope(role: Role, claims: readonly Claims[]): AuditScope | null {
   return sizeOf(claims) > MAX_SCOPE ? null : { role, claims };
 }
 
-/** A scope as stored: the same text and digest for the same claims in any order. */
+/** Returns the stored form of a scope: the same text and digest for the same claims in any order. */
 export function storedScope({ role, claims }: AuditScope): {
   readonly scope: string;
   readonly digest: Buffer;
@@ -136,7 +136,7 @@ export function storedScope({ role, claims }: AuditScope): {
   return { scope, digest: createHash('sha256').update(scope).digest().subarray(0, DIGEST_BYTES) };
 }
 
-/** The event as JSON (contract §9), without `id` and `time`, which the database adds. */
+/** Returns the event as JSON (contract §9), without `id` and `time`, which the database adds. */
 export function eventText({ context, target, change, ...event }: AuditEvent): string {
   const { action, outcome, code, step, actor } = event;
   return JSON.stringify({

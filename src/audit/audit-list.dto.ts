@@ -31,18 +31,18 @@ export class AuditListParameters {
   @Validate(emptyOr(timestampParameter))
   until?: string;
 
-  @ApiPropertyOptional({ enum: AUDIT_ACTIONS, description: 'Only events of this action' })
+  @ApiPropertyOptional({ enum: AUDIT_ACTIONS, description: 'Only events with this action' })
   @IsOptional()
   @Validate(emptyOr(wordParameter(AUDIT_ACTIONS)))
   action?: string;
 
-  @ApiPropertyOptional({ description: 'Only events of this subject', maxLength: MAX_NAME })
+  @ApiPropertyOptional({ description: 'Only events caused by this subject', maxLength: MAX_NAME })
   @IsOptional()
   @Validate(textParameter('a subject', MAX_NAME))
   actor?: string;
 
   @ApiPropertyOptional({
-    description: 'Only events of the source, registry or entry with this name',
+    description: 'Only events about the source, registry or entry with this name',
     maxLength: MAX_NAME,
   })
   @IsOptional()
@@ -77,7 +77,7 @@ export class AuditListParameters {
 const NULLABLE_TEXT = { type: String, nullable: true } as const;
 const STATE = { type: 'object', additionalProperties: true } as const;
 
-/** The caller; the server itself is `sync` or `configuration`, without an issuer. */
+/** The caller. Changes by the server itself have the subject `sync` or `configuration`, and no issuer. */
 export class AuditActorAnswer {
   @ApiProperty({ ...NULLABLE_TEXT, description: 'The subject of the token; null for unidentified callers' })
   subject: string | null;
@@ -142,7 +142,7 @@ export class AuditEventAnswer {
   /** The error code of a refusal. */
   code?: string;
 
-  /** The rule that refused. */
+  /** The rule that refused the request. */
   step?: string;
 
   actor: AuditActorAnswer;

@@ -12,7 +12,7 @@ import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import { type EventConditions, type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
 
-/** Requests the newest `limit` events that match the conditions. */
+/** A request for the newest `limit` events that match the conditions. */
 export interface AuditListRequest {
   readonly conditions: EventConditions;
   readonly limit: number;
@@ -22,7 +22,7 @@ const LIST = 'audit';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-/** The largest timestamp of a UUIDv7, which has 48 bits. */
+/** The largest timestamp in a UUIDv7: 48 bits. */
 const LAST_MS = 2 ** 48 - 1;
 
 class CursorConditions implements EventConditions {
@@ -34,14 +34,14 @@ class CursorConditions implements EventConditions {
   @Validate(uuid) readonly before: string;
 }
 
-/** The content of a cursor: nothing beyond the query and the events already returned. */
+/** The content of a cursor. It reveals nothing beyond the query and the events already returned. */
 class AuditListCursor {
   @ValidateNested(() => CursorConditions) readonly conditions: CursorConditions;
   @IsInt(1, MAX_EVENTS) readonly limit: number;
 }
 
 /**
- * Parses a query. A cursor contains the filters of its first page; other filters beside it are ignored.
+ * Parses a query. A cursor contains the filters of the first page; filters sent with a cursor are ignored.
  *
  * @throws ApiError 400 `invalid_cursor`.
  */
@@ -63,12 +63,12 @@ export function auditListRequest(query: AuditListParameters): AuditListRequest {
   return { conditions, limit: limit ?? DEFAULT_EVENTS };
 }
 
-/** The cursor of the page that continues with this request. */
+/** Encodes the request for the next page as a cursor. */
 export function nextCursor({ conditions }: AuditListRequest, limit: number): string {
   return encodeCursor(LIST, { conditions, limit });
 }
 
-/** The smallest UUIDv7 with this time: it begins with the milliseconds since 1970 (RFC 9562 §5.7). */
+/** Returns the smallest UUIDv7 for a time: its first 48 bits are milliseconds since 1970 (RFC 9562 §5.7). */
 export function firstIdAt(moment: string): string {
   const ms = Math.min(Math.max(0, parseTimestamp(moment)?.getTime() ?? 0), LAST_MS);
   const hex = ms.toString(16).padStart(12, '0');
@@ -84,7 +84,7 @@ export function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
   return policy.seesAll(caller);
 }
 
-/** contract §9: managers see an event if they cover the claims that its target had at that time, in the matching role. */
+/** contract §9: managers with the matching role see an event if they cover the claims its target had at that time. */
 export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditScope): boolean {
   return (
     policy.mayAct(caller, role) &&
@@ -94,21 +94,21 @@ export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: 
   );
 }
 
-/** Characters of the events on a page. */
+/** Maximum characters of the events on a page. */
 const MAX_CHARACTERS = 1_024 * 1_024;
 /** Characters read per chunk of a stream; a chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
 const TIMEOUT_MS = 10_000;
 
-/** The caller, and the digests of the scopes they may see; null for all events. */
+/** A caller who reads events. `scopes` contains digests of the scopes they may see; null means all events. */
 interface Reader {
   readonly callerKey: string;
   readonly gone: AbortSignal;
   readonly scopes: readonly Buffer[] | null;
 }
 
-/** A chunk of a stream, and the request for the next one. */
+/** A chunk of a stream, and the request for the next chunk. */
 interface Lines {
   readonly text: string;
   readonly count: number;
@@ -116,8 +116,8 @@ interface Lines {
 }
 
 /**
- * Lists the audit events that a caller may know (contract §9). Its statements share a quota with other exports and end when the client
- * disconnects.
+ * Lists the audit events that a caller may see (contract §9). Its statements share a semaphore with other exports, and end
+ * when the client disconnects.
  */
 @Injectable()
 export class AuditListService {
@@ -141,7 +141,7 @@ export class AuditListService {
     const request = auditListRequest(query);
     const reader = await this.readerOf(caller, client);
     const most = query.limit ? request.limit : Infinity;
-    // Read before the response begins, while it can still be an error.
+    // Read before the response begins, while it can still report an error.
     const first = await this.readLines(reader, request, most);
     const readMore = (rest: AuditListRequest, left: number) => this.readLines(reader, rest, left);
     return new JsonLines(linesFrom(first, most, readMore), reader.gone);
@@ -167,7 +167,7 @@ export class AuditListService {
     return { ...everything, scopes };
   }
 
-  /** @returns the events, and the request for the next ones; undefined after the last. */
+  /** @returns the events, and the request for the next page; undefined after the last page. */
   private async read(
     reader: Reader,
     request: AuditListRequest,

@@ -30,12 +30,12 @@ export interface KnownScope {
 
 const COLUMNS = ['action', 'actor', 'target', 'outcome'] as const;
 
-/** Scopes per statement: each may be large. */
+/** Scopes per statement; each scope may be large. */
 const SCOPES_AT_A_TIME = 200;
 /** Sorts before every digest. */
 const NO_DIGEST = Buffer.alloc(0);
 
-/** The distinct scopes after a digest, by an index skip scan. */
+/** Selects the distinct scopes after a digest by an index skip scan. */
 const SCOPES = `
 with recursive known as (
   (select scope_digest, scope, 1 as place from audit_event where scope_digest > $1 order by scope_digest limit 1)
@@ -48,7 +48,7 @@ with recursive known as (
 )
 select scope_digest as digest, scope from known`;
 
-/** All distinct scopes, in batches: managers of entries can create many large ones. */
+/** Yields all distinct scopes in batches, because entry managers can create many large scopes. */
 export async function* knownScopes(statements: StatementRunner): AsyncGenerator<KnownScope[]> {
   for (let after: Buffer | undefined = NO_DIGEST; after;) {
     const scopes: KnownScope[] = await statements.query<KnownScope[]>(SCOPES, [after, SCOPES_AT_A_TIME]);
@@ -58,7 +58,7 @@ export async function* knownScopes(statements: StatementRunner): AsyncGenerator<
 }
 
 /**
- * The newest events that match the conditions, newest first.
+ * Returns the newest events that match the conditions, newest first.
  *
  * @param scopes digests of the scopes to include; null for all events.
  * @param most the maximum number of events and of their characters; the last event may exceed the latter.

@@ -9,7 +9,7 @@ import { type AuditEvent, sizeOf } from './audit-event.js';
 import { AuditTrail } from './audit-trail.js';
 import { AuditQueries } from './audit.queries.js';
 
-/** Recorded refusals of all unidentified callers per window: bounds what anonymous requests write to disk to about 1 GiB a day. */
+/** Refusals recorded per window for all unidentified callers together; limits their disk writes to about 1 GiB a day. */
 const MAX_UNIDENTIFIED = 1_000;
 const MAX_PER_CALLER = 1_000;
 const REFUSALS_WINDOW_MS = 60_000;
@@ -18,7 +18,7 @@ const FLUSH_INTERVAL_MS = 250;
 /** Interval while the database is unreachable. */
 const RETRY_MS = 1_000;
 const EVENTS_PER_STATEMENT = 500;
-/** Approximate memory of queued events. */
+/** Approximate memory limit for queued events. */
 const MAX_QUEUED_BYTES = 8 * 1_024 * 1_024;
 const BYTES_PER_EVENT = 2_048;
 const STOP_TIMEOUT_MS = 2_000;
@@ -27,8 +27,8 @@ interface Recording {
   /** Caller whose quota the event uses: see `Client.callerKey`. */
   readonly callerKey: string;
   /**
-   * False for refusals about names that do not exist: the event is processed but not stored. Its response takes as long as
-   * the one for a hidden name, which is stored, so timing reveals nothing.
+   * False for refusals about names that do not exist: the event is processed but not stored. The request then takes as long
+   * as a refusal about a hidden name, which is stored, so timing reveals nothing.
    */
   readonly isKept: boolean;
 }
@@ -42,7 +42,7 @@ interface QueuedEvent extends Recording {
 
 /**
  * Records refusals and reads (contract §9). Events are written in batches in the background, and never delay or fail a
- * request. Events over a limit are dropped; a metric and the next stored event carry their number.
+ * request. Events over a limit are dropped; a metric and the next stored event report how many.
  */
 @Injectable()
 export class AuditRecorder implements OnApplicationShutdown {
@@ -55,7 +55,7 @@ export class AuditRecorder implements OnApplicationShutdown {
   );
   // Some providers issue tokens to anyone, so identified callers are limited as well.
   private readonly callerRefusals = new RateLimit({ perKey: MAX_PER_CALLER }, REFUSALS_WINDOW_MS);
-  /** Dropped events that no stored event has reported yet. */
+  /** Number of dropped events that no stored event has reported yet. */
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
@@ -69,7 +69,7 @@ export class AuditRecorder implements OnApplicationShutdown {
   ) {
     this.drops = new Counter({
       name: 'registry_audit_events_dropped_total',
-      help: 'Audit events of refusals and reads that were lost because they exceeded a limit or could not be written',
+      help: 'Audit events for refusals and reads that were lost because they exceeded a limit or could not be written',
       registers: [register],
     });
   }
@@ -81,12 +81,12 @@ export class AuditRecorder implements OnApplicationShutdown {
       return;
     }
     this.queue.push({ event, happenedAt: performance.now(), isKept, callerKey, bytes });
-    // A batch holds events of many requests, so it belongs to no trace.
+    // A batch contains events from many requests, so it belongs to no trace.
     if (!this.hasEnded)
       this.timer ??= tracing.outside(() => setTimeout(() => this.tick(), FLUSH_INTERVAL_MS));
   }
 
-  /** Writes the queued events, and drops those that are left after STOP_TIMEOUT_MS. */
+  /** Writes the queued events, and drops any left after STOP_TIMEOUT_MS. */
   async onApplicationShutdown(): Promise<void> {
     this.hasEnded = true;
     clearTimeout(this.timer);

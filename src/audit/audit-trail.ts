@@ -33,10 +33,10 @@ export interface Requester {
   readonly context: RequestContext;
 }
 
-/** Writes the event of a change. Call it before taking contended locks if possible: it is another statement. */
+/** Writes the event for a change. Call it before taking contended locks if possible: it runs another statement. */
 export type RecordChange = (event: ChangeEvent) => Promise<void>;
 
-/** The number of changed entries of a sync. */
+/** Numbers of entries changed by a sync. */
 export interface SyncResult {
   readonly added: number;
   readonly changed: number;
@@ -45,7 +45,7 @@ export interface SyncResult {
   readonly durationMs?: number;
 }
 
-/** Writes the event of each change in its transaction, and logs it after the commit (contract §9). */
+/** Writes an event for each change in the same transaction, and logs it after the commit (contract §9). */
 @Injectable()
 export class AuditTrail {
   private readonly logger = new Logger('audit');
@@ -59,7 +59,7 @@ export class AuditTrail {
   /**
    * Runs a transaction; `work` must call `record` for each of its changes.
    *
-   * @param requester null for changes of the configuration.
+   * @param requester null for changes made by the configuration.
    */
   async transaction<T>(
     requester: Requester | null,
@@ -75,13 +75,13 @@ export class AuditTrail {
         written.push(await this.queries.insertChange(manager, event));
       }),
     );
-    // The response goes out first.
+    // Send the response before logging.
     setImmediate(() => this.report(written));
     return result;
   }
 
   /**
-   * Writes the event of a sync in its transaction, unless nothing changed.
+   * Writes an event for a sync in the same transaction, unless nothing changed.
    *
    * @param claimSetId the claim set of the source.
    * @returns the events to pass to `report` after the commit.
@@ -110,7 +110,7 @@ export class AuditTrail {
   }
 }
 
-/** The role that manages targets of this type; null if none does. */
+/** Returns the role that manages targets of this type; null if there is no such role. */
 export function managerOf({ type }: AuditTarget): Role | null {
   switch (type) {
     case 'source':

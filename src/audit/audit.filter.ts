@@ -41,7 +41,7 @@ export interface DeclaredRoute {
   readonly isPublisherRoute: boolean;
 }
 
-/** The resource that a request names, by the declarations of its route; else the route itself (contract §9). */
+/** Returns the resource that a request names according to its route's decorators, or else the route itself (contract §9). */
 export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
   const text = (parameter: string): string | undefined => {
     const value: unknown = request.params?.[parameter];
@@ -78,15 +78,15 @@ function consumerTarget(
   };
 }
 
-// The pattern, since the path may contain secrets.
+// Returns the route pattern, because the path may contain secrets.
 function patternOf({ route }: Request): string {
   const path: unknown = (route as { path?: unknown } | undefined)?.path;
   return typeof path === 'string' ? path : '';
 }
 
 /**
- * Records a read of a registry after the response, even an incomplete one (contract §9, `audit.reads`). AuditFilter records refused
- * requests.
+ * Records a read of a registry after the response, even if the client received only part of it (contract §9, `audit.reads`).
+ * AuditFilter records refused requests.
  */
 export function recordRead(
   context: ExecutionContext,
@@ -118,11 +118,11 @@ export function recordRead(
 
 /** A request that matched a route. */
 export interface RoutedRequest extends LoadedRequest {
-  /** The declarations of its route, looked up only for an event. */
+  /** Looks up the route's declarations; called only when an event is recorded. */
   declaredRoute?: () => DeclaredRoute;
 }
 
-/** The first guard. It refuses nothing: it prepares the recording of refusals and reads. */
+/** The first guard. It refuses no request, but prepares the recording of refusals and reads. */
 @Injectable()
 export class AuditGuard implements CanActivate {
   constructor(
@@ -154,7 +154,7 @@ export class AuditGuard implements CanActivate {
   }
 }
 
-/** Codes that admin routes return for missing and for hidden resources alike. */
+/** Error codes that admin routes return for both missing and hidden resources. */
 const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
   'source_not_found',
   'registry_not_found',
@@ -164,7 +164,7 @@ const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
 const MANAGERS = { source: 'manageSources', registry: 'manageRegistries', entry: 'manageEntries' } as const;
 
 /**
- * Records refusals after the response (contract §9): 401, 403, and on admin routes the 404 of hidden resources.
+ * Records refusals after the response (contract §9): 401, 403 and, on admin routes, 404 for hidden resources.
  *
  * Missing resources take the same path as hidden ones up to the INSERT, so that callers cannot distinguish them by timing.
  */
@@ -205,7 +205,7 @@ export class AuditFilter extends ErrorFilter {
     this.recorder.record(event, { callerKey: caller ? client.callerKey(caller) : client.clientKey, isKept });
   }
 
-  /** Whether to record a refusal. False: process it without storing, for equal timing. Null: skip it. */
+  /** Returns true to record a refusal, false to process it without storing (for equal timing), null to skip it. */
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;
@@ -216,7 +216,7 @@ export class AuditFilter extends ErrorFilter {
   }
 }
 
-// The name of a missing resource may be anything, such as a registry key in the wrong place.
+// The name of a missing resource may be anything, such as a registry key sent in the wrong place.
 function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): AuditTarget {
   if (status === 403 || refusedClaims) return target;
   const { name, version, registry } = target;
@@ -228,7 +228,7 @@ function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): 
   };
 }
 
-/** Managers see the refusal if they cover the claims of the refused resource or of the entered registry. */
+/** Managers see a refusal if they cover the claims of the refused resource or of the entered registry. */
 function scopeOf(
   { code, refusedClaims }: ApiError,
   { entered }: RoutedRequest,

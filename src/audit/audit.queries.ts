@@ -3,10 +3,10 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { utcText } from '../database/statements.js';
 import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
-/** Advisory lock of the replica that deletes old events. */
+/** Advisory lock held by the replica that deletes old events. */
 const RETENTION_LOCK = 7_264_018_534;
 
-/** An event from the queue of the recorder. */
+/** An event queued by the AuditRecorder. */
 export interface WaitingEvent {
   readonly event: AuditEvent;
   /** Time since the event. */
@@ -27,7 +27,7 @@ export interface WrittenEvent {
 }
 
 // A UUIDv7 from `micros`: 48 bits of milliseconds, the remaining microseconds in the next 12 bits, and 62 random bits. Events of one
-// statement are a microsecond apart, which keeps their order.
+// statement are a microsecond apart, which preserves their order.
 const INSERT = `
 with clock as materialized (select clock_timestamp() as now),
 timed as (
@@ -43,7 +43,7 @@ select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000
 from timed where is_kept
 returning id, ${utcText('time')} as time, event::text as event`;
 
-// For a single event: PostgreSQL plans it in a fraction of the time.
+// Inserts a single event: PostgreSQL plans this statement in a fraction of the time.
 const INSERT_ONE = `
 insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
 select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
@@ -56,7 +56,7 @@ returning id, ${utcText('time')} as time`;
 export class AuditQueries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Writes events in their order. */
+  /** Writes events in the given order. */
   async insert(waiting: readonly WaitingEvent[]): Promise<WrittenEvent[]> {
     const rows = waiting.map(({ event }) => ({ event, stored: event.scope && storedScope(event.scope) }));
     return this.dataSource.query<WrittenEvent[]>(INSERT, [
@@ -73,7 +73,7 @@ export class AuditQueries {
     ]);
   }
 
-  /** Writes the event of a change in its transaction. Under the lock of the target, IDs are ascending. */
+  /** Writes the event for a change in the same transaction. While the target is locked, IDs of its events ascend. */
   async insertChange(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent> {
     const { action, outcome, actor, target, scope } = event;
     const stored = scope && storedScope(scope);

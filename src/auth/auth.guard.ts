@@ -11,10 +11,10 @@ import { EXPIRED, refusalLabel } from './token-claims.js';
 import type { Accepted, Attempt, TokenVerifier, Verdict } from './token-verifier.js';
 
 /**
- * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern that ends in `/*` matches
- * everything below. A path that can't be decoded is not public.
+ * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern ending in `/*` matches
+ * everything below it. A path that can't be decoded is not public.
  *
- * @param path As sent: percent-encoded, without the query.
+ * @param path The raw request path: percent-encoded, without the query.
  */
 export function isPublicPath(path: string, patterns: readonly string[]): boolean {
   if (patterns.length === 0) return false;
@@ -45,7 +45,7 @@ function sameSegments(one: readonly string[], other: readonly string[]): boolean
 
 /** Identifies the caller of a request. `auth.mode` selects the implementation at startup. */
 export abstract class Authenticator {
-  /** @throws ApiError 401; 503 when a provider that might accept the token is unreachable; 429 at its request limit. */
+  /** @throws ApiError 401; 503 when a provider that might accept the token is unreachable; 429 at the lookup limit. */
   abstract identify(request: Request): Caller | Promise<Caller>;
   /**
    * Identifies the holder of a token that the request carries outside the Authorization header.
@@ -97,7 +97,7 @@ export class TokenAuthenticator extends Authenticator {
     return cached ? this.accept(cached) : this.verified(sent, request);
   }
 
-  // The passport strategies read the header.
+  // Puts the token in the Authorization header, where the passport strategies read it.
   async identifyToken(token: string, request: Request): Promise<Caller> {
     const rawHeaders = ['Authorization', `Bearer ${token}`];
     const sent = sentToken(rawHeaders);
@@ -161,7 +161,7 @@ export class TokenAuthenticator extends Authenticator {
 
 const { sentence: INCOMPLETE } = ERROR_CATALOGUE.claims_incomplete;
 
-/** Lets the client know only whether a new token would help; details go to the log. */
+/** Reveals only whether a new token would help; details go to the log. */
 function sentenceFor(attempts: readonly Attempt[]): string {
   return attempts.some(({ reason }) => reason === EXPIRED)
     ? 'The token has expired'
@@ -179,7 +179,7 @@ export abstract class CallersWithoutToken {
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** The first global guard: puts the caller on the request. Public routes skip it. */
+/** Global guard that identifies the caller and puts it on the request. Skips public routes. */
 @Injectable()
 export class AuthGuard implements CanActivate {
   constructor(
@@ -198,7 +198,7 @@ export class AuthGuard implements CanActivate {
     // A token in the request always decides, even an invalid one (contract §6.1).
     const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
     const caller = mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request);
-    // Most tokens are cached: answer without a promise then.
+    // Most tokens are cached and need no promise.
     if (!(caller instanceof Promise)) return admit(request, caller);
     return caller.then((found) => admit(request, found));
   }

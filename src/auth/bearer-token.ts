@@ -13,8 +13,8 @@ const AUTHORIZATION = 'authorization';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Reads the bearer token from the Authorization header, never from query or body (contract §8). Another scheme counts as no
- * token. Two headers are refused: a proxy in front may have checked the other one.
+ * Reads the bearer token from the Authorization header, never from query or body (contract §8). Other schemes count as no
+ * token. A second header is refused: a proxy may have checked only one of the two.
  *
  * @param rawHeaders Alternating names and values; Node's header map drops a second Authorization.
  */
@@ -46,10 +46,10 @@ export function tokenDigest(token: string): string {
   return hash('sha256', token, 'base64url');
 }
 
-/** Protected resource metadata (RFC 9728 §3): how clients get a token. */
+/** Path of the protected resource metadata (RFC 9728 §3), which describes how clients get a token. */
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-/** Inserts the well-known path between host and path of the resource; a lone "/" is dropped (RFC 9728 §3.1). */
+/** Inserts the well-known path between the resource's host and path; drops a lone "/" (RFC 9728 §3.1). */
 export function resourceMetadataUrl(resourceUrl: string): string {
   const { origin, pathname } = new URL(resourceUrl);
   return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname}`;
@@ -58,7 +58,7 @@ export function resourceMetadataUrl(resourceUrl: string): string {
 /**
  * Builds `WWW-Authenticate` for a 401 (RFC 6750 §3, RFC 9728 §5.1, contract §8).
  *
- * @param problem Why the token was refused; null when none was sent: no `error` parameter then (RFC 6750 §3.1).
+ * @param problem Why the token was refused; null when none was sent, which omits the `error` parameter (RFC 6750 §3.1).
  */
 export function challenge(realm: string, resourceUrl: string, problem: string | null): string {
   const parameters = [
@@ -73,7 +73,7 @@ export function challenge(realm: string, resourceUrl: string, problem: string | 
 
 /**
  * Finds the unexpired registry key that was sent instead of a token (contract §6.1). Compares all keys in constant time, so
- * timing reveals nothing about them.
+ * timing reveals nothing about the keys.
  */
 export function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {
   const digest = Buffer.from(keyDigest(sent));

@@ -5,7 +5,7 @@ import { ClientGone } from '../http/errors.js';
 import { clientKeyOf } from '../http/request-context.js';
 import type { AbortSource } from '../limits/semaphore.js';
 
-/** The sender of a request. The AuthGuard creates it; services receive it as a value. */
+/** The sender of a request. The AuthGuard creates it; services receive it as a parameter. */
 export interface Caller {
   /** The token's `sub`; null without a token or subject. */
   readonly subject: string | null;
@@ -37,7 +37,7 @@ export interface AuthenticatedRequest extends Request {
 /**
  * Returns the caller set by the AuthGuard.
  *
- * @throws Error when it is missing: that is a bug and never means "anonymous".
+ * @throws Error when the caller is missing: a bug, never an anonymous caller.
  */
 export function callerOf(context: ExecutionContext): Caller {
   const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();
@@ -45,7 +45,7 @@ export function callerOf(context: ExecutionContext): Caller {
   return caller;
 }
 
-/** The caller of a request, for logs and the audit trail; undefined if the request was refused before. */
+/** The caller of a request, for logs and the audit trail; undefined if the request was refused before authentication. */
 export function requestCaller(request: IncomingMessage): Caller | undefined {
   return (request as AuthenticatedRequest).caller;
 }
@@ -67,7 +67,7 @@ export class Client {
     return clientKeyOf(this.request);
   }
 
-  /** Key for limits per caller: the token's issuer and subject, or the client key without a subject. */
+  /** Key for limits per caller: the token's issuer and subject, or the client key if there is no subject. */
   callerKey({ subject, claims }: Caller): string {
     // Subjects are unique per issuer only (RFC 7519 §4.1.2).
     return subject === null ? this.clientKey : JSON.stringify([claims['iss'], subject]);
@@ -88,13 +88,13 @@ export class Client {
     };
   }
 
-  /** The same client, with limits counted for this caller whichever caller is passed to `callerKey`. */
+  /** Returns this client with `callerKey` fixed to this caller, whichever caller is passed to it later. */
   countedAs(caller: Caller): Client {
     const key = this.callerKey(caller);
     return Object.create(this, { callerKey: { value: () => key } }) as Client;
   }
 
-  /** Aborts with ClientGone when the connection closes before the response is sent. */
+  /** Returns a signal that aborts with ClientGone when the connection closes before the response is sent. */
   abortSignal(): AbortSignal {
     const { response } = this;
     const gone = new AbortController();

@@ -16,7 +16,12 @@ describe('mapped claims', () => {
 
   it.each<[what: string, token: object, settings: object[], claims: object]>([
     ['are empty without rules', { role: 'admin', groups: ['a'] }, [], {}],
-    ['only contain claims of a rule', { role: 'admin', groups: ['a', 'b'] }, [TEAM], { team: ['a', 'b'] }],
+    [
+      'only contain claims named by a rule',
+      { role: 'admin', groups: ['a', 'b'] },
+      [TEAM],
+      { team: ['a', 'b'] },
+    ],
     ['are absent when the token lacks them', { role: 'admin' }, [TEAM], {}],
     ['are found by a nested pointer', { a: { 'b.c': 'x' } }, [{ from: '/a/b.c', to: 'k' }], { k: 'x' }],
     ['are a string for a single value', { groups: ['a'] }, [TEAM], { team: 'a' }],
@@ -164,6 +169,6 @@ it.each<[claims: Record<string, unknown>, about: RegExp[]]>([
   [{ hasgroups: false, groups: ['a'] }, []],
   [{ _claim_names: { photo: 'src1' } }, []],
   [{}, []],
-])('the claims %j give the hints %j', (claims, about) =>
+])('the claims %j produce the hints %j', (claims, about) =>
   expect(claimHints(claims)).toEqual(about.map((pattern) => expect.stringMatching(pattern))),
 );

@@ -4,12 +4,12 @@ import type { ClaimRule } from '../config/auth-settings.dto.js';
 import { isObject, valueAt } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 
-/** Claims that are never mapped. */
+/** Claims copied without mapping. */
 const UNMAPPED = ['iss', 'sub'] as const;
-/** Longest list in a token. */
+/** Longest list of values accepted from a token. */
 const MAX_ELEMENTS = 10_000;
 
-/** A valid token whose claims are incomplete. Deciding by part of them could grant or deny the wrong things. */
+/** A valid token whose claims are incomplete. Deciding from a partial list could wrongly grant or deny access. */
 export class ClaimsIncomplete extends Error {
   override readonly name = 'ClaimsIncomplete';
 
@@ -23,10 +23,10 @@ export class ClaimsIncomplete extends Error {
 }
 
 /**
- * Applies a provider's claim rules to a verified token (contract §5). The result has `iss`, `sub` and the mapped claims,
- * whose values are strings; several values of one key become a list. Rules with the same `to` add up.
+ * Applies a provider's claim rules to a verified token (contract §5). The result contains `iss`, `sub` and the mapped
+ * claims, whose values are strings; several values of one key become a list. Rules with the same `to` are combined.
  *
- * Fails closed: drops values that are not a string, number, boolean or flat list of these, and values missing in `values`.
+ * Fails closed: drops values that are not a string, number, boolean or flat list of scalars, or are not listed in `values`.
  *
  * @throws ClaimsIncomplete when a claim would have too many values.
  */
@@ -53,7 +53,7 @@ export function mapClaims(
   return Object.fromEntries([...unmapped, ...members]);
 }
 
-/** Whether the rules read this claim of a token. Without rules every claim counts. */
+/** Whether the rules read this claim of a token. Without rules, every claim is read. */
 export function readsClaim(rules: readonly ClaimRule[] | undefined, name: string): boolean {
   if (!rules) return true;
   return rules.some((rule) =>
@@ -82,15 +82,15 @@ function constant(
   return when === null || covers(token, when, 'all') ? [value] : [];
 }
 
-/** A hint concerns the configuration of a provider, which rarely changes. */
+/** Hints concern a provider's configuration, which rarely changes. */
 const REPEAT_MS = 10 * 60_000;
 const MAX_LOGGED_HINTS = 100;
-/** Refusals that depend on the caller's claims. */
+/** Codes of refusals that depend on the caller's claims. */
 const FOR_CLAIMS: ReadonlySet<string> = new Set(['role_required', 'registry_forbidden', 'claims_not_subset']);
 
 /**
- * Token shapes whose roles or groups no rule sees, because rules compare top-level claims (contract §5). Keycloak nests
- * roles; Entra ID replaces a long list of groups by `_claim_names` or `hasgroups`:
+ * Token shapes that hide roles or groups from rules, which compare only top-level claims (contract §5). Keycloak nests
+ * roles; Entra ID replaces a long list of groups with `_claim_names` or `hasgroups`:
  * https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference.
  */
 const SHAPES: readonly { readonly matches: (claims: Caller['claims']) => boolean; readonly hint: string }[] =

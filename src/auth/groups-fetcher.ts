@@ -8,18 +8,18 @@ import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { discoverEndpoint } from './provider-keys.js';
 import { ProviderLimits, ProviderLimitExceeded } from './provider-limits.js';
 
-/** contract §2: longest time groups are cached, counted from the request; less when the token expires. */
+/** contract §2: longest time groups are cached, counted from the request; shorter if the token expires first. */
 const CACHE_TTL_MS = 60_000;
-/** No further request about a token for this long after a response without its groups. */
+/** How long a response without the token's groups is cached. */
 const REFUSAL_TTL_MS = 1_000;
 /** How long the discovered userinfo endpoint is cached. */
 const ENDPOINT_TTL_MS = 10 * 60_000;
 /** Size of the cache, in characters of JSON. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
-/** Memory of a cached entry in addition to its JSON, in characters. */
+/** Memory of a cached entry beyond its JSON, in characters. */
 const ANSWER_OVERHEAD = 200;
 const MAX_GROUPS = 10_000;
-/** Digests of tokens whose groups were fetched before; their requests have a separate quota. */
+/** Maximum number of remembered tokens whose groups were fetched before; their lookups have a separate quota. */
 const MAX_KNOWN = 50_000;
 const KNOWN_TTL_MS = 24 * 60 * 60_000;
 
@@ -47,7 +47,7 @@ export interface TokenWithoutGroups {
 }
 
 /**
- * Fetches groups that a provider omits from its tokens (OpenID Connect Core 1.0 §5.3, §5.6.2), authorized by the token.
+ * Fetches groups that a provider omits from its tokens (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token as credential.
  * Concurrent requests about one token share one request, responses are cached, and ProviderLimits apply. Never uses the
  * endpoint named in the token, only the configured one.
  */
@@ -112,12 +112,12 @@ export class GroupsFetcher {
     return { answer: await this.http.getJson(url, `Bearer ${token}`), askedAt };
   }
 
-  // OpenID Connect Core 1.0 §5.3.2: a userinfo response has a `sub`, and must not be used if it differs.
+  // OpenID Connect Core 1.0 §5.3.2: a userinfo response must not be used unless its `sub` equals the token's.
   private groupsIn(answer: unknown, subject: unknown): FetchedGroups['groups'] {
     const { groups, sub } = isObject(answer) ? answer : {};
     const isAnonymous = 'url' in this.location && sub === undefined;
     if (!isAnonymous && (typeof subject !== 'string' || sub !== subject))
-      throw new ClaimsIncomplete('the groups response has another subject than the token');
+      throw new ClaimsIncomplete('the groups response has a different subject from the token');
     const list: unknown[] = Array.isArray(groups) ? groups : [groups];
     if (list.length > MAX_GROUPS)
       throw new ClaimsIncomplete(`the groups response has more than ${MAX_GROUPS} groups`);

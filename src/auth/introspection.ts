@@ -15,9 +15,9 @@ const CACHE_TTL_MS = 60_000;
 const MAX_ACCEPTED_CHARACTERS = 16 * 1024 * 1024;
 /** Size of the separate cache for refused tokens: forged tokens must not evict accepted ones. */
 const MAX_REFUSED_CHARACTERS = 4 * 1024 * 1024;
-/** Memory of a cached response in addition to its JSON, in characters. */
+/** Memory of a cached response beyond its JSON, in characters. */
 const ANSWER_OVERHEAD = 200;
-/** Digests of tokens this provider has accepted before. */
+/** Maximum number of remembered tokens that this provider has accepted. */
 const MAX_VOUCHED = 50_000;
 const VOUCHED_TTL_MS = 24 * 60 * 60_000;
 
@@ -43,7 +43,7 @@ export class Introspection {
     private readonly callers: TokenCallers,
   ) {}
 
-  /** Whether this provider has accepted the token before: then no other provider has issued it. */
+  /** Whether this provider has accepted the token before. If so, no other provider can have issued it. */
   hasVouchedFor(token: string): boolean {
     return this.vouched.has(tokenDigest(token));
   }
@@ -68,7 +68,7 @@ export class Introspection {
     return introspectionRefusal(answer, this.provider, Date.now()) ?? caller;
   }
 
-  // One object per response: TokenCallers caches callers by it.
+  // Returns the same object for the same response, because TokenCallers uses it as a cache key.
   private claimsIn(answer: Answer): Answer {
     const known = this.claims.get(answer);
     const claims = known ?? Object.fromEntries(Object.entries(answer).filter(([name]) => name !== 'active'));

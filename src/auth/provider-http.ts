@@ -17,7 +17,7 @@ const MAX_CONNECTIONS = 520;
 /** Some providers, such as Kubernetes, do not send keys to clients that only accept application/json. */
 const ACCEPT = 'application/json, application/jwk-set+json';
 
-/** The provider sent no usable response; says nothing about the token. */
+/** The provider sent no usable response. Implies nothing about the token. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
 
@@ -37,9 +37,9 @@ export class ProviderUnavailable extends Error {
 export interface ProviderHttpOptions {
   /** PEM; trusted in addition to Node's certificate authorities. */
   readonly caCert?: string | undefined;
-  /** File with the bearer token for requests; read again for each, because mounted tokens rotate. */
+  /** File with the bearer token for requests; read for every request, because mounted tokens rotate. */
   readonly authTokenFile?: string | undefined;
-  /** Configured URLs: the bearer token is sent to their origins only, not to discovered ones. */
+  /** The bearer token is sent only to the origins of these configured URLs, never to discovered ones. */
   readonly issuerUrl?: string | undefined;
   readonly jwksUrl?: string | undefined;
   readonly introspectionUrl?: string | undefined;

@@ -6,13 +6,13 @@ import { withoutQuery } from '../outbound/http-client.js';
 import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
-/** How long fetched keys are valid: the longest a key is accepted after the provider removed it. */
+/** How long fetched keys are valid, and so how long a key may be accepted after the provider removes it. */
 const KEY_TTL_MS = 10 * 60_000;
 /** Using keys older than this refreshes them in the background. */
 const KEY_REFRESH_MS = 5 * 60_000;
 /** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
 const REFETCH_COOLDOWN_MS = 30_000;
-/** No request to a provider for this long after a failure. */
+/** Pause before the next request to a provider after a failure. */
 export const FAILURE_PAUSE_MS = 1_000;
 
 /** One public key of a provider. */
@@ -29,8 +29,8 @@ interface Loaded {
 }
 
 /**
- * Caches the keys of one provider: fetches them when first needed, once for concurrent requests, refreshes them in the
- * background, and fetches again for an unknown `kid`, at most every 30 s.
+ * Caches one provider's keys. Fetches them on first use, refreshes them in the background, and refetches for an unknown
+ * `kid` at most every 30 s. Concurrent requests share one fetch.
  */
 export class ProviderKeys {
   private loaded: Loaded | undefined;
@@ -48,8 +48,8 @@ export class ProviderKeys {
   ) {}
 
   /**
-   * Finds the key a token was signed with; undefined when the provider has no such key. Without a `kid` it is the provider's
-   * only key, if there is exactly one.
+   * Finds the key a token was signed with; undefined when the provider has no such key. Without a `kid`, returns
+   * the provider's only key, if it has exactly one.
    *
    * @throws The error of `fetchKeys` when the keys are missing or outdated.
    */
@@ -64,7 +64,7 @@ export class ProviderKeys {
       await this.fetch();
     }
     const found = this.select(kid, alg);
-    // The key may be new while the provider is unavailable.
+    // The last fetch failed, so the provider may have added this key since.
     if (!found && this.failure) throw this.failure.error;
     return found;
   }
@@ -131,11 +131,11 @@ function fits({ alg, key }: ProviderKey, expected: string): boolean {
   return TYPE_OF_ALGORITHM[expected.slice(0, 2)] === key.asymmetricKeyType;
 }
 
-/** Members of the discovery document that are used. */
+/** Endpoints read from the discovery document. */
 export type DiscoveredEndpoint = 'jwks_uri' | 'userinfo_endpoint';
 
 /**
- * Finds an endpoint by OpenID Connect Discovery 1.0 (§4). Refuses a document of another issuer (§4.3).
+ * Finds an endpoint by OpenID Connect Discovery 1.0 (§4). Refuses a document that names another issuer (§4.3).
  *
  * @throws ProviderUnavailable
  */
@@ -164,14 +164,14 @@ function quote(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
 }
 
-/** Limits the time for parsing keys. */
+/** Limits the time spent parsing keys. */
 const MAX_KEYS = 1_000;
 /** NIST SP 800-131A */
 const MIN_RSA_BITS = 2048;
 
 /**
  * Creates the function that fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4). A key set
- * without usable keys is not an error: the provider has withdrawn them. The function throws ProviderUnavailable.
+ * without usable keys is not an error: the provider may have withdrawn them all. The function throws ProviderUnavailable.
  */
 export function keyFetcher(
   provider: ProviderConfig,
@@ -181,7 +181,7 @@ export function keyFetcher(
   return async () => {
     const jwksUri =
       provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
-    // Only fetches and parses: the cache of jwks-rsa would send a request for every unknown kid.
+    // Only fetches and parses: jwks-rsa's own cache would send a request for every unknown kid.
     const client = new jwksRsa.JwksClient({
       jwksUri,
       cache: false,

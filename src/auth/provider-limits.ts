@@ -4,14 +4,14 @@ import { Quota } from '../limits/quota.js';
 import { ProviderUnavailable } from './provider-http.js';
 import { FAILURE_PAUSE_MS } from './provider-keys.js';
 
-/** Concurrent lookups of tokens that the provider has accepted before. */
+/** Maximum concurrent lookups of tokens that the provider has accepted before. */
 const MAX_ACCEPTED = 64;
-/** Concurrent lookups of all other tokens. */
+/** Maximum concurrent lookups of all other tokens. */
 const MAX_UNKNOWN = 192;
 const MAX_UNKNOWN_PER_CLIENT = 64;
-/** Different tokens, or clients, that must fail before a circuit opens. */
+/** Number of distinct tokens, or clients, that must fail before a circuit opens. */
 const FAILURE_THRESHOLD = 3;
-/** Clients whose circuit is cached. */
+/** Maximum number of clients whose circuit is cached. */
 const MAX_CLIENTS = 1_000;
 
 /** The client has too many lookups in flight. Unrelated to the validity of the token. */
@@ -19,7 +19,7 @@ export class ProviderLimitExceeded extends Error {
   override readonly name = 'ProviderLimitExceeded';
 }
 
-/** A request to a provider about a token: is it active, which groups does its holder have? */
+/** A request to a provider about one token: its introspection, or the groups of its holder. */
 export interface TokenLookup {
   /** Digest of the token. */
   readonly digest: string;
@@ -48,7 +48,7 @@ export class ProviderLimits {
   /**
    * Sends a lookup within the limits.
    *
-   * @param send must reject with ProviderUnavailable when the provider gives no answer.
+   * @param send must reject with ProviderUnavailable when the provider does not respond.
    * @throws ProviderUnavailable, ProviderLimitExceeded
    */
   async run<T>(lookup: TokenLookup, send: () => Promise<T>): Promise<T> {
@@ -82,7 +82,7 @@ export class ProviderLimits {
     ];
   }
 
-  // Any answer shows that the provider works for every client.
+  // Any response shows that the provider works, whichever client sent the token.
   private succeeded(circuits: readonly { breaker: CircuitBreaker }[]): void {
     for (const { breaker } of circuits) breaker.succeeded();
     this.allClientsCircuit.succeeded();
@@ -101,7 +101,7 @@ function newCircuit(): CircuitBreaker {
   return new CircuitBreaker(FAILURE_THRESHOLD, FAILURE_PAUSE_MS);
 }
 
-// A provider that rejects one token with a 4xx status still serves others; 429 concerns all of them.
+// A provider that rejects one token with a 4xx status still serves others; 429 affects all tokens.
 function mayConcernOneToken(error: unknown): boolean {
   if (!(error instanceof ProviderUnavailable)) return false;
   const { status } = error;

@@ -10,12 +10,12 @@ import { type AuthenticatedRequest, type Role, ROLES } from './caller.js';
 export { type Role, ROLES };
 
 /**
- * Who may use a route: everybody without a token, every caller, callers who may list registries, callers with any role, or
- * callers with this role.
+ * Who may use a route: anyone without a token, every caller, callers who may list registries, callers with any role, or
+ * callers with a specific role.
  */
 export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
 
-/** Errors of every route that reads the token (contract §8). */
+/** Errors that any route reading the token may return (contract §8). */
 const TOKEN_ERRORS = [
   'token_missing',
   'token_invalid',
@@ -40,16 +40,16 @@ export const ListsRegistries = () =>
 export const RequiresAnyRole = () =>
   applyDecorators(RouteAccessOf('anyRole'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
 
-/** How a route uses the resource it names: `change` requires a writable one, `put` also accepts a missing one. */
+/** How a route uses the resource it names: `change` requires it to be writable; `put` may also create it. */
 export type ResourceUse = 'read' | 'change' | 'put';
 
-/** An admin route about the source, registry or entry it names as `:name`. */
+/** The source, registry or entry that an admin route names as `:name`. */
 export interface NamedResource {
   readonly resource: 'source' | 'registry' | 'entry';
   readonly use: ResourceUse;
 }
 
-/** The parameters that name a resource. */
+/** Path parameters that name each kind of resource. */
 const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOptions[]>> = {
   source: [{ name: 'name', type: String, description: 'The name of a source', example: 'catalog' }],
   registry: [{ name: 'name', type: String, description: 'The name of a registry', example: 'default' }],
@@ -71,11 +71,11 @@ const REGISTRY_PARAMETER: ApiParamOptions = {
   example: 'default',
 };
 
-// What the ClaimsInterceptor reads of a route.
+// Route metadata read by the ClaimsInterceptor.
 export const IsRegistryRoute = Reflector.createDecorator();
 export const NamedResourceOf = Reflector.createDecorator<NamedResource>();
 
-/** Consumer routes: `:registry` must exist and let the caller in. The handler gets a VerifiedAccess. */
+/** Marks a consumer route: `:registry` must exist and admit the caller. The handler receives a VerifiedAccess. */
 export const RegistryRoute = () =>
   applyDecorators(
     IsRegistryRoute(),
@@ -89,7 +89,7 @@ export const RegistryRoute = () =>
     ),
   );
 
-/** Marks a POST that only reads a registry: needs a token only where a GET does (contract §6.1, §6.3). */
+/** Marks a POST that only reads a registry; it needs a token only where a GET would (contract §6.1, §6.3). */
 export const ReadByPost = Reflector.createDecorator();
 
 /** Who may use a publishing route: callers who may publish, or anybody. */
@@ -98,8 +98,8 @@ export type PublisherAccess = 'publishers' | 'anybody';
 export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();
 
 /**
- * Routes for `mcp-publisher` at `:registry` (contract §6.2). The check that the registry accepts publications precedes the role
- * check, so every caller gets the same error from a registry that accepts none.
+ * Marks a route for `mcp-publisher` at `:registry` (contract §6.2). The check that the registry accepts publications comes
+ * before the role check, so every caller gets the same error from a registry that accepts none.
  */
 export const PublisherRoute = (access: PublisherAccess) =>
   applyDecorators(
@@ -111,10 +111,10 @@ export const PublisherRoute = (access: PublisherAccess) =>
 
 export type LongWhen = 'always' | 'unless paged';
 
-/** Marks a route whose response may take long, so few run at a time: always, or unless the request is paged. */
+/** Marks a route whose response may take long, always or unless the request is paged. Few such requests run at once. */
 export const MayBeLong = Reflector.createDecorator<LongWhen>();
 
-/** Admin routes: the resource `:name` must exist and be visible to the caller; checked before the body is read. */
+/** Marks an admin route: the resource `:name` must exist and be visible to the caller. Checked before reading the body. */
 export const ResourceRoute = (named: NamedResource) =>
   applyDecorators(
     NamedResourceOf(named),
@@ -123,7 +123,7 @@ export const ResourceRoute = (named: NamedResource) =>
     ...(named.resource !== 'entry' && named.use !== 'read' ? [ApiErrors('config_managed')] : []),
   );
 
-/** The registry that a request has entered, for the audit trail: its claims as last read; absent once it is deleted. */
+/** The registry that a request has entered, for the audit trail. `claims` is absent once the registry is deleted. */
 export interface EnteredRegistry {
   claims?: Claims | undefined;
 }
@@ -134,7 +134,7 @@ export interface ReadEntry {
   readonly version?: string;
 }
 
-/** A request with what the ClaimsInterceptor has loaded for its handler. */
+/** A request with the resource that the ClaimsInterceptor loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
   entered?: EnteredRegistry;
@@ -145,15 +145,15 @@ export interface LoadedRequest extends AuthenticatedRequest {
 }
 
 /**
- * What the ClaimsInterceptor has loaded: the VerifiedAccess of a RegistryRoute, the Registry of a PublisherRoute, or the Source, Registry
- * or entry of a ResourceRoute.
+ * Handler parameter loaded by the ClaimsInterceptor: the VerifiedAccess of a RegistryRoute, the Registry of a
+ * PublisherRoute, or the Source, Registry or entry of a ResourceRoute.
  *
- * @throws Error on a route that declares none of them.
+ * @throws Error on a route without any of these decorators.
  */
 export const Loaded = createParamDecorator((_: unknown, context: ExecutionContext): unknown => {
   const { loaded } = context.switchToHttp().getRequest<LoadedRequest>();
   if (loaded === undefined)
-    throw new Error('Nothing was loaded: the route declares neither registry nor resource');
+    throw new Error('Nothing was loaded: the route declares neither a registry nor a resource');
   return loaded;
 });
 
@@ -189,15 +189,15 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export interface AuditDeclaration {
   readonly action: AuditAction;
-  /** Consumer routes: the type of the entry in the path. */
+  /** For consumer routes: the type of the entry in the path. */
   readonly entryType?: EntryType;
 }
 
 export const AuditedAs = Reflector.createDecorator<AuditDeclaration>();
 
 /**
- * Sets the action under which refusals of a route are recorded (contract §9). Changes are recorded in their own transaction:
- * see AuditTrail.
+ * Sets the action under which a route's refusals are recorded (contract §9). AuditTrail records changes, in the transaction
+ * that makes them.
  */
 export const Audited = (action: AuditAction, entryType?: EntryType) =>
   AuditedAs({ action, ...(entryType === undefined ? {} : { entryType }) });

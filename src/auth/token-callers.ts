@@ -6,9 +6,9 @@ import type { FetchedGroups, GroupsFetcher } from './groups-fetcher.js';
 import { callerOfClaims } from './token-claims.js';
 
 const GROUPS = 'groups';
-/** Names claims kept outside the token: OpenID Connect Core 1.0 §5.6.2. */
+/** Lists claims stored outside the token: OpenID Connect Core 1.0 §5.6.2. */
 const CLAIM_NAMES = '_claim_names';
-/** Entra ID: the token omits groups. */
+/** Set by Entra ID when the token omits groups. */
 const HAS_GROUPS = 'hasgroups';
 
 /** The caller of a verified token. */
@@ -16,14 +16,14 @@ export interface TokenCaller {
   readonly caller: Caller;
   /** Expiry, by `performance.now()`. */
   readonly until: number;
-  /** Memory in addition to the token, in characters. */
+  /** Memory beyond the token itself, in characters. */
   readonly size: number;
 }
 
-/** Creates the callers of one provider: fetches groups the token omits, then maps the claims (contract §5). */
+/** Creates callers from one provider's tokens: fetches groups the token omits, then maps the claims (contract §5). */
 export class TokenCallers {
   private readonly needsGroups: boolean;
-  // Cached by the claims object, so that one verified token keeps one Caller object.
+  // Keyed by the claims object, so that one verified token keeps one Caller object.
   private readonly callers = new WeakMap<
     object,
     { readonly groups: FetchedGroups | null; readonly caller: Caller }
@@ -37,7 +37,7 @@ export class TokenCallers {
   }
 
   /**
-   * @param claims Verified; the cache key, so pass the same object for the same token.
+   * @param claims Verified claims; also the cache key, so pass the same object for the same token.
    * @param client Client key of the sender: see `clientKeyOf`.
    * @throws ClaimsIncomplete
    */
@@ -53,7 +53,7 @@ export class TokenCallers {
     return { caller, until: fetched?.until ?? Infinity, size: fetched?.size ?? 0 };
   }
 
-  // A malformed `_claim_names` might name the groups.
+  // A malformed `_claim_names` is treated as naming the groups.
   private lacksGroups(claims: Readonly<Record<string, unknown>>): boolean {
     if (!this.needsGroups) return false;
     const names = claims[CLAIM_NAMES];

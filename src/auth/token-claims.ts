@@ -2,13 +2,13 @@ import type { ProviderConfig } from '../config/config.js';
 import { isObject } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 
-/** Expected claims of a provider's tokens. */
+/** Claims expected in a provider's tokens. */
 export interface Expected {
   readonly issuerUrl: string;
   readonly audience: string;
 }
 
-/** Why a token is refused: the label in metrics, and the sentences of the log. They quote no claims. */
+/** Reasons for refusing a token: metric labels with their log messages, which quote no claims. */
 const REFUSALS = {
   expired: ['the token has expired', 'jwt expired'],
   not_yet_valid: ['the token is not valid yet', 'jwt not active'],
@@ -21,7 +21,7 @@ const REFUSALS = {
     'jwt malformed',
     'invalid token',
   ],
-  no_jwt: ['the token is no JWT'],
+  no_jwt: ['the token is not a JWT'],
   other_issuer: ['the issuer does not match'],
   other_audience: ['the audience does not match', 'the audience is missing or malformed'],
   other_type: ['the type is not an access token type'],
@@ -31,26 +31,26 @@ const REFUSALS = {
   not_active: ['the token is not active'],
 } as const;
 
-/** A sentence of REFUSALS: a new one does not compile without a label. */
+/** A log message from REFUSALS; the compiler rejects a message without a label. */
 export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS][number];
 
 export const EXPIRED: Refusal = 'the token has expired';
 
-/** Returns the label of a refusal in metrics; `other` for sentences of libraries that are not listed. */
+/** Returns the metric label of a refusal; `other` for a library's message that is not in REFUSALS. */
 export function refusalLabel(sentence: string): string {
   const known = Object.entries(REFUSALS).find(([, sentences]) => sentences.some((one) => one === sentence));
   return known?.[0] ?? 'other';
 }
 
-/** 9999-12-31; a larger number is not a time. */
+/** 9999-12-31; larger numbers are not accepted as times. */
 const LAST_SECOND = 253_402_300_799;
 
 /** `typ` of access tokens, in lower case: RFC 7519 §5.1, RFC 9068 §2.1. */
 const TOKEN_TYPES: readonly unknown[] = ['jwt', 'at+jwt', 'application/at+jwt'];
 
 /**
- * Checks the `typ` header of a JWT (contract §8, RFC 8725 §3.11): refuses tokens for another purpose, such as logout tokens
- * or proofs of possession.
+ * Checks the `typ` header of a JWT (contract §8, RFC 8725 §3.11): refuses tokens issued for another purpose, such as logout
+ * tokens or proofs of possession.
  */
 export function typeRefusal({ typ }: Readonly<Record<string, unknown>>): Refusal | null {
   return typ === undefined || (typeof typ === 'string' && TOKEN_TYPES.includes(typ.toLowerCase()))
@@ -143,7 +143,7 @@ export interface UnverifiedJwt {
 
 const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/;
 
-/** Decodes a JWS in compact serialization (RFC 7515 §7.1); null for any other token, which is opaque then. */
+/** Decodes a JWS in compact serialization (RFC 7515 §7.1); null for any other token, which counts as opaque. */
 export function readJwt(token: string): UnverifiedJwt | null {
   const [, header, payload] = COMPACT.exec(token) ?? [];
   const parts = { header: readPart(header), payload: readPart(payload) };
@@ -160,8 +160,8 @@ function readPart(part: string | undefined): Record<string, unknown> | null {
 }
 
 /**
- * Returns why a JWT is not sent to a provider's introspection endpoint; null when it may be sent. A token that names its
- * issuer is sent to that issuer only, so no other learns it; its type and expiry hold whatever the provider responds.
+ * Returns why a JWT must not be sent to a provider's introspection endpoint; null if it may be sent. A token that names its
+ * issuer is sent only there, so no other provider learns it. A wrong type or a past expiry is refused without a request.
  */
 export function introspectionRuledOut(jwt: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
   const { iss, exp } = jwt.payload;

@@ -37,7 +37,7 @@ export interface VerifiedJwt {
 
 /**
  * Creates the passport strategy for JWTs of one provider: verifies the signature, then the claims of contract §8. Fails with
- * an Error whose message is the reason; ProviderUnavailable when the keys can't be fetched.
+ * an Error whose message is the reason, or with ProviderUnavailable when the keys can't be fetched.
  */
 export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   const usedKeys = new WeakMap<object, ProviderKey>();
@@ -52,7 +52,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
         findKey(token, keys).then(
           (found) => {
             usedKeys.set(request, found);
-            // jsonwebtoken also accepts a KeyObject; the types of passport-jwt lack it.
+            // jsonwebtoken also accepts a KeyObject, which the types of passport-jwt omit.
             done(null, found.key as unknown as string);
           },
           (error: unknown) => done(error),
@@ -75,7 +75,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   );
 }
 
-// Ignores `jku`, `jwk` and `x5u`: keys only come from the provider.
+// Ignores `jku`, `jwk` and `x5u`: keys come only from the provider.
 async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> {
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
@@ -94,7 +94,7 @@ function refused(refusal: Refusal): Error {
   return new Error(refusal);
 }
 
-/** Longest time a verified JWT is cached; less when it expires or its key is withdrawn. */
+/** Longest time a verified JWT is cached; shorter if it expires or its key is withdrawn. */
 const CACHE_TTL_MS = 60_000;
 /** Size of the cache, in characters of tokens and groups. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
@@ -109,11 +109,11 @@ export interface Attempt {
 export type Verdict =
   | { readonly kind: 'accepted'; readonly caller: Caller; readonly provider: string }
   | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
-  /** Valid, but its claims are incomplete. */
+  /** The token is valid, but its claims are incomplete. */
   | { readonly kind: 'incomplete'; readonly attempts: readonly Attempt[] }
   /** At least one provider that might accept the token is unavailable. */
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
-  /** At least one was skipped, because this client has too many requests in progress. */
+  /** At least one provider was skipped, because this client has too many requests in progress. */
   | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
 
 export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
@@ -131,7 +131,7 @@ interface Provider {
 interface Check {
   readonly provider: ProviderConfig;
   readonly method: Attempt['method'];
-  /** Rules the token out without verification or request. */
+  /** Why the token is refused without verifying it or sending a request; null if it must be checked. */
   readonly refusal: Refusal | null;
   /** @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete */
   readonly run: () => Promise<Caller | string>;
@@ -171,7 +171,7 @@ export class TokenVerifier {
     return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
   }
 
-  /** @param token The bearer token of the request. */
+  /** @param request The request that carries the token; the passport strategies read it from there. */
   async verify(token: string, request: Request): Promise<Verdict> {
     const cached = this.cachedVerdict(token);
     if (cached) return cached;
@@ -196,7 +196,7 @@ export class TokenVerifier {
     return this.providers.map((provider): Check => ({
       provider: provider.config,
       method: 'jwt',
-      refusal: jwt ? jwtRefusal(jwt.payload, provider.config, Date.now()) : 'the token is no JWT',
+      refusal: jwt ? jwtRefusal(jwt.payload, provider.config, Date.now()) : 'the token is not a JWT',
       run: () => this.verifyJwt(token, provider, request),
     }));
   }
@@ -215,7 +215,7 @@ export class TokenVerifier {
     }));
   }
 
-  // Introspection caches its own responses.
+  // Caches only JWTs; Introspection caches its own responses.
   private async verifyJwt(
     token: string,
     { config, strategy, callers }: Provider,
@@ -273,8 +273,8 @@ async function outcomeOf(check: Check): Promise<Outcome> {
 }
 
 /**
- * Runs all checks at once. Resolves with the first that accepts, so a slow provider delays no other; if none accepts, with
- * the outcomes in the order of the checks.
+ * Runs all checks at once. Resolves with the first acceptance, so a slow provider delays no other, or with all outcomes, in
+ * the order of the checks, if none accepts.
  */
 function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted } | { outcomes: Outcome[] }> {
   return new Promise((resolve, reject) => {

@@ -13,22 +13,20 @@ export interface Judgement {
   readonly required?: Claims;
   /** How arrays in `required` are read. */
   readonly arrays?: ArrayValues;
-  /** The rules of a role; any of them grants it. */
+  /** The rules of a role; any one of them grants it. */
   readonly rules?: readonly Claims[];
   readonly because?: Because;
 }
 
-/** Receives each decision from the code that makes it. Only explanations pass one. */
+/** Receives each decision from the code that makes it. Only explanations pass a recorder. */
 export type Recorder = (judgement: Judgement) => void;
 
-/** The claims maps that grant each role; an array in one of them lists alternatives. */
+/** The claims maps that grant each role; an array value lists alternatives. */
 export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
 
 /**
- * The roles a token's claims grant (spec §2.3): any of a role's maps, and within a map all of its members. An empty map
- * grants nothing; the configuration refuses it, and so does this.
- *
- * @returns in the order of ROLES.
+ * Returns the roles that a token's claims grant (spec §2.3), in the order of ROLES. A role requires any one of its maps, and
+ * a map requires all its members. An empty map grants nothing; the configuration also refuses it.
  */
 export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
   return ROLES.filter((role) =>
@@ -36,11 +34,11 @@ export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: Rol
   );
 }
 
-/** Missing claims named in a refusal. */
+/** Maximum number of missing claims named in a refusal. */
 const MAX_MISSING = 20;
 const MAX_MISSING_LENGTH = 200;
 
-/** All access decisions, which depend on the mode (contract §4). A recorder never changes a decision. */
+/** Makes all access decisions for one mode (contract §4). A recorder never changes a decision. */
 export abstract class AccessPolicy {
   /** Changes whenever decisions may have changed, to invalidate caches. */
   get version(): number {
@@ -55,7 +53,7 @@ export abstract class AccessPolicy {
   abstract mayListRegistries(caller: Caller): boolean;
   /** May the caller enter a registry, or see a source or registry through the admin API? */
   abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** May a source of the caller read files and secrets that require these claims (contract §7)? */
+  /** May a source that the caller configures read files and secrets that require these claims (contract §7)? */
   abstract mayRead(caller: Caller, required: Claims): boolean;
   /** Do all callers who see a resource with these claims also cover `required` (contract §7)? */
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
@@ -94,9 +92,9 @@ export abstract class AccessPolicy {
   /** Does a later version published without claims inherit the claims of the first (contract §4)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
-   * A key of everything `maySee` depends on: callers with equal keys see the same entries.
+   * A cache key for everything `maySee` depends on: callers with equal keys see the same entries.
    *
-   * @param isRequired whether any claims to be judged have this key.
+   * @param isRequired whether any required claims contain this key.
    */
   abstract visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string;
 }
@@ -112,7 +110,7 @@ abstract class OpenPolicy extends AccessPolicy {
     return true;
   }
 
-  // Sources outlive a change of the mode.
+  // Checked in these modes too, because sources outlive a change of mode.
   keepsWithin(claims: Claims, required: Claims): boolean {
     return implies(claims, required, 'all');
   }
@@ -191,7 +189,7 @@ export class AuthOnlyPolicy extends OpenPolicy {
     return caller.identified;
   }
 
-  // contract §4: the rules of publishing apply although every caller has every role.
+  // contract §4: the publishing rules apply even though every caller has every role.
   checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
     checkPublishedClaims(caller, claims, record);
   }
@@ -251,7 +249,7 @@ export class FullPolicy extends AccessPolicy {
     return implies(claims, required, this.authz.policy.arrayValues);
   }
 
-  // spec §2.2.3: both sides must have claims, so an entry without any is for super-admins only.
+  // spec §2.2.3: both sides must have claims, so only super-admins see an entry without claims.
   maySee(caller: Caller, required: Claims, record?: Recorder): boolean {
     return this.judge(caller, required, HIDDEN_IF_UNLABELED, record);
   }
@@ -271,7 +269,7 @@ export class FullPolicy extends AccessPolicy {
     if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
   }
 
-  // Every caller covers `{}`: an entry with cleared claims stays manageable, but with `unlabeled: deny` only for super-admins
+  // Every caller covers `{}`: an entry with cleared claims stays manageable, but with `unlabeled: deny` only by super-admins
   // (contract §5).
   mayManage(caller: Caller, required: Claims, record?: Recorder): boolean {
     return this.mayReach(caller, required, record);

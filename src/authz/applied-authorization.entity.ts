@@ -1,7 +1,7 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import type { AuthorizationForm } from './policy-in-force.js';
 
-/** The authorization last applied by a start or a reload: one row. */
+/** The authorization applied by the last start or reload. The table has one row. */
 @Entity('applied_authorization')
 @Check('applied_authorization_id_check', 'id = 1')
 export class AppliedAuthorization {

@@ -9,7 +9,7 @@ import { RolesGuard } from './roles.guard.js';
 
 type AuthorizationConfig = ConfigType<typeof authorizationConfig>;
 
-/** Authorization: one policy, chosen by the mode. */
+/** Provides the access policy of the configured mode. */
 @Module({
   imports: [AuthModule],
   controllers: [MeController],

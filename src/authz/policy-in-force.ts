@@ -19,8 +19,8 @@ type Deciding<Result> = {
 export type Policies = readonly [AccessPolicy, ...AccessPolicy[]];
 
 /**
- * Decides for every request by the policies in force. A reload of the configuration replaces them (contract §1); until it is complete,
- * the old and the new policies are both in force, and only what all of them allow is allowed.
+ * Applies the policies in force to every request. A configuration reload replaces them (contract §1); until it completes,
+ * old and new policies both apply, and access requires the consent of all of them.
  */
 export class PolicyInForce extends AccessPolicy {
   readonly mayAct = this.all('mayAct');
@@ -73,7 +73,7 @@ export class PolicyInForce extends AccessPolicy {
     return this.policies.some((policy) => policy.isBoundByNames(caller));
   }
 
-  // Views computed by earlier policies must not match.
+  // Views computed under earlier policies must not match.
   visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string {
     const keys = this.policies.map((policy) => policy.visibilityKey(caller, isRequired));
     return JSON.stringify([this.replacements, ...keys]);
@@ -94,7 +94,7 @@ export class PolicyInForce extends AccessPolicy {
   }
 }
 
-/** The authorization as shown in the audit trail: the mode (contract §4), with its rules in full mode. */
+/** The authorization as shown in the audit trail: the mode (contract §4) and, in full mode, its rules. */
 export type AuthorizationForm =
   | { readonly mode: 'anonymous' | 'auth-only' }
   | ({ readonly mode: 'full' } & Pick<AuthzConfig, 'roles' | 'policy'>);
@@ -112,7 +112,7 @@ export function policyFor(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'authz'>): A
   return auth.authz ? new FullPolicy(auth.authz) : new AuthOnlyPolicy();
 }
 
-/** The text is from spec §1.2. */
+/** Logs the warning required by spec §1.2. */
 export function warnIfAuthOnly(auth: ConfigType<typeof authorizationConfig>): void {
   if (authorizationForm(auth).mode === 'auth-only')
     new Logger('authz').warn(

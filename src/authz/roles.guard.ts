@@ -8,7 +8,7 @@ import { changesConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { AccessPolicy } from './access-policy.js';
 
-/** Checks the role that a route requires. A route without a declaration is refused to every caller. */
+/** Checks the role that a route requires. Refuses all callers on a route that declares no access. */
 @Injectable()
 export class RolesGuard implements CanActivate {
   constructor(
@@ -35,12 +35,12 @@ export class RolesGuard implements CanActivate {
   }
 }
 
-/** Declares which non-GET requests of a route write nothing. */
+/** Declares which non-GET requests to a route write nothing. */
 export const WritesNothing = Reflector.createDecorator<(request: Request) => boolean>();
 
 /**
- * With `readOnly`, refuses every request that writes with 403, after the role check and before loading (contract §3). All methods but
- * GET and HEAD write, unless the route declares otherwise.
+ * Refuses all writes with 403 while `readOnly` is set, after the role check and before loading (contract §3). All methods
+ * except GET and HEAD count as writes, unless the route declares otherwise.
  */
 @Injectable()
 export class ReadOnlyGuard implements CanActivate {

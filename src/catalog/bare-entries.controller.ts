@@ -21,7 +21,7 @@ const VERSION = {
   example: 'latest',
 };
 
-/** Creates the controller of a type whose documents are served without a wrapper, such as skills. */
+/** Creates the controller for a type whose documents are served without a wrapper, such as skills. */
 function controllerOf(type: BareType): Type {
   const { listKey, path } = ENTRY_TYPES[type];
   const noun = nounOf(type);
@@ -106,7 +106,7 @@ function controllerOf(type: BareType): Type {
     }
   }
 
-  // A distinct class name for logs and tests.
+  // Gives each class a distinct name for logs and tests.
   Object.defineProperty(BareEntriesController, 'name', { value: `${noun}sController` });
   return BareEntriesController;
 }

@@ -4,17 +4,18 @@ import type { LoadedRequest } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 
-/** A request to a CatalogRead route. Its access is kept out of `loaded`, which other handlers read. */
+/** A request to a CatalogRead route. Its access is not stored in `loaded`, which other handlers read. */
 export interface CatalogRequest extends LoadedRequest {
   catalogAccess?: RegistryAccess;
 }
 
-/** Set by CatalogRead, read by the ClaimsInterceptor. */
+/** Marks a CatalogRead route for the ClaimsInterceptor. */
 export const IsCatalogRead = Reflector.createDecorator();
 
 /**
- * Lets the handler of a RegistryRoute receive a remembered access, as its first argument through `@CatalogAccess()`. Only
- * for reads through CatalogService, which verifies the access, before or within the read. All other handlers get a VerifiedAccess.
+ * Lets a RegistryRoute handler receive a remembered access as its first argument, through `@CatalogAccess()`. Use it only
+ * for reads through CatalogService, which verifies the access before or during the read. All other handlers get a
+ * VerifiedAccess.
  */
 export const CatalogRead =
   () =>
@@ -26,7 +27,7 @@ export const CatalogRead =
     IsCatalogRead()(target, key, handler);
   };
 
-/** The access of a CatalogRead. */
+/** Injects the caller's access into a CatalogRead handler. */
 export const CatalogAccess = createParamDecorator((_: unknown, context: ExecutionContext): RegistryAccess => {
   const { catalogAccess } = context.switchToHttp().getRequest<CatalogRequest>();
   if (!catalogAccess) throw new Error('The route is not declared with @CatalogRead()');

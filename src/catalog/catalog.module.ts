@@ -11,7 +11,7 @@ import { RegistryListController } from './registry-list.controller.js';
 import { SearchLimit } from './search-limits.js';
 import { ServersController } from './servers.controller.js';
 
-/** The consumer API: MCP Registry v0.1, and the extensions of this server. */
+/** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
   controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],

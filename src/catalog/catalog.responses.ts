@@ -28,7 +28,7 @@ export class OfficialMetadata {
   isLatest: boolean;
 }
 
-/** What the registry itself adds to a version. */
+/** Metadata that the registry adds to a version. */
 export class ItemMetadata {
   'io.modelcontextprotocol.registry/official': OfficialMetadata;
 }

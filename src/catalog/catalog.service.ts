@@ -22,8 +22,8 @@ import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /**
- * A large page holds its permit for one extra turn of the event loop per this many bytes. libuv accepts one connection per turn:
- * with a large page in every turn, a few hundred slow readers would block new connections for seconds.
+ * A large page holds its permit for one extra event-loop turn per this many bytes. libuv accepts one connection per turn; if
+ * every turn sent a large page, a few hundred slow readers would block new connections for seconds.
  */
 const BYTES_PER_TURN = 64 * 1_024;
 const MAX_TURNS = 8;
@@ -59,7 +59,7 @@ export class RecentCallers {
 }
 
 const TOO_MANY = 'too_many_servers';
-/** Most cached refusals. */
+/** Maximum number of cached refusals. */
 const MAX_TOO_MANY = 1_000;
 
 /** A page, or an error such as `entry_not_found`. */
@@ -86,7 +86,7 @@ export class CatalogService {
     private readonly semaphores: PoolSemaphores,
   ) {}
 
-  /** @throws ApiError 429 `too_many_requests` at the caller's limit of searches; 503 for a search that takes too long. */
+  /** @throws ApiError 429 `too_many_requests` over the caller's limit on searches; 503 if a search takes too long. */
   list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
     const request = { page: 'list', type, list } as const;
     return isSearch(list.filter) ? this.search(access, request) : this.page(access, request);
@@ -112,7 +112,7 @@ export class CatalogService {
   }
 
   /**
-   * The configuration file of a client, or its allow-list, with all visible servers (contract §6.3).
+   * Returns a client's configuration file or allow-list with all visible servers (contract §6.3).
    *
    * @throws ApiError 400 `too_many_servers`.
    */
@@ -124,7 +124,7 @@ export class CatalogService {
     const callerKey = access.client.callerKey(access.caller);
     const release = await this.semaphores.exports.acquire(callerKey, access.client.abortSignal());
     try {
-      // The access may have been lost while this waited.
+      // Access may have been withdrawn while this request was queued.
       const current = await this.views.verify(access);
       const key = cacheKey(current.view, request);
       this.refuseTooMany(key);
@@ -137,13 +137,14 @@ export class CatalogService {
     }
   }
 
-  // Caches the refusal: detecting it costs as much as building the largest allowed configuration, and clients may retry at once.
+  // Refusals are cached: detecting one costs as much as building the largest allowed configuration, and clients may retry at
+  // once.
   private refuseTooMany(key: string): void {
     if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
   }
 
   private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {
-    // A cached page proves nothing, and next to an uncached search the check costs little.
+    // A cached page proves no access, and verifying is cheap compared with an uncached search.
     const verified = access.isVerified ? access : await this.views.verify(access);
     const deadline = performance.now() + searchTimeMs(request.list.filter);
     const callerKey = access.client.callerKey(access.caller);
@@ -158,11 +159,11 @@ export class CatalogService {
   /**
    * Returns a page from the cache, or reads it.
    *
-   * The registry may change between the computation of the view and the read. Such a page is discarded, the access verified, and the
-   * page read again, a few times.
+   * The registry may change between computing the view and reading the page. The page is then discarded, the access
+   * verified, and the page read again, up to `MAX_READS` times in total.
    *
    * @param search set for searches only.
-   * @throws ApiError 404 for an entry or version outside the view, 503 if the partitions of the view change during every read.
+   * @throws ApiError 404 for an entry or version outside the view, 503 if the view's partitions change during every read.
    */
   private async page(
     access: RegistryAccess,
@@ -199,8 +200,8 @@ export class CatalogService {
       if (!isCurrent) {
         current = await this.views.verify(current);
         if (reads < MAX_READS) continue;
-        // With the same partitions, each part of the page was valid at some time during the request. With others, entries that moved
-        // between partitions may be missing.
+        // If the partitions are unchanged, each part of the page was valid at some time during the request. Otherwise,
+        // entries that moved between partitions may be missing.
         if (!haveSamePartitions(view, current.view)) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       }
       if (!page) throw error;
@@ -208,13 +209,13 @@ export class CatalogService {
     }
   }
 
-  // Such a page may be older than the request.
+  // A cached or pending page may be older than the request.
   private isCachedOrPending(key: string): boolean {
     return this.cache.has(key) || this.pending.has(key);
   }
 
   /**
-   * Reads a page of a remembered view by statements that verify it. A cached or pending page has no such proof.
+   * Reads a page of a remembered view with statements that verify the view. A cached or pending page proves nothing.
    *
    * @returns undefined if the access must be verified first.
    */
@@ -234,7 +235,7 @@ export class CatalogService {
     return result.page;
   }
 
-  // Reads with a permit of this caller, even if the page is shared: the caller who started reading it may be queued far behind.
+  // Uses this caller's own permit even for a shared page: the caller who started the read may be queued far behind.
   private async withPermit<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
     callerKey: string,
@@ -261,13 +262,13 @@ export class CatalogService {
     request: PageRequest,
     search?: SearchContext,
   ): Promise<ReadResult> {
-    // Another request may have read it meanwhile.
+    // Another request may have read the page in the meantime.
     const cached = this.cache.get(key);
     if (cached) return { page: cached, isCurrent: true };
     this.cache.missed();
     try {
       const body = await this.reader.read(check, request, search);
-      // The statements read no rows, so the page is useless even as a last attempt.
+      // The statements read no rows, so the page is unusable even after the last attempt.
       if (check.remembered && !check.isCurrent) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       const page = check.isCurrent ? this.cache.add(key, body) : new CachedJson(body.parts, body.headers);
       return { page, isCurrent: check.isCurrent };

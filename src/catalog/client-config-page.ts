@@ -8,15 +8,16 @@ import type { Position } from './list-request.js';
 import { type PageBody, type RowsPerName, withinPage } from './page-body.js';
 import type { ViewSql } from './view-sql.queries.js';
 
-/** Bounds memory: the whole configuration is built at once. */
+/** Limits memory use: the whole configuration is built at once. */
 const MAX_SERVERS = 10_000;
 const MAX_DOCUMENT_BYTES = 32 * 1_024 * 1_024;
-/** Small documents can have long configurations. */
+/** Limits the output: small documents can produce long configurations. */
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 
 /**
- * A client's configuration file, or its allow-list, with the latest version of every server in the view (contract §6.3). It reads pages
- * of the list; each statement checks that the view is current, so the result is one state of the catalog.
+ * Builds a client's configuration file or allow-list from the latest version of every server in the view (contract §6.3).
+ * Reads the list page by page; each statement checks that the view is current, so the result reflects one state of the
+ * catalog.
  *
  * @throws ApiError 400 `too_many_servers`
  */

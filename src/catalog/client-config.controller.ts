@@ -7,7 +7,7 @@ import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
 
-/** The catalog as configuration files of clients (contract §6.3). */
+/** Serves the catalog as client configuration files (contract §6.3). */
 @ApiTags('catalog')
 @Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/client-config`))
 @AnyCaller()

@@ -15,19 +15,19 @@ import {
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
-/** A part of a filter with its own index, and the SQL that reads it. */
+/** A filter condition with its own index, and the SQL to read it. */
 export interface IndexScan {
-  /** `in-order` reads this index alone, `changes` also the index of changed claims. Both stop at the limit. */
+  /** `in-order` reads only this index; `changes` also reads the index of changed claims. Both stop at the limit. */
   readonly reads: 'in-order' | 'changes';
   readonly column: 'updated_at' | 'version' | 'status';
-  /** The condition that reads candidates, as `v`, from the index. */
+  /** Condition that selects candidates `v` from the index. */
   readonly candidates: string;
-  /** Whether a candidate has the requested value; the index range also contains later values. */
+  /** Condition for the exact value: the index range also contains later values. */
   readonly exact: string;
 }
 
-// Subqueries hide the values from the planner. It assumes that an inequality matches a third of the table, so reading the index in
-// order is cheaper for it than sorting.
+// Subqueries hide the values from the planner. It then assumes that an inequality matches a third of the table, and prefers
+// reading the index in order to sorting.
 const UPDATED_SINCE: IndexScan = {
   reads: 'changes',
   column: 'updated_at',
@@ -47,7 +47,7 @@ const STATUS: IndexScan = {
   exact: 'v.status = (select $status::text)',
 };
 
-/** The indexes that can serve this filter, except the index of search texts (search-scan.queries.ts). */
+/** Returns the scans that can serve this filter, except the search text index (search-scan.queries.ts). */
 export function indexScansFor({ updatedSince, version, status }: ListFilter): IndexScan[] {
   const scans: IndexScan[] = [];
   if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
@@ -56,22 +56,23 @@ export function indexScansFor({ updatedSince, version, status }: ListFilter): In
   return scans;
 }
 
-/** Bounds of one scan. */
+/** Input and limits of one scan. */
 export interface ScanStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Most index rows to read. */
+  /** Maximum number of index rows to read. */
   readonly maxCandidates: number;
-  /** Most versions to return. */
+  /** Maximum number of versions to return. */
   readonly rows: number;
 }
 
-/** A version, or nulls if none was found. `complete`: the index has no further candidates. */
+/** A version, or nulls if none was found. `complete` means that the index has no further candidates. */
 export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
 
 /**
- * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them only if they are
- * within the limit. Visibility comes before shadowing (contract §6): only visible entries of an earlier source hide others.
+ * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them only
+ * if they are within the limit. Visibility comes before shadowing (contract §6): only visible entries of an earlier source
+ * shadow others.
  */
 export function scanInOrder(
   sql: ViewSql,
@@ -106,8 +107,8 @@ ${shownAmong(request)}`,
 }
 
 /**
- * The same for changes since a time: changed versions, and all versions of entries with changed claims. Versions that match both are
- * counted twice and read once.
+ * Reads a page of changes since a time: changed versions, and all versions of entries with changed claims. A version that
+ * matches both conditions is counted twice but read once.
  */
 export function scanChanges(
   sql: ViewSql,
@@ -161,7 +162,7 @@ ${shownAmong(request)}`,
   );
 }
 
-/** SQL: the common end of all scans: the rows of visible `candidates` that are not shadowed. */
+/** SQL: the final part of every scan; selects visible `candidates` that are not shadowed. */
 function shownAmong({ filter, after }: ListRequest): string {
   return `visible as materialized (
   select e.name, c.version_key, c.id, r.rank

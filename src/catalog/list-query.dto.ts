@@ -13,7 +13,7 @@ import {
   wordParameter,
 } from '../validation/value-checks.js';
 
-/** Parameters stay text here; `list-request.ts` converts them. Unknown and empty ones are ignored. */
+/** Parameters remain strings here; `list-request.ts` converts them. Unknown and empty parameters are ignored. */
 export class PageQuery {
   @ApiPropertyOptional({
     description: '`metadata.nextCursor` of the previous page; it includes the query',

@@ -9,7 +9,7 @@ const pipe = new RequestValidationPipe();
 const validated = (metatype: new () => object, query: object) =>
   pipe.transform(query, { type: 'query', metatype });
 
-/** The details of the refusal. */
+/** Returns the error details; undefined if the query is valid. */
 function refused(metatype: new () => object, query: object): readonly unknown[] | undefined {
   try {
     validated(metatype, query);
@@ -39,15 +39,15 @@ describe('a query', () => {
     [ServerListQuery, { search: ['', ''] }, 'search: text without NUL characters, given once'],
     [AdminListParameters, { limit: '' }, 'limit: a whole number from 1 to 100, given once'],
     [PublishQuery, { dry_run: '' }, 'dry_run: true or false, given once'],
-  ])('of %s is refused with a sentence: %j', (metatype, query, sentence) => {
+  ])('of %s is refused with an error detail: %j', (metatype, query, sentence) => {
     expect(refused(metatype, query)).toEqual([sentence]);
   });
 
-  it('is refused with a sentence for each of its parameters', () => {
+  it('gets one error detail for each invalid parameter', () => {
     expect(refused(ServerListQuery, { limit: 'x', include_deleted: 'x' })).toHaveLength(2);
   });
 
-  it('may have parameters that are not known (contract §6)', () => {
+  it('may have unknown parameters (contract §6)', () => {
     const query = validated(AdminListParameters, { limit: '5', colour: 'red', __proto__: null });
     expect(query).toMatchObject({ limit: '5' });
     expect(query).not.toHaveProperty('colour');

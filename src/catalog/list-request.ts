@@ -22,7 +22,7 @@ import type {
   VersionsQuery,
 } from './list-query.dto.js';
 
-/** Filter of a list. The cursor contains it, so the next page needs no other parameter. */
+/** Filter of a list. The cursor contains it, so a request for the next page needs no other parameter. */
 export class ListFilter {
   /** Lower-cased; matches a substring of name, title or description. */
   @IsOptional() @Validate(storableText) readonly search?: string;
@@ -54,13 +54,16 @@ export interface ListRequest {
   readonly after: Position | null;
 }
 
-/** A page of the versions of a name, newest first. `after` is the sort key of the last version; null: from the newest. */
+/**
+ * Requests a page of a name's versions, newest first. `after` is the sort key of the previous page's last version; null for
+ * the first page.
+ */
 export interface VersionsRequest {
   readonly includeDeleted: boolean;
   readonly after: string | null;
 }
 
-/** Content of a cursor of versions. */
+/** Content of a version list cursor. */
 class VersionsCursor {
   @Validate(storableText) readonly name: string;
   @IsBoolean() readonly includeDeleted: boolean;
@@ -69,7 +72,7 @@ class VersionsCursor {
 
 const VERSIONS = 'versions';
 
-/** @throws ApiError 400 `invalid_cursor`, also for a cursor of another name. */
+/** @throws ApiError 400 `invalid_cursor`, also for a cursor that belongs to another name. */
 export function versionsRequest(name: string, query: VersionsQuery): VersionsRequest {
   if (!query.cursor) return { includeDeleted: includesDeleted(query), after: null };
   const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));
@@ -82,7 +85,7 @@ export function includesDeleted(query: VersionQuery): boolean {
   return query.include_deleted === 'true';
 }
 
-/** The cursor that continues after this version. */
+/** Returns the cursor for the page after this version. */
 export function nextVersionsCursor(name: string, request: VersionsRequest, { key }: Position): string {
   return encodeCursor(VERSIONS, { name, includeDeleted: request.includeDeleted, after: key });
 }
@@ -105,7 +108,7 @@ export function bareListRequest(type: BareType, query: BareListQuery): ListReque
   });
 }
 
-/** The cursor that continues after this position with the same query. */
+/** Returns the cursor for the page after this position, with the same query. */
 export function nextCursor(type: EntryType, request: ListRequest, last: Position): string {
   const after: Position = { name: last.name, key: last.key };
   return encodeCursor(ENTRY_TYPES[type].listKey, { filter: request.filter, limit: request.limit, after });
@@ -115,7 +118,7 @@ function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
   return query.search ? { search: query.search.toLowerCase() } : {};
 }
 
-// contract §6: the cursor contains the filters; any sent with it are ignored.
+// contract §6: the cursor contains the filters; filters sent along with a cursor are ignored.
 function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): ListRequest {
   const { listKey, perPage, listsLatestOnly } = ENTRY_TYPES[type];
   const limit = query.limit ? Number(query.limit) : undefined;
@@ -128,29 +131,29 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   return { filter: state.filter, limit: limit ?? state.limit, after };
 }
 
-// In canonical form: PostgreSQL does not accept everything that RFC 3339 allows.
+// Requires the canonical form: PostgreSQL does not accept everything that RFC 3339 allows.
 function moment(value: unknown): Issue[] {
   const isWhole = typeof value === 'string' && parseTimestamp(value)?.toISOString() === value;
-  return isWhole ? [] : issue('must be a moment in UTC');
+  return isWhole ? [] : issue('must be a UTC timestamp');
 }
 
 /**
- * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics, which for thousands
- * takes longer than the statement. A null parameter matches nothing.
+ * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics, which
+ * for thousands of claim sets takes longer than running the statement. A null parameter matches nothing.
  */
 export function isVisible(entry: string): string {
   return `(coalesce(${entry}.claim_set_id = any($claimSets::int[]), false) or $seesAll::boolean)`;
 }
 
 /**
- * SQL: the same for statements that test many entries. Subqueries hide the values from the planner: it hashes the claim sets and keeps
- * the generic plan instead of planning each page.
+ * SQL: like `isVisible`, for statements that test many entries. Subqueries hide the values from the planner, so it hashes
+ * the claim sets and keeps the generic plan instead of planning each page.
  */
 export function isVisibleAmongMany(entry: string): string {
   return `(coalesce(${entry}.claim_set_id in (select unnest((select $claimSets::int[]))), false) or (select $seesAll::boolean))`;
 }
 
-/** SQL: whether consumers see the version `v` (contract §6). */
+/** SQL: whether consumers see versions with the status of `v` (contract §6). */
 export function hasShownStatus(includeDeleted = false): string {
   return isOneOf('v.status', includeDeleted ? SHOWN_STATUSES_WITH_DELETED : SHOWN_STATUSES);
 }
@@ -166,8 +169,8 @@ export function passes({ includeDeleted, version, status, search }: ListFilter):
 }
 
 /**
- * SQL: whether the version, or the claims of its entry, changed since the time of the filter: new claims may have made it visible
- * (contract §6).
+ * SQL: whether the version or its entry's claims changed since the filter's time; new claims may have made the version
+ * visible (contract §6).
  */
 export function changedSince(
   { updatedSince }: ListFilter,
@@ -180,8 +183,8 @@ export function changedSince(
 }
 
 /**
- * SQL: the part of the filter on the version `o` that the index of an entry's versions can answer. The subquery hides the exact
- * version from the planner, so the plan does not depend on its statistics.
+ * SQL: the condition on version `o` that the index on an entry's versions can serve. The subquery hides the exact version
+ * from the planner, so the plan does not depend on statistics.
  */
 function matchesVersion({ version }: ListFilter): string {
   if (version === 'latest') return 'o.is_latest';
@@ -193,12 +196,12 @@ export function nameFrom(position: Position | null, name: string): string {
   return position ? `${name} >= (select $afterName::text)` : 'true';
 }
 
-/** SQL: whether a version is after the position, given `nameFrom`. */
+/** SQL: whether a version is after the position, assuming that `nameFrom` holds. */
 export function versionAfter(position: Position | null, name: string, key: string): string {
   return position ? `(${name} > (select $afterName::text) or ${key} < (select $afterKey::text))` : 'true';
 }
 
-/** SQL: the versions of an entry that pass the filter and the position, newest first. `entry` names its columns. */
+/** SQL: an entry's versions after the position that pass the filter, newest first. `entry` holds its column names. */
 export function passingVersions(
   { filter, after }: Pick<ListRequest, 'filter' | 'after'>,
   entry: { readonly id: string; readonly name: string; readonly claimsChangedAt: string },
@@ -214,7 +217,7 @@ export function passingVersions(
     order by v.version_key desc limit ${limit}`;
 }
 
-/** SQL: the sources with visible partitions, ranked. A subquery hides the value from the planner. */
+/** SQL: the ranked sources with visible partitions. The subquery form hides the value from the planner. */
 export function rankedBy(sources: '$rankedSources::int[]' | '(select $rankedSources::int[])'): string {
   return `ranked as materialized (
   select source_id, rank::int from unnest(${sources}) with ordinality as r(source_id, rank)
@@ -222,7 +225,7 @@ export function rankedBy(sources: '$rankedSources::int[]' | '(select $rankedSour
 )`;
 }
 
-/** Values of all parameters that these conditions use. */
+/** Values of all parameters in the conditions above. */
 export function conditionValues(type: EntryType, { filter, after }: Omit<ListRequest, 'limit'>): NamedValues {
   return {
     type,

@@ -10,23 +10,23 @@ import { scanSearchTexts, scansHidden } from './search-scan.queries.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /**
- * Views with more partitions are read by source, testing the claim set of each entry: starting a scan per partition would cost more than
- * skipping hidden entries.
+ * Views with more partitions are read by source, testing the claim set of each entry: starting a scan per partition would
+ * cost more than skipping hidden entries.
  */
 const MAX_PARTITION_SCANS = 40;
 /** Below this share of visible entries, a view is read by partition after all. */
 const MIN_VISIBLE_SHARE = 1 / 8;
-/** Entries to read from each partition, but at most a quarter of the names. */
+/** Minimum number of entries to read from each partition, but at most a quarter of the names. */
 const MIN_ENTRIES_PER_PARTITION = 64;
 
 /**
- * Walks the names of a view in order, as a merge of its partitions or sources, and collects the versions that pass the filter. Its cost
- * depends on the share of names that pass, not on the number of names.
+ * Walks a view's names in order by merging its partitions or sources, and collects the versions that pass the filter. The
+ * cost depends on the share of names that pass, not on the number of names.
  */
 export class NameWalk {
-  /** In list order, up to `limit + 1`. */
+  /** Versions in list order, up to `limit + 1`. */
   readonly found: FoundVersion[] = [];
-  /** The request from the current position on. */
+  /** The request for the rest of the page, from the current position. */
   private rest: ListRequest;
   private isAtEnd = false;
 
@@ -44,7 +44,7 @@ export class NameWalk {
     return this.isAtEnd || isFull(this.found, this.rest.limit);
   }
 
-  /** Walks over the next names, at least two, or until the page is full. */
+  /** Walks over the next names (at least two), or until the page is full. */
   async advance(names: number): Promise<void> {
     const walk = this.bySource ? walkBySource : walkByPartition;
     const rows = await walk(this.sql, {
@@ -57,13 +57,13 @@ export class NameWalk {
     const [first] = rows;
     this.found.push(...rows.filter(isVersion));
     this.isAtEnd = !first || first.reached === null;
-    // No key sorts below the empty one, so the reached name is not read again.
+    // No key sorts below the empty string, so the reached name is not read again.
     if (first?.reached) this.rest = { ...this.rest, after: { name: first.reached, key: '' } };
     if (!this.sql.view.seesAll && (first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.bySource = false;
   }
 
-  // Reads twice as many entries of each partition as an even distribution needs, and enough that a page within one partition is found
-  // soon. At least two: the first may be the name reached before.
+  // Reads twice as many entries per partition as an even distribution needs, and enough to find a page within a single
+  // partition quickly. Reads at least two, since the first may be the name reached before.
   private depth(names: number): number {
     if (this.bySource) return names;
     const evenly = Math.ceil((2 * names) / countPartitions(this.sql.view));
@@ -72,32 +72,35 @@ export class NameWalk {
   }
 }
 
-/** Names that a plain list reads per name on the page: some have only deleted versions. */
+/** Names read per name on a page of an unfiltered list: some names have only deleted versions. */
 const NAMES_PER_SHOWN = 1.25;
-/** Additional names where names have several rows: the position is within a name, and rows per name vary. */
+/** Extra names to read if names have several rows: the page may start within a name, and rows per name vary. */
 const SPARE_NAMES = 2;
-/** Names that a filtered list reads per row. */
+/** Names that a filtered list reads per row on the page. */
 const NAMES_PER_FILTERED_ROW = 4;
-/** Index candidates of the first attempt. */
+/** Maximum number of index candidates in the first attempt. */
 const FIRST_CANDIDATES = 512;
-/** Search texts of the first attempt. With more matches, the next step of the walk usually fills the page. */
+/**
+ * Maximum number of search texts in the first attempt. With more matches, the next step of the walk usually fills the page.
+ */
 const FIRST_TEXTS = 65_536;
-/** Matches per row that are examined first, in name order. */
+/** Matches per row to examine first, in name order. */
 const SORTED_PER_ROW = 8;
-/** No limit. */
+/** Effectively unlimited. */
 const ALL_TEXTS = 2 ** 31 - 2;
-/** Factor by which both bounds grow after an attempt in which neither method completed. */
+/** Factor by which both limits grow after an attempt in which neither method completed. */
 const GROWTH = 8;
 const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
 
 /**
- * Returns up to `limit + 1` versions in page order (name bytewise, newest first); the last one means that there is a next page.
+ * Returns up to `limit + 1` versions in page order (name bytewise, newest first); an extra version means that there is a
+ * next page.
  *
- * Matches are found by walking the names, which is fast if they are frequent, or through an index, which is fast if they are rare. Both
- * are tried alternately with growing bounds, so a page takes little longer than by the better way. Indexes read in order come first: a
- * failed attempt is cheap. The index of search texts returns all matches at once, so its second attempt has no limit.
+ * Walking the names is fast if matches are frequent; reading an index is fast if they are rare. The two methods alternate
+ * with growing limits, so a page takes little longer than with the better method. Ordered indexes come first, since a failed
+ * attempt is cheap. The search text index returns all matches at once, so its second attempt is unlimited.
  *
- * @param rowsPerName statistics of earlier pages, for lists without a filter.
+ * @param rowsPerName statistics from earlier pages, for lists without a filter.
  */
 export async function readList(
   sql: ViewSql,
@@ -134,12 +137,12 @@ export async function readList(
 }
 
 /**
- * Reads a page through the index of search texts.
+ * Reads a page through the search text index.
  *
  * @param grams see `gramsToFind`.
- * @param maxCandidates most matching texts.
- * @param sortedPerRow matches per row to examine before all are.
- * @returns up to `limit + 1` versions; undefined when there are more candidates.
+ * @param maxCandidates maximum number of matching texts.
+ * @param sortedPerRow matches per row to examine before examining all.
+ * @returns up to `limit + 1` versions; undefined if there are more candidates.
  */
 export async function readByText(
   sql: ViewSql,
@@ -161,10 +164,10 @@ export async function readByText(
 }
 
 /**
- * Reads a page through an index of the filter.
+ * Reads a page through an index that serves the filter.
  *
- * @param maxCandidates most index rows.
- * @returns up to `limit + 1` versions; undefined when the index has more candidates.
+ * @param maxCandidates maximum number of index rows.
+ * @returns up to `limit + 1` versions; undefined if the index has more candidates.
  */
 export async function readByIndex(
   sql: ViewSql,

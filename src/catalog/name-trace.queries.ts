@@ -7,7 +7,7 @@ import { hasShownStatus, rankedBy } from './list-request.js';
 import { firstEntry, missingVersion, WHICH } from './version.queries.js';
 import { type CurrencyRow, SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
-/** One version of a name; the latest without a version. */
+/** One version of a name; the latest if `version` is undefined. */
 export interface TracedName {
   readonly type: EntryType;
   readonly name: string;
@@ -18,9 +18,9 @@ export interface TracedName {
 export interface NameTrace {
   /** The source whose entry shadows all others; undefined if no entry is visible. */
   readonly sourceId?: number;
-  /** The status of the version; undefined if that entry does not have it. */
+  /** The status of the version; undefined if the entry has no such version. */
   readonly status?: string;
-  /** The code of the 404; undefined for a version that is shown. */
+  /** Error code of a 404 response; undefined if the version is shown. */
   readonly code?: 'entry_not_found' | 'version_not_found';
 }
 
@@ -32,14 +32,14 @@ interface TraceRow extends CurrencyRow {
 }
 
 /**
- * Runs the read of one version and reports what decided it (contract §10). Visibility, shadowing and status are decided by the SQL of
- * `versionsOfName`, so an explanation cannot differ from the response.
+ * Traces the read of one version (contract §10). The SQL of `versionsOfName` decides visibility, shadowing and status, so an
+ * explanation cannot differ from the response.
  */
 @Injectable()
 export class NameTraces {
   constructor(private readonly prepared: PreparedStatements) {}
 
-  /** @param visible the claim sets that the caller sees, by source, in the order of the registry. */
+  /** @param visible visible claim sets by source, in registry order. */
   async trace(
     visible: readonly VisibleSource[],
     { type, name, version = 'latest' }: TracedName,

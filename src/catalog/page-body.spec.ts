@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { type FoundVersion, RowsPerName } from './page-body.js';
 
 const ALL = {};
-/** A page of names with these numbers of rows. */
+/** A page of names, each with the given number of rows. */
 const page = (...rows: number[]) =>
   rows.flatMap((count, name) =>
     Array.from({ length: count }, () => ({ name: `io.acme/${name}` }) as FoundVersion),
   );
 
 describe('RowsPerName', () => {
-  it('expects one row before any page was read', () => {
+  it('expects one row before any page is read', () => {
     expect(new RowsPerName().expected('server', ALL)).toBe(1);
   });
 
@@ -32,7 +32,7 @@ describe('RowsPerName', () => {
     expect(rows.expected('server', ALL)).toBe(1);
   });
 
-  it('is separate by type and by listed versions', () => {
+  it('keeps separate estimates by type and by listed versions', () => {
     const rows = new RowsPerName();
     rows.observe('server', ALL, page(5, 5, 2));
     expect(rows.expected('skill', ALL)).toBe(1);

@@ -17,23 +17,23 @@ export interface VersionRow {
   readonly isLatest: boolean;
 }
 
-/** SQL: the columns of a `VersionRow` except its name, of the version `v`. */
+/** SQL: the columns of a `VersionRow` except its name, selected from version `v`. */
 export const VERSION_COLUMNS = `v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     ${utcText('v.status_changed_at')} as "statusChangedAt",
     ${utcText('v.published_at')} as "publishedAt",
     ${utcText('v.updated_at')} as "updatedAt", v.is_latest as "isLatest"`;
 
-/** A version for a page; its document is null if it does not fit. */
+/** A version read for a page; its document is null if it does not fit on the page. */
 export type FoundVersion = Omit<VersionRow, 'document'> & { readonly document: string | null };
 
-/** A row of a statement that always returns one: all columns are null if no version was found. */
+/** A row of a statement that always returns at least one row: all columns are null if no version was found. */
 export type MaybeVersion = FoundVersion | { readonly [column in keyof FoundVersion]: null };
 
 export function isVersion<Row extends MaybeVersion>(row: Row): row is Row & FoundVersion {
   return row.name !== null;
 }
 
-/** Texts of this length are not concatenated. */
+/** Texts of at least this length are not concatenated. */
 const LONG_TEXT = 2_048;
 
 /** A page to be sent: JSON text in consecutive parts, and headers. */
@@ -42,7 +42,10 @@ export interface PageBody {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Builds a text in parts. Long documents are not concatenated: the copies would be garbage at once and keep the collector busy. */
+/**
+ * Builds a text in parts. Long documents are not concatenated: the copies would immediately become garbage and keep the
+ * collector busy.
+ */
 class Parts {
   private readonly parts: string[] = [];
   private short = '';
@@ -55,7 +58,7 @@ class Parts {
     }
   }
 
-  /** Adds a version: wrapped in an item with `_meta`, or as the bare document, depending on the type. */
+  /** Adds a version, wrapped in an item with `_meta` or as the bare document, depending on the type. */
   addItem(type: EntryType, row: VersionRow): void {
     const { isShownBare } = ENTRY_TYPES[type];
     if (!isShownBare) this.add(`{"${type}":`);
@@ -68,14 +71,14 @@ class Parts {
   }
 }
 
-/** The body of a single version. */
+/** Returns the body for a single version. */
 export function itemBody(type: EntryType, row: VersionRow): readonly string[] {
   const parts = new Parts();
   parts.addItem(type, row);
   return parts.all();
 }
 
-/** @param cursor the cursor of the next page, if any. */
+/** @param cursor cursor for the next page, if any. */
 export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): readonly string[] {
   const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
   const { listKey } = ENTRY_TYPES[type];
@@ -90,21 +93,21 @@ export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: 
 }
 
 /**
- * Most bytes of documents on a page with more than one (contract §3). Otherwise each slow reader could hold a hundred documents of a
- * megabyte in memory.
+ * Maximum total size of the documents on a page with more than one (contract §3). Without it, each slow reader could hold a
+ * hundred one-megabyte documents in memory.
  */
 const MAX_PAGE_BYTES = 1_024 * 1_024;
 
 /**
- * SQL: the columns of a `FoundVersion`, from `found` with the columns of a `VersionRow`, and the window `page` (PAGE_WINDOW). PostgreSQL
- * knows the length without reading the document, so documents that do not fit are not read.
+ * SQL: the columns of a `FoundVersion`. Requires `found`, with the columns of a `VersionRow`, and the window `page`
+ * (PAGE_WINDOW). PostgreSQL knows a document's length without reading it, so documents that do not fit are not read.
  */
 export const FOUND_COLUMNS = `found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= ${MAX_PAGE_BYTES} or row_number() over page = 1
       then found.document end as document`;
 
-/** SQL: the same for at most one version, which always fits. */
+/** SQL: like FOUND_COLUMNS, but for at most one version, which always fits. */
 export const ONLY_FOUND_COLUMNS = `found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document`;
 
@@ -116,7 +119,7 @@ export function isFull(found: readonly FoundVersion[], limit: number): boolean {
   return found.length > limit || found.at(-1)?.document === null;
 }
 
-/** The versions that fit on a page: at least one, of any length. */
+/** Returns the versions that fit on a page: at least one, whatever its length. */
 export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[] {
   const rows: VersionRow[] = [];
   let bytes = 0;
@@ -134,8 +137,8 @@ export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[
 const RISE = 0.1;
 
 /**
- * Estimates the rows per name of a list from earlier pages, to read no more names than needed. An estimate that is too high costs
- * a second statement, one that is too low almost nothing, so it rises slowly and falls at once.
+ * Estimates a list's rows per name from earlier pages, to avoid reading more names than needed. Overestimating costs a
+ * second statement and underestimating almost nothing, so the estimate rises slowly and falls at once.
  */
 export class RowsPerName {
   private readonly byKind = new Map<string, number>();

@@ -4,9 +4,9 @@ import { CachedJson } from '../http/json-answers.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './page-body.js';
 
-/** Bound over all pages with all their encodings. */
+/** Limit for all cached pages in all their encodings. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
-/** Overhead of a cached page. */
+/** Overhead per cached page. */
 const OVERHEAD_BYTES = 1_000;
 
 /** LRU cache of pages that are ready to send. */
@@ -26,7 +26,7 @@ export class PageCache {
     return page;
   }
 
-  /** Counts a page that is about to be read. */
+  /** Counts a cache miss: the page is about to be read. */
   missed(): void {
     this.metrics.pageRead();
   }

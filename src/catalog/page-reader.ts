@@ -22,7 +22,7 @@ import { nothingVisible } from './page.queries.js';
 import { missingVersion, type NamedVersions, VersionLoader, versionsOfName } from './version.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
-/** A page of a list, the versions of a name, one version (`latest` or exact), or a client's configuration. */
+/** A request for a page of a list, a name's versions, one version (`latest` or exact) or a client's configuration. */
 export type PageRequest =
   | { readonly page: 'list'; readonly type: EntryType; readonly list: ListRequest }
   | {
@@ -57,11 +57,11 @@ export class PageReader {
   ) {}
 
   /**
-   * Reads a page of the view of `check`.
+   * Reads a page of `check.view`.
    *
-   * @param search caller, deadline and abort signal; set for searches only, which have their own connections.
-   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 `overloaded`, `search_too_broad` or
-   *   `database_timeout` for a search.
+   * @param search caller, deadline and abort signal; set for searches only, which use their own connections.
+   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 `overloaded`,
+   *   `search_too_broad` or `database_timeout` for a search.
    */
   async read(check: SnapshotCheck, request: PageRequest, search?: SearchContext): Promise<PageBody> {
     if (request.page === 'client-config')
@@ -148,7 +148,7 @@ export class PageReader {
   }
 }
 
-/** Versions of one name, newest first, from the first source whose entry is in the view. */
+/** Reads the versions of one name, newest first, from the first source with a visible entry. */
 export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
   if (hasNul(asked.name)) return [];
   if (isEmptyView(sql.view)) return nothingVisible(sql);

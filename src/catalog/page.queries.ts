@@ -11,37 +11,37 @@ import {
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
-// The *.queries.ts files of this folder contain all statements that read pages; test/api/page-statements/*.sql shows them as sent. Their
-// text depends only on which keys the filter and position have. They filter by the ids of a view; none knows claims.
-// test/api/catalog.plans.spec.ts tests their plans: OFFSET 0 keeps the planner from flattening a subquery, so that each uses its own
-// index once per outer row.
+// The *.queries.ts files in this folder contain all statements that read pages; test/api/page-statements/*.sql shows them as
+// sent. A statement's text depends only on which keys the filter and position have. Statements filter by the ids in a view
+// and know nothing about claims. test/api/catalog.plans.spec.ts tests their plans: OFFSET 0 keeps the planner from
+// flattening a subquery, so that each subquery uses its own index once per outer row.
 
 /** One step of the walk through the names of a view. */
 export interface WalkStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Names to walk over. */
+  /** Number of names to walk over. */
   readonly names: number;
-  /** Entries to read from each partition or source. */
+  /** Number of entries to read from each partition or source. */
   readonly depth: number;
-  /** Most versions to return. */
+  /** Maximum number of versions to return. */
   readonly rows: number;
 }
 
-/** A version, or nulls if none was found, and how far the step came. */
+/** A version, or nulls if none was found, and how far the step got. */
 export type WalkRow = MaybeVersion &
   CurrencyRow & {
     /** The last name of this step; null at the end of the view. */
     readonly reached: string | null;
-    /** Share of the entries read that are in the view, from 0 to 1; null if none were read. */
+    /** Share of the entries read that are visible, from 0 to 1; null if no entry was read. */
     readonly visibleShare: number | null;
   };
 
 /**
- * Reads the versions of the next names of a view, as a merge of its partitions.
+ * Reads the versions of a view's next names by merging its partitions.
  *
- * While partitions have unread entries, only names up to the smallest of their last names are complete. For those, all visible entries
- * have been read, and the first in registry order shadows the others (contract §6).
+ * While some partitions have unread entries, names are complete only up to the smallest of those partitions' last names. For
+ * a complete name, all visible entries have been read; the first in registry order shadows the others (contract §6).
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
@@ -84,8 +84,8 @@ select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare"
 }
 
 /**
- * The same as a merge of the view's sources, testing the claim set of each entry. Hidden entries are removed before names are compared,
- * so they shadow nothing.
+ * Like `walkByPartition`, but merges the view's sources and tests each entry's claim set. Hidden entries are removed before
+ * names are compared, so they shadow nothing.
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
@@ -123,7 +123,7 @@ select (select "isCurrent" from currency), progress.reached, progress."visibleSh
   );
 }
 
-/** SQL: the common end of both walks: the versions of `names` that pass the filter and fit on the page. */
+/** SQL: the final part of both walks; selects the versions of `names` that pass the filter and fit on the page. */
 function versionsOfNames(request: ListRequest): string {
   const entry = { id: 'n.id', name: 'n.name', claimsChangedAt: 'n.claims_changed_at' };
   return `${FOUND_COLUMNS}
@@ -139,7 +139,7 @@ window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`;
 }
 
-/** The page of an empty view. The view must be verified here too: it may have gained entries since. */
+/** Returns no entries for an empty view. Checks that the view is current: it may have gained entries since. */
 export async function nothingVisible(sql: ViewSql): Promise<[]> {
   await sql.query(`
 with ${CURRENCY}

@@ -7,15 +7,15 @@ import type { ListFilter } from './list-request.js';
 
 /** contract §3: a search ends within two seconds, including the time to cancel its statement. */
 const SEARCH_TIME_MS = 1_750;
-/** The other filters have no index to use. */
+/** Lists with other filters may take longer. */
 const FILTER_TIME_MS = 30_000;
 
-/** Whether a list may read many more versions than it returns, so that it can take long. */
+/** Whether a list may read many more versions than it returns, and so take long. */
 export function isSearch({ search, updatedSince, version, status }: ListFilter): boolean {
   return Boolean(search || updatedSince || status) || (version !== undefined && version !== 'latest');
 }
 
-/** Time limit of a list for which `isSearch` holds, in milliseconds. */
+/** Returns the time limit for a list that `isSearch` accepts, in milliseconds. */
 export function searchTimeMs({ search }: ListFilter): number {
   return search ? SEARCH_TIME_MS : FILTER_TIME_MS;
 }
@@ -34,7 +34,7 @@ export class SearchLimit {
     if (!this.quota.tryAcquire(callerKey))
       throw new ApiError(
         'too_many_requests',
-        `A caller may run at most ${this.limits.searchesPerCaller} searches at a time: wait until one ends`,
+        `A caller may run at most ${this.limits.searchesPerCaller} searches at once: wait until one ends`,
       );
     try {
       return await search();

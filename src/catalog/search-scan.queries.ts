@@ -12,24 +12,24 @@ import {
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
-/** Most index lookups, one per partition, that are faster than skipping hidden matches of a common text. */
+/** Up to this many index lookups, one per partition, are faster than skipping hidden matches of a common text. */
 const MAX_PARTITION_LOOKUPS = 1_000;
 
-/** Bounds of one scan. */
+/** Input and limits of one scan. */
 export interface SearchStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Grams of the searched text: see `gramsToFind`. */
+  /** Grams of the search text: see `gramsToFind`. */
   readonly grams: string;
-  /** Most texts to find. */
+  /** Maximum number of texts to find. */
   readonly maxCandidates: number;
-  /** Most of these to examine, in name order. */
+  /** Maximum number of found texts to examine, in name order. */
   readonly maxSorted: number;
-  /** Most versions to return. */
+  /** Maximum number of versions to return. */
   readonly rows: number;
 }
 
-/** A version, or nulls if none was found, and how far the scan came. */
+/** A version, or nulls if none was found, and how far the scan got. */
 export type SearchRow = MaybeVersion &
   CurrencyRow & {
     /** Whether all candidates were found. */
@@ -43,15 +43,15 @@ const keysOf = (prefix: string) =>
   `string_to_array(${prefix} || ' ' || replace($grams, chr(1), chr(1) || ${prefix} || ' '), chr(1))`;
 const TEXT_KEYS = 'search_keys(t.partition_id, t.type, t.grams)';
 
-/** SQL: the texts of all partitions that contain the grams, if `condition`. */
+/** SQL: the texts in all partitions that contain the grams, if `condition` holds. */
 const textsOfAll = (condition = 'true') => `select t.entry_id, t.name, t.content from (
     select t.entry_id, t.name, t.content from search_text t
     where ${TEXT_KEYS} @> ${keysOf('$type')} and ${condition} offset 0
   ) t`;
 
 /**
- * SQL: the texts of the visible partitions that contain the grams, without touching hidden ones. One index lookup per partition, then one
- * read of the table; a single lookup if all partitions are visible.
+ * SQL: the texts in visible partitions that contain the grams, without reading hidden partitions. Makes one index lookup per
+ * partition, then reads the table once; a single lookup suffices if all partitions are visible.
  */
 const TEXTS_OF_PARTITIONS = `partitions as materialized (
   select p.id from unnest($partitionSources::int[], $partitionClaimSets::int[]) as v(source_id, claim_set_id)
@@ -80,9 +80,10 @@ const TEXTS_OF_ALL = `texts as (
 )`;
 
 /**
- * Reads the versions whose text contains the search, through the index of search texts. Examines the candidates in name order until the
- * page is full: visible, not shadowed (contract §6), versions that pass. Finding the first of many is much faster than sorting all. A
- * candidate beyond the limit gets an empty name, so it sorts first: counting separately would cost a quarter of the scan.
+ * Reads the versions whose text contains the search term, through the search text index. Examines candidates in name order
+ * until the page is full, keeping versions that are visible, not shadowed (contract §6) and pass the filter. Finding the
+ * first of many candidates is much faster than sorting all of them. A candidate beyond the limit gets an empty name, so it
+ * sorts first: a separate count would cost a quarter of the scan.
  */
 export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
   const { after } = request;

@@ -14,14 +14,14 @@ import {
 } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
-/** SQL: the condition on the versions `v` of a name. */
+/** SQL: the condition that selects versions `v` of a name. */
 export const WHICH = {
   all: 'true',
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
 
-/** SQL: the versions of a name that fit on a page. A single version needs no measuring or sorting. */
+/** SQL: the columns and order for all versions of a name. A single version needs no measuring or sorting. */
 const ALL_FOUND = {
   columns: FOUND_COLUMNS,
   order: `window page as ${PAGE_WINDOW}
@@ -40,7 +40,10 @@ export interface NamedVersions {
   readonly after?: string | null;
 }
 
-/** Reads versions of a name, newest first, from the first source with a visible entry; a row of nulls if there are none. */
+/**
+ * Reads a name's versions, newest first, from the first source with a visible entry; returns a row of nulls if there are
+ * none.
+ */
 export function versionsOfName(
   sql: ViewSql,
   { type, name, which, version, includeDeleted, after = null }: NamedVersions,
@@ -75,7 +78,7 @@ export interface SingleVersions {
 
 export interface VersionName {
   readonly name: string;
-  /** Used for `exact`. */
+  /** Used only for `exact`. */
   readonly version: string;
 }
 
@@ -86,7 +89,10 @@ export type SingleVersionRow = MaybeVersion &
     readonly place: number | null;
   };
 
-/** Reads one version of each name, from the first source with a visible entry. Documents that do not fit on a page are null. */
+/**
+ * Reads one version of each name, from the first source with a visible entry. Documents that do not fit on the page are
+ * null.
+ */
 export function singleVersions(
   sql: ViewSql,
   { type, which, includeDeleted }: SingleVersions,
@@ -116,7 +122,7 @@ window page as (order by found.place rows unbounded preceding)`,
   );
 }
 
-/** SQL: the visible entry of a name in the first source that has one; it shadows all others (contract §6). */
+/** SQL: the first visible entry with this name, in source order; it shadows all others (contract §6). */
 export function firstEntry(name: string): string {
   return `select e.id, e.name
   from ranked r cross join lateral (
@@ -127,7 +133,7 @@ export function firstEntry(name: string): string {
   order by r.rank limit 1`;
 }
 
-/** The error of a missing version: an entry whose versions are all deleted is missing itself (contract §6). */
+/** Returns the error for a missing version. An entry whose versions are all deleted is also missing (contract §6). */
 export function missingVersion(
   which: 'latest' | 'exact',
   hasLatest: boolean,
@@ -135,19 +141,19 @@ export function missingVersion(
   return which === 'exact' && hasLatest ? 'version_not_found' : 'entry_not_found';
 }
 
-/** Most names in one statement. */
+/** Maximum number of names per statement. */
 const MAX_NAMES = 16;
 
 interface Batch {
   readonly names: VersionName[];
-  /** Resolves when no more names are added. */
+  /** Resolves when no more names can be added. */
   readonly closed: Promise<void>;
   rows?: Promise<SingleVersionRow[]>;
 }
 
 /**
- * Reads single versions. Concurrent requests of one view in the same turn of the event loop share a statement, which costs each a quarter
- * of a separate one. A lone request does not wait for others.
+ * Reads single versions. Requests for the same view in the same event-loop turn share a statement, at a quarter of the cost
+ * of separate statements. A lone request does not wait for others.
  */
 export class VersionLoader {
   /** Open batches by view and kind of version. */
@@ -156,7 +162,7 @@ export class VersionLoader {
 
   /** @returns undefined if the view has no such version. */
   async load(sql: ViewSql, which: SingleVersions, name: VersionName): Promise<FoundVersion | undefined> {
-    // A traced request gets its own statement, which belongs in its trace.
+    // A traced request runs its own statement, so that the statement appears in its trace.
     const isAlone = this.running === 0 || tracing.traceId() !== undefined;
     this.running += 1;
     try {

@@ -3,19 +3,19 @@ import { bind, type NamedValues } from '../database/statements.js';
 import { unionOf } from '../visibility/partitions.js';
 import type { RememberedRegistry, View, VisibleSource } from '../visibility/view-cache.js';
 
-/** Most attempts to read a page that changes meanwhile. */
+/** Maximum number of attempts to read a page that keeps changing. */
 export const MAX_READS = 5;
 /** The error message after the last attempt. */
 export const CHANGES_TOO_FAST = 'The catalog changes faster than it can be read: try again shortly';
 
-/** In every row of a statement: whether the view was still current in its snapshot. */
+/** A column of every row: whether the view was still current in the statement's snapshot. */
 export interface CurrencyRow {
   readonly isCurrent: boolean;
 }
 
 /**
- * Checks that every statement behind a response saw the state that the view was computed for: each statement compares it in its
- * own snapshot.
+ * Checks that every statement behind a response saw the state that the view was computed for. Each statement compares the
+ * two in its own snapshot.
  */
 export class SnapshotCheck {
   private isOutOfDate = false;
@@ -27,7 +27,7 @@ export class SnapshotCheck {
     readonly remembered?: RememberedRegistry,
   ) {}
 
-  /** Whether all statements so far saw the state of the view; a remembered access needs at least one. */
+  /** Whether all statements so far saw the state of the view; a remembered access needs at least one statement. */
   get isCurrent(): boolean {
     return !this.isOutOfDate && (this.hasProof || !this.remembered);
   }
@@ -40,7 +40,7 @@ export class SnapshotCheck {
   }
 }
 
-/** Runs statements about one view: binds the parameters that describe it, and passes their rows to the SnapshotCheck. */
+/** Runs statements for one view: binds the parameters that describe the view, and passes the rows to the SnapshotCheck. */
 export class ViewSql {
   constructor(
     private readonly statements: StatementRunner,
@@ -62,7 +62,7 @@ export class ViewSql {
     return `${view.tag} ${remembered?.name} ${remembered?.version}`;
   }
 
-  /** Checks rows of a shared statement, which must have the same `state` and have started after this request. */
+  /** Checks the rows of a shared statement, which must have the same `state` and have started after this request arrived. */
   observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
     return this.check.observe(rows);
   }
@@ -80,16 +80,16 @@ export class ViewSql {
   }
 }
 
-/** Parameters that describe a view. Lists are texts and cached, since they can be long. */
+/** Parameters that describe a view. Lists are cached as text, since they can be long. */
 interface ViewValues {
   /** Parameters of `CURRENCY`. */
   readonly sourceIds: string;
   readonly revisions: string;
-  /** Sources with visible partitions, in registry order; their ranks count from 1. */
+  /** Sources with visible partitions, in registry order; their ranks start at 1. */
   readonly rankedSources: string;
-  /** Whether every claim set is visible, including later ones. */
+  /** Whether every claim set is visible, including claim sets created later. */
   readonly seesAll: boolean;
-  /** Visible claim sets; empty if all are. Their visibility does not depend on the source. */
+  /** Visible claim sets; empty if all are visible. Visibility does not depend on the source. */
   readonly claimSets: string;
 }
 
@@ -100,7 +100,7 @@ interface PartitionValues {
   readonly partitionRanks: string;
 }
 
-/** Most partitions whose claim sets are deduplicated. */
+/** Maximum number of partitions whose claim sets are deduplicated. */
 const MAX_DEDUPLICATED = 20_000;
 
 const cachedValues = new WeakMap<View, ViewValues>();
@@ -121,7 +121,7 @@ function valuesOf(view: View): ViewValues {
   return values;
 }
 
-/** Not for a view that sees all: its partitions are unknown. */
+/** Not applicable to a view that sees all: its partitions are unknown. */
 export function partitionValues(view: View): NamedValues {
   const cached = cachedPartitions.get(view);
   if (cached) return { ...cached };
@@ -135,14 +135,15 @@ export function partitionValues(view: View): NamedValues {
   return { ...values };
 }
 
-// Deduplicated, since PostgreSQL parses the list for each statement; for very many ids that would block the event loop for longer.
+// Deduplicates the list, since PostgreSQL parses it for each statement. For very many ids, deduplicating would block the
+// event loop for too long.
 function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
   const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
   if (count > MAX_DEDUPLICATED) return visible.map(({ text }) => text);
   return visible.map(({ claimSetIds }) => claimSetIds).reduce(unionOf, []);
 }
 
-// PostgreSQL array literal.
+// Formats a PostgreSQL array literal.
 function listOf(texts: readonly (string | number)[]): string {
   return `{${texts.join()}}`;
 }

@@ -7,7 +7,7 @@ const EVERY_MS = 5 * 60_000;
 /** Pause between two slices, so that other statements can run. */
 const PAUSE_MS = 20;
 
-/** Deletes unreferenced claim sets, of which publishers can create any number, on one replica at a time. */
+/** Deletes unreferenced claim sets on one replica at a time. Publishers can create any number of claim sets. */
 @Injectable()
 export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('claim-sets');
@@ -18,7 +18,7 @@ export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShu
   constructor(private readonly unused: UnusedClaimSets) {}
 
   onApplicationBootstrap(): void {
-    // During a rolling update, replicas of the previous version may not lock the claim sets that they are about to use.
+    // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to use.
     this.polling.beginLater();
   }
 

@@ -6,7 +6,7 @@ import { ClaimSet } from './claim-set.entity.js';
 
 /** Claim sets per statement. */
 const BATCH = 2_000;
-/** Retries if the clean-up deletes claim sets before they are locked. */
+/** Maximum retries when the clean-up deletes claim sets before they are locked. */
 const MAX_ATTEMPTS = 5;
 
 /** Stores each distinct claims value once: claims with the same canonical form share a claim set. */
@@ -20,7 +20,7 @@ export class ClaimSetsRepository {
     return claimSet;
   }
 
-  /** Like `findOrCreate` for many claims; returns the IDs in their order. */
+  /** Like `findOrCreate` for many claims; returns the IDs in the order of the claims. */
   async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<number[]> {
     const texts = all.map((claims) => canonicalClaims(claims));
     const claimSets = await this.lockAll(manager, texts);
@@ -53,7 +53,7 @@ export class ClaimSetsRepository {
     });
   }
 
-  // Ignores claim sets that another transaction has added meanwhile.
+  // Ignores claim sets that another transaction has added in the meantime.
   private async add(
     manager: EntityManager,
     digests: readonly string[],
@@ -79,12 +79,12 @@ function hexOf(canonical: string): string {
   return createHash('sha256').update(canonical).digest('hex');
 }
 
-/** The column `claim_set_id`. */
+/** Declares the column `claim_set_id`. */
 export function ClaimSetId(): PropertyDecorator {
   return Column({ name: 'claim_set_id', type: 'integer' });
 }
 
-/** The relation to the claim set, for an entity of this table. */
+/** Declares the relation to the claim set for the entity stored in this table. */
 export function ClaimSetOf(table: string): PropertyDecorator {
   return (prototype, property) => {
     ManyToOne(() => ClaimSet)(prototype, property);
@@ -95,7 +95,7 @@ export function ClaimSetOf(table: string): PropertyDecorator {
   };
 }
 
-/** The given form of the claims, if it differs from the canonical one (`givenForm`); never used to decide. */
+/** Declares the column for claims as given (`givenForm`): for responses only, never for access decisions. */
 export function GivenClaims(): PropertyDecorator {
   return Column({ name: 'given_claims', type: 'jsonb', nullable: true });
 }

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** Advisory lock of the replica that deletes. */
+/** Advisory lock held by the replica that deletes claim sets. */
 const CLEANUP_LOCK = 7_264_018_533;
 /** Claim sets checked per transaction. */
 const SLICE = 1_000;
 
-/** SQL: whether nothing refers to the claim set `c`. */
+/** SQL condition: nothing refers to the claim set `c`. */
 const IS_UNUSED = `not exists (select 1 from entry where claim_set_id = c.id)
   and not exists (select 1 from source_partition where claim_set_id = c.id)
   and not exists (select 1 from source where claim_set_id = c.id)
@@ -14,7 +14,7 @@ const IS_UNUSED = `not exists (select 1 from entry where claim_set_id = c.id)
 
 export interface DeletedSlice {
   readonly deleted: number;
-  /** The last checked claim set; null after the last slice, or if another replica has the lock. */
+  /** ID of the last checked claim set; null after the last slice, or if another replica has the lock. */
   readonly reached: number | null;
 }
 
@@ -23,7 +23,7 @@ export class UnusedClaimSets {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Deletes the unused claim sets among the next ones after this ID.
+   * Deletes the unused claim sets in the slice after this ID.
    *
    * Transactions that are about to use a claim set lock its row (ClaimSetsRepository); locked rows are skipped. Rows locked here cannot
    * get new references, so the check in the DELETE is final.

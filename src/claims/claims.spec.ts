@@ -183,7 +183,7 @@ describe('missing claims', () => {
     [{ id: 1 }, { id: '2' }, 'all', [{ key: 'id', needs: '2', held: ['1'] }]],
     [{ id: 2 ** 60 }, { id: '1' }, 'all', [{ key: 'id', needs: '1', held: [] }]],
     [{}, { constructor: 'a' }, 'all', [{ key: 'constructor', needs: 'a', held: [] }]],
-  ] as const)('of %j to %j with %s is %j', (held, required, arrays, missing) => {
+  ] as const)('for %j to cover %j with %s: %j', (held, required, arrays, missing) => {
     expect(findMissing(held, required as unknown as Claims, arrays)).toEqual(missing);
   });
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../json/json-values.js';
 
-/** A problem of a claims value; `key` names the invalid member, absent if the whole value is invalid. */
+/** A problem with a claims value. `key` names the invalid member; absent if the whole value is invalid. */
 export interface ClaimsIssue {
   readonly key?: string;
   readonly message: string;
@@ -13,7 +13,7 @@ export const MAX_VALUES = 1_000;
 /** contract §5: claims that identify a token, not its holder. */
 const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
 
-// PostgreSQL's jsonb takes neither NUL nor half a surrogate pair.
+// PostgreSQL's jsonb accepts neither NUL nor lone surrogates.
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 /**
@@ -28,7 +28,7 @@ export function findClaimsIssues(value: unknown): ClaimsIssue[] {
     return [{ message: `must not have more than ${MAX_CLAIMS} claims` }];
   return Object.entries(value).flatMap(([key, member]) => {
     if (key === '') return [{ key, message: 'a claim must have a name' }];
-    // Copying an object with this key would lose it or set its prototype.
+    // Copying an object with this key would lose the key or set the copy's prototype.
     if (key === '__proto__') return [{ key, message: 'is not a valid claim name' }];
     if (UNSTORABLE.test(key)) return [{ key, message: 'has a name with characters that cannot be stored' }];
     if (OF_ONE_TOKEN.includes(key))
@@ -38,14 +38,14 @@ export function findClaimsIssues(value: unknown): ClaimsIssue[] {
   });
 }
 
-/** The issues as sentences that name the member. */
+/** Returns the issues as sentences that name the invalid member. */
 export function claimsProblems(value: unknown): string[] {
   return findClaimsIssues(value).map(({ key, message }) =>
     key === undefined ? message : `${JSON.stringify(key)} ${message}`,
   );
 }
 
-/** The problem of one claim's value; undefined if it is valid. */
+/** Returns the problem with one claim's value; undefined if the value is valid. */
 export function memberIssue(member: unknown): string | undefined {
   const values: unknown[] = Array.isArray(member) ? member : [member];
   if (values.length === 0) return 'must not be an empty list';
@@ -80,11 +80,11 @@ export const CLAIMS_SCHEMA = {
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * The same JSON text for all equivalent claims: keys sorted, arrays sorted and without repetitions. An array of one value becomes that
- * value, because the matcher treats `team: a` and `team: [a]` alike.
+ * Returns the same JSON text for all equivalent claims: keys and arrays sorted, duplicates removed. An array of one value
+ * becomes that value, because the matcher treats `team: a` and `team: [a]` alike.
  */
 export function canonicalClaims(claims: Claims): string {
-  // Not JSON.stringify of an object, which puts integer keys first.
+  // JSON.stringify of an object would put integer keys first.
   const members = Object.keys(claims)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${JSON.stringify(canonicalValue(claims[key] ?? []))}`);
@@ -92,8 +92,8 @@ export function canonicalClaims(claims: Claims): string {
 }
 
 /**
- * The form to store beside the canonical one, since claims are returned as they were given (contract §5): arrays keep their order, and
- * arrays of one value stay arrays. Null if both forms are equal.
+ * Returns the form to store along with the canonical one, because the API returns claims as given (contract §5): arrays keep
+ * their order, and arrays of one value stay arrays. Null if both forms are equal.
  */
 export function givenForm(claims: Claims): Claims | null {
   const given = shownForm(claims);
@@ -122,7 +122,7 @@ function canonicalValue(value: string | readonly string[]): string | string[] {
   return first !== undefined && values.length === 1 ? first : values;
 }
 
-/** Are both equivalent? Order and repetitions do not matter. */
+/** Are these claims equivalent? Order and duplicates do not matter. */
 export function equalClaims(one: Claims, other: Claims): boolean {
   return canonicalClaims(one) === canonicalClaims(other);
 }
@@ -155,7 +155,7 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
 /**
  * contract §7: do all callers who cover `claims` also cover `required`? Fails closed, like `covers`.
  *
- * @param arrays how an array on a resource is read; with `any`, each value admits more callers.
+ * @param arrays how a resource's arrays are read; with `any`, each value admits more callers.
  */
 export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'): boolean {
   if (!covers(claims, required, arrays)) return false;
@@ -169,10 +169,10 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
 
 /** The texts of longer lists are cached: thousands of claim sets may require the same key. */
 const LONG_LIST = 16;
-// Claims of a token never change.
+// A token's claims never change.
 const cachedTexts = new WeakMap<readonly unknown[], ReadonlySet<string>>();
 
-/** The comparable values of a held claim, as texts. */
+/** Returns the values of a held claim as texts to compare. */
 export function heldValues(value: unknown): ReadonlySet<string> {
   if (!Array.isArray(value)) return comparable([value]);
   if (value.length <= LONG_LIST) return comparable(value);
@@ -185,7 +185,7 @@ function comparable(values: readonly unknown[]): ReadonlySet<string> {
   return new Set(values.flatMap((element) => claimText(element) ?? []));
 }
 
-/** contract §5: the text of a token's value for comparison; undefined if it cannot match anything. */
+/** contract §5: returns the text to compare for a token's value; undefined if the value cannot match anything. */
 export function claimText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   // Numbers beyond 2^53 are rounded, so two tenants could look alike.
@@ -200,7 +200,7 @@ function isFraction(value: number): boolean {
 }
 
 const NONE: ReadonlySet<string> = new Set();
-/** Held values listed for a missing claim. */
+/** Maximum number of held values listed for a missing claim. */
 const MAX_HELD = 20;
 
 /** How an array in required claims is read (contract §5). */
@@ -217,8 +217,8 @@ export interface MissingClaim {
 }
 
 /**
- * The minimal missing values (contract §10): `covers` holds with all of them and fails without any one. Where one of several values is
- * enough, names the first.
+ * Returns the minimal missing values (contract §10): `covers` succeeds with all of them and fails without any one of them.
+ * Where one of several values is enough, returns the first.
  */
 export function findMissing(
   held: Readonly<Record<string, unknown>>,

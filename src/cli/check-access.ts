@@ -37,22 +37,22 @@ export class Expectation {
   @ValidateNested(() => ExpectedCaller) readonly caller: ExpectedCaller;
   @IsText() readonly registry: string;
   @IsOptional() @IsBoolean() readonly enters?: boolean;
-  /** Names of entries the caller sees. */
+  /** Names of entries the caller must see. */
   @IsOptional() @Validate(listOf(text())) readonly sees?: readonly string[];
   /** Names of entries the caller must not see. */
   @IsOptional() @Validate(listOf(text())) readonly not?: readonly string[];
-  /** All roles of the caller. */
+  /** The caller's complete list of roles. */
   @IsOptional() @Validate(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
 }
 
-/** The result of one expectation; it holds without failures. */
+/** The result of one expectation, which is met if there are no failures. */
 export interface Verdict {
   readonly name: string;
   readonly registry: string;
   readonly failures: readonly string[];
 }
 
-/** Reads a YAML list of expectations, or reports all problems of the file. */
+/** Reads a YAML list of expectations, or reports all problems in the file. */
 export function readExpectations(file: string): {
   expectations: readonly Expectation[];
   problems: readonly string[];
@@ -73,7 +73,7 @@ export function readExpectations(file: string): {
   };
 }
 
-/** Compares an expectation with the policy of the configuration (contract §10). */
+/** Checks an expectation against the configured policy (contract §10). */
 export function judge(access: OfflineAccess, expected: Expectation): Verdict {
   const { caller, registry, enters, sees = [], not = [], roles } = expected;
   const { claims } = caller;
@@ -93,7 +93,7 @@ export function judge(access: OfflineAccess, expected: Expectation): Verdict {
   return { name, registry, failures };
 }
 
-/** The verdicts as JUnit XML, which CI systems show: https://github.com/testmoapp/junitxml */
+/** Formats verdicts as JUnit XML, which CI systems display: https://github.com/testmoapp/junitxml */
 export function junitXml(file: string, verdicts: readonly Verdict[]): string {
   const failures = verdicts.filter((verdict) => verdict.failures.length > 0).length;
   const counts = `tests="${verdicts.length}" failures="${failures}" errors="0"`;
@@ -114,7 +114,7 @@ export function junitXml(file: string, verdicts: readonly Verdict[]): string {
   ].join('\n');
 }
 
-// XML 1.0 §2.2 allows only these three control characters, even escaped.
+// XML 1.0 §2.2 allows only these three control characters, even if escaped.
 const NOT_XML = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -133,9 +133,9 @@ function escaped(text: string): string {
 const MAX_NAME_WIDTH = 60;
 
 /**
- * Compares a configuration with a file of expectations (contract §10). Exit code 0, or 1 if one fails.
+ * Checks a configuration against a file of expectations (contract §10). Returns exit code 0, or 1 if an expectation fails.
  *
- * @param junit file for the results as JUnit XML.
+ * @param junit output file for the results as JUnit XML.
  */
 export async function checkAccess(config: Config, file: string, junit: string | undefined): Promise<number> {
   const { expectations, problems } = readExpectations(file);

@@ -8,8 +8,9 @@ const MAX_NAMED = 5;
 const NO_CLAIMS = 'a caller without claims';
 
 /**
- * Prints whose access changes from one configuration to another, and how (contract §10). The compared callers hold the claims that either
- * configuration requires somewhere, so every real caller whose access changes holds at least the claims of one of them.
+ * Prints whose access changes from one configuration to another, and how (contract §10). The compared callers hold the
+ * claims that either configuration requires somewhere, so any real caller whose access changes holds at least the claims of
+ * a compared caller.
  */
 export async function checkAgainst(config: Config, old: Config): Promise<number> {
   const catalogue = await readCatalogue(config);
@@ -21,7 +22,7 @@ export async function checkAgainst(config: Config, old: Config): Promise<number>
   return 0;
 }
 
-/** One sentence for each caller and each changed role or registry. */
+/** Returns one sentence for each caller and each changed role or registry. */
 export function changes(before: OfflineAccess, after: OfflineAccess): string[] {
   const registries = [...new Set([...namesOf(before), ...namesOf(after)])];
   return callersOf([before, after]).flatMap((claims) => {
@@ -49,8 +50,8 @@ function registryChanges(
   return [
     ...(entered && !enters ? [`can no longer enter registry ${registry}`] : []),
     ...(!entered && enters ? [`can now enter registry ${registry}`] : []),
-    ...(lost.length > 0 ? [`loses ${listed(lost)} of registry ${registry}: ${named(lost)}`] : []),
-    ...(gained.length > 0 ? [`gains ${listed(gained)} of registry ${registry}: ${named(gained)}`] : []),
+    ...(lost.length > 0 ? [`loses ${listed(lost)} in registry ${registry}: ${named(lost)}`] : []),
+    ...(gained.length > 0 ? [`gains ${listed(gained)} in registry ${registry}: ${named(gained)}`] : []),
   ];
 }
 
@@ -75,7 +76,7 @@ function callersOf(both: readonly OfflineAccess[]): Claims[] {
   return [...callers.values()];
 }
 
-// contract §5: where one value of an array is enough, each value makes another caller.
+// contract §5: where one value of an array is enough, each value yields a separate caller.
 function callersCovering(claims: Claims, arrays: 'all' | 'any'): Claims[] {
   if (arrays === 'all') return [claims];
   const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];

@@ -9,7 +9,7 @@ import { ConfigurationError } from '../validation/value-checks.js';
 /**
  * Loads the configuration.
  *
- * @param report receives all problems of an invalid file; writes them to standard error by default.
+ * @param report called with all problems in an invalid file; by default, writes them to standard error.
  */
 export function configuration(
   file: string,
@@ -25,17 +25,17 @@ export function configuration(
   }
 }
 
-/** Optional checks of access (contract §10). */
+/** Optional access checks (contract §10). */
 export interface AccessChecks {
   /** A file of expectations. */
   readonly access?: string;
-  /** A file for the results as JUnit XML. */
+  /** Output file for the results as JUnit XML. */
   readonly junit?: string;
   /** The previous configuration, to print whose access changes. */
   readonly against?: string;
 }
 
-/** Validates a configuration and runs the access checks. Exit code 0 or 1. */
+/** Validates a configuration and runs the access checks. Returns exit code 0 or 1. */
 export async function check(
   file: string,
   flags: Flags,

@@ -18,7 +18,7 @@ export interface ClientConfigOptions {
 const TIMEOUT_MS = 60_000;
 const MAX_BYTES = 64 * 1_024 * 1_024;
 
-/** Fetches the client configuration of a registry. Exit code 0, or 1 with the reason on standard error. */
+/** Fetches the client configuration from a registry. Returns exit code 0, or 1 with the reason on standard error. */
 export async function clientConfig(options: ClientConfigOptions): Promise<number> {
   const base = parseHttpUrl(options.url);
   if (!base)

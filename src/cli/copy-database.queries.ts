@@ -10,9 +10,9 @@ export interface CopiedTable {
 }
 
 /**
- * Copies a snapshot of one database into an empty one with the same schema, in one transaction.
+ * Copies a snapshot of one database into an empty database with the same schema, in one transaction.
  *
- * @param tables ordered so that each refers only to earlier ones.
+ * @param tables ordered so that each table references only earlier tables.
  * @throws DatabaseStartError if the target is not empty.
  */
 export async function copyDatabase(
@@ -25,10 +25,10 @@ export async function copyDatabase(
     await source.startTransaction('REPEATABLE READ');
     await target.startTransaction();
     const [reader, writer] = [await source.connect(), await target.connect()] as [pg.Client, pg.Client];
-    // Large tables take long to copy.
+    // Copying large tables takes a long time.
     for (const client of [reader, writer]) await client.query('set local statement_timeout = 0');
     await refuseRows(writer, tables);
-    // The rows that triggers maintain are copied too.
+    // The rows that triggers maintain are copied as well.
     for (const table of tables) await writer.query(`alter table ${table} disable trigger user`);
     const copied: CopiedTable[] = [];
     for (const table of tables) copied.push({ table, rows: await copyTable(reader, writer, table) });

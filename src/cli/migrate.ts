@@ -6,16 +6,16 @@ import { configuration } from './check.js';
 
 export type MigrateAction = 'up' | 'down' | 'status';
 
-/** How migrations are reverted (contract §1). */
+/** Options for reverting migrations (contract §1). */
 export interface DownOptions {
   readonly steps: number;
   /** Skip the confirmation. */
   readonly yes: boolean;
-  /** Allow loss of data. */
+  /** Allow data loss. */
   readonly destructive: boolean;
 }
 
-/** Applies, reverts or lists migrations. Exit code 0, or 1 with the reason on standard error. */
+/** Applies, reverts or lists migrations. Returns exit code 0, or 1 with the reason on standard error. */
 export async function migrate(action: MigrateAction, file: string, down: DownOptions): Promise<number> {
   const loaded = configuration(file, {});
   if (!loaded) return 1;

@@ -34,7 +34,7 @@ interface KnownSource {
   readonly entries: readonly KnownEntry[] | null;
 }
 
-/** The sources of a configuration with their entries. */
+/** A configuration's sources with their entries. */
 export interface Catalogue {
   readonly sources: ReadonlyMap<string, KnownSource>;
   /** Where the entries were read from, for the output. */
@@ -42,8 +42,8 @@ export interface Catalogue {
 }
 
 /**
- * contract §10: reads the catalogue from the database if it is reachable, else from local files. Of other sources only the
- * configuration is known.
+ * contract §10: reads the catalogue from the database if it is reachable, otherwise from local files. For other sources,
+ * only the configuration is known.
  */
 export async function readCatalogue(config: Config): Promise<Catalogue> {
   const { stored, problem } = await read(config);
@@ -78,17 +78,17 @@ async function sourceOf(config: SourceConfig, stored: StoredCatalogue | undefine
   return { name, config, entries: await readOffline(config) };
 }
 
-/** Does the source's filter accept this name? */
+/** Whether the source's filter accepts this name. */
 function mayHold({ filter }: SourceConfig, name: string): boolean {
   return !filter?.names || passesFilter({ names: filter.names }, name, []);
 }
 
-// spec §2.4: entries of synced sources carry the claims of the source as the checked configuration sets them.
+// spec §2.4: entries of synced sources carry the source's claims, here taken from the checked configuration.
 function claimsOf({ kind, claims }: SourceConfig, own: Claims): Claims {
   return KINDS[kind].inheritsClaims ? claims : own;
 }
 
-// Null for sources that only a running server reads.
+// Returns null for sources that only a running server reads.
 async function readOffline(config: SourceConfig): Promise<readonly KnownEntry[] | null> {
   switch (config.kind) {
     case 'file':
@@ -108,28 +108,31 @@ async function readFileOf(config: SourceConfig, path: string): Promise<readonly 
     const names = new Map(entries.map(({ type, name }) => [`${type} ${name}`, { type, name }]));
     return [...names.values()].map((entry) => ({ ...entry, claims: config.claims, status: COMMON_STATUS }));
   } catch {
-    // The file may exist only on the machine that serves.
+    // The file may exist only on the server's machine.
     return null;
   }
 }
 
-/** Prefix of a source that was not read, instead of the type of an entry. */
+/** Prefix for a source that was not read, used instead of an entry type. */
 const WHOLE_SOURCE = 'source';
 
-/** What a caller sees of a registry: `server io.acme/a` for an entry, `source catalog` for a source that was not read. */
+/**
+ * The names that a caller sees in a registry: `server io.acme/a` for an entry, `source catalog` for a source that was not
+ * read.
+ */
 export type ShownNames = ReadonlySet<string>;
 
-/** A source that may have the entry of a question. */
+/** A source that may have the requested entry. */
 interface Candidate {
   readonly name: string;
   readonly entry: Pick<KnownEntry, 'claims' | 'status'> | null;
 }
 
-/** Decides by the policy that a server with this configuration would have. */
+/** Decides access with the policy that a server would apply under this configuration. */
 export class OfflineAccess {
   readonly policy: AccessPolicy;
   private readonly registries: ReadonlyMap<string, RegistryConfig>;
-  /** Most callers of a comparison see the same claim sets as another. */
+  /** Cached, since many compared callers see the same claim sets. */
   private readonly shownByClaimSets = new Map<string, ShownNames>();
 
   constructor(
@@ -161,7 +164,10 @@ export class OfflineAccess {
     );
   }
 
-  /** The sources of a registry with their entry of this name, once for each type. Sources that were not read may have it. */
+  /**
+   * Returns a registry's sources with their entry of this name, one list per type. Sources that were not read may have the
+   * entry.
+   */
   candidates(registry: string, name: string, type?: string): Candidate[][] {
     const sources = this.sourcesOf(registry);
     const types = new Set(
@@ -173,7 +179,7 @@ export class OfflineAccess {
     return asked.map((each) => sources.map((source) => candidate(source, each, name)));
   }
 
-  /** Everything that a caller sees of a registry; empty if they may not enter it. */
+  /** Returns everything that a caller sees in a registry; empty if they may not enter it. */
   shown(claims: Readonly<Record<string, unknown>>, registry: string): ShownNames {
     if (!this.enters(claims, registry)) return new Set();
     const caller = assumedCaller(claims);
@@ -198,7 +204,7 @@ export class OfflineAccess {
     return shown;
   }
 
-  /** The distinct claims of a registry's entries. */
+  /** Returns the distinct claims of a registry's entries. */
   claimsOf(registry: string): Claims[] {
     const all = this.sourcesOf(registry).flatMap((source) => [...setsOf(source).values()]);
     return [...new Map(all.map((claims) => [JSON.stringify(claims), claims])).values()];
@@ -216,7 +222,7 @@ export class OfflineAccess {
   }
 }
 
-/** The read of the consumer API without its SQL: the first visible entry shadows all others (contract §6). */
+/** Reads an entry like the consumer API, but without SQL: the first visible entry shadows all others (contract §6). */
 export function readEntry(sources: readonly JudgedSource<Candidate>[]): EntryRead {
   const first = sources.find(({ judgement }) => judgement?.allowed);
   if (!first?.source.entry) return NO_VISIBLE_ENTRY;
@@ -226,7 +232,7 @@ export function readEntry(sources: readonly JudgedSource<Candidate>[]): EntryRea
 
 const setsBySource = new WeakMap<KnownSource, Map<string, Claims>>();
 
-/** The claim sets of a source by their text; for a source that was not read, the claims its entries would inherit. */
+/** Returns a source's claim sets by JSON text; for a source that was not read, the claims that its entries would inherit. */
 function setsOf(source: KnownSource): Map<string, Claims> {
   const cached = setsBySource.get(source);
   if (cached) return cached;

@@ -9,10 +9,10 @@ import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
 
-/** The reason of a failed start, for the operator. */
+/** Returns the reason for a failed start, for the operator. */
 export function startFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'The server could not start';
-  // Compared by name, because the application is not loaded here.
+  // Compared by name, because this module does not load the application.
   if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
   if (error.name === 'DatabaseStartError') return error.message;
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
@@ -24,7 +24,7 @@ export function startFailure(error: unknown): string {
   return `The server could not start: ${error.message}`;
 }
 
-/** Reloads the configuration at each SIGHUP, one reload at a time (contract §1). */
+/** Reloads the configuration on each SIGHUP, one reload at a time (contract §1). */
 export class ReloadOnSignal {
   private isReloading = false;
   private isRequested = false;
@@ -36,7 +36,7 @@ export class ReloadOnSignal {
     private readonly logger: Logger,
   ) {}
 
-  /** A signal during a reload causes another one: the file may have changed since it was read. */
+  /** A signal during a reload triggers another reload: the file may have changed since it was read. */
   readonly request = (): void => {
     this.isRequested = true;
     if (!this.isReloading) void this.reloadWhileRequested();
@@ -77,7 +77,7 @@ export class ReloadOnSignal {
 
 const STDERR = 2;
 
-/** Serves until a signal ends the process. Resolves only if the start fails, to the exit code. */
+/** Serves until a signal ends the process. Resolves only if the start fails, with the exit code. */
 export async function serve(file: string, flags: Flags): Promise<number> {
   let problems = '';
   const loaded = configuration(file, flags, (found) => (problems = found));
@@ -142,7 +142,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   }
 }
 
-// Loaded before the application, whose imports it instruments.
+// Loads OpenTelemetry before the application, since it instruments the application's imports.
 async function startTelemetry(
   { telemetry }: Config,
   version: string,
@@ -154,7 +154,7 @@ async function startTelemetry(
   return startOpenTelemetry(telemetry, version, metrics, logger);
 }
 
-/** Logs the reason of a failed start on standard error. */
+/** Logs the reason for a failed start to standard error. */
 async function failed(config: Config | null, reason: string): Promise<void> {
   const logger = await createStreamLogger(
     'fatal',

@@ -12,7 +12,7 @@ export interface StoredEntry {
   readonly status: string;
 }
 
-/** The catalogue in the database. */
+/** The catalogue as stored in the database. */
 export interface StoredCatalogue {
   readonly sources: readonly string[];
   readonly entries: readonly StoredEntry[];
@@ -21,7 +21,7 @@ export interface StoredCatalogue {
 /**
  * Reads the catalogue without migrating or writing anything.
  *
- * @throws errors of the connection and of PostgreSQL.
+ * @throws connection errors and PostgreSQL errors.
  */
 export async function readStoredCatalogue(connection: DatabaseConfig): Promise<StoredCatalogue> {
   const dataSource = createDataSource({ ...connection, poolMax: 1 }, [], () => undefined);

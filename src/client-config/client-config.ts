@@ -3,7 +3,7 @@ import { connectionsOf } from './connections.js';
 import { type NamedInput, ServerWriter } from './server-writer.js';
 import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
 
-/** contract §6.3. */
+/** The supported clients (contract §6.3). */
 export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'] as const;
 export type ClientName = (typeof CLIENTS)[number];
 export const CONFIG_FORMS = ['servers', 'allowlist'] as const;
@@ -19,7 +19,7 @@ const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
 /** The member of a configuration that lists omitted servers; clients ignore it. */
 export const OMITTED = 'x-omitted';
 
-/** A server in the format of a client. */
+/** A server in a client's format. */
 interface Expressed {
   readonly entry: ServerEntry;
   readonly inputs: readonly NamedInput[];
@@ -51,7 +51,7 @@ export class ClientConfig {
     return this.taken;
   }
 
-  /** @param document a server document; servers must be added in order of name, each once. */
+  /** @param document a server document; add each server once, ordered by name. */
   add(document: unknown): void {
     const name = textMember(document, 'name') ?? '';
     const limit = new TextLimit();
@@ -76,7 +76,7 @@ export class ClientConfig {
     return { ...config, ...omitted };
   }
 
-  // Both forms use the same connection: the first one the client supports.
+  // Both forms use the same connection: the first that the client supports.
   private express(name: string, document: unknown, limit: TextLimit): Expressed | OmissionReason {
     let reason: OmissionReason = 'no_connection';
     for (const [position, connect] of connectionsOf(document, limit).entries()) {

@@ -3,13 +3,13 @@ import type { Connection } from './connections.js';
 import { isBatchFileOnWindows, type NamedInput, type ServerWriter, type TextRules } from './server-writer.js';
 import { Inexpressible, isOpen, type Template, withInputsAs } from './template.js';
 
-/** An entry of the allow-lists of GitHub Copilot and Claude Code: one of its members. */
+/** An allow-list entry for GitHub Copilot or Claude Code. */
 export type AllowedServer = { readonly serverUrl: string } | { readonly serverCommand: readonly string[] };
 
 /**
  * Returns the allow-list entry for exactly this server, in the format of Copilot and Claude Code.
  *
- * @param command the command in the configuration.
+ * @param command the command in the configuration entry.
  * @param expands whether the client expands variables in the allow-list as it does in the configuration.
  * @throws Inexpressible
  */
@@ -43,7 +43,7 @@ export function isHostOpen(url: Template): boolean {
 /** A configuration entry; its members depend on the client. */
 export type ServerEntry = Readonly<Record<string, unknown>>;
 
-/** The configuration of a client, and its allow-list. */
+/** The format of a client's configuration and allow-list. */
 export interface ClientFormat<Allowed = unknown> {
   readonly rules: TextRules;
   /** @throws Inexpressible */
@@ -99,9 +99,9 @@ export function environmentToSet(inputs: readonly NamedInput[]): object {
 }
 
 /**
- * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` of the managed settings
+ * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` in the managed settings
  * (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables in both, and
- * cannot be escaped; `$NAME` is plain text. Arguments are quoted for `cmd.exe` if it runs the command.
+ * cannot be escaped; `$NAME` is plain text. Claude Code quotes arguments of commands that `cmd.exe` runs.
  */
 export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   rules: {
@@ -118,9 +118,9 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
 
 /**
  * GitHub Copilot: `mcp-config.json` of Copilot CLI (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers),
- * and the allow-list of the managed settings, which all Copilot clients enforce
+ * and the allow-list in the managed settings, which all Copilot clients enforce
  * (https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers).
- * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. The URL must be valid before expansion.
+ * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. URLs must be valid unexpanded.
  */
 export const COPILOT: ClientFormat<AllowedServer> = {
   rules: {
@@ -158,8 +158,8 @@ type Allowed = { readonly command: string } | { readonly url: string };
  * escaped. Its documentation calls commands shell commands, so arguments must not contain shell syntax.
  *
  * The allow-list is in the team's dashboard, as command entries and URL entries
- * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` is any text; a command, possibly with its
- * full path, is compared together with its arguments, separated by spaces.
+ * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` matches any text. A command, possibly with
+ * its full path, is compared together with its arguments, separated by spaces.
  */
 export const CURSOR: ClientFormat<Allowed> = {
   rules: {
@@ -194,9 +194,9 @@ export const CURSOR: ClientFormat<Allowed> = {
  * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). VS Code
  * prompts for each input once and stores it by id. `${…}` is a variable everywhere, even in names
  * (https://code.visualstudio.com/docs/reference/variables-reference), and cannot be escaped. `$NAME` is plain text, but an
- * allow-list blocks servers with it in their command or URL.
+ * allow-list blocks servers whose command or URL contains it.
  *
- * VS Code enforces the allow-list of Copilot's managed settings:
+ * VS Code enforces the allow-list in Copilot's managed settings:
  * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
  */
 export const VSCODE: ClientFormat<AllowedServer> = {
@@ -212,7 +212,7 @@ export const VSCODE: ClientFormat<AllowedServer> = {
 };
 
 function prompt({ id, server, name, description, isSecret, choices, default: preset }: NamedInput): object {
-  // The server's name comes first; the rest is written by the publisher.
+  // The server's name comes first, because the publisher writes the rest.
   const about = `${server}: ${description || name}`;
   const isPlain = preset !== undefined && !isSecret && !preset.includes('${');
   const value = isPlain ? { default: preset } : {};

@@ -18,7 +18,7 @@ export interface NamedTemplate {
   readonly value: Template;
 }
 
-/** A server that runs elsewhere. */
+/** A remote server, reached over HTTP. */
 export interface RemoteConnection {
   readonly kind: 'remote';
   readonly transport: 'http' | 'sse';
@@ -39,7 +39,7 @@ export type Connection = RemoteConnection | CommandConnection;
 
 type Package = Readonly<Record<string, unknown>>;
 
-/** How packages of one registry are run. */
+/** How to run packages from one kind of package registry. */
 interface PackageType {
   readonly command: string;
   /** The default registry, in the spellings found in documents. */
@@ -61,12 +61,13 @@ interface PackageRun {
 const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
 
 /**
- * The command of each package type, and its valid identifiers and versions: package managers would also accept options, paths and
- * URLs in those arguments.
+ * The command, valid identifiers and valid versions of each package type. Without these checks, package managers would also
+ * accept options, paths and URLs.
  *
- * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`: nobody can answer the prompt). pypi: https://docs.astral.sh/uv/guides/tools/.
- * oci: https://docs.docker.com/reference/cli/docker/container/run/. nuget: https://learn.microsoft.com/dotnet/core/tools/dotnet-tool-exec.
- * An mcpb is a bundle that a client unpacks and installs; none of these clients supports that.
+ * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`, because nobody can answer the prompt).
+ * pypi: https://docs.astral.sh/uv/guides/tools/. oci: https://docs.docker.com/reference/cli/docker/container/run/.
+ * nuget: https://learn.microsoft.com/dotnet/core/tools/dotnet-tool-exec.
+ * No supported client can install mcpb packages, which are bundles for the client to unpack.
  */
 const PACKAGE_TYPES = new Map<string, PackageType>(
   Object.entries<PackageType>({
@@ -192,7 +193,7 @@ function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[
   });
 }
 
-// Variables set inside the container only: document text, and any variable that docker itself reads.
+// Set inside the container only: fixed text from the document, and any variable that docker itself reads.
 function isInline({ name, value }: NamedTemplate): boolean {
   return !isOpen(value) || DOCKER_VARIABLE.test(name);
 }
@@ -220,7 +221,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** RFC 9110 §5.5: characters not allowed in a value. */
 const NOT_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Connections tried per document, to bound the work. Documents usually have one or two. */
+/** Maximum connections tried per document; most documents have one or two. */
 const MAX_CONNECTIONS = 50;
 
 /**

@@ -6,17 +6,17 @@ import { Inexpressible, type Input, type Template } from './template.js';
 export const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
 
 /**
- * Returns whether a command is a batch file on Windows. `cmd.exe` runs it, and clients quote its arguments for white space only.
+ * Returns whether a command is a batch file on Windows, which `cmd.exe` runs. Clients quote its arguments for white space only.
  */
 export function isBatchFileOnWindows(command: string): boolean {
   return command === 'npx' || command === 'dnx';
 }
 
-/** How a client interprets the texts of a configuration. */
+/** How a client interprets text in a configuration. */
 export interface TextRules {
-  /** Matches text that it would expand as a variable. */
+  /** Matches text that the client would expand as a variable. */
   readonly reference: RegExp;
-  /** Whether it may run this command in a shell. */
+  /** Whether the client may run this command in a shell. */
   readonly usesShell: (command: string) => boolean;
   /** Returns the reference to an input. */
   readonly refer: (input: NamedInput) => string;
@@ -28,8 +28,8 @@ export interface NamedInput extends Input {
   /** Unique across servers, for clients that prompt the user: no server receives another's input. */
   readonly id: string;
   /**
-   * The environment variable, for clients that read those. Generated, so that a document cannot read existing variables of the
-   * user, such as `AWS_SECRET_ACCESS_KEY`.
+   * The environment variable, for clients that read inputs from the environment. Its name is generated, so that a document
+   * cannot read the user's existing variables, such as `AWS_SECRET_ACCESS_KEY`.
    */
   readonly variable: string;
 }
@@ -65,7 +65,7 @@ export class ServerWriter {
       .join('');
   }
 
-  /** @throws Inexpressible as `text`, and for shell syntax. */
+  /** @throws Inexpressible for text that the client would expand, and for shell syntax. */
   args(command: string, templates: readonly Template[]): string[] {
     return templates.map((template) => {
       const holdsSyntax = template.some((part) => typeof part === 'string' && SHELL_SYNTAX.test(part));
@@ -75,7 +75,7 @@ export class ServerWriter {
     });
   }
 
-  /** Returns the member of an entry with these values, if there are any. */
+  /** Returns an object with these values as its member `key`; an empty object if there are none. */
   members<Key extends string>(
     key: Key,
     named: readonly NamedTemplate[],
@@ -101,7 +101,7 @@ export class ServerWriter {
   }
 }
 
-// Server names have one slash, so the input's name follows the second.
+// Server names contain one slash, so the input's name follows the second slash.
 function variableOf(server: string, id: string): string {
   const digest = createHash('sha256').update(server).digest('hex').slice(0, 16);
   const [, last = ''] = server.split('/');

@@ -1,6 +1,6 @@
 import { elements, member } from '../json/json-values.js';
 
-/** Why a server has no entry in the configuration of a client. Codes are stable; sentences may change. */
+/** Why a server has no entry in a client's configuration. Codes are stable; sentences may change. */
 export const OMISSIONS = {
   no_connection: 'The document names neither a remote nor a package',
   unsupported_registry_type: 'None of the supported clients can run packages of this type',
@@ -14,7 +14,8 @@ export const OMISSIONS = {
   invalid_environment_variable: 'The name of an environment variable is invalid or duplicate',
   variable_reference:
     'A value contains text that the client would expand as a variable and that cannot be escaped',
-  shell_syntax: 'An argument contains a character with a meaning in the shell that may run the command',
+  shell_syntax:
+    'An argument contains a character with a special meaning in the shell that may run the command',
   chosen_by_user: 'The allow-list entry would contain user input, for which the client has no pattern',
   wildcard: 'The allow-list entry would contain a character that the client treats as a wildcard',
   too_long: 'The connection is too long after its variables are expanded',
@@ -29,7 +30,7 @@ export interface Omission {
   readonly reason: OmissionReason;
 }
 
-/** A document cannot be expressed in the configuration of a client. */
+/** Thrown when a document cannot be expressed in a client's configuration. */
 export class Inexpressible extends Error {
   override readonly name = 'Inexpressible';
 
@@ -38,9 +39,9 @@ export class Inexpressible extends Error {
   }
 }
 
-/** Limit for one document after expansion. */
+/** Maximum length of one document after expansion. */
 const MAX_CHARACTERS = 64 * 1_024;
-/** Overhead per text. */
+/** Overhead counted for each text. */
 const CHARACTERS_PER_TEXT = 16;
 
 /**
@@ -78,7 +79,7 @@ export type Template = readonly (string | Input)[];
 const VARIABLE = /\{([^{}]+)\}/g;
 
 /**
- * Returns the value of an `Input` of a server document
+ * Returns the value of an `Input` in a server document
  * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json): its `value` with `{name}` variables expanded, else
  * its `default` unless it is secret, else user input. Unknown variables stay unchanged.
  *

@@ -40,11 +40,11 @@ export type ClaimRule =
       readonly when: Claims | null;
     };
 
-/** Where groups are fetched: the provider's userinfo endpoint or a URL. */
+/** Where to fetch groups: the provider's userinfo endpoint or a URL. */
 export type GroupsLocation = { readonly from: 'userinfo' } | { readonly url: string };
 
 const MAX_VALUES = 10_000;
-/** Never mapped: they identify the caller (contract §5). */
+/** Claims that cannot be mapped, because they identify the caller (contract §5). */
 const RESERVED = ['iss', 'sub'];
 
 const pointer: Check = text((value) => {
@@ -69,7 +69,7 @@ const translations: Check = (value) => {
   return entries.flatMap(([key, member]) => below([key], text()(member)));
 };
 
-/** contract §2: a rule of a provider's `claims`, either a value of the token or a constant. */
+/** contract §2: a rule in a provider's `claims`: either a value from the token or a constant. */
 @ValidateClass<ClaimRuleSettings>((rule) => {
   const { from, values, value, when } = rule;
   if ((from === undefined) === (value === undefined))
@@ -85,7 +85,7 @@ export class ClaimRuleSettings {
   @IsOptional() @Validate(roleRule) when?: Claims;
 }
 
-/** contract §2: where groups are fetched that a token omits. */
+/** contract §2: where to fetch groups that a token omits. */
 @ValidateClass<GroupsSettings>(({ from, url }) =>
   (from === undefined) === (url === undefined) ? issue('needs either from: userinfo or url') : [],
 )
@@ -94,7 +94,7 @@ export class GroupsSettings {
   @IsOptional() @IsHttpUrl() url?: string;
 }
 
-/** Limits the mapped claims of a caller. */
+/** Limits how many claims the rules can set. */
 export const fewKeys: Check = (rules): Issue[] =>
   new Set(elements(rules).map((rule) => member(rule, 'to'))).size > MAX_CLAIMS
     ? issue(`must not define more than ${MAX_CLAIMS} claims`)
@@ -194,7 +194,7 @@ export class AuthSettings {
   @IsOptional() @ValidateNested(() => AuthzSettings) authz?: AuthzSettings;
 }
 
-// Sent in quotes in WWW-Authenticate.
+// The realm is sent in quotes in WWW-Authenticate.
 function headerText(value: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(value) && !/["\\]/.test(value)
     ? undefined
@@ -208,7 +208,7 @@ function scopeToken(value: string): string | undefined {
     : 'must be a scope: ASCII without spaces, quotes or backslashes';
 }
 
-// Compared with whole segments of decoded paths: other forms would never match, or match too much.
+// Public paths are compared with decoded paths, segment by segment; other forms would match nothing or too much.
 function publicPath(value: string): string | undefined {
   if (!value.startsWith('/')) return 'must start with "/"';
   if (/[?#%\\\s]/.test(value)) return 'must be a path without query, fragment or percent-encoding';
@@ -219,7 +219,7 @@ function publicPath(value: string): string | undefined {
   return starIsLast ? undefined : 'may contain "*" only as its last segment, as in /docs/*';
 }
 
-/** contract §2: keys and responses fetched without TLS can be forged. Ignores invalid providers; they have other issues. */
+/** contract §2: keys and responses fetched without TLS can be forged. Skips invalid providers; other checks report them. */
 export function insecureUrls(oauth: unknown): Issue[] {
   if (!(oauth instanceof OAuthSettings)) return [];
   return [['issuerUrl'], ['jwksUrl'], ['introspectionUrl'], ['groups', 'url']].flatMap((keys) =>

@@ -101,7 +101,7 @@ function hostName(value: string): string | undefined {
   return 'must be a host name, an IP address or the directory of a Unix socket';
 }
 
-/** Log-in to the web UI at one identity provider. */
+/** Log-in to the web UI through one identity provider. */
 export class WebLoginSettings {
   /** Name of the provider in `auth.oauth.providers`. */
   @IsText() provider: string;
@@ -177,24 +177,24 @@ export class LogSettings {
   @IsOptional() @IsIn(LOG_FORMATS) format?: LogFormat;
 }
 
-/** contract §2: traces and metrics sent by OTLP. */
+/** contract §2: traces and metrics sent over OTLP. */
 export class TelemetrySettings {
   /** OTLP/HTTP endpoint of a collector, without `/v1/traces`; default: nothing is sent. */
   @IsOptional() @IsHttpUrl({ bare: true }) otlpEndpoint?: string;
-  /** Share of the traces started here that are recorded. */
+  /** Share of traces started here that are recorded. */
   @IsOptional() @Validate(share) sampleRatio?: number;
   /** Hosts that receive `traceparent` in outbound requests; default: none. */
   @IsOptional() @Validate(listOf(host, { unique: true })) traceparentHosts?: string[];
 }
 
-/** contract §9: what is recorded, and for how long. */
+/** contract §9: which events are recorded, and for how long. */
 export class AuditSettings {
-  /** Whether reads of the consumer API are recorded too. */
+  /** Whether reads through the consumer API are recorded too. */
   @IsOptional() @IsBoolean() reads?: boolean;
   @IsOptional() @IsDuration() retention?: string;
 }
 
-/** contract §2: limits of one replica. */
+/** contract §2: limits per replica. */
 export class LimitSettings {
   /** Concurrent searches per caller. */
   @IsOptional() @IsInt(1, 1_000) searchesPerCaller?: number;
@@ -202,7 +202,7 @@ export class LimitSettings {
   @IsOptional() @IsInt(1, 100_000) connections?: number;
   /** Claim sets per source. */
   @IsOptional() @IsInt(1, 1_000_000) claimSetsPerSource?: number;
-  /** Largest registry file. */
+  /** Maximum size of a registry file. */
   @IsOptional() @IsInt(1, 512) mebibytesPerFile?: number;
   /** How long an idle connection stays open. */
   @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
@@ -210,11 +210,11 @@ export class LimitSettings {
 
 /** contract §1 */
 export class ShutdownSettings {
-  /** How long new requests are still accepted after the signal to stop. */
+  /** How long new requests are still accepted after the stop signal. */
   @IsOptional() @Validate(durationFrom('0s', '5m')) notice?: string;
 }
 
-/** A directory for files of sources created through the API (contract §2). */
+/** A directory with files for sources created through the API (contract §2). */
 export class AdminFileRootItem {
   @IsText(absolutePath) path: string;
   /** Claims that the caller and the source must cover. */

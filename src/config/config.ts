@@ -12,9 +12,9 @@ export type { LogFormat, LogLevel };
 
 /** Command line options; absent ones have defaults. */
 export interface Flags {
-  /** `HOST:PORT` of the API; default `:8080`. */
+  /** `HOST:PORT` for the API; default `:8080`. */
   readonly address?: string;
-  /** `HOST:PORT` of health, readiness and version; default `:8081`. */
+  /** `HOST:PORT` for health, readiness and version; default `:8081`. */
   readonly internalAddress?: string;
   /** Overrides `auth.mode`. */
   readonly authMode?: string;
@@ -34,7 +34,7 @@ export interface Config {
   /** Null: an embedded PostgreSQL under `dataDirectory`. */
   readonly database: DatabaseConfig | null;
   readonly cors: { readonly origins: readonly string[] };
-  /** Whether the API refuses all changes. Sources of the file are still synced. */
+  /** Whether the API refuses all changes. Sources in the file are still synced. */
   readonly readOnly: boolean;
   /** Directories from which sources created through the API may read files. */
   readonly adminFileRoots: readonly AdminFileRoot[];
@@ -45,7 +45,7 @@ export interface Config {
   readonly dataDirectory: string;
   /** kubeconfig files from REGISTRY_KUBECONFIG or KUBECONFIG. Empty: see Cluster. */
   readonly kubeconfig: readonly string[];
-  /** A null `format` is text on a terminal, otherwise JSON. */
+  /** A null `format` means text on a terminal, otherwise JSON. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat | null };
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
@@ -55,7 +55,7 @@ export interface Config {
   readonly addresses: { readonly public: Address; readonly internal: Address };
   /** REGISTRY_INSECURE_URLS: allows providers without TLS. */
   readonly insecureUrls: boolean;
-  /** HTTPS_PROXY, HTTP_PROXY and NO_PROXY: proxies for outbound requests. */
+  /** Proxies for outbound requests, from HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
   readonly proxy: ProxyConfig;
 }
 
@@ -73,7 +73,7 @@ export interface ProxyServer {
   readonly credentials: { readonly username: string; readonly password: string } | null;
 }
 
-/** A directory for files and secrets of sources created through the API (contract §2, §7). */
+/** A directory with files and secrets for sources created through the API (contract §2, §7). */
 export interface AdminFileRoot {
   readonly path: string;
   /** Claims that the caller and the source must cover. */
@@ -122,7 +122,7 @@ export interface ProviderConfig {
 }
 
 export interface AuthzConfig {
-  /** The claims maps that grant each role; without a map nobody has the role. */
+  /** The claims maps that grant each role. A role with an empty list is granted to nobody. */
   readonly roles: Readonly<Record<RoleName, readonly Claims[]>>;
   readonly policy: {
     readonly arrayValues: 'all' | 'any';
@@ -163,47 +163,47 @@ export interface RegistryConfig {
   /** Claims of callers without a token, for reads; null: a token is required. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
-  /** Claims of entries published through this registry; null: publishing is not possible. */
+  /** Claims of entries published through this registry; null: publishing is disabled. */
   readonly publishClaims: Claims | null;
 }
 
 /** The audit trail (contract §9), which always records changes and refusals. */
 export interface AuditConfig {
-  /** Whether reads of the consumer API are recorded too. */
+  /** Whether reads through the consumer API are recorded too. */
   readonly reads: boolean;
   /** Age at which events are deleted. */
   readonly retentionMs: number;
 }
 
-/** Limits of one replica. A request beyond a limit waits or is refused with `Retry-After`. */
+/** Limits per replica. A request over a limit waits or is refused with `Retry-After`. */
 export interface LimitsConfig {
   /** Concurrent searches per caller. */
   readonly searchesPerCaller: number;
-  /** Concurrent requests of all callers. */
+  /** Concurrent requests from all callers. */
   readonly requestsInFlight: number;
-  /** Open connections of all clients. */
+  /** Open connections from all clients. */
   readonly connections: number;
   /** Claim sets per source. */
   readonly claimSetsPerSource: number;
-  /** Largest registry file. */
+  /** Maximum size of a registry file. */
   readonly mebibytesPerFile: number;
   /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
 }
 
 export interface ShutdownConfig {
-  /** How long new requests are accepted after the signal to stop; null: not configured. */
+  /** How long new requests are accepted after the stop signal; null: not configured. */
   readonly noticeMs: number | null;
 }
 
-/** Named as in node-postgres. */
+/** Members are named as in node-postgres. */
 export interface DatabaseConfig {
   /** A host or the directory of a Unix socket. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** Absent: from PGPASSFILE or ~/.pgpass. */
+  /** Absent: read from PGPASSFILE or ~/.pgpass. */
   readonly password?: string;
   readonly tls?: DatabaseTls;
   readonly poolMax: number;
@@ -221,7 +221,7 @@ export function freeze<T>(value: T): T {
 /**
  * Returns the OAuth settings in effect; undefined in mode `anonymous`, which ignores them.
  *
- * @throws Error when mode `oauth` has no settings: that must never turn into "anonymous".
+ * @throws Error when mode `oauth` has no settings: it must never fall back to anonymous.
  */
 export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined {
   if (mode === 'anonymous') return undefined;

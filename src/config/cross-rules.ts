@@ -8,7 +8,7 @@ import { type Config, oauthInUse } from './config.js';
 import { mayAssert } from './provider-claims.js';
 import { webLogins } from './web-config.js';
 
-/** Checks rules between sections of the file. Ignores members of wrong types; they have other issues. */
+/** Checks rules that span sections of the file. Skips members of the wrong type; other checks report them. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
     ...sameNames('sources', file.sources),
@@ -61,12 +61,12 @@ function members(items: unknown, key: string): unknown[] {
   return elements(items).map((item) => member(item, key));
 }
 
-/** Paths listed in one warning. */
+/** Maximum paths listed in one warning. */
 const MAX_PATHS = 20;
 
 /**
  * Warns about role rules and claims that several providers can satisfy: without a mapping (contract §5), a provider can put
- * any claim but a foreign `iss` (§8) into its tokens. Only in modes that check claims (§4).
+ * any claim but a foreign `iss` (§8) into its tokens. Warns only in modes that check claims (§4).
  */
 export function sharedClaims({
   auth,

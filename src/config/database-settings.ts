@@ -5,7 +5,7 @@ import { below, type Check, type Issue, issue, text } from '../validation/value-
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
 
-/** TLS of the PostgreSQL connection; modes as in libpq. */
+/** TLS settings of the PostgreSQL connection; modes are named as in libpq. */
 export interface DatabaseTls {
   readonly mode: SslMode;
   /** PEM; default: Node's certificate authorities and NODE_EXTRA_CA_CERTS. */
@@ -44,16 +44,16 @@ export function tlsIssues(database: DatabaseTlsSettings, inUrl: boolean): Issue[
     : [];
 }
 
-/** A parsed connection URL; named as in node-postgres. */
+/** A parsed connection URL; members are named as in node-postgres. */
 export interface DatabaseUrl {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
   readonly password?: string;
-  /** Absent without TLS parameters. */
+  /** Absent if the URL has no TLS parameters. */
   readonly tls?: DatabaseTls;
-  /** Parameters without effect. */
+  /** Names of parameters without effect. */
   readonly unused: readonly string[];
 }
 
@@ -69,7 +69,7 @@ const USED = [
   'uselibpqcompat',
 ];
 
-/** Messages never contain the URL, which may have a password. */
+/** Messages never contain the URL, which may contain a password. */
 export const databaseUrl: Check = text((value) => {
   const parsed = parseDatabaseUrl(value);
   return typeof parsed === 'string' ? parsed : undefined;
@@ -79,7 +79,7 @@ export const databaseUrl: Check = text((value) => {
  * Parses `postgres://user[:password]@host[:port]/database[?parameters]` like libpq: `sslmode=require` encrypts without
  * verification. `host` may be the directory of a Unix socket, as a parameter or percent-encoded.
  *
- * @returns for an invalid URL, the problem as a sentence without any part of the URL.
+ * @returns for an invalid URL, a message that does not quote the URL.
  */
 export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
   if (typeof value !== 'string' || !/^postgres(ql)?:\/\//i.test(value))
@@ -88,7 +88,7 @@ export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
   const mode = parameters.get('sslmode');
   if (mode !== null && !isSslMode(mode)) return `must have one of these sslmodes: ${SSL_MODES.join(', ')}`;
   try {
-    // pg-connection-string rejects both the parameter and the option.
+    // pg-connection-string rejects the parameter together with the option.
     const options = parameters.has('uselibpqcompat') ? {} : { useLibpqCompat: true };
     return describe(toClientConfig(parse(value, options)), parameters, mode);
   } catch (error) {
@@ -120,7 +120,7 @@ function isSslMode(mode: string): mode is SslMode {
   return SSL_MODES.some((known) => known === mode);
 }
 
-// The parser has replaced file names by the content of the files.
+// The parser has replaced file names with the content of the files.
 function tlsOf(mode: SslMode | null, ssl: unknown): DatabaseTls {
   if (ssl === false) return { mode: 'disable' };
   const text = (key: string) => (isObject(ssl) && typeof ssl[key] === 'string' ? ssl[key] : undefined);
@@ -146,7 +146,7 @@ function problemOf(error: unknown): string {
   return 'is not a valid PostgreSQL URL; special characters in user and password must be percent-encoded';
 }
 
-/** Warns about parameters of `database.url` without effect. */
+/** Warns about parameters in `database.url` that have no effect. */
 export function unusedParameters(url: string | undefined): string[] {
   const parsed = url === undefined ? undefined : parseDatabaseUrl(url);
   if (parsed === undefined || typeof parsed === 'string') return [];

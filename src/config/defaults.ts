@@ -1,5 +1,5 @@
 /**
- * Defaults of file, environment and command line (contract §2). Defaults of sources are in `source-kinds/kind-defaults.ts`.
+ * Defaults for file, environment and command line (contract §2). Defaults for sources are in `source-kinds/kinds.ts`.
  */
 export const DEFAULTS = {
   auth: {
@@ -32,7 +32,7 @@ export const DEFAULTS = {
 } as const;
 
 /**
- * How long new requests are accepted after the signal to stop (contract §1), in milliseconds.
+ * How long new requests are accepted after the stop signal (contract §1), in milliseconds.
  *
  * @param noticeMs The configured value.
  * @param isTerminal Whether the server runs in a terminal.

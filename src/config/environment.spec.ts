@@ -35,7 +35,7 @@ describe('variables that override scalars', () => {
   });
 
   it.each([[{ auth: 5 }], [{ auth: null }], [{ auth: [] }], [{ auth: { oauth: 'x' } }]])(
-    'leave a section alone that is no map: %j',
+    'leave a section that is not a map unchanged: %j',
     (tree) => expect(applyOverrides(tree, overridesOf({ REGISTRY_AUTH_OAUTH_REALM: 'x' }))).toEqual(tree),
   );
 });

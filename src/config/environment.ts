@@ -8,7 +8,7 @@ export function readEnvironment(): NodeJS.ProcessEnv {
   return process.env;
 }
 
-/** Commit and date of this build; the image sets the variables. */
+/** Returns commit and date of this build, from variables set in the container image. */
 export function buildReport(environment = readEnvironment()): {
   commit: string | undefined;
   date: string | undefined;
@@ -28,7 +28,7 @@ const ENVIRONMENT_ONLY = [
   'REGISTRY_BUILD_DATE',
 ];
 
-/** Scalars of the file that variables override (contract §2). */
+/** Scalars in the file that variables override (contract §2). */
 const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['auth', 'mode'] },
   { path: ['auth', 'oauth', 'resourceUrl'] },
@@ -70,7 +70,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['shutdown', 'notice'] },
 ];
 
-/** `resourceUrl` is both RESOURCE_URL and RESOURCEURL. */
+/** Returns all spellings: `resourceUrl` may be RESOURCE_URL or RESOURCEURL. */
 function variableNames(path: Path): string[] {
   const separated = path.map((step) => String(step).replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'));
   return [...new Set([separated, path].map((steps) => `REGISTRY_${steps.join('_').toUpperCase()}`))];
@@ -87,7 +87,7 @@ export interface Override {
   readonly setBy: string;
 }
 
-/** The overrides of this environment. An empty variable counts as absent, as Compose and Helm write it. */
+/** Returns the environment's overrides. Empty variables count as absent: Compose and Helm write missing values as empty. */
 export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
   return [...VARIABLES].flatMap(([name, { path, number, flag }]): Override[] => {
     const text = environment[name];
@@ -111,19 +111,19 @@ function withValue(tree: unknown, [step, ...rest]: Path, value: unknown): unknow
   return Object.fromEntries(members);
 }
 
-/** The variable or flag that set the value at this path. */
+/** Returns the variable or flag that set the value at this path. */
 export function setterOf(path: Path, overrides: readonly Override[]): string | undefined {
   const at = formatPath(path);
   const exact = overrides.find((override) => formatPath(override.path) === at);
   return exact?.setBy;
 }
 
-/** The variables and flags that set values below this path. */
+/** Returns the variables and flags that set values below this path. */
 export function settersBelow(path: Path, overrides: readonly Override[]): string[] {
   return overrides.filter((o) => path.every((step, index) => o.path[index] === step)).map((o) => o.setBy);
 }
 
-/** Absolute paths of the kubeconfig files from REGISTRY_KUBECONFIG, or else KUBECONFIG. */
+/** Returns absolute paths of the kubeconfig files from REGISTRY_KUBECONFIG, or else KUBECONFIG. */
 export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
   const files = environment['REGISTRY_KUBECONFIG'] || environment['KUBECONFIG'] || '';
   return files
@@ -132,7 +132,7 @@ export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
     .map((file) => resolve(file));
 }
 
-/** Warns about unknown REGISTRY_… variables, and THV_REGISTRY_… of a ToolHive registry server. */
+/** Warns about unknown REGISTRY_… variables, and THV_REGISTRY_… variables for a ToolHive registry server. */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = [...VARIABLES.keys(), ...ENVIRONMENT_ONLY];
   return Object.keys(environment)
@@ -165,7 +165,7 @@ export function doubleVariables(overrides: readonly Override[]): Issue[] {
   });
 }
 
-/** Where to listen. Without `host`: on every interface. Port 0: any free one. */
+/** Where to listen. Without `host`: on every interface. Port 0: any free port. */
 export interface Address {
   readonly host?: string;
   readonly port: number;
@@ -174,7 +174,7 @@ export interface Address {
 const HOST_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 
 /**
- * `HOST:PORT`, `:PORT` (every interface) or `[IPv6]:PORT`.
+ * Parses `HOST:PORT`, `:PORT` (every interface) or `[IPv6]:PORT`.
  *
  * @returns undefined for any other text.
  */
@@ -189,7 +189,7 @@ export function parseAddress(text: string): Address | undefined {
   return HOST_NAME.test(plain) ? { host: plain, port } : undefined;
 }
 
-/** Whether the addresses can't both be listened on. */
+/** Whether the server cannot listen on both addresses. */
 export function collide(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return everywhere(one) || everywhere(other) || one.host === other.host;

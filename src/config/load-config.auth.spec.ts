@@ -231,9 +231,9 @@ describe('an unreadable token file of a provider', () => {
     expect(config.auth.oauth?.providers[0]?.authTokenFile).toBe(path);
     expect(warnings).toEqual([
       `auth.oauth.providers[0].authTokenFile: the file ${path} ${problem}; until it can be read, tokens of this ` +
-        'provider are answered with 503',
+        'provider are refused with 503',
     ]);
   });
 
-  it('is no warning when it exists', () => expect(load('secret').warnings).toEqual([]));
+  it('causes no warning once the file exists', () => expect(load('secret').warnings).toEqual([]));
 });

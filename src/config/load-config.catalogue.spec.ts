@@ -11,13 +11,13 @@ writeFileSync(secret, 'hunter2\n');
 const key = join(directory, 'key');
 writeFileSync(key, `${'k'.repeat(43)}\n`);
 const copilot = { name: 'copilot', secretFile: key, claims: { org: 'a' } };
-/** Of a registry that opens to nobody without a token. */
+/** Defaults: nobody can read the registry without a token. */
 const CLOSED = { anonymousClaims: null, keys: [], publishClaims: null };
 
 const git = { repository: 'https://git.example.com/a.git', branch: 'main', path: 'registry.json' };
 const synced = { syncPolicy: { interval: '30m' } };
 
-/** A source `s` with these members, and a registry of it with those. */
+/** Loads a file with one source and one registry, both named `s`. */
 function read(source: unknown, registry: unknown = { sources: ['s'] }) {
   const file = join(directory, 'config.yaml');
   const named = (value: unknown) => (isMap(value) ? { name: 's', ...value } : value);

@@ -163,7 +163,7 @@ it('a configuration with odd values loads or throws ConfigurationError', () => {
   );
 });
 
-/** What every node is replaced with; all of them in the soak, and in each run of the tests the next few for each node. */
+/** Replacements for every node. The soak tries all of them; a normal run tries a few per node. */
 const REPLACEMENTS: readonly unknown[] = [
   null,
   'x',

@@ -39,15 +39,15 @@ import { parseYaml, readConfigText } from './yaml.js';
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** Sentences for the operator about problems that do not prevent the start. */
+  /** Messages for the operator about problems that do not prevent startup. */
   readonly warnings: string[];
 }
 
 /**
- * Loads the configuration from file, environment and flags. Flags override variables, variables override the file. Has no
- * side effects.
+ * Loads the configuration from file, environment and flags. Flags override variables, and variables override the file.
+ * Has no side effects.
  *
- * @throws ConfigurationError with all problems; the only error for mistakes of an operator.
+ * @throws ConfigurationError with all problems; operator mistakes cause no other error.
  */
 export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: Flags): LoadedConfig {
   const { tree, lines } = parseYaml(readConfigText(file), file);
@@ -99,7 +99,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   };
 }
 
-/** @param before Problems of the file as a whole. */
+/** @param before Problems with the file as a whole, listed first. */
 function refuse(issues: readonly Issue[], locator: Locator, before: readonly Problem[]): void {
   if (issues.length > 0) throw new ConfigurationError([...before, ...problemsOf(issues, locator)]);
 }
@@ -114,7 +114,7 @@ function modeFlag({ authMode }: Flags): Override[] {
   return authMode === undefined ? [] : [{ path: ['auth', 'mode'], value: authMode, setBy: '--auth-mode' }];
 }
 
-// A missing member has the line of its section.
+// A missing member is reported at the line of its section.
 function locate(lines: ReadonlyMap<string, number>, overrides: readonly Override[]): Locator {
   return {
     find: (path: Path) => {

@@ -5,7 +5,7 @@ import { isExpired } from './registry-keys.js';
 
 type Declared = Pick<Config, 'auth' | 'sources' | 'registries' | 'rootRegistry'>;
 
-/** Describes what callers without a token can read, one sentence each (contract §6.1); for the `check` command. */
+/** Describes the registries that callers can read without a token (contract §6.1), for the `check` command. */
 export function openRegistries({ auth, registries }: Pick<Config, 'auth' | 'registries'>): string[] {
   if (!oauthInUse(auth)) return [];
   return registries.flatMap(({ name, anonymousClaims, keys }) => [

@@ -4,14 +4,14 @@ import { type AuthConfig, oauthInUse, type ProviderConfig } from './config.js';
 /** The claims and roles that callers of a provider can get (contract §5). */
 export interface ProviderReach {
   readonly provider: string;
-  /** Null: any. */
+  /** Null: any claim. */
   readonly claims: readonly string[] | null;
   readonly roles: readonly string[];
 }
 
 /**
- * Lists the claims and roles each provider can give, whatever its tokens contain. Assumes that all conditions are met: a
- * role that is not listed is out of reach.
+ * Lists the claims and roles each provider can give, whatever its tokens contain. Assumes that all conditions are met, so
+ * callers can never get an unlisted role.
  */
 export function providerReaches(auth: AuthConfig): ProviderReach[] {
   return (oauthInUse(auth)?.providers ?? []).map((provider) => ({
@@ -33,7 +33,7 @@ export function mayAssert(provider: ProviderConfig, required: Claims): boolean {
   });
 }
 
-/** Null: any value. */
+/** Returns the possible values of a claim; null: any value. */
 function valuesOf({ issuerUrl, claims }: ProviderConfig, key: string): readonly string[] | null {
   if (key === 'iss') return [issuerUrl];
   if (!claims || key === 'sub') return null;

@@ -30,7 +30,7 @@ export function proxyOf(environment: NodeJS.ProcessEnv): { proxy: ProxyConfig; i
   return { proxy, issues };
 }
 
-/** Log lines about the proxies in use (contract §2). */
+/** Returns log lines about the proxies in use (contract §2). */
 export function proxyReport({ http, https, noProxy }: ProxyConfig): string[] {
   const routes = Object.entries({ http, https }).flatMap(([scheme, server]) =>
     server ? [`requests to ${scheme}:// URLs use ${server.origin}`] : [],

@@ -13,10 +13,10 @@ import { unreadable } from './yaml.js';
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Content of the files named in the configuration, by absolute path. */
+/** The files named in the configuration; `contents` is keyed by absolute path. */
 export interface ReferencedFiles {
   readonly issues: Issue[];
-  /** Sentences about files that are only needed later. */
+  /** Messages about unreadable files that are only needed later. */
   readonly warnings: string[];
   readonly contents: ReadonlyMap<string, string>;
 }
@@ -25,7 +25,7 @@ export interface ReferencedFiles {
  * Reads every secret and certificate named in the configuration. Issues never quote the content. A missing token file of a
  * provider is only a warning: it is read when needed (contract §8) and may be mounted later.
  *
- * @param directory Directory of the configuration file; base of relative paths.
+ * @param directory Directory of the configuration file; base for relative paths.
  */
 export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: string): ReferencedFiles {
   const contents = new Map<string, string>();
@@ -38,7 +38,7 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     if ('problem' in read && path.at(-1) === 'authTokenFile') {
       warnings.push(
         `${formatPath(path)}: the file ${absolute} ${read.problem}; until it can be read, tokens of this provider are ` +
-          'answered with 503',
+          'refused with 503',
       );
       return [];
     }
@@ -61,7 +61,7 @@ function pemIssues(file: string, content: string, key: string): Issue[] {
     : [];
 }
 
-// A key must have one set of claims.
+// The same key in two files would have two sets of claims.
 function keyIssues(file: string, key: string, known: Map<string, string>, registry: unknown): Issue[] {
   if (!isKey(key)) return issue(`the file ${file} ${NO_KEY}`);
   const other = known.get(`${String(registry)} ${key}`);
@@ -72,7 +72,7 @@ function keyIssues(file: string, key: string, known: Map<string, string>, regist
 function readSecret(file: string): { content: string } | { problem: string } {
   try {
     const stats = statSync(file);
-    // Reading a named pipe could block the start forever.
+    // Reading a named pipe could block startup forever.
     if (!stats.isFile()) return { problem: 'is not a regular file' };
     if (stats.size > MAX_BYTES) return { problem: 'is larger than 1 MiB' };
     // Editors and `echo` add a final line break.
@@ -112,7 +112,7 @@ function references({ auth, sources, registries, database }: Unchecked<ConfigFil
   ];
 }
 
-// Only credentials: files with entries may appear later.
+// Lists only credentials: files with entries may appear later.
 function credentialsOf(source: unknown, above: Path): Reference[] {
   return SOURCE_KINDS.flatMap((kind) =>
     namedFiles(kind, member(source, kind))

@@ -9,22 +9,22 @@ export interface RegistryKey {
   readonly digest: string;
   readonly secretFile: string;
   readonly claims: Claims;
-  /** As configured; null: never. */
+  /** As configured; null: the key never expires. */
   readonly expires: string | null;
 }
 
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 
-/** Problem of a file without a key; does not quote the content. */
+/** Message for a file without a key; does not quote the content. */
 export const NO_KEY =
   "contains no key of 43 base64url characters: create one with openssl rand -base64 32 | tr '+/' '-_' | tr -d '='";
 
-/** contract §6.1: 43 base64url characters, which is 32 bytes. */
+/** contract §6.1: a key is 43 base64url characters, which encode 32 bytes. */
 export function isKey(content: string): boolean {
   return KEY.test(content);
 }
 
-/** The stored and compared form of a key. */
+/** Returns the digest by which a key is stored and compared. */
 export function keyDigest(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
@@ -43,14 +43,14 @@ export function isExpired({ expires }: Pick<RegistryKey, 'expires'>, nowMs: numb
 
 /** The path segment before a key, possibly percent-encoded. */
 const LEADS_TO_KEY = /^(k|%(?:25)*[46]b)$/i;
-/** A slash, possibly percent-encoded more than once, which routers do not treat as a slash. */
+/** A slash, plain or percent-encoded any number of times; routers split paths only at plain slashes. */
 const SLASH = /(\/|%(?:25)*2f)/i;
 /** Key characters, possibly percent-encoded; or any other escape, so that its digits do not count as key characters. */
 const WORD_OR_ESCAPE =
   /((?:[\w-]|%(?:25)*(?:2d|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a]))+)|%(?:25)*[\da-f]{2}/gi;
 const KEY_LENGTH = 43;
 
-/** Replaces everything that may be a registry key in a client's text by `{key}`. */
+/** Replaces everything in a client's text that could be a registry key with `{key}`. */
 export function withoutKeys(text: string): string {
   if (text.length < KEY_LENGTH) return text;
   return text.replaceAll(WORD_OR_ESCAPE, (found, word: string | undefined) =>
@@ -59,7 +59,7 @@ export function withoutKeys(text: string): string {
 }
 
 /**
- * Replaces registry keys in a path by `{key}`, for logs, traces and errors (contract §6.1). Also handles misplaced keys,
+ * Replaces registry keys in a path with `{key}`, for logs, traces and errors (contract §6.1). Also handles misplaced keys,
  * because unknown paths are logged too.
  */
 export function pathWithoutKeys(path: string): string {

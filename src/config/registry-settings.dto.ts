@@ -21,12 +21,12 @@ import {
 } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
-/** A request with a key is compared with all of them. */
+/** A request's key is compared with every key of the registry. */
 const MAX_KEYS = 20;
 
 /** Read access to a registry without a token (contract §6.1). */
 export class AnonymousSettings {
-  /** The claims of these callers; they have no roles. */
+  /** The claims of callers without a token, who have no roles. */
   @ApiProperty(CLAIMS_SCHEMA) @IsClaims() claims: Claims;
 }
 
@@ -59,7 +59,7 @@ export class RegistrySettings {
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() publishClaims?: Claims;
 }
 
-/** The body of `PUT /v1/registries/{name}`: it may repeat what only the server sets (contract §7). */
+/** The body of `PUT /v1/registries/{name}`: it may repeat members that only the server sets (contract §7). */
 export class RegistryBody extends RegistrySettings {
   @IsOptional() @Validate(anything) name?: unknown;
   @IsOptional() @Validate(anything) origin?: unknown;
@@ -67,7 +67,7 @@ export class RegistryBody extends RegistrySettings {
   @IsOptional() @Validate(anything) updatedAt?: unknown;
 }
 
-/** The members of a RegistryBody that must equal the stored ones. */
+/** The members of a RegistryBody that must match the stored values. */
 export const REGISTRY_READ_ONLY = ['name', 'origin', 'createdAt', 'updatedAt'] as const;
 
 function expiry(value: unknown): Issue[] {

@@ -39,7 +39,7 @@ import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { webOf } from './web-config.js';
 
-/** Base of relative paths, and the content of the files named in the configuration. */
+/** Base for relative paths, and the content of the files named in the configuration. */
 export interface Files {
   readonly directory: string;
   readonly contents: ReadonlyMap<string, string>;
@@ -143,9 +143,9 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
 }
 
 /**
- * Converts validated settings into a source as stored.
+ * Converts validated settings into the stored form of a source.
  *
- * @param directory Base of relative paths.
+ * @param directory Base for relative paths.
  */
 export function resolveSource(name: string, settings: SourceSettings, directory: string): SourceConfig {
   return sourceOfKind(kindOf(settings), name, settings, directory);
@@ -185,9 +185,9 @@ function registryOf(registry: RegistryItem, files: Files): RegistryConfig {
 }
 
 /**
- * Converts validated settings into a key as stored.
+ * Converts validated settings into the stored form of a key.
  *
- * @param content Validated content of its file.
+ * @param content Validated content of the key's file.
  */
 export function registryKeyOf(
   { name, claims, expires }: RegistryKeySettings,
@@ -274,7 +274,7 @@ type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** Removes members that are undefined: settings absent in the file are absent in the result. */
+/** Removes members that are undefined: settings absent from the file are absent from the result. */
 function compact<T extends object>(value: T): Compact<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Compact<T>;
 }
@@ -284,7 +284,7 @@ function plain(value: object): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
 }
 
-/** Each of `adminFileRoots` must be a directory and listed once. */
+/** Checks that each admin file root is a directory and listed only once. */
 export function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
   const named: [Path, unknown][] = [
     [['adminFileRoot'], file.adminFileRoot],
@@ -298,7 +298,7 @@ export function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
     if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
     const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
     if (!isDirectory) return below(path, issue('is not a directory'));
-    // Two entries could have different claims.
+    // Duplicate entries could have different claims.
     const real = realpathSync(directory);
     if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} is already in the list`));
     known.add(real);

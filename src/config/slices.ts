@@ -33,7 +33,7 @@ export const adminSourcesConfig = slice('adminSources', (config) => ({
   adminKubernetesNamespaces: config.adminKubernetesNamespaces,
 }));
 
-/** The cluster of Kubernetes sources. */
+/** The cluster that Kubernetes sources read from. */
 export const clusterConfig = slice('cluster', ({ kubeconfig }) => ({ kubeconfig }));
 
 /** Proxies for outbound requests. */
@@ -65,12 +65,12 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   corsConfig,
 ];
 
-/** The slices of a configuration, for `ConfigModule`. */
+/** Returns the slices of a configuration, for `ConfigModule`. */
 export function configurationSlices(config: Config): ConfigFactory[] {
   return SLICES.map((each) => registerAs(each.token, () => each(config)));
 }
 
-/** Provides the slices globally. Reads no environment: `loadConfig` has done that. */
+/** Provides the slices globally. Does not read the environment: `loadConfig` already has. */
 export function configurationModule(config: Config): Promise<DynamicModule> {
   return ConfigModule.forRoot({
     isGlobal: true,

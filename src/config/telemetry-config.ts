@@ -5,7 +5,7 @@ import { DEFAULTS } from './defaults.js';
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
 
-/** OTLP target of one signal. The exporter reads headers, timeouts etc. from OTEL_… variables. */
+/** OTLP target for one signal. The exporter reads headers, timeouts etc. from OTEL_… variables. */
 export interface OtlpTarget {
   readonly url: string;
   readonly protocol: OtlpProtocol;
@@ -17,7 +17,7 @@ export interface TelemetryConfig {
   /** Null: metrics are only served at /metrics. */
   readonly metrics: OtlpTarget | null;
   readonly metricIntervalMs: number;
-  /** Share of the traces started here that are recorded; null: set by OTEL_TRACES_SAMPLER. */
+  /** Share of traces started here that are recorded; null: set by OTEL_TRACES_SAMPLER. */
   readonly sampleRatio: number | null;
   /** Whether `traceparent` is read and sent; false with OTEL_PROPAGATORS=none. */
   readonly propagates: boolean;
@@ -26,9 +26,9 @@ export interface TelemetryConfig {
 }
 
 /**
- * Combines the section `telemetry` and the OTEL_… variables, which take precedence (contract §2). The variables are defined
- * in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. As required there, an unsupported
- * value is a warning and does not prevent the start.
+ * Combines the `telemetry` section with the OTEL_… variables, which take precedence (contract §2). The variables are defined
+ * in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. As that page requires, an unsupported
+ * value causes a warning but does not prevent startup.
  */
 export function telemetryOf(
   { otlpEndpoint, sampleRatio, traceparentHosts = [] }: TelemetrySettings = {},
@@ -88,7 +88,7 @@ function targetOf(
   return null;
 }
 
-// The endpoint for all signals is a base URL; a signal-specific endpoint is the whole URL.
+// The shared endpoint is a base URL; a signal-specific endpoint is a full URL.
 function below(endpoint: string | undefined, signal: string): string | undefined {
   return endpoint ? `${endpoint.replace(/\/+$/, '')}/v1/${signal}` : undefined;
 }

@@ -72,11 +72,11 @@ const ADVICE: Advice = {
   ],
 };
 
-/** Problem of the file as a whole if it has one of these keys. */
+/** Message for a file that contains any ToolHive key. */
 export const TOOLHIVE_FILE =
   'looks like the configuration of a ToolHive registry server: docs/migrating.md lists the equivalent of each key';
 
-/** Returns an issue for each ToolHive key in the file. Accepts any value and does not look at scalars. */
+/** Returns an issue for each ToolHive key in the file. Accepts a file of any shape. */
 export function toolhiveKeys(file: unknown): Issue[] {
   return adviceOn(file, ADVICE);
 }

@@ -23,7 +23,7 @@ const MAX_INDENT = 256;
 const SCALAR = '\u001f';
 
 /**
- * Whether a YAML text is nested too deeply to parse. The parser is recursive, and a stack overflow inside a regular expression
+ * Whether YAML text is nested too deeply to parse. The parser is recursive, and a stack overflow inside a regular expression
  * ends the process instead of throwing (V8: "RegExpCompiler Allocation failed"). Limits brackets, `- - -` on one line, and
  * indentation.
  */
@@ -64,10 +64,10 @@ export function parseYaml(text: string, name: string): YamlTree {
 }
 
 /**
- * Reads one YAML 1.2 document. Also refuses several documents, duplicate keys, unknown tags, keys that are not scalars,
+ * Reads one YAML 1.2 document. Refuses multiple documents, duplicate keys, unknown tags, keys that are not scalars,
  * recursive aliases and exponential alias expansion ("billion laughs").
  *
- * @param name Name of the file in problems.
+ * @param name File name for problem messages.
  * @throws ConfigurationError with every syntax error, by line and column.
  */
 export function parseYamlValue(text: string, name: string): YamlTree {
@@ -108,7 +108,7 @@ class Refusal extends Error {
   }
 }
 
-// Replaces the library's conversion, which turns any key into a string and has no lines.
+// Replaces the library's conversion, which turns every key into a string and drops line numbers.
 class TreeReader {
   readonly lines = new Map<string, number>();
   private readonly anchors = new Map<string, Node>();
@@ -132,7 +132,7 @@ class TreeReader {
       return node.value;
     }
     if (isSeq(node)) return node.items.map((item, position) => this.read(item, [...path, position]));
-    // fromEntries, not assignment: keeps a key __proto__ as an ordinary member.
+    // fromEntries keeps a key __proto__ as an ordinary member; assignment would not.
     if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.member(pair, path)));
     return null;
   }
@@ -152,7 +152,7 @@ class TreeReader {
       throw new Refusal('contains a key that is not a scalar', offset ?? offsetOf(value));
     const step = String(key.value);
     const at = [...path, step];
-    // The line of the key: its value may start further down.
+    // Marks the line of the key: its value may start further down.
     if (offset !== undefined) this.mark(at, offset);
     return [step, this.read(value, at)];
   }
@@ -215,11 +215,11 @@ function readBytes(file: string): Buffer {
 export function unreadable(error: unknown): string {
   const { code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'is not readable for this user';
+  if (code === 'EACCES' || code === 'EPERM') return 'is not readable by this user';
   return `cannot be read${code === undefined ? '' : ` (${code})`}`;
 }
 
-/** An error about the file as a whole. */
+/** Returns an error about the file as a whole. */
 export function refusal(file: string, message: string, line?: number): ConfigurationError {
   const problem: Problem = { path: file, message, ...(line === undefined ? {} : { line }) };
   return new ConfigurationError([problem]);

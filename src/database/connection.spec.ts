@@ -13,7 +13,7 @@ it.each<[string, Parameters<typeof tlsOptions>[0], object | false]>([
   ['db', { mode: 'verify-full', ...ca, cert: 'c', key: 'k' }, { ca: 'ca', cert: 'c', key: 'k' }],
   ['10.0.0.1', { mode: 'verify-full', ...ca }, { ca: 'ca', host: '10.0.0.1' }],
   ['db', { mode: 'prefer', ...ca }, { ca: 'ca', rejectUnauthorized: false }],
-])('maps for host %s the TLS settings %j to %j', (host, tls, options) =>
+])('for host %s maps the TLS settings %j to %j', (host, tls, options) =>
   expect(tlsOptions(tls, host)).toEqual(options),
 );
 

@@ -12,7 +12,7 @@ export interface ConnectionConfig {
   readonly database: string;
   readonly password?: string | undefined;
   readonly ssl?: false | object | undefined;
-  /** Most connections of the main pool of one process. */
+  /** Maximum number of connections in the main pool of one process. */
   readonly poolMax: number;
 }
 
@@ -44,7 +44,7 @@ export function hasNoTls(error: unknown): boolean {
 }
 
 /**
- * A client that always has an `error` listener. While a connection passes between the pool and TypeORM neither listens, and
+ * A client that always has an `error` listener. While a connection passes between the pool and TypeORM, neither listens, and
  * an error at that moment would end the process. The next query on the connection still fails.
  */
 export class PoolClient extends pg.Client {
@@ -70,7 +70,7 @@ export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {
 
 export const CONNECT_TIMEOUT_MS = 5_000;
 export const STATEMENT_TIMEOUT_MS = 60_000;
-/** Fallback when a search is not cancelled. */
+/** Upper bound in case cancelling a search fails. */
 export const SEARCH_STATEMENT_TIMEOUT_MS = 30_000;
 
 /** Usage of a connection pool. */
@@ -78,7 +78,7 @@ export interface PoolUse {
   readonly max: number;
   readonly idle: number;
   readonly used: number;
-  /** Requests for a connection in the queue. */
+  /** Queued requests for a connection. */
   readonly waiting: number;
 }
 

@@ -5,7 +5,7 @@ import { checkServerVersion } from './open-database.js';
 const WHERE = { host: 'db.example', port: 5432, user: 'me', database: 'reg' };
 const failed = (message: string, more: object = {}) => Object.assign(new Error(message), more);
 
-describe('a start-up error of the database names the database and the remedy', () => {
+describe('a database start-up error names the database and the remedy', () => {
   it.each([
     [failed('connect ECONNREFUSED', { code: 'ECONNREFUSED' }), 'is not reachable', 'database.port'],
     [
@@ -85,7 +85,7 @@ describe('a start-up error of the database names the database and the remedy', (
 it.each([
   [130_022, 'PostgreSQL 13: this server needs 14 or newer'],
   [90_624, 'PostgreSQL 9'],
-])('version %s is too old', (version, fragment) => {
+])('rejects server version %s as too old', (version, fragment) => {
   expect(() => checkServerVersion(version, WHERE)).toThrow(fragment);
   expect(() => checkServerVersion(140_000, WHERE)).not.toThrow();
 });

@@ -15,7 +15,7 @@ const UNREACHABLE_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|Query read timeout|Connection is not established|Driver not Connected|the database is not initialized)/i;
 
 /**
- * Whether an error of node-postgres or TypeORM means that the database is temporarily unreachable rather than a bug here.
+ * Whether an error from node-postgres or TypeORM means a temporarily unreachable database rather than a bug in this server.
  * Decides between 503 (retry) and 500.
  */
 export function isDatabaseUnreachable(error: unknown): boolean {
@@ -32,13 +32,13 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   if (error.message.startsWith('unsupported startup parameter')) return false;
   if (typeof code === 'string') {
     if (UNREACHABLE_STATES.test(code)) return true;
-    // ENOENT of `connect` is a missing socket; any other is a missing file.
+    // ENOENT from `connect` means a missing socket; any other ENOENT means a missing file.
     if (UNREACHABLE_ERRNOS.has(code)) return code !== 'ENOENT' || syscall === 'connect';
   }
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
-/** Whether a statement timeout (57014), lock timeout (55P03) or deadlock (40P01) ended a statement, so that a retry may succeed. */
+/** Whether a statement timeout (57014), lock timeout (55P03) or deadlock (40P01) ended a statement: a retry may succeed. */
 export function isStatementTimeout(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -46,7 +46,7 @@ export function isStatementTimeout(error: unknown): boolean {
   );
 }
 
-/** The database cannot be used until the operator fixes what the message describes. */
+/** The database cannot be used until the operator fixes the problem in the message. */
 export class DatabaseStartError extends Error {
   override readonly name = 'DatabaseStartError';
 }
@@ -62,8 +62,8 @@ const CERTIFICATE_ERRORS =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
 /**
- * Describes a database error for the operator (contract §1): which database, what is wrong, what to do. Undefined for errors
- * that are not about the connection or its permissions.
+ * Describes a database error for the operator (contract §1): which database, what is wrong, what to do. Returns undefined
+ * for errors unrelated to the connection or its permissions.
  */
 export function databaseStartError(error: unknown, where: Where): DatabaseStartError | undefined {
   if (error instanceof DatabaseStartError) return error;

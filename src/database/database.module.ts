@@ -7,7 +7,7 @@ import { PreparedStatements } from './statements.js';
 
 type Pools = Pick<OpenDatabase, 'dataSource' | 'searches' | 'semaphores'>;
 
-/** Provides the data source and the pools, which are opened before the application is created, to every module. */
+/** Makes the data source and the pools available to every module. They are opened before the application is created. */
 @Module({})
 export class DatabaseModule {
   static with({ dataSource, searches, semaphores }: Pools): DynamicModule {

@@ -16,7 +16,7 @@ describe('a lease', () => {
 
   it.each([
     ['is held while it is renewed', [held, held, held, held, held, held], null, null],
-    ['aborts `taken` at the first renewal that does not return it', [held, taken, held], 10_000, null],
+    ['aborts `taken` at the first renewal that does not return its id', [held, taken, held], 10_000, null],
     ['survives a failed renewal', [held, unreachable, held, unreachable, held], null, null],
     [
       'aborts `expired` when not renewed in time',
@@ -75,7 +75,7 @@ describe('the leases of one owner', () => {
     renewal.end();
   });
 
-  it('are not renewed while there are none', async () => {
+  it('are not renewed while none is held', async () => {
     let renewals = 0;
     const renewal = new LeaseRenewal(
       async () => {

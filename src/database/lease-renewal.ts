@@ -1,7 +1,7 @@
 export interface Lease {
   /** Aborts when a renewal finds that the owner no longer holds the lease. */
   readonly taken: AbortSignal;
-  /** Aborts when the lease was not renewed in time. A later renewal may still succeed if nobody took it meanwhile. */
+  /** Aborts when the lease was not renewed in time. A later renewal may still succeed if no other owner took it. */
   readonly expired: AbortSignal;
 }
 
@@ -12,8 +12,8 @@ interface HeldLease {
 }
 
 /**
- * Renews all leases of one owner in one statement, until `end`. Its signals only stop futile work early: the writing
- * transaction must check the lease itself.
+ * Renews all leases of one owner in one statement, until `end`. The signals of a lease only stop futile work early: the
+ * writing transaction must check the lease.
  */
 export class LeaseRenewal {
   private readonly held = new Map<number, HeldLease>();
@@ -32,7 +32,7 @@ export class LeaseRenewal {
     private readonly everyMs: number,
   ) {}
 
-  /** Starts renewing a lease that was just acquired; replaces an earlier one of the same id. */
+  /** Starts renewing a lease that was just acquired; replaces an earlier lease with the same id. */
   hold(id: number): Lease {
     this.drop(id);
     const lease: HeldLease = {
@@ -57,7 +57,7 @@ export class LeaseRenewal {
     this.timer = setTimeout(() => void this.renewAll(), this.everyMs);
   }
 
-  // A failed renewal is not retried before the next one; leases expire if none succeeds in time.
+  // A failed renewal is not repeated before the next interval; leases expire if no renewal succeeds in time.
   private async renewAll(): Promise<void> {
     this.timer = undefined;
     this.isRenewing = true;

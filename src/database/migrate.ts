@@ -12,20 +12,19 @@ export interface MigrationStatus {
   readonly name: string;
   /** `unknown`: applied by a newer version than this one. */
   readonly state: 'applied' | 'pending' | 'unknown';
-  /** Data that reverting it deletes; absent when none. */
+  /** Data deleted by reverting this migration; absent if none. */
   readonly loses?: string;
 }
 
 /** A migration whose `down` deletes data. */
 export interface LosingMigration {
-  /** The deleted data, in words for the operator. */
+  /** Describes the deleted data to the operator. */
   readonly loses: string;
 }
 
 /**
- * Applies pending migrations and returns their names. Each runs in a separate transaction, so that none waits for a lock
- * while it holds another migration's locks, which could deadlock with a running previous version. Safe to call from several
- * replicas at once.
+ * Applies pending migrations and returns their names. Each runs in a separate transaction: waiting for a lock while holding
+ * an earlier migration's locks could deadlock with a running previous version. Safe to call from several replicas at once.
  *
  * @throws DatabaseStartError when the database was migrated by a newer version.
  */
@@ -71,7 +70,7 @@ async function withRetries<T>(migrate: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Reverts the newest applied migration. Returns its name, or null when there was none.
+ * Reverts the newest applied migration. Returns its name, or null if none was applied.
  *
  * @throws DatabaseStartError when the migration belongs to a newer version, or would delete data without `destructive`.
  */
@@ -92,7 +91,7 @@ export async function migrateDown(dataSource: DataSource, destructive = false): 
   });
 }
 
-/** All migrations, oldest first, with their state in this database. */
+/** Returns all migrations, oldest first, with their state in this database. */
 export async function migrationStatus(dataSource: DataSource): Promise<MigrationStatus[]> {
   const names = await appliedNames(dataSource);
   const applied = new Set(names);
@@ -148,7 +147,7 @@ function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecuto
   return made;
 }
 
-// TypeORM does not lock, so concurrent migrations of two replicas would collide. Lock and settings are bound to the
+// TypeORM does not lock, so concurrent migrations by two replicas would collide. Lock and settings are bound to the
 // transaction, because a pooler reuses sessions for other clients.
 async function inTransaction<T>(
   dataSource: DataSource,

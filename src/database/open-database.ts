@@ -70,7 +70,7 @@ export function createDataSource(
 }
 
 export interface DatabaseSettings {
-  /** Null: an embedded PostgreSQL under `dataDirectory`. */
+  /** Null for an embedded PostgreSQL under `dataDirectory`. */
   readonly connection:
     | (Omit<ConnectionConfig, 'ssl'> & {
         readonly tls?: DatabaseTls | undefined;
@@ -82,17 +82,17 @@ export interface DatabaseSettings {
 
 export interface OpenDatabase {
   readonly dataSource: DataSource;
-  /** Like `readiness`, a pool in addition to the pool of `dataSource`. */
+  /** A separate pool, like `readiness`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
-  /** Limits how `dataSource` is used. */
+  /** Limits concurrent use of `dataSource`. */
   readonly semaphores: PoolSemaphores;
   /** Resolves with a reason when the embedded PostgreSQL exits unexpectedly; never settles for an external one. */
   readonly lost: Promise<string>;
-  /** Applies pending migrations, as the migration role if configured. Returns their names. */
+  /** Applies pending migrations, as the migration role if configured, and returns their names. */
   migrate(): Promise<string[]>;
   /**
-   * Reverts the newest migration, as the migration role if configured. Returns its name, or null when none is applied.
+   * Reverts the newest migration, as the migration role if configured. Returns its name, or null if no migration is applied.
    *
    * @param destructive allows deleting data.
    */
@@ -180,7 +180,7 @@ async function openConfigured(
   };
 }
 
-// sslmode `prefer`: TLS if the server supports it, decided once for all connections.
+// sslmode `prefer` uses TLS if the server supports it, decided once for all connections.
 async function connectPreferring(
   connection: ConnectionConfig,
   tls: DatabaseTls | undefined,
@@ -195,7 +195,7 @@ async function connectPreferring(
   }
 }
 
-/** Pools that connect on first use. */
+/** Opens pools, which connect on first use. */
 function openPools(connection: ConnectionConfig, log: Log) {
   const onError = (error: Error) => logBroken(log, error);
   const searches = new SearchPool(connection, onError);
@@ -242,11 +242,11 @@ async function checkServer(dataSource: DataSource, connection: ConnectionConfig)
     `select current_setting('server_version_num') as version, pg_is_in_recovery() as standby`,
   );
   checkServerVersion(Number(server?.version), connection);
-  // Throws the SQLSTATE of a read-only server, which is retried: a failover may be in progress.
+  // The SQLSTATE of a read-only server leads to retries: a failover may be in progress.
   if (server?.standby) throw Object.assign(new Error('it is a standby'), { code: '25006' });
 }
 
-// A host name with several addresses fails with an AggregateError without a message.
+// Connecting to a host name with several addresses fails with an AggregateError that has no message.
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

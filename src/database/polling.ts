@@ -9,7 +9,7 @@ export interface PollingMessages {
 }
 
 /**
- * Polls the database, one poll at a time, with a pause after each. Keeps polling while the database is unreachable, which is
+ * Polls the database repeatedly, with a pause after each poll. Keeps polling while the database is unreachable, which is
  * logged once.
  */
 export class Polling {
@@ -46,7 +46,7 @@ export class Polling {
     this.tick();
   }
 
-  /** Resolves when the current poll, if any, has ended. No other follows. */
+  /** Stops polling; resolves when the current poll, if any, has ended. */
   async end(): Promise<void> {
     this.ended = true;
     clearTimeout(this.timer);

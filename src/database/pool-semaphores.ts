@@ -5,8 +5,8 @@ const READS = 0.4;
 const CHANGES = 0.2;
 
 /**
- * Limits how many connections of the pool each kind of work uses. The rest serves short statements that everything waits for:
- * loading views, resolving the resources of a request, syncs.
+ * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other work
+ * waits for: loading views, resolving a request's resources, syncing.
  */
 export class PoolSemaphores {
   /** Reads of catalog pages. */

@@ -21,7 +21,7 @@ export class ReadinessPool {
     this.pool.on('error', onError);
   }
 
-  /** Rejects when PostgreSQL is unreachable or does not answer within TIMEOUT_MS. Concurrent calls share one query. */
+  /** Rejects when PostgreSQL is unreachable or does not respond within TIMEOUT_MS. Concurrent calls share one query. */
   async ping(): Promise<void> {
     this.pending ??= this.pool.query('select 1').finally(() => (this.pending = undefined));
     await this.pending;

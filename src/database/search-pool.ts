@@ -14,10 +14,10 @@ import {
 } from './connection.js';
 import { isDatabaseUnreachable } from './database-errors.js';
 
-/** Concurrent searches of all callers. */
+/** Concurrent searches across all callers. */
 const CONNECTIONS = 3;
 const PERMIT_TIMEOUT_MS = 1_000;
-/** A connection whose statement does not end within this time after a cancel request is closed. */
+/** Time for a cancelled statement to end before its connection is closed. */
 const CANCEL_TIMEOUT_MS = 250;
 const CANCELLED_STATE = '57014';
 
@@ -32,18 +32,18 @@ const SSL_REQUEST = 80_877_103;
 const CANCEL_REQUEST_TIMEOUT_MS = 1_000;
 
 /**
- * Cancels the running statement of a connection by a cancel request on a new connection (PostgreSQL manual, "Canceling
- * Requests in Progress"). Unlike pg_cancel_backend it works through a pooler and occupies no pooled connection.
+ * Cancels a connection's running statement with a cancel request on a new connection (PostgreSQL manual, "Canceling
+ * Requests in Progress"). Unlike pg_cancel_backend, it works through a pooler and occupies no pooled connection.
  *
  * Resolves when PostgreSQL has processed the request, so that it cannot affect a later statement.
  *
- * @throws Error when the request may not have arrived.
+ * @throws Error if PostgreSQL may not have received the request.
  */
 export function cancelStatement(connection: ConnectionConfig, backend: BackendKey): Promise<void> {
   const { host, port, ssl } = connection;
   const socket = host.startsWith('/') ? connectTcp(join(host, `.s.PGSQL.${port}`)) : connectTcp(port, host);
   return new Promise((resolve, reject) => {
-    // PostgreSQL closes the connection without an answer.
+    // PostgreSQL closes the connection without a response.
     const send = (over: Socket) => {
       over.once('error', reject).once('close', () => resolve());
       over.write(int32s(16, CANCEL_REQUEST, backend.processID, backend.secretKey));
@@ -78,9 +78,9 @@ function int32s(...numbers: number[]): Buffer {
 export interface SearchContext {
   /** See `Client.callerKey`. */
   readonly callerKey: string;
-  /** By `performance.now()`. */
+  /** On the `performance.now()` clock. */
   readonly deadline: number;
-  /** Aborts when the client no longer waits. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -88,7 +88,7 @@ export interface StatementRunner {
   query<Rows>(text: string, values: unknown[]): Promise<Rows>;
 }
 
-/** A search exceeded its deadline. */
+/** Thrown when a search exceeds its deadline. */
 export class SearchTimeout extends Error {
   override readonly name = 'SearchTimeout';
 }
@@ -119,7 +119,7 @@ export class SearchPool {
   /**
    * Runs the statements of a search one after the other on one connection.
    *
-   * @throws SemaphoreTimeout when all connections stay busy, SearchTimeout, or the reason of `signal`.
+   * @throws SemaphoreTimeout when all connections stay busy, SearchTimeout, or `signal.reason`.
    */
   async run<Result>(
     { callerKey, deadline, signal }: SearchContext,
@@ -200,7 +200,7 @@ class CancellableStatements implements StatementRunner {
     throw this.end.reason;
   }
 
-  /** Whether the statement has ended and no later statement of the connection can be cancelled by mistake. */
+  /** Returns whether the statement has ended and the cancel request can no longer hit a later statement. */
   private async cancel(statement: Promise<unknown>): Promise<boolean> {
     const backend = this.client as unknown as BackendKey;
     const cancelled = Promise.all([

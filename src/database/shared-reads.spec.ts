@@ -34,7 +34,7 @@ describe('SharedReads', () => {
     expect(await later).toBe('of a, later');
   });
 
-  it('rejects for all callers of a failed read and starts another one for the next', async () => {
+  it('rejects for all callers of a failed read and starts a new read for the next caller', async () => {
     const { ask, ends, fails } = numberedReads();
     const both = Promise.allSettled([ask('a'), ask('a')]);
     fails[0]?.(new Error('gone'));
@@ -59,7 +59,7 @@ describe('SharedReads', () => {
     expect(await Promise.all([hanging, early])).toEqual(['at last', 'at last']);
   });
 
-  it('aborts a read when its last caller leaves and starts another one for the next', async () => {
+  it('aborts a read when its last caller leaves and starts a new read for the next caller', async () => {
     const signals: AbortSignal[] = [];
     const reads = new SharedReads<string, string>();
     const ask = (gone?: AbortSignal) =>

@@ -1,4 +1,4 @@
-/** Later callers do not join a read that is older than this: its connection may hang. */
+/** Callers do not join a read older than this: its connection may hang. */
 export const SHARE_TIMEOUT_MS = 2_000;
 
 interface PendingRead<Value> {
@@ -8,7 +8,7 @@ interface PendingRead<Value> {
   callers: number;
 }
 
-/** Signal of reads whose first caller never leaves. */
+/** Signal for reads whose first caller has none. */
 const NEVER = new AbortController().signal;
 
 /** Deduplicates concurrent reads of the same key. */
@@ -16,11 +16,11 @@ export class SharedReads<Key, Value> {
   private readonly pending = new Map<Key, PendingRead<Value>>();
 
   /**
-   * Joins the read of this key in progress, or starts `read`.
+   * Joins the pending read of this key, or starts `read`.
    *
-   * @param read its signal aborts when all callers have left.
+   * @param read receives a signal that aborts when all callers have left.
    * @param signal aborts when this caller leaves. A caller without a signal never leaves.
-   * @throws the reason of `signal` while other callers remain; the last one waits until the aborted read settles.
+   * @throws `signal.reason` if other callers remain; the last caller waits until the aborted read settles.
    */
   share(key: Key, read: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     const shared = this.pending.get(key) ?? this.begin(key, read, signal);
@@ -40,7 +40,7 @@ export class SharedReads<Key, Value> {
     });
   }
 
-  /** Whether `share` would join a read in progress. */
+  /** Returns whether `share` would join a pending read. */
   has(key: Key): boolean {
     return this.pending.has(key);
   }

@@ -52,8 +52,8 @@ function numberNames(text: string): NumberedText {
 }
 
 /**
- * SQLSTATEs of prepared statements that do not match the connection: unknown, already prepared, or with changed columns. A
- * pooler that does not support prepared statements causes them.
+ * SQLSTATEs for prepared statements that do not match the connection: unknown, already prepared, or with changed columns.
+ * Poolers without support for prepared statements cause these errors.
  */
 const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
@@ -70,7 +70,7 @@ export class PreparedStatements {
    * Runs a statement outside any transaction and returns its rows. Each text stays prepared on each connection, so variable
    * data belongs in `values`.
    *
-   * @throws errors of node-postgres or TypeORM.
+   * @throws errors from node-postgres or TypeORM.
    */
   async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
     const pool = poolOf(this.dataSource);
@@ -87,7 +87,7 @@ export class PreparedStatements {
     }
   }
 
-  // A hash of the text: behind a pooler, several services share the names.
+  // Names are hashes of the text, because behind a pooler several services share them.
   private nameOf(text: string): string {
     const known = this.names.get(text);
     if (known !== undefined) return known;
@@ -106,7 +106,7 @@ export function IdColumn(table: string): PropertyDecorator {
   });
 }
 
-/** The same as a bigint, for tables that may grow large; node-postgres returns it as a string. */
+/** As `IdColumn`, but a bigint, for tables that may grow large; node-postgres returns it as a string. */
 export function BigIdColumn(table: string): PropertyDecorator {
   return PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -115,7 +115,7 @@ export function BigIdColumn(table: string): PropertyDecorator {
   });
 }
 
-/** Text with collation C: page order must not depend on the database's locale. */
+/** A text column with collation C: page order must not depend on the database's locale. */
 export function BytewiseText(options: ColumnOptions = {}): PropertyDecorator {
   return Column({ type: 'text', collation: 'C', ...options });
 }
@@ -135,14 +135,14 @@ export function isOneOf(column: string, words: readonly string[]): string {
   return `${column} in (${words.map((word) => `'${word}'`).join(', ')})`;
 }
 
-/** Start of the transaction, in milliseconds of the database's clock, because the clocks of replicas differ. */
+/** Returns the transaction's start time by the database's clock, because the clocks of replicas differ. */
 export async function transactionTime(manager: EntityManager): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);
   if (!row) throw new Error('PostgreSQL returned no time');
   return row.now;
 }
 
-/** PostgreSQL text cannot contain NUL, so no table has a name with one and the query can be skipped. */
+/** Whether a text contains NUL. PostgreSQL text cannot, so no stored name matches and the query can be skipped. */
 export function hasNul(text: string): boolean {
   return text.includes('\0');
 }
@@ -152,13 +152,13 @@ export function toStorable(text: string): string {
   return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
-/** Locked by every change of sources and registries: shared by API requests, exclusive while the configuration file is applied. */
+/** Lock for changes to sources and registries: shared for API requests, exclusive while the configuration file is applied. */
 const CATALOGUE_LOCK = 7_264_018_532;
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
 
 /**
- * Serializes changes of one name until the transaction ends. An advisory lock also covers creation, when there is no row yet.
+ * Serializes changes to one name until the transaction ends. Unlike a row lock, an advisory lock also covers creation.
  *
  * @param noun namespace of the name, such as `source` or `registry`.
  */
@@ -169,10 +169,10 @@ export async function lockForChange(manager: EntityManager, noun: string, name: 
 }
 
 /**
- * The same for one published entry, in a single statement because entries change far more often than sources.
+ * As `lockForChange`, for one published entry. Uses a single statement, because entries change far more often than sources.
  *
- * @returns the time at which the lock was acquired, in milliseconds. Unlike transaction start times, these increase with
- *   every change of an entry.
+ * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times follow
+ *   the order of changes to an entry.
  */
 export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(
@@ -185,7 +185,7 @@ export async function lockEntry(manager: EntityManager, type: string, name: stri
   return row.now;
 }
 
-/** Blocks all other changes of sources and registries until the transaction ends. */
+/** Blocks all other changes to sources and registries until the transaction ends. */
 export async function lockCatalogue(manager: EntityManager): Promise<void> {
   await manager.query(`select pg_advisory_xact_lock(${CATALOGUE_LOCK})`);
 }

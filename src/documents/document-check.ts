@@ -89,7 +89,7 @@ class Walker implements WalkResult {
 
   private checkKey(key: string): void {
     this.checkText(key, 'its key ');
-    // Assigning it to another object would set the object's prototype and lose the key.
+    // Assigning this key to another object would set the object's prototype and lose the key.
     if (key === '__proto__') this.report('is a forbidden key');
   }
 
@@ -125,14 +125,14 @@ export type CheckedDocument =
   | { readonly problems: readonly [Problem, ...Problem[]]; readonly version?: undefined }
   | { readonly problems: readonly []; readonly version: IncomingVersion };
 
-/** Compiles the checks before the first request; this takes some tenths of a second. */
+/** Compiles the checks before the first request; this takes a few tenths of a second. */
 export function prepareChecks(): void {
   for (const { check } of Object.values(ENTRY_TYPES)) check({});
 }
 
 /**
- * Checks every document before it is stored, synced or published: the rules of its type, 1 MiB, 100 levels. Accepts any
- * value that JSON.parse returns and never throws.
+ * Checks a synced or published document before it is stored: the rules of its type, at most 1 MiB and 100 levels. Accepts
+ * any value that JSON.parse returns and never throws.
  *
  * @param sourceText the text of a synced document. It is stored unchanged (decision 002), so duplicate keys are rejected.
  *   A published document is serialized again: values that would change or are not valid text (`__proto__`, NUL, unpaired

@@ -1,10 +1,10 @@
-/** A broken rule: its path, such as `packages[0].transport.url`, and the rule in words. */
+/** A broken rule: the path of the value, such as `packages[0].transport.url`, and the rule in words. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
 }
 
-/** Problems reported for one document. */
+/** Maximum problems reported for one document. */
 export const MAX_PROBLEMS = 20;
 const MAX_PREVIEW = 80;
 

@@ -12,13 +12,13 @@ const oci = { registryType: 'oci', identifier: 'x', transport: { type: 'stdio' }
 const remote = { type: 'sse', url: 'https://a.example' };
 const MCPB = { ...oci, registryType: 'mcpb' };
 
-/** An object of so many bytes as compact JSON, most of them in characters of three. */
+/** Returns an object of this size as compact JSON, mostly three-byte characters. */
 function ofBytes(bytes: number): object {
   const room = bytes - '{"text":""}'.length;
   return { text: '✓'.repeat(Math.floor(room / 3)) + 'x'.repeat(room % 3) };
 }
 
-/** What is changed in a good server, where the problem is found, and what good value takes its place. */
+/** A change to a valid server, the expected problem, and a valid change instead. */
 const SERVERS: [object, string, object][] = [
   [{ name: undefined }, 'name: is required', { name: 'a/b' }],
   [{ name: 5 }, 'name: must be a string, not a number', { name: 'A.b-c/_d.e' }],
@@ -149,7 +149,7 @@ const SKILLS: [object, string, object][] = [
   [{ repository: { url: 'x' } }, 'repository.url:', { repository: { url: 'https://a', type: 'git' } }],
 ]; // prettier-ignore
 
-/** A plugin has what a skill has, but for what only skills have: that is taken as any unknown key is. */
+/** Plugins share the rules of skills, except for skill-only keys, which count as unknown keys. */
 const PLUGINS = SKILLS.filter(([change]) =>
   Object.keys(change).every((key) => !['compatibility', 'allowedTools', 'provenance'].includes(key)),
 );

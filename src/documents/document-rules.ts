@@ -21,8 +21,8 @@ interface DocumentFormat {
 }
 
 /**
- * The formats of the schemas. contract §7: URLs are `http` or `https`, because clients show them as links; text contains no
- * characters that change how it looks.
+ * The formats of the schemas. contract §7: URLs are `http` or `https`, because clients show them as links; text must not
+ * contain characters that change how it is displayed.
  */
 export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   line: {
@@ -48,7 +48,7 @@ function isUri(text: string): boolean {
   return typeof uri === 'function' && uri(text);
 }
 
-// Parsed as browsers do (WHATWG URL), because the browser decides which scheme a link has.
+// Parses as browsers do (WHATWG URL), because the browser decides which scheme a link has.
 function staysOnTheWeb(reference: string): boolean {
   const base = 'https://base.invalid/';
   return URL.canParse(reference, base) && /^https?:$/.test(new URL(reference, base).protocol);
@@ -57,7 +57,7 @@ function staysOnTheWeb(reference: string): boolean {
 /** The publisher's block in `_meta`; `filter.tags` reads it too. */
 export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
-/** Validation of longer documents stops at the first problem: a document can have 300 000 of them. */
+/** Validation of longer documents stops at the first problem: a document can have 300 000 problems. */
 const THOROUGH_LENGTH = 64 * 1024;
 /** The maximum growth of a value when serialized: `9e20` becomes `900000000000000000000`. */
 const MAX_GROWTH = 6;
@@ -93,7 +93,7 @@ function validators(schema: object): Validators {
  * Checks a server document against the server schema of 2025-12-11 and further rules: versions, the digest of an mcpb
  * package, the size of the publisher's block. Returns at most 20 problems.
  *
- * @param bytes the length of its text, if known; parts of short documents are not measured.
+ * @param bytes the length of its text, if known; short documents skip the size check of the publisher's block.
  */
 export function checkServer(document: unknown, bytes?: number): Problem[] {
   return problemsOf(isServer, document, bytes, [versionProblems, packageProblems]);
@@ -175,7 +175,7 @@ function becauseOfType({ data, parentSchema }: ErrorObject): string {
   return typeof of === 'string' && typeof type === 'string' ? ` for ${of} of type ${preview(type)}` : '';
 }
 
-// JSON Schema counts code points.
+// JSON Schema counts code points, not UTF-16 units.
 function charactersOf(value: unknown): string {
   const length = [...String(value)].length;
   return length === 1 ? '1 character' : `${length === 0 ? 'no' : length} characters`;

@@ -10,11 +10,11 @@ export { ENTRY_TYPE_NAMES, type EntryType };
 /** A document that has passed the check of its type. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/** All differences between entry types. Published bodies and list items hold a document under the name of its type. */
+/** Everything that differs between entry types. Published bodies and list items hold a document under its type's name. */
 interface EntryTypeRow {
-  /** The key of its list, in registry files and in answers. */
+  /** The key of the type's list in registry files and responses. */
   readonly listKey: string;
-  /** The path of its list below the version of the consumer API. */
+  /** The path of the type's list, below the version of the consumer API. */
   readonly path: string;
   /** Whether a registry file must have this list, even if empty. */
   readonly isInEveryFile: boolean;
@@ -27,7 +27,7 @@ interface EntryTypeRow {
   readonly initialStatus: Status;
   /** Whether the status is a member of the document; otherwise it is only in `_meta`. */
   readonly hasStatusInDocument: boolean;
-  /** Whether lists and single answers show the bare document, without `_meta` around it. */
+  /** Whether responses contain the bare document, without a wrapper that holds `_meta`. */
   readonly isShownBare: boolean;
   /** The default page size. */
   readonly perPage: number;
@@ -155,17 +155,17 @@ export interface VersionName extends EntryName {
 
 /** One validated version on its way into the database. */
 export interface IncomingVersion extends VersionName {
-  /** As served, in UTF-8: one character beyond Latin-1 would double the memory of a string. */
+  /** As served, in UTF-8. A string with one character beyond Latin-1 would take twice the memory. */
   readonly document: Buffer;
   /** SHA-256 of the document. */
   readonly digest: Buffer;
   readonly status: Status;
   readonly searchText: string;
-  /** These come from another registry; absent members are decided here. */
+  /** This and the following members come from an upstream registry; absent ones are set on import. */
   readonly statusMessage?: string;
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
-  /** Whether the upstream registry calls it latest; then it is the newest here too (contract §6). */
+  /** Whether the upstream registry marks this version as latest; it then is the newest here too (contract §6). */
   readonly isUpstreamLatest?: boolean;
 }
 
@@ -178,7 +178,7 @@ export function versionMapKey({ type, name, version }: VersionName): string {
   return `${type}\0${name}\0${version}`;
 }
 
-/** Skipped versions that the admin API lists; all are counted. */
+/** Maximum skipped versions listed by the admin API; all are counted. */
 export const MAX_SHOWN_SKIPPED = 500;
 
 /** A version that a sync skipped, as the admin API shows it. */
@@ -191,7 +191,7 @@ export interface SkippedEntry {
   readonly reasons: string[];
 }
 
-/** What the registry, not the publisher, states about a version. Times are dates, or RFC 3339 text in UTC. */
+/** Facts about a version that the registry states, not the publisher. Times are dates, or RFC 3339 text in UTC. */
 export interface VersionState {
   readonly status: Status;
   readonly statusChangedAt: Date | string;

@@ -8,11 +8,11 @@ export type Status = 'active' | 'deprecated' | 'deleted' | 'archived';
 /** Every decision that depends on the status of a version. */
 interface StatusRow {
   readonly types: Readonly<Record<EntryType, boolean>>;
-  /** When consumers see a version (contract §6); explanations agree. */
+  /** When consumers see a version (contract §6). Explanations use it too. */
   readonly shown: 'always' | 'with include_deleted' | 'never';
-  /** Other versions become the latest only in entries without a version that may. */
+  /** Versions that may not be latest become latest only if the entry has no others. */
   readonly mayBeLatest: boolean;
-  /** Counts in shrink checks (contract §7). */
+  /** Whether a version counts in shrink checks (contract §7). */
   readonly isLive: boolean;
 }
 
@@ -45,17 +45,17 @@ const ROWS: Readonly<Record<Status, StatusRow>> = {
 
 export const STATUSES = Object.keys(ROWS) as readonly Status[];
 
-/** Allow-lists, also for SQL: a status that this version of the program does not know is in none of them. */
+/** Allow-lists, also for SQL: a status unknown to this version of the program is in no list. */
 export const SHOWN_STATUSES = STATUSES.filter((status) => ROWS[status].shown === 'always');
 export const SHOWN_STATUSES_WITH_DELETED = STATUSES.filter((status) => ROWS[status].shown !== 'never');
-/** Consumers see them only with `include_deleted`. */
+/** Statuses that consumers see only with `include_deleted`. */
 export const OPTIONAL_STATUSES = SHOWN_STATUSES_WITH_DELETED.filter(
   (status) => !SHOWN_STATUSES.includes(status),
 );
 export const LATEST_STATUSES = STATUSES.filter((status) => ROWS[status].mayBeLatest);
 export const LIVE_STATUSES = STATUSES.filter((status) => ROWS[status].isLive);
 
-/** The status of nearly all versions: the index `entry_version_status` leaves it out. */
+/** The status of nearly all versions; the index `entry_version_status` excludes it. */
 export const COMMON_STATUS: Status = 'active';
 
 export function isStatus(value: unknown): value is Status {

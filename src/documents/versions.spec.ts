@@ -19,7 +19,7 @@ const ORDERED = [
   '2025.11.25', '2026.1.1', '20250101.0.0', '9007199254740991.0.0',
 ]; // prettier-ignore
 
-/** Older, newer; published at once. */
+/** Pairs of versions published at the same time. */
 const PAIRS: readonly (readonly [older: string, newer: string])[] = [
   // Numbers.
   ['1.0.0', '2.0.0'], ['1.1.0', '1.2.0'], ['1.0.1', '1.0.2'], ['1.9.9', '2.0.0'], ['1.2.0', '1.10.0'], ['0.0.0', '0.0.1'],
@@ -43,10 +43,10 @@ const PAIRS: readonly (readonly [older: string, newer: string])[] = [
   ['2.0.0-rc.1', 'v2.0.0'], ['1.9.0', 'v2.0.0-rc.1'], ['v1.9.0', '2.0.0-rc.1'], ['1.0.0-alpha', 'v1.0.0-beta'],
   ['v1.0.0-rc.9', '1.0.0-rc.10'], ['v0.0.1', '0.0.2'], ['0.0.1', 'v0.0.2'], ['1.0.0+1', 'v1.0.0+2'], ['v1.0.0', '1.0.0+1'],
   ['v1.0.0+1', '1.0.0+2'],
-  // Equals: the one without a `v` is newer.
+  // Equal precedence: the version without a `v` is newer.
   ['v1.0.0', '1.0.0'], ['v0.0.0', '0.0.0'], ['v10.20.30', '10.20.30'], ['v2.0.0-rc.1', '2.0.0-rc.1'], ['v1.0.0+build.7', '1.0.0+build.7'],
   ['v1.0.0-alpha.1+x', '1.0.0-alpha.1+x'],
-  // What is not semver is older than all that is.
+  // Other versions are older than all semver versions.
   ['nightly', '0.0.0-0'], ['nightly', 'v0.0.0-0'], ['1', '1.0.0'], ['1.0', '0.0.1'], ['99.0', 'v0.0.1'], ['v1', 'v0.0.1'], ['v1.0', '0.1.0'],
   ['v99', '1.0.0-alpha'], ['1.0.0.0', '0.9.0'], ['01.2.3', '0.0.1'], ['v01.2.3', 'v0.0.1'], ['2021.03.15', '0.0.1'], ['V1.0.0', 'v0.0.1'],
   ['vv1.0.0', '0.0.1'], ['v.1.0.0', '0.0.1'], ['v1.0.0-', '0.0.0-0'], ['v1.0.0-01', '0.0.0-0'], ['2024-05', 'v0.1.0'],
@@ -136,7 +136,7 @@ describe('the upstream latest version', () => {
 });
 
 describe('a key from an old cursor', () => {
-  /** As it was when a leading `v` made another kind of version. */
+  /** The key format from before versions with a leading `v` counted as semver. */
   const before = (version: string, at: Date) => `0${String(at.getTime()).padStart(16, '0')} ${version}`;
 
   it.each(['v1.0.0', 'v10.2.0-rc.1+build', 'v0.0.0-0'])('still means the same version: %j', (version) => {
@@ -158,7 +158,7 @@ describe('a key from an old cursor', () => {
   });
 });
 
-/** Whether the semver library takes the string as it stands, but for a "v" before it; it would also forgive blanks. */
+/** Whether the semver library accepts the string unchanged except for a leading "v"; it would also trim blanks. */
 function isSemver(version: string): boolean {
   const found = parse(version);
   const build = found?.build.length ? `+${found.build.join('.')}` : '';
@@ -222,7 +222,7 @@ const RANGES = [
 
 const LATEST = ['latest', 'LATEST', 'Latest', 'lAtEsT'];
 
-/** Versions that semver does not know, or that look a little like a range. */
+/** Versions that are not semver, or that resemble a range. */
 const VERSIONS = [
   '1.0.0', '0', '1', 'v1', 'v1.0', '1.0', '1.0.0.0', '2021.03.15', '2025-11-25', '2025.11.25-1', '20250101', '1.0-snapshot',
   '1.0-SNAPSHOT', '1.0.0-x', '1.0.0-x.1', '1.2.3-next.4', '1.0.0-experimental', '2.0.0-alpha.x', '1.0.0+x', '1.x1', 'x', 'X', 'x1', 'xenial',

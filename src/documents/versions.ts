@@ -4,7 +4,7 @@ import { isLine, preview } from './document-problem.js';
 const SEMVER =
   /^(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;
 
-/** Prefix of the key of a version that its upstream registry calls latest: sorts above all other keys. */
+/** Key prefix of the version that its upstream registry marks as latest; sorts above all other keys. */
 export const UPSTREAM_LATEST = '2';
 const IS_SEMVER = '1';
 const IS_OTHER = '0';
@@ -18,8 +18,8 @@ const RELEASE = '~';
 /**
  * Returns a key whose byte order (COLLATE "C") is the order of versions (contract §6): semver by precedence (§11), a
  * pre-release below its release; ties are broken by build metadata, then a missing `v` (newer), then the text. Other
- * versions sort below all semver, by time of publication. The version that its upstream registry calls latest is on top.
- * Computed only here, so that SQL and TypeScript agree about "latest".
+ * versions sort below all semver, by time of publication. The version that its upstream registry marks as latest sorts
+ * above all. Keys are computed only here, so that SQL and TypeScript agree on "latest".
  */
 export function versionKey(version: string, publishedAt: Date, isUpstreamLatest = false): string {
   const own =
@@ -28,8 +28,8 @@ export function versionKey(version: string, publishedAt: Date, isUpstreamLatest 
 }
 
 /**
- * Converts the key in a cursor to the current format. Cursors never expire (contract §6); before `v1.0.0` counted as semver,
- * its key contained the time of publication.
+ * Converts the key in an old cursor to the current format, because cursors never expire (contract §6). Before `v1.0.0`
+ * counted as semver, its key contained the time of publication.
  */
 export function currentKey(key: string): string {
   const version = /^0\d{16} (v.+)$/s.exec(key)?.[1];
@@ -50,7 +50,7 @@ function identifiers(list: string, encode: (identifier: string) => string): stri
   return list.split('.').map(encode).join('') + END;
 }
 
-// §11.4: numeric identifiers compare as numbers and sort below the others.
+// §11.4: numeric identifiers compare as numbers and sort below other identifiers.
 function numericOrText(identifier: string): string {
   return /^\d+$/.test(identifier) ? `1${number(identifier)}` : `2${identifier}${STOP}`;
 }
@@ -65,7 +65,7 @@ function number(digits: string): string {
 const VERSION = /^v?(?:\d+|[x*])(?:\.(?:\d+|[x*]))*(?:-[0-9a-z.-]+)?(?:\+[0-9a-z.-]+)?$/i;
 /** Wildcards are in the version core only: `1.0.0-x` is an ordinary pre-release, and a lone `x` may be a name. */
 const WILDCARD = /^v?(?:\*|x\.|(?:\d+\.)+[x*])/i;
-/** No version begins with a comparison, so the text after its number is not checked. */
+/** No version begins with a comparison operator, so the text after the number is not checked. */
 const COMPARISON = /^(?:\^|~>?|[<>]=?|={1,3}|!=)\s*v?(?:\d|[x*](?![0-9a-z]))/i;
 /** Separators in a range: `||`, ` - `, and white space or a comma before another comparison. */
 const SEPARATOR = /\|\||\s-\s|[\s,](?=[\^~<>=!])/;
@@ -83,14 +83,14 @@ export function versionProblem(version: string): string | null {
   return packageVersionProblem(version) ?? pathProblem(version);
 }
 
-// contract §6: a version is one path segment of URLs, also after proxies normalize them.
+// contract §6: a version must be one path segment of a URL, even after proxies normalize the URL.
 function pathProblem(version: string): string | null {
   if (/\s/u.test(version)) return `${preview(version)} contains white space`;
   if (version.includes('/')) return `${preview(version)} contains a "/"`;
   return version === '.' || version === '..' ? `${preview(version)} is a path segment, not a version` : null;
 }
 
-/** Returns why a string is not valid as the version of a package. The package registry defines everything else. */
+/** Returns why a string is not valid as the version of a package. All other rules are up to the package registry. */
 export function packageVersionProblem(version: string): string | null {
   if (version.toLowerCase() === 'latest')
     return `${preview(version)} is not a version: it changes with every release`;
@@ -98,8 +98,8 @@ export function packageVersionProblem(version: string): string | null {
 }
 
 // Detects every form the official registry detects (a comparison, a hyphen range, alternatives, wildcards), and also lists of
-// comparisons (`>=1 <2`), alternatives of ranges and a lone `*`. Unlike there, an "x" in a pre-release (`1.0.0-next.1`)
-// is not a wildcard.
+// comparisons (`>=1 <2`), alternatives of ranges and a lone `*`. Unlike in the official registry, an "x" in a
+// pre-release (`1.0.0-next.1`) is not a wildcard.
 function isRange(text: string): boolean {
   const version = text.trim();
   if (COMPARISON.test(version)) return true;

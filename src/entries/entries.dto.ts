@@ -39,15 +39,15 @@ interface DocumentSchema {
   readonly pattern?: string;
 }
 
-/** The OpenAPI names of formats in `DOCUMENT_FORMATS`; the others have none. */
+/** OpenAPI names for formats in `DOCUMENT_FORMATS`; the other formats have none. */
 const FORMATS: Readonly<Record<string, string>> = { 'web-url': 'uri', 'web-reference': 'uri-reference' };
 
-/** Returns `Skill` for `skill`, for the names of generated classes. */
+/** Capitalizes a type for the names of generated classes: `Skill` for `skill`. */
 export function nounOf(type: EntryType): string {
   return `${type[0]?.toUpperCase()}${type.slice(1)}`;
 }
 
-/** Returns the OpenAPI class of a type's documents, such as `SkillDocument`, generated from their JSON schema. */
+/** Returns the OpenAPI class for a type's documents, such as `SkillDocument`, generated from their JSON schema. */
 export function documentClassOf(type: EntryType): Type {
   return CLASSES[type];
 }
@@ -97,7 +97,7 @@ function openApiOf(schema: DocumentSchema, key?: string): OpenApiSchema {
   };
 }
 
-// Merges the branches of a choice by `type`; the document check knows which members are required.
+// Merges the branches of a schema that depends on `type`; document validation checks which members each branch requires.
 function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
   const { additionalProperties, required = [] } = schema;
   const properties = { ...schema.else?.properties, ...schema.then?.properties, ...schema.properties };
@@ -116,7 +116,7 @@ function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
 
 const MAX_STATUS_MESSAGE = 500;
 
-/** The claims, and a document under the name of its type (added below). */
+/** A document under the name of its type (properties added below), with its claims. */
 @ValidateClass<PublishBody>(oneDocument)
 export class PublishBody {
   readonly [type: string]: unknown;
@@ -166,7 +166,7 @@ export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
   return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
 }
 
-// Shown with the document, so the rules of descriptions apply (contract §7).
+// Shown with the document, so the rules for descriptions apply (contract §7).
 function statusMessage(value: unknown): Issue[] {
   const issues = textUpTo(MAX_STATUS_MESSAGE)(value);
   if (issues.length > 0 || isProse(String(value))) return issues;
@@ -186,7 +186,7 @@ function describeStatuses(): string {
   );
 }
 
-/** Example bodies of `POST /v1/entries`, one per type. */
+/** Example bodies for `POST /v1/entries`, one per type. */
 export const PUBLISH_EXAMPLES: Record<EntryType, { summary: string; value: PublishBody }> = {
   server: {
     summary: 'A server',

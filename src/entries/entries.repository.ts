@@ -16,8 +16,8 @@ import { versionColumns } from './writer/copy-rows.queries.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
 
 /**
- * Entries of the managed source. Writing methods run inside the caller's transaction, which has held the lock of the entry
- * (`lockEntry`) since `now`, and increase the source's revision, which invalidates views and pages.
+ * Entries of the managed source. Writing methods run in the caller's transaction, which must hold the entry's lock
+ * (`lockEntry`, which returns `now`). They increment the source's revision, which invalidates views and pages.
  */
 @Injectable()
 export class EntriesRepository {
@@ -105,7 +105,7 @@ export class EntriesRepository {
     return Object.assign(version, { id: inserted.id, isLatest: elected.has(inserted.id) });
   }
 
-  /** Removes a version, and the entry with its last version. */
+  /** Removes a version; removing the last one removes the entry. */
   async removeVersion(manager: EntityManager, entry: Entry, { id }: EntryVersion): Promise<void> {
     await manager.delete(EntryVersion, { id });
     await deleteEmptyEntries(manager, [entry.id]);
@@ -113,7 +113,7 @@ export class EntriesRepository {
     await bumpRevision(manager, entry.sourceId);
   }
 
-  /** Sets the claims of an entry, and so of all its versions. */
+  /** Sets the claims of an entry and thereby of all its versions. */
   async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
     const claimSet = await this.claimSets.findOrCreate(manager, claims);
     await manager.update(

@@ -53,7 +53,7 @@ export class PublishedVersionAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** In reads only; absent if the publisher was anonymous. */
+  /** Returned by GET only; absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
 
   _meta: VersionMetadata;
@@ -102,7 +102,7 @@ export class EntryClaimsAnswer {
   claims: object;
 }
 
-/** Returns a published version as the admin API shows it (contract §7), as JSON, without parsing its document. */
+/** Returns the JSON of a published version for the admin API (contract §7), without parsing its document. */
 export function describeVersion(
   { type, name }: EntryName,
   claims: Claims,
@@ -114,7 +114,7 @@ export function describeVersion(
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
-/** Returns a published entry as the admin API shows it (contract §7), as JSON. */
+/** Returns the JSON of a published entry for the admin API (contract §7). */
 export function describeEntry(
   { type, name, shownClaims: claims }: Entry,
   versions: readonly EntryVersion[],

@@ -26,13 +26,13 @@ import {
   readStatusRequest,
 } from './publish-request.js';
 
-/** An entry named by a path; the type is unchecked. */
+/** An entry named in a path; the type is unchecked. */
 export interface EntryPath {
   readonly type: string;
   readonly name: string;
 }
 
-/** Rolls back the transaction of a dry run; carries the response. */
+/** Thrown to roll back the transaction of a dry run; carries the response. */
 class DryRun extends Error {
   constructor(readonly answer: string) {
     super('dry run');
@@ -52,8 +52,8 @@ export class EntriesService {
   ) {}
 
   /**
-   * spec §4.2: claims are required and must be a subset of the caller's; later versions have the claims of the first. Only
-   * callers who satisfy those claims may publish further versions.
+   * Publishes a version (spec §4.2). Claims are required and must be a subset of the caller's. Later versions have the
+   * claims of the first, and only callers who satisfy these claims may publish them.
    *
    * @param dryRun returns the same response without writing.
    */
@@ -67,7 +67,7 @@ export class EntriesService {
     return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion, context);
   }
 
-  /** As `publish`, for a parsed request. @param describe formats the response. */
+  /** As `publish`, for a parsed request; `describe` formats the response. */
   async publishVersion(
     caller: Caller,
     { version: incoming, claims }: PublishRequest,
@@ -75,7 +75,7 @@ export class EntriesService {
     describe: (name: EntryName, claims: Claims, stored: EntryVersion) => string,
     context: RequestContext,
   ): Promise<string> {
-    // Super-admins may omit the claims of later versions, which then inherit them; checkClaims decides.
+    // Super-admins may omit the claims of later versions, which then inherit them. checkClaims decides.
     this.rules.checkClaims(caller, claims);
     try {
       const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
@@ -118,8 +118,8 @@ export class EntriesService {
   /**
    * Loads the entry that a request names.
    *
-   * @param version if given, must exist; `versions` then contains only this one.
-   * @throws ApiError 404 if it does not exist or the caller may not manage it.
+   * @param version must exist if given; `versions` then contains only this version.
+   * @throws ApiError 404 if the entry does not exist or the caller may not manage it.
    */
   async load(caller: Caller, path: EntryPath, version?: string, record?: Recorder): Promise<Entry> {
     const found = await this.entries.findByName(entryNameOf(path), version);
@@ -133,7 +133,7 @@ export class EntriesService {
     return new JsonText(describeEntry(entry, versions));
   }
 
-  /** @param entry with the requested version. */
+  /** @param entry loaded with the requested version. */
   getVersion(entry: Entry): JsonText {
     const version = onlyVersion(entry);
     return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy));
@@ -143,7 +143,7 @@ export class EntriesService {
     return new JsonText(JSON.stringify({ claims }), contentTag(claims));
   }
 
-  /** spec §4.3: the caller must satisfy the current claims (else 404) and the new ones. */
+  /** Replaces the claims (spec §4.3). The caller must satisfy the current claims (otherwise 404) and the new ones. */
   async setClaims(
     caller: Caller,
     path: EntryPath,
@@ -186,7 +186,7 @@ export class EntriesService {
     });
   }
 
-  /** Sets the status of one version, or of all versions at once. */
+  /** Sets the status of one version, or of all versions if none is given. */
   async setStatus(
     caller: Caller,
     path: EntryPath,
@@ -272,7 +272,7 @@ function targetOf({ type, name }: EntryName, source: string, version?: string): 
   return { type, name, ...(version === undefined ? {} : { version }), source };
 }
 
-// Versions that already have the status and message do not change.
+// Records only versions whose status or message changes.
 async function recordStatus(
   record: RecordChange,
   entry: Entry,

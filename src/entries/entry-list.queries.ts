@@ -8,7 +8,7 @@ import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 export interface ListPosition {
   readonly name: string;
   readonly type: EntryType;
-  /** The rank of its source. */
+  /** Rank of the entry's source. */
   readonly rank: number;
 }
 
@@ -28,7 +28,7 @@ export class EntryListQueries {
   /**
    * Returns entries of these sources after a position, ordered by name, type and source, versions newest first.
    *
-   * @param claimSetIds only entries with one of these claim sets; null for all.
+   * @param claimSetIds limits the result to entries with these claim sets; null for all entries.
    */
   async page(
     sourceIds: readonly number[],

@@ -17,7 +17,7 @@ import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entr
 /** Entries per query when the whole list is requested. */
 const BATCH = 500;
 
-/** The largest integer of PostgreSQL. */
+/** The largest PostgreSQL `integer`. */
 const MAX_RANK = 2_147_483_647;
 
 class CursorPosition implements ListPosition {
@@ -33,8 +33,8 @@ class EntryListCursor {
 }
 
 /**
- * Lists the entries of a source or registry, including shadowed ones and regardless of their claims: managers of the parent
- * may see them (spec §4.4). Also lists the published entries a caller may manage.
+ * Lists the entries of a source or registry, including shadowed entries, regardless of claims: managers may see all of them
+ * (spec §4.4). Also lists the published entries a caller may manage.
  */
 @Injectable()
 export class EntryListService {

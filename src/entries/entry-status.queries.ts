@@ -7,8 +7,8 @@ import type { EntryVersion } from './entry.entity.js';
 export type NewDocument = Pick<EntryVersion, 'version' | 'document' | 'digest'>;
 
 /**
- * Sets the status of versions of an entry, and their documents with that status. Versions that already have the status and
- * message stay unchanged.
+ * Sets the status of versions of an entry and replaces their documents to match. Skips versions that already have this
+ * status and message.
  */
 export async function updateStatus(
   manager: EntityManager,
@@ -38,17 +38,17 @@ export async function updateStatus(
 }
 
 /**
- * Elects the latest version of entries: the newest whose status may be latest, otherwise the newest. Runs in the transaction
- * that changed the versions.
+ * Elects the latest version of each entry: the newest one with a status that may be latest, otherwise the newest one. Must
+ * run in the transaction that changed the versions.
  *
- * @returns the ids of versions that became the latest.
+ * @returns the ids of the versions that became latest.
  */
 export async function electLatest(
   manager: EntityManager,
   entryIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  // Two statements, because the unique index on the latest version is checked row by row. The index on the order finds the
-  // newest version at the same cost for thousands of versions as for two. Removed entries elect none.
+  // Two statements, because PostgreSQL checks the unique index on the latest version row by row. `entry_version_order` finds
+  // the newest of thousands of versions as cheaply as the newest of two. Removed entries get no latest version.
   const elected = await manager.query<{ id: string }[]>(
     `with elected as materialized (
        select coalesce(
@@ -71,13 +71,13 @@ export async function electLatest(
 }
 
 /**
- * Returns whether one version precedes another in the election of the latest. Same order as `electLatest`, for entries that
- * are not stored yet.
+ * Returns whether one version precedes another in the election of the latest version. Uses the order of `electLatest`, for
+ * entries that are not stored yet.
  */
 export function precedes(one: Electable, other: Electable): boolean {
   const mayBeLatest = LATEST_STATUSES.includes(one.status);
   if (mayBeLatest !== LATEST_STATUSES.includes(other.status)) return mayBeLatest;
-  // Bytewise, as in the database: UTF-16 order differs.
+  // Compares bytes, as the database does: UTF-16 order differs.
   return Buffer.compare(Buffer.from(one.versionKey), Buffer.from(other.versionKey)) > 0;
 }
 

@@ -27,7 +27,7 @@ import { Source } from '../sources/source.entity.js';
 @Entity('entry')
 @Unique('entry_source_id_type_name_key', ['sourceId', 'type', 'name'])
 @Check('entry_type_check', isOneOf('type', ENTRY_TYPE_NAMES))
-// Reads one partition (source and claim set) of a view in name order; triggers use it to check whether a partition is empty.
+// Serves reads of one partition (source and claim set) in name order, and the triggers' check for empty partitions.
 @Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
 @Index('entry_claims_changed', ['claimsChangedAt'], { where: 'claims_changed_at is not null' })
@@ -57,14 +57,14 @@ export class Entry {
   @GivenClaims()
   givenClaims: Claims | null;
 
-  /** When its claims last changed; null if never. Written by a trigger, so that no writer can forget it. */
+  /** When the claims last changed; null if never. Set by a trigger, so no writer can forget it. */
   @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
   claimsChangedAt: Date | null;
 
   @OneToMany(() => EntryVersion, (version) => version.entry)
   versions: Relation<EntryVersion>[];
 
-  /** Required to see the entry. */
+  /** The claims required to see the entry. */
   get claims(): Claims {
     return this.claimSet.claims;
   }
@@ -83,7 +83,7 @@ export class Entry {
 @Index('entry_version_updated', ['updatedAt'])
 @Index('entry_version_version', ['version'])
 @Index('entry_version_status', ['status'], { where: `status <> '${COMMON_STATUS}'` })
-// TypeORM does not support descending indexes: a migration creates it.
+// TypeORM does not support descending indexes, so a migration creates it.
 @Index('entry_version_order', { synchronize: false })
 export class EntryVersion {
   @BigIdColumn('entry_version')
@@ -99,11 +99,11 @@ export class EntryVersion {
   @BytewiseText()
   version: string;
 
-  /** Its byte order is the order of versions: see `versionKey` in documents/versions.ts. */
+  /** Versions are ordered by the bytes of this key: see `versionKey` in documents/versions.ts. */
   @BytewiseText({ name: 'version_key' })
   versionKey: string;
 
-  /** As served. */
+  /** The document as served. */
   @Column({ type: 'text' })
   document: string;
 
@@ -126,7 +126,7 @@ export class EntryVersion {
   @Timestamp({ name: 'updated_at' })
   updatedAt: Date;
 
-  /** Null if the publisher was anonymous, and for synced versions. */
+  /** Null for anonymous publishers and synced versions. */
   @Column({ name: 'published_by', type: 'jsonb', nullable: true })
   publishedBy: Publisher | null;
 
@@ -134,7 +134,7 @@ export class EntryVersion {
   @Column({ name: 'is_latest', type: 'boolean', default: false })
   isLatest: boolean;
 
-  /** The text that `search` matches, in lower case. Indexed by `SearchText`. */
+  /** The text that `search` matches, in lowercase. Indexed by `SearchText`. */
   @Column({ type: 'text' })
   search: string;
 }

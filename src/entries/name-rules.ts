@@ -8,8 +8,8 @@ export interface NameRule {
 }
 
 /**
- * contract §7: the first rule that matches the name decides; the publisher's token and the entry's claims must both cover its
- * claims. Unmatched names are free. Case-insensitive, so that `Com.Red/x` cannot imitate `com.red/x`.
+ * Returns whether a name is reserved (contract §7). The first matching rule decides: the publisher's token and the entry's
+ * claims must both cover its claims. Unmatched names are free. Ignores case, so that `Com.Red/x` cannot imitate `com.red/x`.
  *
  * @param held the claims of the publisher's token.
  * @param given the current or new claims of the entry.

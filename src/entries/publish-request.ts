@@ -12,18 +12,18 @@ import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import type { Entry } from './entry.entity.js';
 import { type NameRule, isReserved } from './name-rules.js';
 
-/** A version to publish that passed all checks without database access. */
+/** A version to publish that passed all checks that need no database. */
 export interface PublishRequest {
   readonly version: IncomingVersion;
-  /** `{}` if none were sent. */
+  /** `{}` if the request has none. */
   readonly claims: Claims;
 }
 
 /**
  * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
  *
- * @param raw the text, to detect numbers that lost digits in parsing.
- * @throws ApiError 400 `invalid_body`, `invalid_document`, with one sentence per problem in the details.
+ * @param raw the unparsed body, to detect numbers that lost digits in parsing.
+ * @throws ApiError 400 `invalid_body`, or `invalid_document` with one sentence per problem in the details.
  */
 export function readPublishRequest(body: PublishBody, raw: Buffer | undefined): PublishRequest {
   refuseLostDigits(raw);
@@ -60,7 +60,7 @@ export function readStatusRequest(type: EntryType, { status, statusMessage }: St
 const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
 
 /**
- * Rejects integers that parsing has rounded: the served document would differ from the sent one.
+ * Rejects integers that parsing has rounded: the served document would differ from the one sent.
  *
  * @throws ApiError 400 `invalid_body`.
  */
@@ -74,13 +74,13 @@ export function refuseLostDigits(raw: Buffer | undefined): void {
       );
 }
 
-// Numbers beyond the range of doubles are parsed as infinity.
+// Numbers beyond the range of doubles parse as Infinity.
 function isExact(digits: string): boolean {
   const parsed = Number(digits);
   return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
 }
 
-/** Checks the caller, claims and name of a publication (spec §4.2, contract §4, §7), in this order. */
+/** Checks the caller's claims, the managed source and the name before publishing (spec §4.2, contract §4, §7). */
 @Injectable()
 export class PublishRules {
   constructor(private readonly policy: AccessPolicy) {}
@@ -96,7 +96,8 @@ export class PublishRules {
   }
 
   /**
-   * contract §7. Runs before the name is looked up, so that the response is the same whether the name exists or not.
+   * Refuses reserved names (contract §7). Call it before looking up the name, so that the response does not reveal whether
+   * the name exists.
    *
    * @throws ApiError 400 `name_reserved`.
    */
@@ -111,9 +112,10 @@ export class PublishRules {
   }
 
   /**
-   * contract §4: all versions have equal claims. A caller who may not see the entry learns only that the claims differ.
+   * All versions of an entry have equal claims (contract §4). A caller who may not see the entry learns only that the claims
+   * differ.
    *
-   * @param entry the existing entry of that name.
+   * @param entry the existing entry with that name.
    * @throws ApiError 400 `claims_mismatch`.
    */
   checkLater(caller: Caller, entry: Pick<Entry, 'claims'>, claims: Claims): void {

@@ -5,7 +5,7 @@ import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'search_text_pkey';
 
-/** The id of a partition (source, type and claim set). It stays the same when all of its entries change their claim set. */
+/** A partition (source, type and claim set). Its id stays the same when all of its entries move to another claim set. */
 @Entity('search_partition')
 @Unique('search_partition_source_id_type_claim_set_id_key', ['sourceId', 'type', 'claimSetId'])
 export class SearchPartition {
@@ -27,11 +27,11 @@ export class SearchPartition {
 }
 
 /**
- * The texts that `search` matches: one row for all versions of an entry with the same text. Maintained by triggers on `entry`
- * and `entry_version`, so that no writer can forget it.
+ * The texts that `search` matches, one row per entry and distinct text. Triggers on `entry` and `entry_version` maintain the
+ * rows, so no writer can forget to.
  */
 @Entity('search_text')
-// TypeORM does not support this type of index: a migration creates it.
+// TypeORM does not support this type of index, so a migration creates it.
 @Index('search_text_keys', { synchronize: false })
 export class SearchText {
   @PrimaryColumn({ name: 'entry_id', type: 'bigint', primaryKeyConstraintName: PRIMARY_KEY })

@@ -30,7 +30,7 @@ describe('the grams of a search', () => {
     expect(list(gramsToFind(search))).toEqual(grams);
   });
 
-  it('of a long text are six that every match contains', () => {
+  it('of a long text are six grams that every match contains', () => {
     const search = 'the quick brown fox jumps over the lazy dog';
     const asked = list(gramsToFind(search)) ?? [];
     expect(asked).toHaveLength(6);

@@ -5,7 +5,7 @@ import { batches } from './writer/catalog-diff.js';
 
 /** Separates grams; grams containing it are omitted, as in the database function `search_grams`. */
 const SEPARATOR = '\u0001';
-/** Looking up more grams costs more than the false positives they remove. */
+/** Looking up more grams costs more than the false positives they would remove. */
 const MAX_GRAMS = 6;
 
 /**
@@ -25,7 +25,7 @@ export function gramsOf(text: string): string {
 
 /**
  * Returns grams that every match must contain: the pairs of the search text, evenly sampled if it is long, or its only code
- * point. Null if the index contains none of them.
+ * point. Returns null if the index omits all of them.
  */
 export function gramsToFind(search: string): string | null {
   const letters = [...search];
@@ -48,7 +48,7 @@ function joined(grams: readonly string[]): string {
 const TEXTS_PER_BATCH = 200;
 
 /**
- * Inserts the search texts of versions before the versions themselves: otherwise a trigger computes each text, which is
+ * Inserts the search texts of versions. Call it before writing the versions: otherwise triggers compute the grams, which is
  * slower.
  */
 export async function insertSearchTexts(

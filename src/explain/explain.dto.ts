@@ -20,7 +20,7 @@ import { type Action, ACTIONS } from './question.js';
 import { type Decision, DECISIONS, type Outcome, OUTCOMES, type StepName, STEPS } from './steps.js';
 
 const MAX_NAME = 500;
-/** Limits of assumed claims: a real token must fit into a header. */
+/** Limits on assumed claims: a real token has to fit in a header. */
 const MAX_HELD = 200;
 const MAX_HELD_BYTES = 64 * 1_024;
 const MAX_HELD_DEPTH = 20;
@@ -117,7 +117,7 @@ export class RegistryAccessQuery {
   entry?: string;
 }
 
-/** Any JSON, as in a token (contract §5); the claim matcher ignores what it cannot compare. */
+/** Accepts any JSON, as in a token (contract §5); the claim matcher ignores values that it cannot compare. */
 function heldClaims(value: unknown): Issue[] {
   if (!isObject(value)) return issue(`must be a map of claims, not ${foundKind(value)}`);
   if (Object.keys(value).length > MAX_HELD) return issue(`must not have more than ${MAX_HELD} claims`);
@@ -161,7 +161,7 @@ export class ExplainedStep {
 
   @ApiProperty({
     enum: OUTCOMES,
-    description: '`skipped`: not checked in this mode; `unknown_to_you`: you may not know',
+    description: '`skipped`: not checked in this mode; `unknown_to_you`: you may not know the outcome',
   })
   outcome: Outcome;
 
@@ -176,7 +176,7 @@ export class ExplainedStep {
 
   @ApiPropertyOptional({
     type: () => [ExplainedMissingClaim],
-    description: 'The values that this step alone requires in addition',
+    description: 'The values missing for this step alone',
   })
   missing?: readonly ExplainedMissingClaim[];
 
@@ -216,7 +216,7 @@ export class Explanation {
 }
 
 export class ClaimSetAccess {
-  @ApiProperty({ ...CLAIMS_SCHEMA, description: 'A caller with all of these sees it' })
+  @ApiProperty({ ...CLAIMS_SCHEMA, description: 'A caller with all of these claims has access' })
   claims: Claims;
 
   @ApiProperty({ example: 'org is acme and team is both platform and data' })
@@ -253,7 +253,10 @@ export class ShadowedEntry {
 
 /** contract §10 */
 export class WhoHasAccess {
-  @ApiProperty({ type: () => [ClaimSetAccess], description: 'Each grants access; the most frequent first' })
+  @ApiProperty({
+    type: () => [ClaimSetAccess],
+    description: 'Each claim set grants access; the most frequent comes first',
+  })
   claimSets: readonly ClaimSetAccess[];
 
   @ApiPropertyOptional({ description: 'Set if not all claim sets are listed' })

@@ -8,26 +8,26 @@ import type { SourceKind } from '../source-kinds/kinds.js';
 import type { View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 
-/** The entry of a question. */
+/** The entry that a question is about. */
 export interface AskedEntry {
   readonly type: string;
   readonly name: string;
-  /** The latest if undefined. */
+  /** The latest version if undefined. */
   readonly version?: string;
 }
 
-/** A source of a registry, and its entry with the name of the question. */
+/** A source of a registry, and its entry with the requested name. */
 export interface SourceFacts {
   readonly id: number;
   readonly name: string;
   readonly kind: SourceKind;
   readonly claims: Claims;
-  /** Why its last sync failed. */
+  /** Error of the last sync; null if it did not fail. */
   readonly problem: string | null;
   readonly entry: { readonly claims: Claims; readonly claimSetId: number } | null;
 }
 
-/** What an explanation depends on: a registry and its sources, in their order. */
+/** The input for an explanation: a registry and its sources, in registry order. */
 export interface RegistryFacts {
   readonly name: string;
   readonly claims: Claims;
@@ -53,7 +53,7 @@ select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as 
 from registry r join claim_set c on c.id = r.claim_set_id
 where ${condition}`;
 const BY_NAME = registriesWhere('r.name = $1');
-// Only sources with the entry: registry managers may create many registries with many sources each.
+// Reads only sources with the entry: registry managers may create many registries with many sources each.
 const BY_SOURCE = registriesWhere(
   `exists (
   select from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id and s.name = $1
@@ -62,7 +62,7 @@ order by r.origin desc, r.position, r.id`,
   'and e.id is not null',
 );
 
-/** Reads the registries, sources and claims that explanations are about. */
+/** Reads the registries, sources and claims that explanations need. */
 @Injectable()
 export class FactsQueries {
   constructor(private readonly prepared: PreparedStatements) {}
@@ -72,7 +72,7 @@ export class FactsQueries {
     return found;
   }
 
-  /** The registries with this source, in their order, each with only the sources that have the entry. */
+  /** Returns the registries that contain this source, in order, each with only the sources that have the entry. */
   async withSource(source: string, entry: AskedEntry): Promise<RegistryFacts[]> {
     return this.read(BY_SOURCE, source, entry);
   }
@@ -91,7 +91,7 @@ export class FactsQueries {
   }
 }
 
-/** Claims as stored: in the form that is compared, and as they were given. */
+/** Claims as stored: in canonical form, and as given. */
 type Stored<Facts extends { readonly claims: Claims }> = Facts & { readonly givenClaims: Claims | null };
 
 function withGivenClaims<Facts extends { readonly claims: Claims }>({
@@ -101,18 +101,18 @@ function withGivenClaims<Facts extends { readonly claims: Claims }>({
   return { ...facts, claims: asGiven(facts.claims, givenClaims) };
 }
 
-/** Claims, and how many entries carry them. */
+/** A claim set and the number of entries that carry it. */
 export interface ClaimSetCount {
   readonly claims: Claims;
   readonly count: number;
 }
 
-/** Counts entries by their claims, and the names that a view shows. */
+/** Counts entries by claim set, and names visible in a view. */
 @Injectable()
 export class ClaimSetCounts {
   constructor(private readonly prepared: PreparedStatements) {}
 
-  /** The claim sets of the entries of these sources, the most frequent first. */
+  /** Returns the claim sets of these sources' entries, most frequent first. */
   async ofSources(sourceIds: readonly number[], limit: number): Promise<ClaimSetCount[]> {
     return this.prepared.query<ClaimSetCount[]>(
       `select c.claims, n.count from (
@@ -125,7 +125,7 @@ export class ClaimSetCounts {
     );
   }
 
-  /** How many names of each type a view shows; a name whose versions are all deleted does not count. */
+  /** Counts the visible names of each type in a view; names with only deleted versions don't count. */
   async ofView(view: View): Promise<Readonly<Record<EntryType, number>>> {
     const sql = new ViewSql(this.prepared, new SnapshotCheck(view));
     const rows = await sql.query<CurrencyRow & { type: EntryType; count: number }>(`

@@ -18,7 +18,7 @@ import { answerOf, decisionOf, type Step } from './steps.js';
 const ASK_A_MANAGER =
   'Only managers of the registry may see its claims: send them the output of `GET /v1/me?claims=true`, so that they can explain your access';
 
-/** Explains the answer to a request by running the code that answers it (contract §10). */
+/** Explains the response to a request by running the code that serves it (contract §10). */
 @Injectable()
 export class ExplainService {
   constructor(
@@ -33,8 +33,9 @@ export class ExplainService {
   ) {}
 
   /**
-   * @param as the claims of another caller to ask about.
-   * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 above the asker's limit of concurrent questions.
+   * @param as claims of another caller to ask about.
+   * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 over the asker's limit on concurrent
+   *   questions.
    */
   async explain(
     asker: Caller,
@@ -57,7 +58,7 @@ export class ExplainService {
     const hidesGate =
       !as &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
-    // Claim mappings are configuration, which only super-admins may know.
+    // Claim mappings are configuration, which only super-admins may see.
     const providers = knowsRules(rights) ? (this.authentication.oauth?.providers ?? []) : [];
     return {
       answer,
@@ -84,7 +85,7 @@ export class ExplainService {
     }
   }
 
-  /** The refusal of a caller without a token, where `publicPaths` lets them ask. */
+  /** Explains the refusal of a caller without a token; `publicPaths` may let such callers ask. */
   private refusedToken({ identified }: Caller): Explanation | undefined {
     const error = this.authenticator.unidentified();
     if (identified || error.code === 'anonymous_mode') return undefined;

@@ -12,7 +12,7 @@ describe('hints', () => {
   it.each<[string, Record<string, unknown>, Step[], string | RegExp]>([
     ['a number beyond double precision', { tenant: 2 ** 60 }, [], /"tenant" has a number that is too large/],
     ['such a number in an array', { tenant: ['1', 2 ** 60] }, [], /too large/],
-    ['scopes in one text', { scope: 'read write' }, [], /"scope" is one text/],
+    ['scopes in one string', { scope: 'read write' }, [], /"scope" is a single string/],
     ['nested roles', { realm_access: { roles: ['x'] } }, [], /realm_access/],
     ['groups that were left out of the token', { hasgroups: true }, [], /groups/],
     ['a key that differs in case', { Team: 'a' }, [missing('team', 'a')], /"Team": case matters/],

@@ -5,16 +5,16 @@ import { isObject } from '../json/json-values.js';
 import type { ExplainedMissing, Step } from './steps.js';
 
 const MAX_HINTS = 20;
-/** Missing values that are compared with the held claims. */
+/** Maximum number of missing values compared with the held claims. */
 const MAX_COMPARED = 200;
-/** Levels of nested claims that are searched. */
+/** Maximum depth of the search in nested claims. */
 const MAX_DEPTH = 4;
 const MAX_PATH = 500;
 const MAX_QUOTED = 100;
 
 type Held = Readonly<Record<string, unknown>>;
 
-/** A provider with a claim mapping; its tokens give no other claims (contract §5). */
+/** A provider, with its claim mapping if any. Tokens from a mapped provider have only the mapped claims (contract §5). */
 export interface MappedProvider {
   readonly name: string;
   readonly issuerUrl: string;
@@ -22,8 +22,8 @@ export interface MappedProvider {
 }
 
 /**
- * Common mistakes in tokens and claims that may explain a refusal (contract §10). They depend only on the caller's claims and on steps
- * that are reported too, so they reveal nothing more.
+ * Lists common mistakes in tokens and claims that may explain a refusal (contract §10). Hints depend only on the caller's
+ * claims and the reported steps, so they reveal nothing more.
  */
 export function hintsFor(held: Held, steps: readonly Step[]): string[] {
   const missing = steps.flatMap((step) => step.missing ?? []);
@@ -52,7 +52,7 @@ export function providerHints(
   const names = own.map(({ name }) => name).join(', ');
   return [...keys]
     .filter((key) => !mapped.has(key))
-    .map((key) => `Tokens of provider ${names} never have ${quoted(key)}: it is not mapped in \`claims\``);
+    .map((key) => `Tokens from provider ${names} never have ${quoted(key)}: it is not mapped in \`claims\``);
 }
 
 function ofStep({ step, outcome, because, source, shadowedBy }: Step): string[] {
@@ -74,17 +74,17 @@ function isTooLarge(value: unknown): boolean {
 }
 
 function tooLarge(key: string): string {
-  return `The claim ${quoted(key)} has a number that is too large to compare: the provider must send it as text`;
+  return `The claim ${quoted(key)} has a number that is too large to compare: the provider must send it as a string`;
 }
 
-// RFC 8693 §4.2: scopes are one text, separated by spaces.
+// RFC 8693 §4.2: scopes are one string, separated by spaces.
 function scopeHint({ scope }: Held): string[] {
   return typeof scope === 'string' && scope.includes(' ')
-    ? ['The claim "scope" is one text and compared as a whole, not scope by scope']
+    ? ['The claim "scope" is a single string and is compared as a whole, not scope by scope']
     : [];
 }
 
-/** Held claims that differ from missing ones only in case, spaces or nesting. */
+/** Finds held claims that differ from missing claims only in case, spaces or nesting. */
 function similarClaims(held: Held, missing: readonly ExplainedMissing[]): string[] {
   const paths = nestedPaths(held);
   return [...new Set(missing.map(({ key }) => key))].flatMap((key) => {
@@ -117,7 +117,7 @@ function lettersOf(text: string): string {
   return text.trim().toLowerCase();
 }
 
-/** The path to each key below the top level. */
+/** Maps each key below the top level to its path. */
 function nestedPaths(
   held: Held,
   parent = '',

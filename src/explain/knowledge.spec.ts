@@ -36,7 +36,7 @@ const ROLES: Readonly<Record<string, Partial<Rights>>> = {
   },
 };
 
-/** `R`, `S`, `E`: the asker covers the claims of the registry, the source, the entry. */
+/** `R`, `S`, `E`: the asker covers the claims of the registry, source or entry. */
 const reachOf = (reached: string): Reach => ({
   ...NOTHING,
   registry: reached.includes('R'),
@@ -45,7 +45,7 @@ const reachOf = (reached: string): Reach => ({
 });
 
 describe('the knowledge of an asker', () => {
-  // contract §10: role, reach, and knowledge: as, registry, all entries, the entry, the source, managed, rules.
+  // contract §10: the asker's role, reach and knowledge.
   it.each([
     ['nobody', 'RSE', ''],
     ['nobody', '', ''],
@@ -83,7 +83,7 @@ describe('the knowledge of an asker', () => {
     expect(names.join(' ')).toBe(known);
   });
 
-  it('never shrinks with another role or a longer reach', () => {
+  it('never shrinks with an additional role or a wider reach', () => {
     const checks = [knowsRegistry, knowsEntries, knowsEntry, knowsSource, knowsManaged];
     for (const check of checks)
       for (const more of Object.keys(NO_RIGHTS) as (keyof Rights)[])

@@ -7,7 +7,7 @@ export interface Rights {
   readonly manageSources: boolean;
   readonly manageRegistries: boolean;
   readonly manageEntries: boolean;
-  /** Managers; with `registryListing: readers` every caller. */
+  /** True for managers; for every caller with `registryListing: readers`. */
   readonly listsRegistries: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface Rights {
 export interface Reach {
   readonly registry: boolean;
   readonly source: boolean;
-  /** Only an entry of the managed source that the asker may manage. */
+  /** True only for an entry of the managed source that the asker may manage. */
   readonly entry: boolean;
 }
 
@@ -27,41 +27,41 @@ export function rightsOf(policy: AccessPolicy, caller: Caller): Rights {
   return { superAdmin, manageSources, manageRegistries, manageEntries, listsRegistries };
 }
 
-/** contract §10: may the asker ask about a caller with other claims? */
+/** contract §10: whether the asker may ask about a caller with other claims. */
 export function mayAssume(rights: Rights): boolean {
   return rights.superAdmin || rights.manageSources || rights.manageRegistries || rights.manageEntries;
 }
 
-/** Does `GET /v1/registries/{name}` show the registry to the asker? */
+/** Whether `GET /v1/registries/{name}` shows the registry to the asker. */
 export function knowsRegistry(rights: Rights, { registry }: Pick<Reach, 'registry'>): boolean {
   return rights.superAdmin || (rights.listsRegistries && registry);
 }
 
-/** Does `GET /v1/registries/{name}/entries` show all entries with their claims to the asker? */
+/** Whether `GET /v1/registries/{name}/entries` shows all entries with their claims to the asker. */
 export function knowsEntries(rights: Rights, { registry }: Pick<Reach, 'registry'>): boolean {
   return rights.superAdmin || (rights.manageRegistries && registry);
 }
 
 /**
- * May the asker know whether a source of the registry has an entry, and its claims? Managers of the source or the entry may, if they
- * may also enter the registry.
+ * Whether the asker may know if a source of the registry has an entry, and the entry's claims. Managers of the source or the
+ * entry may, if they may also enter the registry.
  */
 export function knowsEntry(rights: Rights, reach: Reach): boolean {
   if (knowsEntries(rights, reach)) return true;
   return reach.registry && (knowsSource(rights, reach) || (rights.manageEntries && reach.entry));
 }
 
-/** Does `GET /v1/sources/{name}/entries` show the source's entries to the asker? */
+/** Whether `GET /v1/sources/{name}/entries` shows the source's entries to the asker. */
 export function knowsSource(rights: Rights, { source }: Pick<Reach, 'source'>): boolean {
   return rights.superAdmin || (rights.manageSources && source);
 }
 
-/** Does `GET /v1/entries/{type}/{name}` show the managed entry to the asker? */
+/** Whether `GET /v1/entries/{type}/{name}` shows the managed entry to the asker. */
 export function knowsManaged(rights: Rights, reach: Pick<Reach, 'source' | 'entry'>): boolean {
   return knowsSource(rights, reach) || (rights.manageEntries && reach.entry);
 }
 
-/** May the asker know the rules that grant roles? */
+/** Whether the asker may know the rules that grant roles. */
 export function knowsRules(rights: Rights): boolean {
   return rights.superAdmin;
 }

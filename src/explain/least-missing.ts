@@ -8,11 +8,11 @@ const MAX_VALUES = 50;
 const MAX_TRIES = 2_000;
 
 /**
- * The smallest of several sets of missing values that grants access (contract §10). It is minimal: without any one of its values,
- * access is refused.
+ * Returns the smallest of several sets of missing values that grant access (contract §10). The set is minimal: if any one
+ * value is removed, access is refused.
  *
- * @param opens whether a caller with these claims has access, decided by the code that answers requests.
- * @param weight checks per call of `opens`; fewer tries are left for heavier ones.
+ * @param opens whether a caller with these claims has access, decided by the code that serves requests.
+ * @param weight checks per call of `opens`; a higher weight allows fewer tries.
  * @returns undefined if no candidate grants access, or if the tries run out.
  */
 export async function leastMissing<Missing extends MissingClaim>(
@@ -35,7 +35,7 @@ export async function leastMissing<Missing extends MissingClaim>(
   return opening.sort((one, other) => one.length - other.length)[0];
 }
 
-/** Drops values as long as the rest still grants access. */
+/** Drops values while the rest still grants access. */
 async function needed<Missing extends MissingClaim>(
   held: Held,
   missing: readonly Missing[],

@@ -102,7 +102,8 @@ export class ManageService {
   }
 
   /**
-   * Returns whether the asker may know of a managed entry with given claims. Takes the same time whether the entry exists or not.
+   * Returns a predicate: whether the asker may know about a managed entry with the given claims. Takes equally long whether
+   * or not the entry exists.
    */
   async managedKnowledge({
     asker,

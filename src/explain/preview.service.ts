@@ -25,7 +25,7 @@ export class PreviewService {
     private readonly searches: SearchLimit,
   ) {}
 
-  /** @throws ApiError 404 `registry_not_found` for a missing registry, or one hidden from the asker. */
+  /** @throws ApiError 404 `registry_not_found` for a registry that is missing or hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
     return this.searches.run(client.callerKey(asker), () => this.show(body, client.countedAs(asker)));

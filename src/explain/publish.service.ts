@@ -26,8 +26,9 @@ interface Target {
 }
 
 /**
- * Explains whether a caller may publish an entry (contract §6.2, §7, §10): through the registry with its `publishClaims`, or by
- * `POST /v1/entries` with the claims of the question. Checks every rule, whereas publishing stops at the first refusal.
+ * Explains whether a caller may publish an entry (contract §6.2, §7, §10): through the registry with its `publishClaims`, or
+ * through `POST /v1/entries` with the claims in the question. Checks every rule, whereas publishing stops at the first
+ * refusal.
  */
 @Injectable()
 export class PublishService {
@@ -61,7 +62,7 @@ export class PublishService {
     };
   }
 
-  /** Null if nothing can be published through the registry, or if the asker may not know it. */
+  /** Returns null if nothing can be published through the registry, or if the asker may not know about it. */
   private async throughRegistry(
     { asker, rights, subject, isAssumed }: Asking,
     { registry: name, entry }: Question,
@@ -108,8 +109,8 @@ export class PublishService {
     return [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
   }
 
-  // contract §7: an attempt to publish reveals that a hidden entry has other claims, and nothing else. With a reserved name or a
-  // read-only server, it does not even reveal that.
+  // contract §7: an attempt to publish reveals only that a hidden entry has other claims. With a reserved name or a
+  // read-only server, it reveals nothing.
   private async entrySteps(
     asking: Asking,
     { type, name, version }: AskedEntry,

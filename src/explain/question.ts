@@ -10,7 +10,7 @@ import { type Answer, answerOf, type ExplainedMissing, type Step } from './steps
 export const ACTIONS = ['see', 'manage', 'publish'] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** Asks how a request about a registry or one of its entries is answered. */
+/** A question about the outcome of a request to a registry or one of its entries. */
 export interface Question {
   readonly registry: string;
   readonly entry?: AskedEntry;
@@ -29,26 +29,26 @@ export interface Asking {
   readonly client: Client;
 }
 
-/** The answer to the subject's request, as far as the asker may know. */
+/** The response to the subject's request, limited to what the asker may know. */
 export interface Explained {
   readonly answer: Answer;
   readonly steps: readonly Step[];
-  /** The fewest values that would grant the subject access. */
+  /** The minimal set of values that would grant the subject access. */
   readonly missing?: readonly ExplainedMissing[];
   readonly hints?: readonly string[];
 }
 
-/** contract §10: a caller whose token has these claims. */
+/** contract §10: returns a caller whose token has these claims. */
 export function assumedCaller(claims: Readonly<Record<string, unknown>>): Caller {
   const { sub } = claims;
   return { subject: typeof sub === 'string' ? sub : null, claims, identified: true };
 }
 
 /**
- * Runs a part of a request.
+ * Runs part of a request.
  *
- * @returns its refusal; undefined if it succeeds.
- * @throws every error that does not depend on the caller: 429, 5xx.
+ * @returns the refusal; undefined on success.
+ * @throws errors that do not depend on the caller: 429, 500, 503.
  */
 export async function refusalOf(part: () => unknown): Promise<Answer | undefined> {
   try {
@@ -61,14 +61,14 @@ export async function refusalOf(part: () => unknown): Promise<Answer | undefined
   }
 }
 
-/** What the asker may know of a registry. */
+/** The parts of a registry that the asker may know about. */
 export interface KnownRegistry {
   /** Undefined if the asker may not know that the registry exists. */
   readonly facts: RegistryFacts | undefined;
   readonly knowsGate: boolean;
-  /** Whether the asker may know all of its entries. */
+  /** Whether the asker may know about all entries of the registry. */
   readonly isWhole: boolean;
-  /** The sources whose entry with the name the asker may know. */
+  /** The sources whose entry with the requested name the asker may know about. */
   readonly sources: readonly SourceFacts[];
 }
 

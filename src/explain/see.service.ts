@@ -38,7 +38,7 @@ const LATEST = 'latest';
 const UNKNOWN_REGISTRY: Answer = { status: 404, code: 'registry_not_found' };
 const PASSED_REGISTRY: Step = { step: 'registry', outcome: 'passed' };
 
-/** The sources that the asker may know, with their outcomes for the subject. */
+/** The sources that the asker may know about, with their outcomes for the subject. */
 interface KnownSources {
   readonly judged: readonly JudgedSource<SourceFacts>[];
   readonly read: EntryRead;
@@ -56,8 +56,8 @@ export class SeeService {
   ) {}
 
   /**
-   * Runs the request as the subject and reports its answer. If the asker may know only some of the sources, reports the answer
-   * computed from these alone.
+   * Runs the request as the subject and reports the response. If the asker may know about only some of the sources, reports
+   * the response computed from those sources.
    */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { rights, isAssumed } = asking;
@@ -93,7 +93,7 @@ export class SeeService {
     };
   }
 
-  /** Treats everything the asker may not know as missing. */
+  /** Treats everything that the asker may not know about as missing. */
   private async explainPart(asking: Asking, { entry }: Question, known: KnownRegistry): Promise<Explained> {
     const { subject } = asking;
     const { facts } = known;
@@ -119,7 +119,7 @@ export class SeeService {
     await this.catalog.version(access, type, name, version, false);
   }
 
-  /** Completes the known steps with what the answer itself reveals. */
+  /** Adds to the known steps what the response itself reveals. */
   private async entrySteps(
     { subject }: Asking,
     known: KnownRegistry,
@@ -149,7 +149,7 @@ export class SeeService {
     return { judged, read: entry ? await this.read(judged, entry) : NO_VISIBLE_ENTRY };
   }
 
-  /** Runs the read of the consumer API on the entries that the policy lets the caller see. */
+  /** Runs the consumer API's read on the entries that the policy lets the caller see. */
   private async read(judged: readonly JudgedSource<SourceFacts>[], asked: AskedEntry): Promise<EntryRead> {
     const visible = judged.flatMap(({ source: { id, entry }, judgement }) =>
       entry && judgement?.allowed ? [visibleSource(id, [entry.claimSetId])] : [],
@@ -181,7 +181,7 @@ export class SeeService {
     const candidates = entry
       ? entries.map((judgement) => [...atGate, ...(judgedStep('entry', judgement, held).missing ?? [])])
       : [atGate];
-    // Many combinations of claims make the same entries visible: each of those is read once.
+    // Many combinations of claims make the same entries visible; each set of visible entries is read once.
     const reads = new Map<string, Promise<EntryRead>>();
     const opens = async (claims: Readonly<Record<string, unknown>>) => {
       const { mayEnter, judged } = judge(claims);

@@ -19,16 +19,16 @@ export const STEPS = [
 ] as const;
 export type StepName = (typeof STEPS)[number];
 
-/** `skipped`: not checked in this mode. `unknown_to_you`: the asker may not know. */
+/** `skipped`: not checked in this mode. `unknown_to_you`: the asker may not know the outcome. */
 export const OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export const DECISIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** Missing values listed by a step; more than `leastMissing` considers. */
+/** Maximum number of missing values per step; higher than the limit of `leastMissing`. */
 const MAX_MISSING = 100;
-/** Characters of a held value. */
+/** Maximum number of characters shown of a held value. */
 const MAX_HELD_TEXT = 100;
 
 /** A missing value, and the policy that requires it. */
@@ -51,7 +51,7 @@ export interface Step {
   readonly shadowedBy?: string;
 }
 
-/** Status and error code of the explained request. */
+/** Status and error code of the response to the explained request. */
 export interface Answer {
   readonly status: number;
   readonly code?: ErrorCode;
@@ -65,13 +65,13 @@ export function answerOf({ status, code }: ApiError): Answer {
   return { status, code };
 }
 
-/** The answer of a request that is checked in the order of these steps; undefined if all pass. */
+/** Returns the response to a request that is checked in the order of these steps; undefined if all pass. */
 export function firstRefusal(steps: readonly Step[]): Answer | undefined {
   const code = steps.find((step) => step.outcome !== 'passed' && step.code !== undefined)?.code;
   return code && { status: ERROR_CATALOGUE[code].status, code };
 }
 
-/** The step of a check, with the required claims and the missing ones. */
+/** Returns the step for a check, with the required and missing claims. */
 export function judgedStep(
   step: StepName,
   { allowed, required, arrays, because }: Judgement,
@@ -89,7 +89,7 @@ export function judgedStep(
   };
 }
 
-/** The missing values, cut to a readable length; `because` names the policy for arrays of several values. */
+/** Returns the missing values, truncated to a readable length; `because` names the policy for arrays of several values. */
 function explainMissing(
   held: Readonly<Record<string, unknown>>,
   required: Claims,
@@ -119,7 +119,8 @@ export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision
 }
 
 /**
- * The step of a role that a route requires. Of several rules that grant the role, names the one with the fewest missing values.
+ * Returns the step for a role that a route requires. If several rules grant the role, names the rule with the fewest missing
+ * values.
  *
  * @param knowsRules whether the asker may know the rules.
  */
@@ -129,7 +130,7 @@ export function rolesStep(policy: AccessPolicy, caller: Caller, role: Role, know
   if (allowed) return { step: 'roles', outcome: 'passed', role };
   const step: Step = { step: 'roles', outcome: 'refused', role, code: 'role_required' };
   const [nearest] = (judgement?.rules ?? [])
-    // contract §5: in a rule an array lists alternatives.
+    // contract §5: in a rule, an array lists alternatives.
     .map((required) => ({ required, missing: explainMissing(caller.claims, required, 'any') }))
     .sort((one, other) => one.missing.length - other.missing.length);
   return knowsRules && nearest ? { ...step, ...nearest } : step;
@@ -160,18 +161,18 @@ export function judgeSources<Source extends Candidate>(
   });
 }
 
-/** What the read of an entry found. */
+/** The result of reading an entry. */
 export interface EntryRead {
   readonly answer: Answer;
   /** The source whose entry shadows all others; undefined if no entry is visible. */
   readonly source?: string | undefined;
-  /** The status of the version; undefined if that entry does not have it. */
+  /** The status of the version; undefined if the entry has no such version. */
   readonly status?: string | undefined;
 }
 
 export const NO_VISIBLE_ENTRY: EntryRead = { answer: { status: 404, code: 'entry_not_found' } };
 
-/** The steps of each source, in the order of the registry. */
+/** Returns the steps for each source, in registry order. */
 export function entrySteps(
   sources: readonly JudgedSource[],
   held: Readonly<Record<string, unknown>>,

@@ -13,7 +13,7 @@ import { type AskedEntry, ClaimSetCounts, FactsQueries, type RegistryFacts } fro
 import { rightsOf } from './knowledge.js';
 import { knownOf } from './question.js';
 
-/** Required claims, and how arrays in them are read. */
+/** Required claims, and how to interpret arrays in them. */
 export interface Condition {
   readonly required: Claims;
   readonly arrays: ArrayValues;
@@ -22,7 +22,7 @@ export interface Condition {
 /** Longer arrays are summarised by their length. */
 const MAX_NAMED = 20;
 
-/** contract §10: these conditions in one sentence, such as `org is acme and team is both platform and data`. */
+/** contract §10: describes conditions in one sentence, such as `org is acme and team is both platform and data`. */
 export function sentenceOf(conditions: readonly Condition[]): string {
   const clauses = conditions.flatMap(({ required, arrays }) =>
     Object.entries(required).map(([key, wanted]) => `${key} is ${valuesOf([wanted].flat(), arrays)}`),
@@ -63,13 +63,13 @@ function valuesOf(values: readonly string[], arrays: ArrayValues): string {
   return named.length === 2 ? `both ${list}` : `all of ${list}`;
 }
 
-/** Claim sets of one answer. */
+/** Maximum number of claim sets in a response. */
 const MAX_CLAIM_SETS = 1_000;
-/** Sources of one name: each is listed with all earlier ones. */
+/** Maximum number of sources per name: each is listed with all earlier sources. */
 const MAX_SHADOWING = 100;
 const EVERYBODY = 'every caller';
 const SUPER_ADMINS = 'super-admins only';
-/** A caller without claims: the policy requires of them what it requires of everyone. */
+/** A caller without claims, used to find out what the policy requires of everyone. */
 const WITHOUT_CLAIMS: Caller = { subject: null, claims: {}, identified: true };
 
 /** Lists which claims grant access to an entry or a registry, and who manages it (contract §10). */
@@ -82,7 +82,7 @@ export class WhoService {
     private readonly authenticator: Authenticator,
   ) {}
 
-  /** For a published entry, in each registry that the asker may enter. */
+  /** Reports on a published entry, in each registry that the asker may enter. */
   async ofEntry(asker: Caller, { type, name, shownClaims: claims, source }: Entry): Promise<WhoHasAccess> {
     const rights = rightsOf(this.policy, asker);
     const found = await this.facts.withSource(source.name, { type, name });
@@ -107,7 +107,7 @@ export class WhoService {
     };
   }
 
-  /** For a registry: the claims of its entries, combined with its own. */
+  /** Reports on a registry: the claims of its entries, combined with its own. */
   async ofRegistry(registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
@@ -126,9 +126,9 @@ export class WhoService {
   }
 
   /**
-   * For one name in a registry, by source.
+   * Reports on one name in a registry, by source.
    *
-   * @throws ApiError 404 `entry_not_found` if none of the sources has it.
+   * @throws ApiError 404 `entry_not_found` if no source has the entry.
    */
   async ofRegistryEntry(registry: Registry, entry: AskedEntry): Promise<WhoHasAccess> {
     const facts = await this.facts.ofRegistry(registry.name, entry);
@@ -194,17 +194,17 @@ export class WhoService {
     ];
   }
 
-  /** The rules that grant a role; in modes without rules every caller has it. */
+  /** Returns the rules that grant a role; in modes without rules, every caller has the role. */
   private rulesOf(role: Role): readonly (Condition | typeof EVERYBODY)[] {
     let judgement: Judgement | undefined;
     const allowed = this.policy.mayAct(WITHOUT_CLAIMS, role, (recorded) => (judgement = recorded));
     if (allowed) return [EVERYBODY];
-    // contract §5: in a rule an array lists alternatives.
+    // contract §5: in a rule, an array lists alternatives.
     return (judgement?.rules ?? []).map((required) => ({ required, arrays: 'any' }));
   }
 }
 
-/** The claims that a check requires. */
+/** Returns the claims that a check requires. */
 function requirementOf(
   check: (record: Recorder) => boolean,
 ): Condition | typeof EVERYBODY | typeof SUPER_ADMINS {

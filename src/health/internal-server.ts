@@ -7,8 +7,8 @@ import type { Readiness } from './readiness.js';
 import type { VersionReport } from './version-report.js';
 
 /**
- * The internal server (spec §4.7). Plain node:http, listening before the application is built: it must answer while
- * migrations run and while the database is not reachable yet.
+ * Creates the internal server (spec §4.7). It uses plain node:http and listens before the application is built, because it
+ * must respond while migrations run and before the database is reachable.
  */
 export function createInternalServer(state: Readiness, version: VersionReport, metrics: Metrics): Server {
   const server = createServer((request, response) => {

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
-/** Longest time that readiness waits for first syncs: a hanging source must not block the others. */
+/** How long readiness waits for first syncs: a hanging source must not block the others. */
 const FIRST_SYNC_TIMEOUT_MS = 15_000;
 
-/** Whether this process is ready. */
+/** Tracks whether this process is ready. */
 export class Readiness {
   private started = false;
   private draining = false;
@@ -12,13 +12,13 @@ export class Readiness {
   /** @param reachesDatabase resolves to false while PostgreSQL is not reachable. */
   constructor(private reachesDatabase: () => Promise<boolean> = async () => false) {}
 
-  /** From now on the process is ready while the database is reachable. */
+  /** Makes the process ready while the database is reachable. */
   markStarted(reachesDatabase: () => Promise<boolean>): void {
     this.reachesDatabase = reachesDatabase;
     this.started = true;
   }
 
-  /** The process is stopping and no longer ready. */
+  /** Makes the process not ready, because it is stopping. */
   markDraining(): void {
     this.draining = true;
   }

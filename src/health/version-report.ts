@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The answer of `GET /version` (contract §1). */
+/** The response to `GET /version` (contract §1). */
 export interface VersionReport {
   readonly version: string;
   readonly commit: string;
@@ -24,7 +24,7 @@ export function versionReport(build: {
   };
 }
 
-/** The commit recorded by `npm run build`; none when it ran without git. */
+/** Returns the commit recorded by `npm run build`; undefined if it ran without git. */
 function recordedCommit(): string | undefined {
   try {
     return readFileSync(new URL('../commit.txt', import.meta.url), 'utf8').trim() || undefined;

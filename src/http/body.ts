@@ -15,9 +15,9 @@ import { isObject } from '../json/json-values.js';
 import { ApiError } from './errors.js';
 import { ApiErrors } from './openapi/api-answers.js';
 
-/** A document of 1 MiB and its envelope; also the limit of a compressed body once inflated. */
+/** Fits a document of 1 MiB and its envelope. Also limits compressed bodies after inflating. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
-/** Documents may be nested 100 levels deep, and begin a level or two below the top of a body. */
+/** Documents may be nested 100 levels deep, and start one or two levels below the top of the body. */
 const MAX_BODY_DEPTH = 128;
 
 interface BodyOptions {
@@ -27,14 +27,14 @@ interface BodyOptions {
   readonly isOptional: boolean;
 }
 
-/** The options of a route with `@TakesBody()`, for the BodyInterceptor. */
+/** Passes the options of `@TakesBody()` to the BodyInterceptor. */
 export const HasBody = Reflector.createDecorator<BodyOptions>();
 
 interface RequestWithBody extends Request {
   rawBody?: Buffer;
 }
 
-/** Parses the body that the BodyInterceptor has received. Interceptors of a route run after the global ones. */
+/** Parses the body that the BodyInterceptor received. Route interceptors run after global interceptors. */
 class BodyParserInterceptor implements NestInterceptor {
   constructor(private readonly isOptional: boolean) {}
 
@@ -46,7 +46,7 @@ class BodyParserInterceptor implements NestInterceptor {
   }
 }
 
-/** A route that takes a JSON body. On other routes bodies are neither inflated nor parsed. */
+/** Marks a route that takes a JSON body. Other routes neither inflate nor parse bodies. */
 export const TakesBody = ({ maxBytes = MAX_BODY_BYTES, isOptional = false }: Partial<BodyOptions> = {}) =>
   applyDecorators(
     HasBody({ maxBytes, isOptional }),
@@ -61,7 +61,7 @@ export const TakesBody = ({ maxBytes = MAX_BODY_BYTES, isOptional = false }: Par
     ),
   );
 
-/** A parsed body that its route validates itself, with its bytes: parsing rounds long numbers. */
+/** A parsed body that the route validates itself, and the original bytes, because parsing rounds long numbers. */
 export class SentJson {
   constructor(
     readonly json: unknown,
@@ -69,7 +69,7 @@ export class SentJson {
   ) {}
 }
 
-/** The body as sent, for routes whose documents no DTO describes. All others take `@Body()`, which is validated. */
+/** Injects the body as sent, for routes whose documents have no DTO. All other routes take `@Body()`, which is validated. */
 export const UnvalidatedBody = createParamDecorator((_: unknown, context: ExecutionContext): SentJson => {
   const { body, rawBody } = context.switchToHttp().getRequest<RequestWithBody>();
   return new SentJson(body, rawBody);
@@ -89,16 +89,16 @@ interface BodyLimits extends Pick<BodyOptions, 'maxBytes'> {
   readonly mayInflate: boolean;
 }
 
-/** Upper bound of the memory that a body can take, in bytes, judging by its headers. */
+/** Returns an upper bound for the body's size in memory, in bytes, based on the headers. */
 export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): number {
   const declared = Number(headers['content-length'] ?? maxBytes);
   return headers['content-encoding'] === undefined ? Math.min(declared, maxBytes) : maxBytes;
 }
 
 /**
- * Receives the body of a request, if it has one, into `rawBody`.
+ * Reads the request's body, if any, into `rawBody`.
  *
- * @throws ApiError 415 unless it is JSON in UTF-8; and the errors of Express' parser: 413, 400, 415.
+ * @throws ApiError 415 unless the body is JSON in UTF-8; also the errors of Express's parser: 413, 400, 415.
  */
 export async function receiveBody(
   request: RequestWithBody,
@@ -135,7 +135,7 @@ function parseBody(request: RequestWithBody): void {
     );
 }
 
-/** Frees the memory of a body: the request lives on until its response has been sent. */
+/** Frees the body's memory early: the request itself stays in memory until its response has been sent. */
 export function discardBody(request: RequestWithBody): void {
   request.body = undefined;
   delete request.rawBody;
@@ -147,7 +147,7 @@ function parse(bytes: Buffer): unknown {
     const value: unknown = JSON.parse(bytes.toString());
     if (isObject(value) || Array.isArray(value)) return value;
   } catch {
-    // Refused below, without the parser's message: it quotes the body.
+    // Refused below, without the parser's message, which quotes the body.
   }
   throw new ApiError('malformed_json');
 }

@@ -8,9 +8,9 @@ const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
 const MCP = /^\/registry\/[^/]+\/mcp$/;
 
 /**
- * contract §6: `Access-Control-*` on the consumer API, discovery and OpenAPI only, error responses included.
+ * contract §6: sends `Access-Control-*` only on the consumer API, discovery and OpenAPI, error responses included.
  *
- * @param origins `['*']`, or the exact origins that may read.
+ * @param origins `['*']`, or the exact origins that may read responses.
  */
 export function corsFor(origins: readonly string[]): CorsOptionsDelegate<Request> {
   const shared: CorsOptions = {

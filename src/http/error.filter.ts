@@ -14,12 +14,15 @@ import { ApiError, ClientGone, errorBody, type ErrorCode, refusalStep, routeErro
 
 const SECONDS = '2';
 
-/** The default of `Retry-After` in seconds; undefined where a retry would not help. */
+/** Returns the default `Retry-After` in seconds; undefined when a retry would not help. */
 export function retryAfterSeconds(status: number): string | undefined {
   return status === 503 || status === 429 ? SECONDS : undefined;
 }
 
-/** 5xx errors that are not logged as errors: provider failures are logged where they occur, the others are the caller's. */
+/**
+ * 5xx errors that are not logged as errors: provider failures are logged where they occur, and the others are not server
+ * faults.
+ */
 const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
   'provider_unavailable',
@@ -60,7 +63,7 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** Maps any thrown value to the catalogue, with the original as its cause. */
+/** Maps any thrown value to an error in the catalogue, with the original as its cause. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');
@@ -76,7 +79,7 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError('internal_error', undefined, undefined, { cause: thrown });
 }
 
-/** Errors of Express' body parsers carry a `type`: https://github.com/expressjs/body-parser#errors */
+/** Errors from Express's body parsers have a `type`: https://github.com/expressjs/body-parser#errors */
 function parserError(error: unknown): ApiError | null {
   const type = error instanceof Error ? (error as Error & { type?: unknown }).type : undefined;
   switch (type) {

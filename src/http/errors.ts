@@ -3,14 +3,12 @@ import type { Claims } from '../claims/claims.js';
 
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
-/** The `details` of an error; for 401 and 403 the last one points to access explanations (contract §10). */
+/** Returns the `details` of an error; for 401 and 403 the last detail points to access explanations (contract §10). */
 export function refusalDetails(status: number, details: readonly string[]): readonly string[] {
   return status === 401 || status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 
-/**
- * The error catalogue (contract §3): status and sentence by code. Codes are stable, sentences are not.
- */
+/** The error catalogue (contract §3): status and sentence by code. Codes are stable, sentences are not. */
 export const ERROR_CATALOGUE = {
   invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
   invalid_cursor: {
@@ -34,7 +32,7 @@ export const ERROR_CATALOGUE = {
     status: 400,
     sentence: 'The kind of a source cannot be changed: delete the source and create it again',
   },
-  unknown_source: { status: 400, sentence: 'A source named here does not exist' },
+  unknown_source: { status: 400, sentence: 'The request names a source that does not exist' },
   path_not_allowed: {
     status: 400,
     sentence:
@@ -51,7 +49,7 @@ export const ERROR_CATALOGUE = {
     status: 400,
     sentence: 'The claims must equal the claims of the versions already published',
   },
-  claims_required: { status: 400, sentence: 'Claims are required here' },
+  claims_required: { status: 400, sentence: 'Claims are required' },
   claims_not_subset: { status: 400, sentence: 'The claims are not a subset of your claims' },
   name_reserved: {
     status: 400,
@@ -135,11 +133,11 @@ export const ERROR_CATALOGUE = {
   },
   search_too_broad: {
     status: 503,
-    sentence: 'The search takes too long: use a longer or rarer text',
+    sentence: 'The search takes too long: use a longer or rarer search text',
   },
   overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
-  database_timeout: { status: 503, sentence: 'PostgreSQL took too long to answer: try again shortly' },
+  database_timeout: { status: 503, sentence: 'PostgreSQL took too long to respond: try again shortly' },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
@@ -150,11 +148,11 @@ interface ApiErrorOptions {
   readonly refusedClaims?: Claims | undefined;
 }
 
-/** An error for the caller. Its cause goes to the log only. */
+/** An error returned to the caller. Its cause is only logged. */
 export class ApiError extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The claims of the resource that was refused, for the audit trail only: they must not influence the response. */
+  /** The claims of the refused resource, for the audit trail only: they must not influence the response. */
   readonly refusedClaims: Claims | undefined;
 
   constructor(
@@ -187,18 +185,18 @@ export function errorBody({ message, code, status, details = [] }: ApiError, req
   return { error: message, code, requestId, ...(all.length > 0 ? { details: all } : {}) };
 }
 
-/** The part of a layer of Express' router that is used here. */
+/** The part of an Express router layer that is used here. */
 interface Layer {
   readonly route?: { readonly path: string | readonly string[]; readonly methods: Record<string, boolean> };
   match(path: string): boolean;
 }
 
-/** Paths with an entry name in two segments: its slash was decoded. */
+/** Paths in which an entry name takes two segments because its slash was decoded. */
 const DECODED_NAME = /^\/(registry\/[^/]+\/v0(\.1)?\/servers|v1\/entries\/[^/]+)\/[^/]+\/[^/]+(\/|$)/;
 
 /**
- * The error for a request without a route: 405 with `Allow` when the path has routes of other methods (RFC 9110 §15.5.6),
- * otherwise 404, with a hint when a proxy seems to have decoded the slash of a name (contract §3).
+ * Returns the error for a request without a route: 405 with `Allow` when the path has routes for other methods (RFC 9110
+ * §15.5.6), otherwise 404, with a hint when a proxy seems to have decoded the slash in a name (contract §3).
  */
 export function routeError({ app, path }: Request): ApiError {
   const methods = methodsAt(app, path);
@@ -226,7 +224,7 @@ function methodsAt(app: Application, path: string): string[] {
   return [...allowed].sort();
 }
 
-/** The error codes of each step of a request (contract §3, §10). */
+/** The error codes that each step of a request can return (contract §3, §10). */
 const STEPS = {
   limits: ['too_many_requests', 'overloaded', 'search_too_broad'],
   browser: ['host_refused', 'origin_refused'],
@@ -248,7 +246,7 @@ const BY_CODE = new Map<ErrorCode, RefusalStep>(
   Object.entries(STEPS).flatMap(([step, codes]) => codes.map((code) => [code, step as RefusalStep] as const)),
 );
 
-/** The step that refuses with this code; undefined for invalid requests and server errors. */
+/** Returns the step that refuses with this code; undefined for invalid requests and server errors. */
 export function refusalStep(code: ErrorCode): RefusalStep | undefined {
   return BY_CODE.get(code);
 }

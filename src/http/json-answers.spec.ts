@@ -7,7 +7,7 @@ import { CachedJson, madeForExpress } from './json-answers.js';
 
 const MIB = 1024 * 1024;
 
-describe('a cached JSON answer', () => {
+describe('a cached JSON response', () => {
   it.each([
     [0, false],
     [999, false],
@@ -35,7 +35,7 @@ const { setPrototypeOf } = Object;
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Of requests and responses, how many were given another prototype than they had. */
+/** Returns how many requests and responses Express gave another prototype. */
 async function changedPrototypes(serve: (app: express.Express) => Server): Promise<number> {
   const app = express();
   app.get('/', (request, response) => void response.json({ host: request.get('host') }));
@@ -54,7 +54,7 @@ async function changedPrototypes(serve: (app: express.Express) => Server): Promi
   return changed;
 }
 
-it('requests and responses have the prototypes that Express gives them on any server', async () => {
+it('Node creates requests and responses with the prototypes that Express would set', async () => {
   expect(await changedPrototypes((app) => createServer(app))).toBe(2);
   expect(await changedPrototypes((app) => createServer(madeForExpress(app), app))).toBe(0);
 });

@@ -9,30 +9,30 @@ import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
 import { UNREAD } from './server-limits.js';
 
-/** A JSON response that already is text: documents are stored as text and never parsed to be sent. */
+/** A JSON response that is already text: documents are stored as text and sent without parsing. */
 export class JsonText {
   /**
-   * @param contentTag the tag of the part that a PUT may change, if any.
+   * @param contentTag the digest of the content that a PUT may change, if any.
    */
   constructor(
     readonly text: string,
     readonly contentTag?: string,
   ) {}
 
-  /** Strong (RFC 9110 §8.8.3): equal for equal bytes and for no others. */
+  /** A strong ETag (RFC 9110 §8.8.3): equal only for identical bytes. */
   get etag(): string {
     const digest = digestOf(this.text);
     return this.contentTag === undefined ? `"${digest}"` : `"${this.contentTag}.${digest}"`;
   }
 }
 
-/** The media type of JSON, one value on each line. */
+/** Media type of newline-delimited JSON. */
 export const LINES_TYPE = 'application/x-ndjson';
 
 /** A streamed response with one JSON value per line. */
 export class JsonLines {
   /**
-   * @param chunks whole lines each; the next is produced when the client has read the previous ones.
+   * @param chunks each contains whole lines; the next is produced once the client has read the previous ones.
    * @param gone aborts when the client disconnects.
    */
   constructor(
@@ -47,15 +47,15 @@ export type Coding = (typeof CODINGS)[number];
 /** Smaller responses gain nothing from compression; larger ones would keep a thread busy for too long. */
 const MIN_COMPRESSIBLE_BYTES = 1_000;
 const MAX_COMPRESSIBLE_BYTES = 4 * 1024 * 1024;
-// A page is compressed once and sent many times; the first request waits a few milliseconds for it.
+// A page is compressed once and sent many times; the first request waits a few milliseconds.
 const BROTLI_QUALITY = 5;
 
-/** A JSON response sent many times: its bytes, their ETag, and each compressed encoding once it has been used. */
+/** A JSON response that is sent many times, with its ETag and its compressed encodings, created on first use. */
 export class CachedJson {
   readonly bytes: Buffer;
   private readonly digest: string;
   private readonly encodings = new Map<Coding, Promise<Buffer>>();
-  /** Bytes of all existing encodings. */
+  /** Total bytes of the encodings created so far. */
   size: number;
 
   /**
@@ -76,12 +76,12 @@ export class CachedJson {
     return length >= MIN_COMPRESSIBLE_BYTES && length <= MAX_COMPRESSIBLE_BYTES;
   }
 
-  /** Strong, so each encoding has its own tag. */
+  /** The ETag is strong, so each encoding has its own. */
   etag(coding: Coding | null): string {
     return coding === null ? `"${this.digest}"` : `"${this.digest}.${coding}"`;
   }
 
-  /** The bytes in this coding, compressed once, off the event loop. */
+  /** Returns the bytes in this coding, compressed once, off the event loop. */
   compressed(coding: Coding): Promise<Buffer> {
     const cached = this.encodings.get(coding);
     if (cached) return cached;
@@ -121,7 +121,7 @@ function digestOf(content: string | Buffer): string {
 /** Responses depend on the caller and may change at any time, so clients must revalidate (contract §6). */
 export const CACHE_CONTROL = 'private, no-cache';
 
-/** The headers of a response (contract §6). `vary` includes what the CORS middleware may have set. */
+/** Sets the response headers (contract §6). `vary` must include any fields that the CORS middleware sets. */
 export function setHeaders(response: Response, vary: string, etag: string): void {
   response.setHeader('Vary', vary);
   response.setHeader('Cache-Control', CACHE_CONTROL);
@@ -130,8 +130,8 @@ export function setHeaders(response: Response, vary: string, etag: string): void
 }
 
 /**
- * Whether `If-None-Match` has this tag (RFC 9110 §13.1.2). `Cache-Control` of the request is ignored (contract §6): clients built
- * on `fetch()` send `no-cache` with their tag, for which Express would send the whole response.
+ * Returns whether `If-None-Match` contains this tag (RFC 9110 §13.1.2). Ignores the request's `Cache-Control` (contract §6):
+ * clients built on `fetch()` send `no-cache` with their tag, and Express would then send the whole response.
  */
 export function isFresh({ req, statusCode }: Response, etag: string): boolean {
   const condition = req.headers['if-none-match'];
@@ -151,8 +151,8 @@ export function sendNotModified(response: Response): void {
 }
 
 /**
- * Makes Node create requests and responses with Express' prototypes. Express would otherwise set the prototype of each one, and V8
- * turns such objects into slow dictionaries: that took a third of the CPU time and most of the garbage collector's.
+ * Makes Node create requests and responses with Express's prototypes. Otherwise Express would replace the prototype of each
+ * object, and V8 turns such objects into slow dictionaries, which cost a third of the CPU time.
  */
 export function madeForExpress(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   class ExpressRequest extends IncomingMessage {}
@@ -164,7 +164,7 @@ export function madeForExpress(app: Express): Pick<ServerOptions, 'IncomingMessa
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
 
-/** Nest's adapter for Express, extended to send JSON that is already text or bytes unchanged. */
+/** Nest's Express adapter, extended to send JSON unchanged when it is already text or bytes. */
 export class JsonAnswersAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const app = this.getInstance<Express>();
@@ -200,7 +200,7 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   response.end(bytes);
 }
 
-/** Sends lines as fast as the client reads them. An error after the headers can only cut the response off. */
+/** Sends lines as fast as the client reads them. After the headers, an error can only cut off the response. */
 async function sendLines(response: Response, { chunks, gone }: JsonLines, status?: number): Promise<void> {
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);
@@ -220,12 +220,12 @@ async function sendLines(response: Response, { chunks, gone }: JsonLines, status
     response.end();
   } catch (error) {
     if (!gone.aborted)
-      new Logger('http').error({ requestId: response.req.id, err: error }, 'A list was cut off');
+      new Logger('http').error({ requestId: response.req.id, err: error }, 'A streamed list was cut off');
     response.destroy();
   }
 }
 
-// Among equally preferred codings ours decides: browsers list gzip first without preferring it.
+// Our order breaks ties: browsers list gzip first without preferring it.
 function codingFor({ req }: Response): Coding | null {
   if (req.headers['accept-encoding'] === undefined) return null;
   const [accepted] = new Negotiator(req).encodings([...CODINGS], { preferred: [...CODINGS] });

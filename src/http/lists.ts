@@ -8,7 +8,7 @@ const MAX_CURSOR_LENGTH = 8_192;
 
 /**
  * Encodes a position in a list as an opaque cursor, `^[A-Za-z0-9_-]+$`. Nothing in it is secret or trusted: it selects where
- * to continue, never what is visible. The checksum only detects corruption.
+ * to continue, not which items are visible. The checksum only detects corruption.
  *
  * @param list the list the cursor belongs to; other lists refuse it.
  */
@@ -28,7 +28,7 @@ export function decodeCursor<T>(list: string, cursor: string, isState: (value: u
     throw new ApiError('invalid_cursor');
   const bytes = Buffer.from(cursor, 'base64url');
   const payload = bytes.subarray(CHECKSUM_BYTES);
-  // Encoding again catches the unused bits of the last character, which decoding ignores.
+  // Encoding again detects changes to the last character's unused bits, which decoding ignores.
   if (bytes.toString('base64url') !== cursor || !checksum(payload).equals(bytes.subarray(0, CHECKSUM_BYTES)))
     throw new ApiError('invalid_cursor');
   const value = parse(payload.toString());
@@ -68,11 +68,11 @@ class AdminListCursor {
 }
 
 /**
- * One page of a list whose items have unique names; all of it unless a limit is given (contract §7).
+ * Returns one page of a list whose items have unique names, or the whole list without a limit (contract §7).
  *
- * @param items ordered, only those the caller may see.
- * @param isByName whether they are ordered by name: then a page can continue after a deleted name. Otherwise its position is
- *   unknown and the list starts over: repeated items do less harm than missing ones.
+ * @param items the ordered items that the caller may see.
+ * @param isByName whether the items are ordered by name, so that a page can continue after a deleted name. Otherwise the
+ *   list starts over after a deleted name: repeated items do less harm than missing ones.
  * @throws ApiError 400 `invalid_cursor`.
  */
 export function pageOf<T extends { readonly name: string }>(

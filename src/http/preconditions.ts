@@ -9,14 +9,14 @@ export interface Preconditions {
   readonly ifNoneMatch: string | undefined;
 }
 
-/** A digest of the part of a resource that a PUT may change: the first half of its ETag. */
+/** Returns a digest of the content that a PUT may change: the first half of the resource's ETag. */
 export function contentTag(content: unknown): string {
   return createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 16);
 }
 
 /**
- * Checks that the resource still has the content the caller has read (RFC 9110 §13.1). The second half of an ETag covers
- * server-set state, such as a sync's, and is not compared.
+ * Checks that the resource still has the content that the caller read (RFC 9110 §13.1). Ignores the second half of an ETag,
+ * which covers server-set state such as the sync status.
  *
  * @param current the stored `contentTag`; null when nothing is stored.
  * @throws ApiError 412 `precondition_failed`.
@@ -34,7 +34,7 @@ function matches(condition: string, current: string | null): boolean {
   return condition.split(',').some((tag) => /^\s*"([\w-]+)\.[\w-]+"\s*$/.exec(tag)?.[1] === current);
 }
 
-/** `If-Match` and `If-None-Match` of the request. */
+/** Injects `If-Match` and `If-None-Match` from the request. */
 export const RequestPreconditions = createParamDecorator(
   (_: unknown, context: ExecutionContext): Preconditions => {
     const { headers } = context.switchToHttp().getRequest<Request>();

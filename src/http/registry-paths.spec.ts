@@ -3,7 +3,7 @@ import { followPath } from './registry-paths.js';
 
 const KEY = 'K'.repeat(43);
 
-describe('the address of a request', () => {
+describe('a request path', () => {
   it.each<[string, string, string]>([
     // contract §6.1: the same registry with a key.
     [
@@ -24,7 +24,7 @@ describe('the address of a request', () => {
       'http://host:1/registry/ide/v0/servers',
       '/registry/ide/k/{key}/v0/servers',
     ],
-  ])('that holds a key is followed without it: %s', (target, url, pathToLog) => {
+  ])('with a key is rewritten without it: %s', (target, url, pathToLog) => {
     const followed = followPath(target, null);
     expect({ url: followed.url, pathToLog: followed.pathToLog }).toEqual({ url, pathToLog });
     expect(followed.registryKey?.registry).toMatch(/^(ide|k)$/);
@@ -45,12 +45,9 @@ describe('the address of a request', () => {
     [`/registry/ide/%4b${KEY.slice(1)}`, '/registry/ide/{key}'],
     [`/registry/ide/%${KEY}`, '/registry/ide/%{key}'],
     [`/mcp/registry/ide/k/short/v0.1/servers`, '/mcp/registry/ide/k/{key}/v0.1/servers'],
-  ])(
-    'that holds a key where none belongs leads nowhere, and is logged without it: %s',
-    (target, pathToLog) => {
-      expect(followPath(target, null)).toEqual({ url: target, pathToLog });
-    },
-  );
+  ])('with a misplaced key is not rewritten, and is logged without the key: %s', (target, pathToLog) => {
+    expect(followPath(target, null)).toEqual({ url: target, pathToLog });
+  });
 
   it.each([
     `/registry/ide/v0.1/servers/io.k%2Fk/versions/${'1'.repeat(42)}`,
@@ -58,7 +55,7 @@ describe('the address of a request', () => {
     `/registry/${'a-long-name-'.repeat(4)}of-a-registry/v0.1/servers`,
     '/registry/k/v0.1/servers',
     '/k/v0.1/%',
-  ])('that holds none is logged as it was sent: %s', (target) => {
+  ])('without a key is logged as sent: %s', (target) => {
     expect(followPath(target, null).pathToLog).toBe(target);
   });
 
@@ -70,12 +67,12 @@ describe('the address of a request', () => {
     ['/v0.10/servers', '/v0.10/servers'],
     ['/registry/other/v0.1/servers', '/registry/other/v0.1/servers'],
     ['/V0.1/servers', '/V0.1/servers'],
-  ])('of the root belongs to the root registry: %s', (target, url) => {
+  ])('at the root leads to the root registry: %s', (target, url) => {
     expect(followPath(target, 'ide').url).toBe(url);
     expect(followPath(target, null).url).toBe(target);
   });
 
-  it('is logged as sent, without its query', () => {
+  it('is logged without its query', () => {
     expect(followPath('/v0.1/servers?search=secret', 'ide').pathToLog).toBe('/v0.1/servers');
   });
 });

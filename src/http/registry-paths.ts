@@ -16,7 +16,7 @@ export interface SentKey {
 }
 
 export interface FollowedPath {
-  /** The target without a key, below the path of the registry. */
+  /** The request target without the key, below the registry's path. */
   readonly url: string;
   readonly pathToLog: string;
   readonly registryKey?: SentKey;
@@ -28,8 +28,8 @@ const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
 
 /**
- * contract §6.1: `/registry/{name}/k/{key}/…` becomes `/registry/{name}/…`, and `/v0.1/…` and `/v0/…` of the root lead to
- * `rootRegistry`.
+ * contract §6.1: rewrites `/registry/{name}/k/{key}/…` to `/registry/{name}/…`, and moves `/v0.1/…` and `/v0/…` below the
+ * path of `rootRegistry`.
  *
  * @param target the original request target.
  */
@@ -54,7 +54,7 @@ export function followRegistryPaths(rootRegistry: string | null): (request: Inco
   };
 }
 
-// No registry has an empty name.
+// Returns an empty name, which no registry has, for a malformed percent-encoding.
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);

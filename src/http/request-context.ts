@@ -8,18 +8,21 @@ import ipaddr from 'ipaddr.js';
 const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const NETWORK_GROUPS = 4;
 
-/** Key of a client for limits: the network of the peer. Headers such as X-Forwarded-For are ignored, since anyone can send them. */
+/** Returns the key that limits use for a client: the peer's network. Ignores X-Forwarded-For, which anyone can send. */
 export function clientKeyOf({ socket }: Request): string {
   return clientNetwork(socket.remoteAddress);
 }
 
-/** The full peer address; null when the connection is closed. */
+/** Returns the peer's full address; null when the connection is closed. */
 export function addressOf({ socket }: Request): string | null {
   const { remoteAddress } = socket;
   return remoteAddress === undefined ? null : (IPV4_IN_IPV6.exec(remoteAddress)?.[1] ?? remoteAddress);
 }
 
-/** An IPv4 address, or the /64 of an IPv6 address, the smallest block assigned to a site (RFC 6177 §2). Closed connections share one key. */
+/**
+ * Returns an IPv4 address as it is, and an IPv6 address as its /64, the smallest block assigned to a site (RFC 6177 §2).
+ * Closed connections share one key.
+ */
 export function clientNetwork(address: string | undefined): string {
   if (address === undefined) return 'unknown';
   const mapped = IPV4_IN_IPV6.exec(address)?.[1];
@@ -59,10 +62,10 @@ declare module 'node:http' {
   }
 }
 
-/** An id set by a proxy is kept if it matches. */
+/** An `X-Request-Id` from a proxy is kept if it matches. */
 const PLAIN_ID = /^[A-Za-z0-9_-]{8,64}$/;
 
-/** The id of a request: its `X-Request-Id` if that is plain, otherwise a new one. */
+/** Returns the request's `X-Request-Id` if it is well-formed, otherwise a new id. */
 export function requestIdFor({ headers }: IncomingMessage): string {
   const sent = headers['x-request-id'];
   return typeof sent === 'string' && PLAIN_ID.test(sent) ? sent : randomUUID();

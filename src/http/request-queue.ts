@@ -1,16 +1,15 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { clientNetwork } from './request-context.js';
 
-/** Longest time in which one turn of the event loop starts requests. */
+/** How long one turn of the event loop may spend starting requests. */
 const SLICE_MS = 3;
 
-/** Turns of the event loop in which new connections may delay queued requests. */
+/** For how many turns of the event loop new connections may delay queued requests. */
 const MAX_ACCEPTING_TURNS = 100;
 
 /**
- * Starts requests round-robin by client. Otherwise a client with a thousand connections would delay
- * all others (docs/decisions/013-runtime-tuning.md). Accepts pending connections first, because their clients
- * are unknown until then.
+ * Starts requests round-robin by client. Otherwise a client with a thousand connections would delay all others
+ * (docs/decisions/013-runtime-tuning.md). Accepts pending connections first, because their clients are unknown until then.
  */
 export class RequestQueue {
   /** Queued requests by client, next client first. */
@@ -68,7 +67,7 @@ export class RequestQueue {
     for (const [client, queue] of this.queues) {
       if (!this.hasTime()) return;
       const start = queue.shift();
-      // Requeue before starting: a request may end at once and enqueue the next one of its connection.
+      // Requeue before starting: a request may end at once and enqueue its connection's next request.
       this.queues.delete(client);
       if (queue.length > 0) this.queues.set(client, queue);
       start?.();

@@ -8,30 +8,31 @@ import { ApiError, errorBody, type ErrorCode } from './errors.js';
 import { clientNetwork } from './request-context.js';
 
 /**
- * Accept queue of the listening socket. The kernel drops further connections of any client, which retry after a second, so
- * it must exceed what one client opens at once. Linux caps it at `net.core.somaxconn`, by default 4,096.
+ * Length of the listening socket's accept queue. When it is full, the kernel drops new connections, and their clients retry
+ * after a second, so it must exceed the number that one client opens at once. Linux caps it at `net.core.somaxconn`, 4,096
+ * by default.
  */
 export const BACKLOG = 4_096;
 
-/** contract §3: time for the headers and body of a request to arrive. */
+/** contract §3: how long the headers and body of a request may take to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
-/** How often Node checks that timeout. */
+/** How often Node checks the arrival timeout. */
 const ARRIVAL_CHECK_MS = 1_000;
 
-/** Closes connections without traffic, such as connections of clients that do not read. Longer than any statement. */
+/** Closes connections without traffic, for example when a client does not read. Longer than any statement timeout. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-/** Unread response bytes of all connections. */
+/** Maximum unread response bytes across all connections. */
 const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 
-/** Pipelined requests waiting on one connection; a connection with more is closed. */
+/** Maximum pipelined requests waiting on one connection; a connection that exceeds it is closed. */
 const MAX_PIPELINED = 16;
 
 export interface ServerLimits {
-  /** Concurrent connections, plus a reserve (see Quota); further ones are closed at once. */
+  /** Concurrent connections, plus a reserve (see Quota); further connections are closed at once. */
   readonly connections: number;
-  /** Concurrent requests, plus a reserve; further ones get 503 `overloaded`. */
+  /** Concurrent requests, plus a reserve; further requests get 503 `overloaded`. */
   readonly requestsInFlight: number;
   /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
@@ -43,7 +44,7 @@ type Middleware = (
   next: (error?: unknown) => void,
 ) => void;
 
-/** Limits the number of connections and the time for requests to arrive. Call before the server listens. */
+/** Limits the number of connections and how long requests may take to arrive. Call before the server listens. */
 export function limitConnections(
   server: Server,
   { connections, keepAliveMs }: Omit<ServerLimits, 'requestsInFlight'>,
@@ -63,12 +64,12 @@ export function limitConnections(
 }
 
 /**
- * Handles pipelined requests (RFC 9112 §9.3.2) of a connection one at a time. Node emits no `close` for a response that waits
- * behind another one when the connection breaks, so concurrent handling would leak requests in flight.
+ * Handles a connection's pipelined requests (RFC 9112 §9.3.2) one at a time. When a connection breaks, Node emits no `close`
+ * for responses queued behind another, so concurrent handling would leak requests in flight.
  */
 export function limitPipelining({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const queues = new WeakMap<Socket, (() => void)[]>();
-  /** Waiting requests of all connections, which are in memory. */
+  /** Requests waiting in memory, across all connections. */
   let total = 0;
   return ({ socket }, response, next) => {
     const begin = () => {
@@ -97,10 +98,10 @@ export function limitPipelining({ requestsInFlight }: Pick<ServerLimits, 'reques
   };
 }
 
-/** Event of a streamed response whose unread bytes may have changed: it waits for its client, or continues. */
+/** Emitted on a streamed response when the number of its unread bytes may have changed. */
 export const UNREAD = 'unread';
 
-/** Answers 503 `overloaded` while too many requests are in flight. */
+/** Responds with 503 `overloaded` while too many requests are in flight. */
 export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
   const limit = new Quota({ total: requestsInFlight, reserve: true });
   return (request, response, next) => {
@@ -114,9 +115,9 @@ export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requests
   };
 }
 
-/** Limits the response bytes that clients have not read. Beyond the limit it closes the connections that have waited longest. */
+/** Limits unread response bytes. Above the limit, closes the connections that have waited longest. */
 export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
-  // In the order in which they started waiting.
+  // Ordered by when each response started waiting.
   const waiting = new Map<ServerResponse, number>();
   let total = 0;
   const forget = (response: ServerResponse) => {
@@ -145,11 +146,11 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
 }
 
 /**
- * Gives the API's error format to responses that Node sends without calling the application: for malformed HTTP, headers over
- * the limit, request timeouts, CONNECT, and unsupported Expect headers.
+ * Uses the API's error format for responses that Node sends without calling the application: to malformed HTTP, oversized
+ * headers, request timeouts, CONNECT and unsupported Expect headers.
  */
 export function answerConnectionErrors(server: Server): void {
-  // Node would answer a request without a Host header with an empty body; `refuseUnclearHost` does it instead.
+  // Node would refuse a missing Host header with an empty body; `refuseUnclearHost` sends an API error instead.
   Object.assign(server, { requireHostHeader: false });
   const answered = new WeakSet<Duplex>();
   const slice = new TimeSlice();
@@ -158,12 +159,12 @@ export function answerConnectionErrors(server: Server): void {
     response.once('finish', () => answered.add(socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // The rest of a request that was answered early is not parsed.
+    // Parse errors after an early response need no second response.
     if (error.code === 'ECONNRESET' || !socket.writable || answered.has(socket)) {
       socket.destroy();
       return;
     }
-    // Node reports thousands of timed-out requests in one turn of the event loop.
+    // Node may report thousands of request timeouts in one turn of the event loop.
     void slice.pause().then(() => writeRaw(socket, codeOf(error)));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {

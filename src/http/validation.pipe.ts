@@ -5,26 +5,26 @@ import { checkShape } from '../validation/class-validation.js';
 import { below, dnsLabel, formatPath, foundKind, type Issue, issue } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
-/** Keys and values of bodies may be of any length and number. */
+/** Limits for error details: a body may contain any number of keys of any length. */
 const MAX_DETAILS = 50;
 const MAX_LENGTH = 300;
-/** Memory for queries found valid, in characters of their text. */
+/** Size of the cache of valid queries, in characters. */
 const CACHED_CHARACTERS = 1024 * 1024;
 
-/** The metatypes that TypeScript emits for anything but a class: they would validate nothing. */
+/** Metatypes that TypeScript emits for parameters without a class; they would validate nothing. */
 const NO_CLASSES: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean, Promise, Function];
 
 type Class<T extends object = object> = new () => T;
 
 /**
- * The global validation pipe: `@Body()` and `@Query()` are validated by the class of their parameter. Parameters of other kinds pass.
+ * The global validation pipe. Validates `@Body()` and `@Query()` by the parameter's class; other parameters pass unchanged.
  *
  * @throws ApiError 400 `invalid_body`, 400 `invalid_parameter`.
- * @throws Error for a body or query without a class: a mistake in the route.
+ * @throws Error for a body or query without a DTO class, which is a programming error.
  */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<unknown, unknown> {
-  // Clients repeat their queries.
+  // Clients repeat the same queries.
   private readonly validQueries = new LRUCache<string, object>({ maxSize: CACHED_CHARACTERS });
 
   transform(value: unknown, { type, metatype, data }: ArgumentMetadata): unknown {
@@ -65,7 +65,7 @@ export function readBody<T extends object>(shape: Class<T>, body: unknown): T {
   return value;
 }
 
-/** 400 `invalid_body` with one sentence per issue in the details. */
+/** Creates a 400 `invalid_body` with one sentence per issue in the details. */
 export function invalidBody(issues: readonly Issue[]): ApiError {
   const details = issues
     .map(({ path, message }) =>
@@ -77,9 +77,9 @@ export function invalidBody(issues: readonly Issue[]): ApiError {
 }
 
 /**
- * A PUT may repeat read-only members of the answer to a GET, with their stored values (contract §7).
+ * Lets a PUT repeat the read-only members of a GET response with their stored values (contract §7).
  *
- * @param stored the resource as a GET shows it; for a new resource, its known members.
+ * @param stored the resource as GET returns it; for a new resource, its known members.
  * @throws ApiError 400 `invalid_body` for a member that differs.
  */
 export function checkReadOnlyMembers<T extends object>(
@@ -99,7 +99,7 @@ export function checkReadOnlyMembers<T extends object>(
   if (issues.length > 0) throw invalidBody(issues);
 }
 
-/** The name of a resource to create: 400 `invalid_name` unless it is a DNS label. */
+/** Validates the name of a new resource: 400 `invalid_name` unless it is a DNS label. */
 @Injectable()
 export class DnsNamePipe implements PipeTransform<string, string> {
   transform(name: string): string {

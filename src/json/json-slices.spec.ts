@@ -24,7 +24,7 @@ async function slice(text: string): Promise<Sliced> {
   return { slices, skeleton: slicer.skeleton, skeletonKeys: slicer.skeletonKeys };
 }
 
-/** Accepts what JSON.parse accepts, the way the reader uses the slicer. */
+/** Whether the text can be read by slicing it and parsing each slice, as the reader does. */
 async function reads(text: string): Promise<boolean> {
   try {
     const { slices, skeleton } = await slice(text);

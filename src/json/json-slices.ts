@@ -10,7 +10,7 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 const SPACE = 0x20;
 
-/** The text is not JSON, judging by its brackets and strings. */
+/** Thrown for text whose brackets or strings are not valid JSON. */
 export class JsonSliceError extends Error {}
 
 /** Classes of bytes outside strings. */
@@ -29,11 +29,11 @@ const KINDS = kindsOfBytes();
 
 /** Reads one element of an array in pieces and copies it without white space between tokens. */
 export class ElementScan {
-  /** Bytes without white space. */
+  /** Bytes written so far, without white space. */
   written = 0;
-  /** Number of keys in all its objects. */
+  /** Number of keys in all objects so far. */
   keys = 0;
-  /** How deep its arrays and objects are nested. */
+  /** Deepest nesting of arrays and objects so far. */
   depth = 0;
   /** Start of the current string; -1 outside strings. */
   quotedFrom = -1;
@@ -43,8 +43,8 @@ export class ElementScan {
   private isBehindGap = false;
 
   /**
-   * @param position of the next byte; at the end, of the "," or "]" after the element.
-   * @param target bytes beyond its length are dropped but counted.
+   * @param position offset of the next byte; at the end, of the "," or "]" after the element.
+   * @param target receives the copy; bytes beyond its length are dropped but counted.
    */
   constructor(
     private readonly bytes: Buffer,
@@ -143,25 +143,25 @@ function kindsOfBytes(): Uint8Array {
   return kinds;
 }
 
-/** One element of a sliced array, still text. */
+/** One element of a sliced array, as text. */
 export interface Slice {
   /** The key of its array. */
   readonly list: string;
   readonly index: number;
   /**
-   * The element without white space between tokens; numbers and strings keep their spelling. Null when it is longer than the
-   * limit: then only its brackets and strings were checked.
+   * The element without white space between tokens; numbers and strings keep their spelling. Null for an element longer than
+   * the limit: only its brackets and strings were checked.
    */
   readonly text: string | null;
-  /** The length of that text in UTF-8. */
+  /** The length of the element's text in UTF-8. */
   readonly bytes: number;
-  /** Number of keys in all its objects; a repeated key counts twice. */
+  /** Number of keys in all objects of the element; a repeated key counts twice. */
   readonly keys: number;
-  /** How deep its arrays and objects are nested. */
+  /** Nesting depth of its arrays and objects. */
   readonly depth: number;
 }
 
-/** An object repeats a key: parsers differ in which value they use. */
+/** Thrown when an object repeats a key: parsers differ in which value they use. */
 export class RepeatedKeyError extends JsonSliceError {
   constructor(readonly path: string) {
     super(`the key "${path}" is given twice`);
@@ -199,7 +199,7 @@ export class JsonSlicer {
     private readonly bytes: Buffer,
     private readonly lists: readonly string[],
     private readonly maxElementBytes: number,
-    /** Where the lists are: in `data` as in a registry file, or in the root object as in an answer of an API. */
+    /** Where the lists are: in `data` as in a registry file, or in the root object as in an API response. */
     private readonly parent: 'data' | 'root' = 'data',
   ) {
     // Copying the bytes of an element is much faster than joining strings.
@@ -277,12 +277,12 @@ export class JsonSlicer {
     try {
       return String(JSON.parse(this.bytes.toString('utf8', start, this.position)));
     } catch {
-      // It stays in the skeleton, which JSON.parse will refuse.
+      // The invalid key stays in the skeleton, which JSON.parse will refuse.
       return '';
     }
   }
 
-  // From after the "[" to the "]" that closes the list.
+  // Reads from after the "[" to the "]" that closes the list.
   private async *elements(list: string): AsyncGenerator<Slice> {
     for (let index = 0; ; index += 1) {
       const element = await this.element(list, index);
@@ -310,14 +310,14 @@ export class JsonSlicer {
     return { list, index, text, bytes: written, keys, depth };
   }
 
-  // Counted in bytes, not steps: one step may skip a long string.
+  // Counts bytes, not steps: one step may skip a long string.
   private shouldPause(): boolean {
     if (this.position < this.nextPauseCheck) return false;
     this.nextPauseCheck = this.position + PAUSE_CHECK_BYTES;
     return true;
   }
 
-  // Continues inside a string; stops after its closing quote (true) or when it is time to pause.
+  // Skips the rest of a string; returns true after its closing quote, false when it is time to pause.
   private skipString(start: number): boolean {
     const { bytes } = this;
     const end = Math.min(this.position + PAUSE_CHECK_BYTES, bytes.length);

@@ -10,7 +10,7 @@ it.each([
   ['{}', null],
   ['["server",1]', null],
   ['"server"', null],
-])('of %s, the server is %s', (text, expected) => expect(memberText(text, 'server')).toBe(expected));
+])('the member server of %s is %s', (text, expected) => expect(memberText(text, 'server')).toBe(expected));
 
 it.each([
   [
@@ -21,11 +21,11 @@ it.each([
   ['{"x":{"status":1},"status":{"y":2}}', '{"x":{"status":1},"status":"active"}'],
   ['{"x":{"status":1}}', '{"x":{"status":1}}'],
   ['{}', '{}'],
-])('of %s with another status, the text is %s', (text, expected) =>
+])('%s with a replaced status is %s', (text, expected) =>
   expect(withMember(text, 'status', '"active"')).toBe(expected),
 );
 
-it('is what JSON.stringify wrote, for every member of every object', () => {
+it('memberText returns the text that JSON.stringify wrote, for every member', () => {
   const object = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 6 });
   fc.assert(
     fc.property(object, (value) => {
@@ -40,7 +40,7 @@ it.each<object>([
   { servers: {}, inputs: [], none: null, text: 'a\nb', number: 1, left: undefined },
   { servers: { 'io.acme/a': { args: ['-y', 'a\nb'], env: {} }, 'io.acme/b': 'x', left: undefined } },
   { list: [{ name: 'a', deep: [{ of: [1, [2]] }] }, 'text', null, undefined, []] },
-])('%j is written as JSON.stringify writes it', async (value) => {
+])('indentedJson writes %j as JSON.stringify does', async (value) => {
   expect(await indentedJson(value)).toBe(JSON.stringify(value, null, 2));
 });
 
@@ -65,7 +65,7 @@ const depthOf = (value: unknown): number =>
     ? 1 + Math.max(0, ...Object.values(value).map((member) => depthOf(member)))
     : 0;
 
-it('agrees with the depth of what the text is parsed to', () => {
+it('isDeeperThan agrees with the depth of the parsed value', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
       const bytes = Buffer.from(JSON.stringify(value));
@@ -94,7 +94,7 @@ describe('a repeated key', () => {
     ['[{"a":1},{"a":1},"{\\"a\\":1,\\"a\\":2}"]', 2],
     ['{"a":"\\\\","b":",","":[],"__proto__":{"c":null}}', 5],
     ['5', 0],
-  ])('is not found where none is: %s', (text, keys) => {
+  ])('is not found when there is none: %s', (text, keys) => {
     expect(repeatedKey(text)).toBeNull();
     expect(countKeys(JSON.parse(text))).toBe(keys);
   });

@@ -12,8 +12,8 @@ interface Level {
 }
 
 /**
- * Returns the path of the first repeated key of an object, in any spelling, or null. Such a text is legal (RFC 8259 §4), but
- * readers differ in which value they take.
+ * Returns the path of the first repeated key of an object, in any spelling, or null. Repeated keys are legal (RFC 8259 §4),
+ * but parsers differ in which value they use.
  *
  * @param text must be valid JSON.
  */
@@ -52,7 +52,7 @@ export function repeatedKey(text: string): string | null {
   return null;
 }
 
-/** The number of keys in all objects of a parsed value: fewer than in its text when one is repeated. */
+/** Counts the keys of all objects in a parsed value, where repeated keys of the text count once. */
 export function countKeys(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countKeys(item), 0);
   if (typeof value !== 'object' || value === null) return 0;
@@ -79,7 +79,7 @@ function isEscaped(text: string, quote: number): boolean {
 /**
  * Parses a piece of JSON text.
  *
- * @throws JsonSliceError without the parser's message: that quotes the text, and the configured file may be a secret instead of
+ * @throws JsonSliceError without the parser's message, which quotes the text: the configured file may be a secret instead of
  *   a catalogue.
  */
 export function parseText(text: string, where: string): unknown {
@@ -127,7 +127,7 @@ function memberSpan(text: string, name: string): { start: number; end: number } 
       case 0x22: {
         const opening = position;
         position = closingQuote(text, opening);
-        // A string at this depth is a key, or a value, which the next comma discards.
+        // In an object this string is a key; in an array, a value that the next comma discards.
         if (depth === 1 && start === 0) key = text.slice(opening, position + 1);
         break;
       }
@@ -158,8 +158,8 @@ function closingQuote(text: string, opening: number): number {
 }
 
 /**
- * Returns `JSON.stringify(value, null, 2)` for an object whose members have thousands of members. Serializes them one by one in
- * time slices, so that it does not block the event loop.
+ * Returns `JSON.stringify(value, null, 2)` for an object whose members have thousands of items. Serializes them one by
+ * one in time slices, so that the event loop is not blocked.
  */
 export async function indentedJson(value: object): Promise<string> {
   const slice = new TimeSlice();
@@ -189,8 +189,8 @@ const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
 /**
- * Whether arrays and objects are nested deeper than this. Call before parsing: the parser takes seconds for a text of brackets.
- * The text need not be valid.
+ * Whether arrays and objects are nested deeper than `levels`. Call before parsing: the parser takes seconds for a long run of
+ * brackets. The text need not be valid.
  *
  * @param bytes UTF-8.
  */

@@ -30,7 +30,7 @@ describe('a JSON Pointer', () => {
     expect(valueAt(TOKEN, parsePointer(text) ?? ['not a pointer'])).toEqual(value);
   });
 
-  it.each(['role', '/a~', '/a~2b', '#/role', ' /role', '$.role'])('%j is none', (text) => {
+  it.each(['role', '/a~', '/a~2b', '#/role', ' /role', '$.role'])('%j is not a pointer', (text) => {
     expect(parsePointer(text)).toBeUndefined();
   });
 });

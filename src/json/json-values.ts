@@ -3,25 +3,25 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An own member of a value of any type, or undefined. */
+/** Returns an own member of an object; undefined for any other value. */
 export function member(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** The elements of a list; empty for anything else. */
+/** Returns the elements of a list; an empty list for any other value. */
 export function elements(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
 const MAX_LENGTH = 200;
 
-/** Formats a path in a document for people: `packages[0].transport.url`. Numbers are array indexes. */
+/** Formats a path in a document for display: `packages[0].transport.url`. Numbers are array indexes. */
 export function pathOf(parts: readonly (string | number)[]): string {
   const path = parts.reduce<string>((above, part) => {
     if (typeof part === 'number') return `${above}[${part}]`;
     return above === '' ? part : `${above}.${part}`;
   }, '');
-  // Keys may have any length and any depth.
+  // Keys may be long and deeply nested.
   return path.length > MAX_LENGTH ? `${path.slice(0, MAX_LENGTH - 3)}...` : path;
 }
 
@@ -38,8 +38,8 @@ export function parsePointer(text: string): Pointer | undefined {
 }
 
 /**
- * Resolves a pointer through own members of objects; undefined when there is none. Unlike RFC 6901, list positions are not
- * followed: the order of lists in tokens is not guaranteed.
+ * Resolves a pointer through own members of objects; undefined if a member is missing. Unlike RFC 6901, list positions are
+ * not followed: the order of lists in tokens is not guaranteed.
  */
 export function valueAt(value: unknown, pointer: Pointer): unknown {
   return pointer.reduce((found, name) => member(found, name), value);

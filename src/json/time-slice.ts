@@ -1,5 +1,5 @@
 const SLICE_MS = 10;
-/** Steps between two looks at the clock. A step takes microseconds. */
+/** Steps between two checks of the clock. A step takes microseconds. */
 const STEPS_A_LOOK = 64;
 
 /** Callers that wait for their next slice. */
@@ -8,8 +8,8 @@ const waiting: (() => void)[] = [];
 let began = -Infinity;
 
 /**
- * Shares the event loop: long computations call `pause()` often and yield after each slice of 10 ms. All of them share one slice at a
- * time, with other work in between: a hundred computations delay other requests no longer than one.
+ * Shares the event loop: long computations call `pause()` often and yield after each slice of 10 ms. All computations
+ * share the same slices, with other work in between, so a hundred computations delay other requests no longer than one.
  */
 export class TimeSlice {
   async pause(): Promise<void> {

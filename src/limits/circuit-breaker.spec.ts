@@ -15,7 +15,7 @@ function aBreaker() {
 }
 
 describe('CircuitBreaker', () => {
-  it('opens when the threshold of different keys has failed and returns the last failure', () => {
+  it('opens once `threshold` different keys have failed, and returns the last error', () => {
     const { breaker, fail } = aBreaker();
     fail('a', 'b');
     expect(breaker.openError()).toBeUndefined();

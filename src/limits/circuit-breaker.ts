@@ -1,14 +1,15 @@
 /**
- * Circuit breaker (M. Nygard, Release It!). It opens when `threshold` different keys have failed since the last success, and
- * refuses calls during a pause. Then it is half-open: one call probes, and its outcome closes or reopens the circuit.
+ * Circuit breaker (M. Nygard, Release It!). It opens once `threshold` different keys have failed since the last success, and
+ * refuses calls for `pauseMs`. Then it is half-open: one probe call goes through, and its outcome closes or reopens the
+ * circuit.
  */
 export class CircuitBreaker {
   private readonly failedKeys = new Set<string>();
   private open: { readonly error: Error; readonly until: number; probing: boolean } | undefined;
 
   /**
-   * @param threshold different keys that must fail, so that one broken key cannot open the circuit.
-   * @param now milliseconds of a monotonic clock.
+   * @param threshold number of different keys that must fail, so that one broken key cannot open the circuit.
+   * @param now monotonic clock, in milliseconds.
    */
   constructor(
     private readonly threshold: number,
@@ -16,7 +17,7 @@ export class CircuitBreaker {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** The failure that opened the circuit, while calls are refused. */
+  /** Returns the error that opened the circuit; undefined while calls are allowed. */
   openError(): Error | undefined {
     return this.open && (this.open.probing || this.now() < this.open.until) ? this.open.error : undefined;
   }

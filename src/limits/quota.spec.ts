@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Quota, RateLimit } from './quota.js';
 
-/** How many of `count` attempts of each key succeed, one key after the other. */
+/** Returns how many of each key's attempts succeed, one key after another. */
 const granted = (limit: Pick<Quota, 'tryAcquire'>, ...attempts: [string, number][]) =>
   attempts.map(
     ([key, count]) => Array.from({ length: count }, () => limit.tryAcquire(key)).filter(Boolean).length,
@@ -9,7 +9,7 @@ const granted = (limit: Pick<Quota, 'tryAcquire'>, ...attempts: [string, number]
 
 describe('a Quota with a reserve', () => {
   it.each<[string, number, [string, number][], number[]]>([
-    ['lets one key use the total', 100, [['one', 200]], [100]],
+    ['lets one key use the whole total', 100, [['one', 200]], [100]],
     [
       'lets light users exceed the total',
       100,
@@ -29,7 +29,7 @@ describe('a Quota with a reserve', () => {
       [60, 40],
     ],
     [
-      'ends with its reserve',
+      'refuses all keys when the reserve is used up',
       100,
       [['one', 100], ...Array.from({ length: 10 }, (_, n): [string, number] => [`c${n}`, 9])],
       [100, 5, 5, 5, 5, 5, 0, 0, 0, 0, 0],
@@ -68,7 +68,7 @@ describe('a Quota without a reserve', () => {
     expect(granted(quota, ['two', 2])).toEqual([1]);
   });
 
-  it('compares the amount with both limits', () => {
+  it('checks the amount against both limits', () => {
     const quota = new Quota({ total: 100, perKey: 60 });
     expect(quota.tryAcquire('one', 61)).toBe(false);
     expect(quota.tryAcquire('one', 60)).toBe(true);
@@ -82,7 +82,7 @@ describe('RateLimit', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('starts each window with an empty quota', () => {
+  it('resets the quota at the start of each window', () => {
     const limit = new RateLimit({ perKey: 2 }, 60_000);
     expect(granted(limit, ['one', 3], ['two', 1])).toEqual([2, 1]);
     vi.advanceTimersByTime(60_000);

@@ -4,19 +4,19 @@ const RESERVE = 1 / 4;
 const LIGHT_USE = 1 / 20;
 
 export interface QuotaLimits {
-  /** Most units held by all keys together, not counting the reserve. */
+  /** Maximum number of units that all keys may hold together, excluding the reserve. */
   readonly total?: number;
   readonly perKey?: number;
   /**
    * Lets light users exceed `total` by a quarter, so that one heavy user cannot lock out the others. One key may still use
-   * the whole `total`: behind a proxy all clients share one address.
+   * the whole `total`, because all clients behind a proxy share one address.
    */
   readonly reserve?: boolean;
 }
 
-/** Counts units held at the same time, per key and in total. Refuses instead of queueing; see Semaphore for waiting. */
+/** Limits the units held concurrently, per key and in total. Refuses instead of queueing; use Semaphore to wait. */
 export class Quota {
-  /** Upper bound of all units, with the reserve. */
+  /** Maximum number of units, including the reserve. */
   readonly max: number;
   private readonly total: number;
   private readonly perKey: number;
@@ -35,7 +35,7 @@ export class Quota {
     return this.heldBy.get(key) ?? 0;
   }
 
-  /** Takes `amount` units, to be released later; false when a limit would be exceeded. */
+  /** Acquires `amount` units, which must be released later. Returns false if that would exceed a limit. */
   tryAcquire(key: string, amount = 1): boolean {
     const held = this.held(key);
     const limit = held < this.lightUse ? this.max : this.total;
@@ -53,7 +53,7 @@ export class Quota {
   }
 }
 
-/** Limits how many units a window of time may use. Windows are fixed; each starts with an empty quota. */
+/** Limits the number of units per fixed time window; each window starts with an unused quota. */
 export class RateLimit {
   private quota: Quota;
   private windowStart = performance.now();

@@ -44,7 +44,7 @@ describe('Semaphore', () => {
     expect(await semaphore.acquire('one')).toBeTypeOf('function');
   });
 
-  it('rejects with the reason of an aborted signal and keeps the permit for others', async () => {
+  it('rejects with the abort reason and keeps the permit for others', async () => {
     const semaphore = new Semaphore(1, TIMEOUT_MS);
     const release = await semaphore.acquire('one');
     const client = new AbortController();

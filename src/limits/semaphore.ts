@@ -14,13 +14,13 @@ export interface AbortSource {
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
- * Fair counting semaphore. Waiters are served round-robin by key, so a caller with many waiters delays nobody with few;
- * waiters of one key are served first come, first served.
+ * Fair counting semaphore. Waiters are served round-robin by key, so a key with many waiters does not delay a key with few;
+ * waiters of one key are served in order of arrival.
  */
 export class Semaphore {
   /** Waiters by key, next key first. */
   private readonly queues = new Map<string, Set<() => void>>();
-  /** When the pause of a key ends, in milliseconds of `performance.now()`. */
+  /** When each key's pause ends, on the clock of `performance.now()`. */
   private readonly pauses = new Map<string, number>();
 
   /** @param timeoutMs longest wait for a permit. */
@@ -39,15 +39,15 @@ export class Semaphore {
     return release ? Promise.resolve(release) : this.wait(key, signal);
   }
 
-  /** The same without waiting: undefined when no permit is free or the key is paused. */
+  /** Like `acquire`, but without waiting: returns undefined if no permit is free or the key is paused. */
   tryAcquire(key: string): (() => void) | undefined {
-    // A permit is free only while all waiters are paused, so nobody is overtaken.
+    // A permit is free only while all waiters are paused, so no waiter is overtaken.
     if (this.permits === 0 || this.pauses.has(key)) return undefined;
     this.permits -= 1;
     return this.release;
   }
 
-  /** Grants the key no permit for a time; consecutive pauses add up. Other keys are served meanwhile. */
+  /** Grants the key no permits for `ms`; consecutive pauses add up. Other keys are still served. */
   pause(key: string, ms: number): void {
     const until = this.pauses.get(key);
     this.pauses.set(key, (until ?? performance.now()) + ms);

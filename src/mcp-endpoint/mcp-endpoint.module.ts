@@ -5,7 +5,7 @@ import { McpEndpoint } from './mcp-endpoint.js';
 import { McpController, McpOrigins } from './mcp.controller.js';
 import { Tools } from './tools.js';
 
-/** Each registry as an MCP server (contract §6.3). */
+/** Serves each registry as an MCP server (contract §6.3). */
 @Module({
   imports: [CatalogModule, ViewsModule],
   controllers: [McpController],

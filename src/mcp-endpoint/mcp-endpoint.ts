@@ -14,7 +14,7 @@ import { isToolError, toolError } from './tool-errors.js';
 
 /**
  * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports). It is stateless: each message gets its own SDK
- * server. Access has been decided before, as for the REST API.
+ * server. Access is checked beforehand, as for the REST API.
  */
 @Injectable()
 export class McpEndpoint {
@@ -42,14 +42,14 @@ export class McpEndpoint {
 
   /**
    * @param message a parsed JSON-RPC message.
-   * @throws ApiError 400 for an invalid message, and the errors of the REST API that are not tool errors.
+   * @throws ApiError 400 for an invalid message, and REST API errors that are not tool errors.
    */
   async answer(access: VerifiedAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
-    // Not in the specification since 2025-06-18; a batch would count as one request against the limits.
+    // The specification dropped batches in 2025-06-18; a batch would count as one request against the limits.
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
-    // Loads the SDK and zod at the first message.
+    // Loads the SDK and zod on the first message.
     const { handleMessage } = await import('./message-handler.js');
     const answer = await handleMessage(
       {
@@ -124,7 +124,8 @@ function refused(request: LoadedRequest, error: ApiError, thrown: unknown = erro
   return toolError(error);
 }
 
-// The parts of the request that the transport reads. It insists on an Accept for event streams, although none is ever sent.
+// Returns the parts of the request that the transport reads. It requires an Accept header for event streams but never sends
+// a stream.
 function asWebRequest({ headers }: LoadedRequest): Request {
   const version = headers['mcp-protocol-version'];
   return new Request('http://localhost/', {

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
-/** JSON-RPC 2.0: a request has `method` and `id`, a notification no `id`, a response `result` or `error`. */
+/** A JSON-RPC 2.0 message. Requests have `method` and `id`, notifications only `method`, responses `result` or `error`. */
 export class McpMessage {
   @ApiProperty({ enum: ['2.0'] })
   jsonrpc: string;

@@ -16,7 +16,7 @@ export interface McpAnswer {
   readonly text: string;
 }
 
-/** The parts of the SDK server for one message. */
+/** The settings of the SDK server for one message. */
 export interface MessageServer {
   readonly info: Implementation;
   readonly instructions: string;
@@ -25,20 +25,20 @@ export interface MessageServer {
   call(name: string, args: Readonly<Record<string, unknown>>): Promise<CallToolResult | undefined>;
 }
 
-/** Clients send schemas for elicitation only, which this server does not use. */
+/** Clients send schemas only for elicitation, which this server does not use. */
 const NO_SCHEMAS: jsonSchemaValidator = {
   getValidator: <T>(): JsonSchemaValidator<T> => {
     throw new Error('Schemas sent by clients are not supported');
   },
 };
 
-/** Lets the SDK answer a JSON-RPC message. */
+/** Handles a JSON-RPC message with the SDK. */
 export async function handleMessage(
   { info, instructions, tools, call }: MessageServer,
   request: Request,
   message: unknown,
 ): Promise<McpAnswer> {
-  // The low-level server: McpServer would build zod schemas of all tools for each request.
+  // Uses the low-level server: McpServer would build the zod schemas of all tools for each request.
   const server = new Server(info, {
     capabilities: { tools: {} },
     instructions,

@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 
-/** Errors that another call can correct. All others refuse the whole request, as in the REST API. */
+/** Errors that a corrected call can avoid. All other errors fail the whole request, as in the REST API. */
 const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'entry_not_found',
   'version_not_found',
@@ -9,7 +9,7 @@ const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'invalid_parameter',
 ]);
 
-/** Whether the error is the result of a call, with status 200, rather than of the whole request (contract §6.3). */
+/** Returns whether the error becomes a tool result with status 200 instead of failing the request (contract §6.3). */
 export function isToolError({ code }: ApiError): boolean {
   return TOOL_ERRORS.has(code);
 }

@@ -22,11 +22,11 @@ export interface ToolDescription {
 }
 
 export interface Tool<Arguments = never> extends ToolDescription {
-  /** The entry that a call reads, for tools that read one. */
+  /** Returns the entry that a call reads; absent for search tools. */
   entryOf?(args: Arguments): ReadEntry;
   /**
-   * @param args valid by the input schema.
-   * @throws ApiError as the corresponding route of the REST API.
+   * @param args valid against the input schema.
+   * @throws ApiError like the corresponding route of the REST API.
    */
   run(access: VerifiedAccess, args: Arguments): Promise<object>;
 }
@@ -42,9 +42,9 @@ const VERSION = text('One exact version; the latest one when absent', { maxLengt
 const CURSOR = text('`nextCursor` of the previous page; it includes the query', { maxLength: 8_192 });
 const CLIENT = { type: 'string', enum: [...CLIENTS] };
 const STATUS = (type: 'server' | 'skill') => ({ type: 'string', enum: [...statusesOf(type)] });
-const DOCUMENT = { type: 'object', description: 'As it was published', additionalProperties: true };
+const DOCUMENT = { type: 'object', description: 'As published', additionalProperties: true };
 
-/** @param perPage the default of `limit`. */
+/** @param perPage the default for `limit`. */
 export function searchInput(what: string, perPage: number): ObjectSchema {
   return {
     ...object({
@@ -58,7 +58,7 @@ export function searchInput(what: string, perPage: number): ObjectSchema {
   };
 }
 
-/** @param listKey of the rows. */
+/** @param listKey the key of the array of rows. */
 export function searchOutput(listKey: string, row: ObjectSchema): ObjectSchema {
   return object(
     {

@@ -37,12 +37,10 @@ interface SkillArguments extends VersionArguments {
   readonly namespace: string;
 }
 
-/**
- * The tools of contract §6.3. They return what the REST API returns to the same caller, in a shorter form.
- */
+/** The tools (contract §6.3). They return the same data as the REST API for the same caller, in a shorter form. */
 @Injectable()
 export class Tools {
-  /** The rows made from a cached page; evicted with the page. */
+  /** The rows built from a cached page; evicted with the page. */
   private readonly rowsByPage = new WeakMap<CachedJson, object>();
 
   constructor(private readonly catalog: CatalogService) {}

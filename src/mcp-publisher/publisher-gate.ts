@@ -32,7 +32,7 @@ export class PublisherGate {
    * Checks the role, the registry's gate and the named entry, as `/v1/entries` does.
    *
    * @param caller null on public routes.
-   * @throws ApiError 501 for a registry without `publishClaims`, unknown ones included; then 403 and 404.
+   * @throws ApiError 501 for an unknown registry or a registry without `publishClaims`; then 403 and 404.
    */
   async enter(caller: Caller | null, { method, params }: PublishingRequest): Promise<PublishingRegistry> {
     const registry = await this.registries.findPublishable(String(params['registry']));

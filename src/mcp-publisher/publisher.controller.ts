@@ -52,7 +52,7 @@ class UnsupportedLogin implements CanActivate {
   }
 }
 
-/** The routes of `mcp-publisher --registry …/registry/{registry}` (contract §6.2). */
+/** The routes that `mcp-publisher --registry …/registry/{registry}` calls (contract §6.2). */
 @ApiTags('publishing')
 @Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])
 export class PublisherController {
@@ -130,7 +130,7 @@ export class PublisherController {
     return this.publisher.exchange(token, request);
   }
 
-  // Public: a caller who logs in has no token yet.
+  // Public, because callers have no token before login.
   @Post('auth/*method')
   @Public()
   @UseGuards(UnsupportedLogin)

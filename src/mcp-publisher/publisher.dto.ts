@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { IsText } from '../validation/class-validation.js';
 
-/** The body of a login with the token of a CI provider. */
+/** The body of a login with a CI provider's token. */
 export class TokenExchangeBody {
   @ApiProperty({ description: 'A token from one of the configured identity providers' })
   @IsText()

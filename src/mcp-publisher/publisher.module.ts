@@ -8,10 +8,10 @@ import { PublisherController } from './publisher.controller.js';
 import { PublisherService } from './publisher.service.js';
 import { UnsupportedWritesController } from './unsupported-writes.controller.js';
 
-/** Publishing through a registry with clients of the MCP Registry. */
+/** Lets MCP Registry clients publish through a registry. */
 @Module({
   imports: [AuthModule, AuthzModule, EntriesModule, RegistriesModule],
-  // In this order: the second matches every remaining path.
+  // The order matters: the second controller matches every remaining path.
   controllers: [PublisherController, UnsupportedWritesController],
   providers: [PublisherGate, PublisherService],
   exports: [PublisherGate],

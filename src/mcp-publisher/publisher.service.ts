@@ -29,7 +29,7 @@ export function readPublishedServer(sent: SentJson): IncomingVersion {
   throw new ApiError('unprocessable_document', `The server is not valid: ${details.join('; ')}`, details);
 }
 
-/** The problems of the document as the client prints them; empty when it could be published. */
+/** Returns the document's problems in the client's format; empty when the document can be published. */
 export function validationIssues(sent: SentJson): ValidationIssue[] {
   return checkServer(sent).problems.map(({ path, message }) => ({
     type: 'schema',
@@ -64,9 +64,7 @@ function lostDigits(raw: Buffer | undefined): readonly string[] {
   }
 }
 
-/**
- * Logs in with the token of a CI provider (contract §6.2). Accepted tokens are used as they are, so the same token is returned.
- */
+/** Verifies a CI provider's token (contract §6.2) and returns it unchanged: the server accepts it as a bearer token. */
 export async function exchangeToken(
   authenticator: Authenticator,
   token: string,
@@ -80,7 +78,7 @@ export async function exchangeToken(
   };
 }
 
-/** Publishing with `mcp-publisher` (contract §6.2): the rules of `/v1/entries`, in the client's response format. */
+/** Publishes for `mcp-publisher` (contract §6.2): applies the rules of `/v1/entries` and responds in the client's format. */
 @Injectable()
 export class PublisherService {
   constructor(
@@ -130,7 +128,7 @@ export class PublisherService {
   }
 }
 
-/** A version in the format of the consumer API. */
+/** Formats a version as the consumer API does. */
 function itemOf(version: VersionState & { readonly document: string }): string {
   return `{"server":${version.document},"_meta":${officialMeta(version)}}`;
 }

@@ -10,13 +10,13 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   POST: 'POST /v1/entries',
 };
 
-/** 501 for a write below a registry that only the admin API supports (contract §6.2). */
+/** Returns the 501 error for a write that only the admin API supports (contract §6.2). */
 export function useAdminApi(method: string): ApiError {
   const instead = REPLACEMENTS[method] ?? 'the routes below /v1/entries';
   return new ApiError('use_admin_api', `Registries are read-only views: use ${instead}`);
 }
 
-/** 501 for a login method that only the official registry supports; its client shows the sentence. */
+/** Returns the 501 error for a login method that only the official registry supports; `mcp-publisher` shows its message. */
 export function useOtherLogin(): ApiError {
   return new ApiError(
     'use_admin_api',
@@ -26,8 +26,8 @@ export function useOtherLogin(): ApiError {
 }
 
 /**
- * The writes of the MCP Registry API that `PublisherController` does not support: clients get an error that names the route of the
- * admin API. The response is the same for every path, so nothing is loaded.
+ * Refuses the MCP Registry API's writes that `PublisherController` does not support, with an error that names the admin API
+ * route. The response is the same for every path, so nothing is loaded.
  */
 @ApiExcludeController()
 @Controller('registry')

@@ -14,7 +14,7 @@ const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 } as const;
 
 export interface ConnectionOptions {
-  /** Open connections per origin; further requests are queued. */
+  /** Maximum number of connections per origin; further requests are queued. */
   readonly maxConnections: number;
   /** Per connection, including the TLS handshake; default 10 s. */
   readonly connectTimeoutMs?: number;
@@ -29,8 +29,8 @@ export interface ConnectionOptions {
 /**
  * Creates the dispatcher for direct connections.
  *
- * @param allowPrivate Whether connections may go to private, loopback and link-local addresses. Checked after name
- * resolution only; `checkLiteralAddress` covers addresses in the URL itself.
+ * @param allowPrivate Whether connections may go to private, loopback and link-local addresses. Checked only after name
+ * resolution; `checkLiteralAddress` covers addresses in the URL itself.
  */
 export function createDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert, resolve }: ConnectionOptions,
@@ -63,19 +63,19 @@ export function createProxyDispatcher(
     connections: maxConnections,
     proxyTls: { timeout: connectTimeoutMs },
     requestTls: { timeout: connectTimeoutMs, ...trusted(caCert) },
-    // A proxy that never answers CONNECT must not hold a connection open.
+    // A proxy that never responds to CONNECT must not hold a connection open.
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     ...NO_TIMEOUTS,
   });
 }
 
-/** The proxy for requests to this URL (contract §2); null for a direct connection. */
+/** Returns the proxy for requests to this URL (contract §2); null for a direct connection. */
 export function proxyFor(url: URL, { http, https, noProxy }: ProxyConfig): ProxyServer | null {
   const server = url.protocol === 'https:' ? https : http;
   return server === null || noProxy.some((entry) => isExempt(url, entry)) ? null : server;
 }
 
-/** The value of `Proxy-Authorization` (RFC 7617); undefined without credentials. */
+/** Returns the value of `Proxy-Authorization` (RFC 7617); undefined without credentials. */
 export function proxyAuthorization({ credentials }: ProxyServer): string | undefined {
   if (!credentials) return undefined;
   const { username, password } = credentials;
@@ -116,7 +116,7 @@ function contains(network: string, address: string): boolean {
   return target.kind() === range[0].kind() && target.match(range);
 }
 
-// `ca` replaces the default authorities, so they are listed again.
+// `ca` replaces the default authorities, so it must include them.
 function trusted(caCert: string | undefined): { ca?: string[] } {
   return caCert === undefined ? {} : { ca: [...rootCertificates, caCert] };
 }

@@ -12,11 +12,11 @@ import {
 import { checkLiteralAddress } from './private-address.js';
 
 const MIB = 1024 * 1024;
-/** Bytes of an unwanted body that are read to keep its connection usable. */
+/** Maximum bytes of an unwanted body to read so that its connection can be reused. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
-/** Which redirects are followed, and how many in a row. Neither policy follows one from https to http. */
+/** Which redirects are followed, and how many in a row. No policy follows a redirect from https to http. */
 const REDIRECT_POLICIES = {
   /** For responses that are trusted because of their origin. */
   'same-origin': { limit: 3, limitInWords: 'three' },
@@ -35,8 +35,8 @@ export function withoutQuery(url: string | URL): string {
 }
 
 /**
- * A request without a usable response. The message is for the operator and starts with the URL; it contains no query, no
- * credentials and no part of the body.
+ * Thrown when a request yields no usable response. The message is for the operator and starts with the URL; it contains no
+ * query, no credentials and no part of the body.
  */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
@@ -56,9 +56,9 @@ export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Value of the Authorization header; a redirect to another origin never receives it. */
   readonly authorization?: string;
-  /** From name resolution to the last byte. */
+  /** Time from name resolution to the last byte of the response. */
   readonly timeoutMs: number;
-  /** Largest body. */
+  /** Maximum size of the body. */
   readonly maxBytes: number;
   /** Called with the size of each chunk of the body; throwing aborts the request. */
   readonly onBytes?: (bytes: number) => void;
@@ -82,8 +82,8 @@ export interface OutboundResponse {
 }
 
 /**
- * HTTP client for other servers, with limits on time, size and redirects. Connects to public addresses only, unless a request
- * allows private ones: otherwise users who may enter a URL could read internal services.
+ * HTTP client for requests to other servers, with limits on time, size and redirects. Connects to public addresses only,
+ * unless a request allows private ones: otherwise users who may enter a URL could read internal services.
  */
 export class HttpClient {
   private readonly unrestricted: Dispatcher;
@@ -97,7 +97,7 @@ export class HttpClient {
   }
 
   /**
-   * Sends a GET and returns the response, whatever its status.
+   * Sends a GET request and returns the response, whatever its status.
    *
    * @throws OutboundError when no complete response arrives within the limits.
    */
@@ -203,7 +203,7 @@ export class HttpClient {
 }
 
 /**
- * Returns the URL a redirect leads to, or why it is not followed.
+ * Returns the URL a redirect leads to, or the reason not to follow it.
  *
  * @param origin Origin of the first URL.
  */
@@ -248,7 +248,7 @@ async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {
 }
 
 function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
-  if (status !== 200) throw new OutboundError(url, `it answers with status ${status}`, { status });
+  if (status !== 200) throw new OutboundError(url, `it responded with status ${status}`, { status });
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
   } catch {

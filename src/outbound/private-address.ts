@@ -3,12 +3,12 @@ import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { isLoopbackHost } from '../validation/urls.js';
 
-/** RFC 4291 §2.5.5.1: deprecated. ipaddr.js judges such an address by the IPv4 address in it. */
+/** RFC 4291 §2.5.5.1: deprecated. ipaddr.js classifies these addresses by their IPv4 part. */
 const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 
 /**
- * Whether no public service can have this address: private, loopback, link-local, multicast and every other special-purpose
- * range (RFC 6890), including IPv6 ranges that embed an IPv4 address (NAT64, 6to4, Teredo). IPv4-mapped addresses are judged
+ * Whether an address is not public: private, loopback, link-local, multicast and every other special-purpose
+ * range (RFC 6890), including IPv6 ranges that embed an IPv4 address (NAT64, 6to4, Teredo). IPv4-mapped addresses are treated
  * as IPv4. Text that is not an IP address counts as private.
  */
 export function isPrivateAddress(address: string): boolean {
@@ -24,7 +24,7 @@ export type ResolveAll = (
   done: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** A connection to a private, loopback or link-local address was refused. */
+/** Thrown when a connection to a private, loopback or link-local address is refused. */
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError';
 
@@ -34,9 +34,9 @@ export class PrivateAddressError extends Error {
 }
 
 /**
- * A `lookup` for connections that may only go to public addresses. It runs for each new connection and the connection uses
- * the address it returns, so changing the DNS record later (DNS rebinding) does not help. One private address among several
- * is enough to refuse: the connection might use it.
+ * A `lookup` for connections that may only go to public addresses. It runs for each new connection, and the connection uses
+ * the address it returns, so changing the DNS record later (DNS rebinding) has no effect. Refuses a name if any of its
+ * addresses is private, because the connection might use that address.
  */
 export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunction {
   return (hostname, options, done) => {
@@ -55,11 +55,11 @@ export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunct
 }
 
 /**
- * Resolves a host for a connection that another program makes. That program must use these addresses and not resolve the
- * name again.
+ * Resolves a host for a connection that another program makes. That program must use the returned addresses and not resolve
+ * the name again.
  *
- * @param host as in a URL, an IPv6 address in brackets.
- * @returns an empty list when the host is a public address itself.
+ * @param host as in a URL, with brackets around an IPv6 address.
+ * @returns an empty list if the host is itself a public address.
  * @throws PrivateAddressError, or the resolver's error when the name has no address.
  */
 export async function publicAddresses(host: string, resolve?: ResolveAll): Promise<LookupAddress[]> {
@@ -74,8 +74,8 @@ export async function publicAddresses(host: string, resolve?: ResolveAll): Promi
 }
 
 /**
- * Refuses a URL whose host is a private address or `localhost`. The lookup does not catch these: Node connects to an address
- * without a lookup, and a proxy resolves names itself.
+ * Refuses a URL whose host is a private address or `localhost`. The lookup does not catch these hosts: Node connects to an
+ * address without a lookup, and a proxy resolves names itself.
  *
  * @throws PrivateAddressError
  */

@@ -11,7 +11,7 @@ import { Registry } from './registry.entity.js';
 export class RegistriesRepository {
   constructor(@InjectRepository(Registry) private readonly registries: Repository<Registry>) {}
 
-  /** Returns the registries of the configuration in its order, then those made through the API, oldest first. */
+  /** Returns the registries from the configuration in its order, then registries created through the API, oldest first. */
   async all(): Promise<Registry[]> {
     return this.select(this.registries.manager).getMany();
   }

@@ -30,7 +30,7 @@ export class AnonymousAnswer {
 export class RegistryKeyAnswer {
   name: string;
 
-  /** The file the key was read from when the registry was put. */
+  /** The file the key was read from when the registry was saved. */
   secretFile: string;
 
   @ApiProperty(CLAIMS_SCHEMA)
@@ -40,7 +40,7 @@ export class RegistryKeyAnswer {
   expires?: string;
 }
 
-/** A registry, as in the configuration. */
+/** A registry as declared in the configuration. */
 export class RegistryAnswer {
   name: string;
 
@@ -53,7 +53,7 @@ export class RegistryAnswer {
   /** Absent if readers need a token or a key. */
   anonymous?: AnonymousAnswer;
 
-  /** Shown to callers with `manageRegistries`; absent if there are none. */
+  /** Shown to callers with `manageRegistries`; absent if the registry has no keys. */
   keys?: RegistryKeyAnswer[];
 
   /** The claims of entries that `mcp-publisher` publishes through the registry; absent if publishing is disabled. */
@@ -78,7 +78,7 @@ export class RegistryAnswerList {
 /**
  * Returns a registry as the admin API shows it (contract §7).
  *
- * @param isManager shows the keys; with `registryListing: readers` readers get the registry without them.
+ * @param isManager whether to show the keys; with `registryListing: readers`, readers get the registry without its keys.
  */
 export function describeRegistry(registry: Registry, isManager: boolean): RegistryAnswer {
   const { anonymousClaims, publishClaims } = registry;
@@ -107,7 +107,7 @@ export function registryTag({
   return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
 }
 
-// Never the digest: it would confirm a guessed key.
+// Omits the digest, which would confirm a guessed key.
 function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
   return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
 }

@@ -39,8 +39,8 @@ export class RegistriesService {
   /**
    * Loads the registry that a request names.
    *
-   * @returns null only for `put`, which creates it.
-   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change of a read-only registry.
+   * @returns null only for `put`, which creates the registry.
+   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change to a read-only registry.
    */
   async load(caller: Caller, name: string, use: ResourceUse, record?: Recorder): Promise<Registry | null> {
     const registry = await this.registries.findByName(name);

@@ -22,15 +22,15 @@ export interface WrittenRegistry {
   readonly registry: Registry;
 }
 
-/** Writes registries declared by the configuration file or the admin API. Runs inside the caller's transaction. */
+/** Writes registries declared in the configuration file or through the admin API. Runs inside the caller's transaction. */
 @Injectable()
 export class RegistryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * @param found the stored registry, locked; null if there is none of that name.
+   * @param found the stored registry, locked; null if no registry has this name.
    * @param sources the declared sources, in order.
-   * @param position the position in the configuration; 0 for registries made through the API, which are ordered by age.
+   * @param position the position in the configuration; 0 for registries created through the API, which are ordered by age.
    */
   async put(
     manager: EntityManager,
@@ -95,7 +95,7 @@ export class RegistryWriter {
   }
 }
 
-/** Access without a token, and publishing. */
+/** Returns the settings for access without a token and for publishing. */
 function openingOf({
   anonymousClaims,
   keys,
@@ -104,13 +104,13 @@ function openingOf({
   return { anonymousClaims, keys: [...keys], publishClaims };
 }
 
-/** Reads keys of registries made through the API from files below `adminFileRoots`. */
+/** Reads the keys of registries created through the API from files below `adminFileRoots`. */
 @Injectable()
 export class AdminKeys {
   constructor(private readonly files: AdminFiles) {}
 
   /**
-   * Reads the keys when the registry is put; only their digests are stored.
+   * Reads the keys from their files; only their digests are stored.
    *
    * @param claims the claims of the registry.
    * @throws ApiError 400 `path_not_allowed`; `invalid_body` for a file without a valid key or with a duplicate key.
@@ -125,7 +125,7 @@ export class AdminKeys {
       if (!isKey(content)) throw invalidBody(below(path, issue(`the file ${NO_KEY}`)));
       const stored = registryKeyOf(key, resolve(this.files.directory, key.secretFile), content);
       if (read.some(({ digest }) => digest === stored.digest))
-        throw invalidBody(below(path, issue('the file contains the same key as another one')));
+        throw invalidBody(below(path, issue('the file contains the same key as another file')));
       read.push(stored);
     }
     return read;

@@ -27,7 +27,7 @@ export class RegistrySource {
   @PrimaryColumn({ name: 'registry_id', type: 'integer', primaryKeyConstraintName: SOURCES_PRIMARY_KEY })
   registryId: number;
 
-  /** From 1. */
+  /** Counted from 1. */
   @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: SOURCES_PRIMARY_KEY })
   position: number;
 
@@ -38,7 +38,7 @@ export class RegistrySource {
   @JoinColumn({ name: 'registry_id', foreignKeyConstraintName: 'registry_source_registry_id_fkey' })
   registry: Relation<Registry>;
 
-  /** Deleting a source in use is refused by the foreign key. */
+  /** The foreign key prevents deleting a source in use. */
   @ManyToOne(() => Source, { onDelete: 'RESTRICT' })
   @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'registry_source_source_id_fkey' })
   source: Source;
@@ -78,7 +78,7 @@ export class Registry {
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** The position in the configuration; 0 for registries made through the API. */
+  /** The position in the configuration; 0 for registries created through the API. */
   @Column({ type: 'integer' })
   position: number;
 

@@ -24,7 +24,7 @@ const SSH_SHORT = new RegExp(`^${USER}@(?<host>${HOST}):[A-Za-z0-9_~./]${PATH}$`
 
 /**
  * Parses a supported repository address: `http(s)://…` without user and password, `ssh://user@host:port/path` or
- * `user@host:path`. Git supports more transports, some of which run programs.
+ * `user@host:path`. Other Git transports are refused, because some of them run programs.
  */
 export function parseGitRepository(value: unknown): GitRepository | undefined {
   if (typeof value !== 'string') return undefined;

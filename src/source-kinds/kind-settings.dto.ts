@@ -88,7 +88,7 @@ export class NameRuleSettings {
   @ApiProperty(CLAIMS_SCHEMA) @Validate(ownerClaims) claims: Claims;
 }
 
-/** Filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
+/** A source filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
 @ValidateClass<ManagedSettings>(({ names }) =>
   Array.isArray(names) && names.length > MAX_NAME_RULES
     ? below(['names'], issue(`must not have more than ${MAX_NAME_RULES} items`))
@@ -98,10 +98,10 @@ export class ManagedSettings {
   @IsOptional() @ValidateNested(() => NameRuleSettings, { each: true }) names?: NameRuleSettings[];
 }
 
-/** Custom resources of a cluster, in all namespaces if none are given. */
+/** Custom resources in a cluster, in all namespaces if none are given. */
 export class KubernetesSettings {
   @IsOptional() @Validate(listOf(dnsLabel, { unique: true })) namespaces?: string[];
-  /** Interval of full lists in addition to the watch; one hour if absent. */
+  /** Interval between full lists, in addition to the watch; one hour if absent. */
   @IsOptional() @Validate(relistInterval) relistInterval?: string;
 }
 
@@ -123,11 +123,11 @@ function nameGlobs(value: unknown): Issue[] {
 function ownerClaims(value: unknown): Issue[] {
   const issues = claims(value);
   return issues.length === 0 && Object.keys(Object(value)).length === 0
-    ? issue('must have at least one claim: every caller holds an empty map')
+    ? issue('must have at least one claim: every caller satisfies an empty map')
     : issues;
 }
 
-// PATH_MAX of Linux: longer paths cannot exist.
+// PATH_MAX on Linux: longer paths cannot exist.
 function filePath(value: string): string | undefined {
   return Buffer.byteLength(value) > 4_096 ? 'must have at most 4096 bytes' : undefined;
 }

@@ -10,10 +10,10 @@ import {
 /** How entries get into a source: by reading it at an interval, by watching it, or by publishing to it. */
 type FilledBy = 'sync' | 'watch' | 'publishing';
 
-/** Whether a source reads its entries from a file, or needs it as a password, key or token. */
+/** Whether a source reads its entries from a file, or needs the file as a password, key or token. */
 export type FileUse = 'content' | 'credential';
 
-/** The settings of type string by their path, such as `auth.passwordFile`. */
+/** Paths of the settings of type string, such as `auth.passwordFile`. */
 type TextPath<S> = {
   [K in keyof S & string]: NonNullable<S[K]> extends string
     ? K
@@ -24,7 +24,7 @@ type TextPath<S> = {
         : never;
 }[keyof S & string];
 
-/** Every setting called `…File` is required here: otherwise a source made through the API could name any local file. */
+/** Every setting called `…File` is required here: otherwise a source created through the API could name any local file. */
 type FilesOf<S> = Readonly<
   Record<Extract<TextPath<Required<S>>, `${string}File`>, FileUse> &
     Partial<Record<TextPath<Required<S>>, FileUse>>
@@ -32,21 +32,21 @@ type FilesOf<S> = Readonly<
 
 /** Every decision that depends on the kind of a source, except how it is fetched or watched. */
 interface KindRow<S extends object, F extends FilledBy, D extends object> {
-  /** The class of the settings below the kind. */
+  /** The class of the kind's settings. */
   readonly settings: new () => S;
   readonly filledBy: F;
   /** What a sync reads, for messages. */
   readonly content: 'file' | 'registry' | 'cluster' | null;
-  /** Whether entries carry the claims of the source (spec §2.4) or claims of their own. */
+  /** Whether entries carry the claims of the source (spec §2.4) or their own claims. */
   readonly inheritsClaims: boolean;
   /** The settings that name local files. */
   readonly files: FilesOf<S>;
-  /** The setting with the host that the source is read from and its credentials are sent to; null if there is none. */
+  /** The setting with the host that serves the source and receives its credentials; null: none. */
   readonly address: TextPath<Required<S>> | null;
-  /** The setting with the cluster namespaces that sources made through the API are limited to (contract §2). */
+  /** The setting with cluster namespaces, which are restricted for sources created through the API (contract §2). */
   readonly namespaces: (keyof S & string) | null;
   /**
-   * Whether a sync that loses most of the entries is refused (contract §7); for sources that are read from another server. The
+   * Whether a sync that would lose most entries is refused (contract §7); only for sources read from another server. The
    * path of a setting limits the guard to sources with that setting.
    */
   readonly shrinkGuard: boolean | TextPath<Required<S>>;
@@ -140,7 +140,7 @@ export const WATCHED_KINDS = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy 
 /** The only kind filled by publishing: a second one does not compile, as there is at most one managed source. */
 export const MANAGED_KIND: KindFilledBy<'publishing'> extends 'managed' ? 'managed' : never = 'managed';
 
-/** The settings of a kind as the configuration has them: an instance of its settings class. */
+/** The settings of a kind as written in the configuration: an instance of its settings class. */
 export type WrittenSettings<K extends SourceKind> = InstanceType<(typeof KINDS)[K]['settings']>;
 
 /** Plain data instead of an instance, read-only. */
@@ -150,7 +150,7 @@ type Stored<T> = T extends readonly (infer E)[]
     ? { readonly [M in keyof T]: Stored<T[M]> }
     : T;
 
-/** The settings of a kind as they are stored: plain data, files by their absolute paths. */
+/** The settings of a kind as stored: plain data with absolute file paths. */
 export type SettingsOf<K extends SourceKind> = Stored<WrittenSettings<K>>;
 
 /**
@@ -164,13 +164,13 @@ export function parseSourceKind(text: string): SourceKind {
   return text as SourceKind;
 }
 
-/** contract §7: returns whether the source may not lose most of its entries in one sync. */
+/** Returns whether a sync that would lose most entries of the source is refused (contract §7). */
 export function isGuardedFromShrinking(kind: SourceKind, settings: unknown): boolean {
   const { shrinkGuard } = KINDS[kind];
   return typeof shrinkGuard === 'string' ? member(settings, shrinkGuard) !== undefined : shrinkGuard;
 }
 
-/** The sources with a shrink guard, as the configuration spells them: `file.url`, `api`. */
+/** The sources with a shrink guard, as spelled in the configuration: `file.url`, `api`. */
 export const GUARDED_SOURCES = SOURCE_KINDS.flatMap((kind) => {
   const { shrinkGuard } = KINDS[kind];
   if (typeof shrinkGuard === 'string') return [`${kind}.${shrinkGuard}`];

@@ -7,7 +7,7 @@ import { type FileUse, KINDS, type SettingsOf, type SourceKind, type WrittenSett
 export interface NamedFile {
   /** The path of the setting below the kind. */
   readonly path: readonly string[];
-  /** As configured; undefined if absent. Of any type in unchecked settings. */
+  /** As configured; undefined if absent. May have any type in unchecked settings. */
   readonly name: unknown;
   readonly use: FileUse;
 }
@@ -22,7 +22,7 @@ export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
 }
 
 /**
- * Returns the settings as they are stored. Files stay paths: the database stores no file contents.
+ * Returns the settings in their stored form. Files stay paths: the database stores no file contents.
  *
  * @param written validated settings.
  * @param absolute makes a file path absolute.
@@ -51,10 +51,10 @@ function replaceText(
 }
 
 /**
- * Returns the host that a source is read from and sends credentials to: in lower case, an IPv6 address in brackets.
+ * Returns the host that a source is read from and sends credentials to, in lower case; IPv6 addresses are in brackets.
  *
  * @param settings stored settings of that kind.
- * @returns null if it reads from no other host.
+ * @returns null if the source is not read from a host.
  */
 export function hostOf(kind: SourceKind, settings: unknown): string | null {
   const { address } = KINDS[kind];

@@ -61,18 +61,18 @@ export class SourceSettings implements KindSections {
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
 }
 
-/** The body of `PUT /v1/sources/{name}`: it may repeat what only the server sets (contract §7). */
+/** The body of `PUT /v1/sources/{name}`: it may repeat members that only the server sets (contract §7). */
 export class SourceBody extends SourceSettings {
   @IsOptional() @Validate(anything) name?: unknown;
   @IsOptional() @Validate(anything) kind?: unknown;
   @IsOptional() @Validate(anything) origin?: unknown;
   @IsOptional() @Validate(anything) createdAt?: unknown;
   @IsOptional() @Validate(anything) updatedAt?: unknown;
-  /** Ignored: it changes all the time. */
+  /** Ignored, because it changes constantly. */
   @IsOptional() @Validate(anything) sync?: unknown;
 }
 
-/** The members of a SourceBody that must equal the stored ones. */
+/** The members of a SourceBody that must match the stored values. */
 export const SOURCE_READ_ONLY = ['name', 'kind', 'origin', 'createdAt', 'updatedAt'] as const;
 
 /** The optional body of `POST /v1/sources/{name}/sync` (contract §7). */

@@ -12,7 +12,7 @@ import { elements, member } from '../json/json-values.js';
 import { type FileUse, KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
-/** contract §7: the maximum size of a file for a source made through the API. */
+/** Maximum size of a file that a source made through the API may read (contract §7). */
 export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
 /** A source that reads a file. */
@@ -24,8 +24,8 @@ export interface ReadingSource {
 
 /**
  * Checks which local files a source made through the API may read, and where its secrets may be sent (contract §7). The
- * deepest of `adminFileRoots` that contains the path decides. Runs when a source is put and again in each sync, because
- * the configuration, the claims and the file behind the path may have changed.
+ * deepest of the `adminFileRoots` that contain the path decides. Runs when a source is created or replaced, and again in
+ * each sync, because the configuration, the claims and the file behind the path may have changed.
  */
 @Injectable()
 export class AdminFiles {
@@ -38,7 +38,7 @@ export class AdminFiles {
     this.roots = adminFileRoots;
   }
 
-  /** The base of relative paths: the root if there is exactly one. */
+  /** The base directory for relative paths: the only root, otherwise `/`. */
   get directory(): string {
     const [root, ...others] = this.roots;
     return root && others.length === 0 ? root.path : '/';
@@ -55,13 +55,13 @@ export class AdminFiles {
   }
 
   /**
-   * Checks that a path is inside a root, symbolic links resolved, that the source and the caller may read the root, and that
-   * it is a regular file of at most 64 MiB.
+   * Resolves symbolic links, then checks that the path is inside a root, that the source and the caller may read that root,
+   * and that the path is a regular file of at most 64 MiB.
    *
-   * The error for an unreadable path does not depend on the file system.
+   * The error for a forbidden path does not reveal whether the path exists.
    *
-   * @param caller names the file; absent when a sync reads a file named earlier.
-   * @returns the path without symbolic links. Open this one: links may change.
+   * @param caller the caller that configures the path; absent in a sync.
+   * @returns the resolved path. Open this path, because links may change.
    * @throws ApiError 400 `path_not_allowed`.
    */
   async check(path: string, use: FileUse, source: ReadingSource, caller?: Caller): Promise<string> {
@@ -120,7 +120,7 @@ function deepest<R extends AdminFileRoot & { readonly real?: string }>(
     );
 }
 
-/** Returns whether the path is inside the directory. Both are absolute; links are not followed. */
+/** Returns whether the path is inside the directory. Both paths are absolute; links are not followed. */
 function isBelow(directory: string, path: string): boolean {
   const inside = relative(directory, path);
   return inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside);
@@ -128,8 +128,7 @@ function isBelow(directory: string, path: string): boolean {
 
 async function checkRegular(path: string): Promise<void> {
   const file = await stat(path).catch(() => undefined);
-  if (file && !file.isFile())
-    throw new ApiError('path_not_allowed', 'The path below the directory is not a regular file');
+  if (file && !file.isFile()) throw new ApiError('path_not_allowed', 'The path is not a regular file');
   if (file && file.size > MAX_ADMIN_FILE_BYTES)
     throw new ApiError('path_not_allowed', 'The file is larger than 64 MiB, the maximum');
 }
@@ -153,8 +152,8 @@ async function resolveLinks(path: string): Promise<{ real: string; exists: boole
 }
 
 /**
- * Checks which namespaces a source made through the API may watch (contract §2): the ones listed in
- * `adminKubernetesNamespaces`, each by name. Runs when a source is put, and again when it is watched.
+ * Checks that a source made through the API names its namespaces, and only namespaces in `adminKubernetesNamespaces`
+ * (contract §2). Runs when a source is created or replaced, and again when its watch starts.
  */
 @Injectable()
 export class AdminNamespaces {
@@ -168,7 +167,7 @@ export class AdminNamespaces {
     if (refusal !== undefined) throw new ApiError('namespace_not_allowed', refusal);
   }
 
-  /** Returns why the source may not watch its namespaces, as a sentence. */
+  /** Returns why the source may not watch its namespaces, as a sentence; undefined if it may. */
   findRefusal({ kind, settings }: Pick<ReadingSource, 'kind' | 'settings'>): string | undefined {
     const key = KINDS[kind].namespaces;
     if (key === null) return undefined;

@@ -1,6 +1,6 @@
 /**
  * Returns whether a name matches a glob: `*` matches any characters including "/", `?` exactly one (contract §2). Worst-case
- * time is pattern length times name length. Patterns come from users, so no regular expressions, which can take
+ * time is proportional to pattern length × name length. Patterns come from users, and regular expressions can take
  * exponential time.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
@@ -19,7 +19,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
       at += 1;
       next += 1;
     } else if (star >= 0) {
-      // Extends the last star by one character. Earlier stars never need another try.
+      // Lets the last star match one more character; earlier stars never need backtracking.
       at = star + 1;
       resumeAt += 1;
       next = resumeAt;

@@ -5,7 +5,7 @@ import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } fro
 import type { EntryFilter } from './entry-filter.js';
 import type { Origin } from './source.entity.js';
 
-/** A synced source whose lease a run of this replica holds. */
+/** A synced source leased by a run of this replica. */
 export type LeasedSource<K extends SyncedKind = SyncedKind> = {
   [P in K]: {
     readonly id: number;
@@ -15,7 +15,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
     readonly claims: Claims;
-    /** The shrink guard is disabled, by the settings or for this run. */
+    /** Whether the shrink guard is disabled, by the settings or for this run. */
     readonly mayShrink: boolean;
     readonly intervalMs: number;
     readonly contentDigest: Buffer | null;
@@ -28,7 +28,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
   };
 }[K];
 
-/** A watched source whose lease this replica holds. */
+/** A watched source leased by this replica. */
 export interface WatchedSource {
   readonly id: number;
   readonly name: string;
@@ -39,14 +39,14 @@ export interface WatchedSource {
 }
 
 /**
- * Leases on sources: one owner at a time may sync or watch a source. A lease expires unless renewed; a change of the
- * settings frees it at once (`SourceStates.forget`). Owners write with `writeWhileHeld` only.
+ * Leases on sources: one owner at a time may sync or watch a source. A lease expires unless renewed; changing the settings
+ * frees it at once (`SourceStates.forget`). Owners must write through `writeWhileHeld`.
  */
 @Injectable()
 export class SourceLeases {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Acquires the lease of the source that has been due longest, if any. */
+  /** Acquires the lease on the source that has been due longest, if any. */
   async takeDue(owner: string, leaseMs: number): Promise<LeasedSource | null> {
     const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
       `update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
@@ -67,8 +67,8 @@ export class SourceLeases {
   }
 
   /**
-   * Acquires all free leases of watched sources. They are never due (`next_run_at` is null): an owner watches them while it
-   * holds the lease. `renew` restores its own expired leases.
+   * Acquires all free leases on watched sources. Watched sources are never due (`next_run_at` is null); their owner watches
+   * them while it holds the lease. An owner's expired leases are restored by `renew` instead.
    */
   async takeUnwatched(owner: string, leaseMs: number): Promise<WatchedSource[]> {
     const [sources] = await this.dataSource.query<[WatchedSource[], number]>(
@@ -90,8 +90,9 @@ export class SourceLeases {
   /**
    * Renews all leases of an owner.
    *
-   * @param currentIds watched sources whose entries equal their cluster now; recorded as a success.
-   * @returns the ids of the sources whose lease the owner still holds: not changed, removed or leased by another owner.
+   * @param currentIds ids of the watched sources whose entries match their cluster; recorded as successes.
+   * @returns the ids of the sources whose leases the owner still holds; changing, removing or re-leasing a source ends its
+   * lease.
    */
   async renew(owner: string, leaseMs: number, currentIds: readonly number[] = []): Promise<number[]> {
     const [rows] = await this.dataSource.query<[{ id: number }[], number]>(
@@ -104,8 +105,8 @@ export class SourceLeases {
   }
 
   /**
-   * Releases the leases of these owners at once. An unfinished run does not count as an attempt: its source returns to the
-   * state after its last run.
+   * Releases the leases of these owners at once. An unfinished run does not count as an attempt: its source returns to its
+   * previous state.
    */
   async release(owners: readonly string[]): Promise<void> {
     await this.dataSource.query(
@@ -125,8 +126,8 @@ export class SourceLeases {
   /**
    * Writes the result of a read in one transaction that locks the source's row.
    *
-   * @param source as of when its lease was acquired.
-   * @param write receives the claim set of the source; returning null (lease lost) rolls back.
+   * @param source the source as it was when its lease was acquired.
+   * @param write receives the id of the source's claim set; returning null (lease lost) rolls back.
    * @returns null if nothing was written: the lease was lost or the settings have changed.
    */
   async writeWhileHeld<T extends object>(
@@ -152,7 +153,7 @@ export class SourceLeases {
   }
 }
 
-/** Rolls the transaction back. */
+/** Thrown to roll back the transaction. */
 class LeaseLost extends Error {}
 
 /** Lease duration and renewal interval of syncs. */
@@ -161,8 +162,8 @@ export const SYNC_LEASE = { ms: 15_000, renewMs: 5_000 } as const;
 export const WATCH_LEASE = { ms: 10_000, renewMs: 3_000 } as const;
 
 /**
- * SQL: the next run: immediately if a sync was requested during this run, otherwise after `$3` milliseconds plus up to a
- * tenth, so that sources created together drift apart.
+ * SQL: the time of the next run. Immediately if a sync was requested during this run, otherwise after `$3` milliseconds plus
+ * up to 10 %, so that sources created together drift apart.
  */
 export const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
   else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;

@@ -4,19 +4,19 @@ import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/entry-types.j
 import { NEXT_RUN_AT } from './source-leases.queries.js';
 import { SourceState, type SyncStatus } from './source.entity.js';
 
-/** The content of a source as a run reports it. */
+/** The counts and skipped entries of a run. */
 export interface SourceReport {
   readonly counts: Readonly<Record<string, number>>;
   readonly skipped: readonly SkippedEntry[];
 }
 
-/** The result of a run that has written. */
+/** The result of a run that wrote entries. */
 export interface RunResult extends SourceReport {
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
 }
 
-/** The state of the watch of a cluster. */
+/** The state of a cluster watch. */
 export interface WatchState {
   readonly status: Exclude<SyncStatus, 'pending'>;
   readonly error: string | null;
@@ -24,15 +24,15 @@ export interface WatchState {
   readonly attempts: number;
 }
 
-/** SQL: a permission to shrink is used up by a run that began after it and ended, with success or not. */
+/** SQL: a permission to shrink applies to one run that begins after it, successful or not. */
 const OPEN_PERMISSION = `case when shrink_allowed_at >= last_attempt_at then shrink_allowed_at end`;
 
-/** SQL: a request stays open until a run that began after it succeeds. */
+/** SQL: a sync request stays open until a run that began after it succeeds. */
 const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_at end`;
 
 /**
- * The schedule of a source and the result of its last run. Only this class and SourceLeases write `source_sync`. Methods run
- * inside the caller's transaction.
+ * Stores each source's schedule and the result of its last run. Only this class and SourceLeases write `source_sync`.
+ * Methods run inside the caller's transaction.
  */
 @Injectable()
 export class SourceStates {
@@ -56,7 +56,7 @@ export class SourceStates {
     });
   }
 
-  /** Resets the state after a change of settings or filter: the next sync reads everything, and a current run cannot write. */
+  /** Resets the state after a change of settings or filter: the next sync reads everything; a running sync cannot write. */
   async forget(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -67,7 +67,7 @@ export class SourceStates {
     );
   }
 
-  /** Moves the next run forward if it is later than a new interval allows. */
+  /** Brings the next run forward if a new interval requires it. */
   async reschedule(
     manager: EntityManager,
     sourceId: number,
@@ -81,7 +81,7 @@ export class SourceStates {
     );
   }
 
-  /** Requests a sync now, or after the current one. @param allowShrink disables the shrink guard for it. */
+  /** Requests a sync now, or after the current one. @param allowShrink disables the shrink guard for that run. */
   async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -101,7 +101,7 @@ export class SourceStates {
     );
   }
 
-  /** Returns whether the entries were read with the current settings and filter: every successful sync stores a state. */
+  /** Returns whether a sync has succeeded with the current settings and filter. */
   async isRead(manager: EntityManager, sourceId: number): Promise<boolean> {
     const rows = await manager.query<object[]>(
       `select 1 from source_sync where source_id = $1 and fetch_state is not null`,
@@ -111,7 +111,7 @@ export class SourceStates {
   }
 
   /**
-   * Ends a run that has written.
+   * Ends a run that wrote entries.
    *
    * @returns false if the lease was lost: the caller must roll back.
    */
@@ -176,7 +176,7 @@ export class SourceStates {
     );
   }
 
-  /** Returns the report of the last run that wrote. */
+  /** Returns the report of the last run that wrote entries. */
   async lastReport(manager: EntityManager, sourceId: number): Promise<SourceReport> {
     return manager.findOneOrFail(SourceState, {
       select: { sourceId: true, counts: true, skipped: true },
@@ -185,9 +185,9 @@ export class SourceStates {
   }
 
   /**
-   * Records a write of a watch. The lease stays held.
+   * Records a write by a watch and keeps its lease.
    *
-   * @param isWhole whether the source now equals the whole cluster.
+   * @param isWhole whether the entries now match the whole cluster.
    * @returns false if the lease was lost: the caller must roll back.
    */
   async recordWatchWrite(

@@ -15,8 +15,8 @@ export interface WrittenSource {
 
 /**
  * Writes sources declared by the configuration file or the admin API. Runs inside the caller's transaction. Changed claims
- * relabel entries that inherit them (see `inheritClaims`); after a change of settings or filter the next sync reads everything,
- * and a current one cannot write.
+ * are applied to the entries that inherit them (see `inheritClaims`). After a change of settings or filter, the next sync
+ * reads everything, and a running sync can no longer write.
  */
 @Injectable()
 export class SourceWriter {
@@ -25,7 +25,7 @@ export class SourceWriter {
     private readonly states: SourceStates,
   ) {}
 
-  /** @param found the stored source, locked; null if there is none of that name. */
+  /** @param found the stored source, locked; null if no source has that name. */
   async put(
     manager: EntityManager,
     found: Source | null,
@@ -119,7 +119,7 @@ export class SourceWriter {
   }
 }
 
-// As the database will return it, without undefined members.
+// Returns the value as the database will return it, without undefined members.
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

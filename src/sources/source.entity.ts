@@ -20,7 +20,7 @@ import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '..
 /** Where a source or registry was declared: in the configuration file or through the admin API. */
 export type Origin = 'config' | 'api';
 
-/** Milliseconds: a bigint, which node-postgres returns as text. */
+/** Stored as a bigint, which node-postgres returns as text. */
 const MILLISECONDS = {
   from: (value: string | null) => (value === null ? null : Number(value)),
   to: (value: number | null) => value,
@@ -28,7 +28,7 @@ const MILLISECONDS = {
 
 export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
 
-/** The sync state and lease of a source. Written by SourceStates and SourceLeases only. */
+/** The sync state and lease of a source. Only SourceStates and SourceLeases write it. */
 @Entity('source_sync')
 @Check('source_sync_status_check', `status in ('pending', 'syncing', 'complete', 'failed')`)
 @Index('source_sync_due', ['nextRunAt'], { where: 'next_run_at is not null' })
@@ -60,7 +60,7 @@ export class SourceState {
   @Timestamp({ name: 'requested_at', nullable: true, select: false })
   requestedAt: Date | null;
 
-  /** When a sync without shrink guard was requested. */
+  /** When a sync without the shrink guard was requested. */
   @Timestamp({ name: 'shrink_allowed_at', nullable: true, select: false })
   shrinkAllowedAt: Date | null;
 
@@ -105,7 +105,7 @@ export class Source {
   @Column({ type: 'text', transformer: { from: parseSourceKind, to: (kind: SourceKind) => kind } })
   kind: SourceKind;
 
-  /** The section of its kind in the configuration. */
+  /** The kind-specific section of the source's configuration. */
   @Column({ type: 'jsonb' })
   settings: object;
 
@@ -132,11 +132,11 @@ export class Source {
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** Increases with every change of the source or its entries: the cache key of views and pages. */
+  /** Increases with every change of the source or its entries; used in the cache keys of views and pages. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 
-  /** Increases, by triggers on `entry`, when the set of claim sets of its entries changes. */
+  /** Triggers on `entry` increase it when the claim sets used by the source's entries change. */
   @Column({ name: 'partition_revision', type: 'bigint', default: 0, select: false })
   partitionRevision: string;
 
@@ -149,12 +149,12 @@ export class Source {
   @OneToOne(() => SourceState, (state) => state.source)
   state: SourceState;
 
-  /** Required to manage the source and, for synced kinds, to see its entries (spec §2.4). */
+  /** Claims required to manage the source and, for synced kinds, to see its entries (spec §2.4). */
   get claims(): Claims {
     return this.claimSet.claims;
   }
 
-  /** The claims as they were given, for responses. */
+  /** The claims as declared, for responses. */
   get shownClaims(): Claims {
     return asGiven(this.claims, this.givenClaims);
   }

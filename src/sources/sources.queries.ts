@@ -6,7 +6,7 @@ import { KINDS } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';
 
-/** Returns the registries that contain a source, by name. */
+/** Returns the registries that contain a source, ordered by name. */
 export async function registriesOf(
   manager: EntityManager,
   sourceId: number,
@@ -21,8 +21,8 @@ export async function registriesOf(
 }
 
 /**
- * Invalidates the views and pages of a source that replicas have cached by revision. Runs inside the transaction that changes
- * its entries.
+ * Increases the revision of a source, which invalidates its views and pages cached by any replica. Runs inside the
+ * transaction that changes its entries.
  */
 export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
   await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
@@ -48,10 +48,10 @@ export async function setInheritedClaims(
 
 /**
  * Applies changed claims of a source to the entries that inherit them (contract §5). If the source has not been synced with
- * its current settings and filter, its entries are hidden until the next successful sync: they came from elsewhere.
- * Runs inside the transaction that changes the source.
+ * its current settings and filter, its entries are hidden until the next successful sync, because they may come from
+ * a different upstream. Runs inside the transaction that changes the source.
  *
- * @param source with its new settings.
+ * @param source the source with its new settings.
  */
 export async function inheritClaims(
   manager: EntityManager,

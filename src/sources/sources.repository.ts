@@ -26,12 +26,12 @@ export class SourcesRepository {
     return this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['source']).getOne();
   }
 
-  /** Returns the existing sources of these names, in any order. */
+  /** Returns the existing sources with these names, in any order. */
   async findByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
     return this.ofNames(manager, names).getMany();
   }
 
-  /** Returns the existing sources of these names, in this order, locked against changes until the transaction ends. */
+  /** Returns the existing sources with these names, in this order, locked against changes until the transaction ends. */
   async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
     const found = await this.ofNames(manager, names)
       .setLock('pessimistic_read', undefined, ['source'])

@@ -85,7 +85,7 @@ export class SourceList {
   metadata: AdminListMetadata;
 }
 
-/** Returns the declaration of a source (contract §7) for the audit trail; URLs without their query. */
+/** Returns the declaration of a source (contract §7) for the audit trail, with URLs stripped of their query. */
 export function declaredForm(source: Source): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,

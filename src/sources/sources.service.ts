@@ -27,7 +27,7 @@ import { registriesOf } from './sources.queries.js';
 import { SourcesRepository } from './sources.repository.js';
 import { declaredForm, describeSource, sourceTag } from './sources.responses.js';
 
-/** The sources of the admin API (contract §7). */
+/** Implements the source routes of the admin API (contract §7). */
 @Injectable()
 export class SourcesService {
   constructor(
@@ -41,9 +41,9 @@ export class SourcesService {
   ) {}
 
   /**
-   * Loads the source that a request names.
+   * Loads the source named in a request.
    *
-   * @returns null only for `put`, which creates it.
+   * @returns null only for `put`, which then creates the source.
    * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change of a read-only source.
    */
   async load(caller: Caller, name: string, use: ResourceUse): Promise<Source | null> {
@@ -136,8 +136,8 @@ export class SourcesService {
     return this.get(source);
   }
 
-  // The error lists the registries visible to the caller. The row of the source is locked, so a registry that adds the source
-  // concurrently waits or was first.
+  // The error lists the registries visible to the caller. The source's row is locked, so a registry that adds the source
+  // concurrently waits or has already committed.
   private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
     const users = await registriesOf(manager, id);
     if (users.length === 0) return;
@@ -169,7 +169,7 @@ export class SourcesService {
   }
 }
 
-// Constraints decide between concurrent requests.
+// Converts constraint violations caused by concurrent requests to API errors.
 function asConflict(error: unknown): unknown {
   if (!(error instanceof QueryFailedError)) return error;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };

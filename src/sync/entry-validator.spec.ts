@@ -9,7 +9,7 @@ const COUNT = 20_000;
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-// Garbage of loading this file takes several collections.
+// Garbage from loading this file takes several collections to clear.
 async function heapUsed(): Promise<number> {
   for (let times = 0; times < 5; times += 1) {
     await setImmediate();
@@ -18,7 +18,7 @@ async function heapUsed(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-// test/api/sync.memory.spec.ts measures a whole process, with large documents only.
+// test/api/sync.memory.spec.ts measures a whole process, but only with large documents.
 it('counts at least the memory that small documents take', async () => {
   let counted = 0;
   const validator = new EntryValidator(null, {
@@ -32,7 +32,7 @@ it('counts at least the memory that small documents take', async () => {
       validator.add({ type: 'server', index, document, written: { text, keys: 3 }, readProblem: null });
     }
   };
-  // Compilation and caches are not part of it.
+  // Warms up compilation and caches before measuring.
   add(0, 500);
   const [heapBefore, countedBefore] = [await heapUsed(), counted];
   add(500, COUNT);

@@ -14,23 +14,23 @@ import type { Status } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 
-/** Measured overhead of a version besides its texts: objects, digest, map entries. */
+/** Measured overhead per version, excluding its texts: objects, digest, map entries. */
 const BYTES_PER_VERSION = 1_024;
-/** V8 stores a string with such a character in two bytes per character. */
+/** V8 uses two bytes per character for a string with any such character. */
 const BEYOND_LATIN1 = /[^\0-\xff]/;
 
-/** A skipped version with the reasons; `index` is its position in its list. */
+/** A skipped version with its reasons; `index` is its position in the list. */
 export interface Skipped extends SkippedEntry {
   readonly index: number;
 }
 
-/** The content of a source, validated. */
+/** The validated content of a source. */
 export interface ReadEntries {
   readonly entries: IncomingVersion[];
   readonly skipped: Skipped[];
-  /** Number of skipped versions that `skipped` omits. */
+  /** Number of skipped versions omitted from `skipped`. */
   readonly unlisted?: number;
-  /** Number of versions the filter excludes, valid or not. */
+  /** Number of versions excluded by the filter, valid or not. */
   readonly filtered: number;
 }
 
@@ -41,9 +41,9 @@ export interface Candidate {
   /** Parsed; meaningless if there is a `readProblem`. */
   readonly document: unknown;
   readonly written: SourceText;
-  /** Why the document or its surroundings could not be read. */
+  /** Why the document or the list item around it could not be read. */
   readonly readProblem: Problem | null;
-  /** What another registry adds in `_meta`. */
+  /** Metadata that another registry adds in `_meta`. */
   readonly upstreamMeta?: Pick<
     IncomingVersion,
     'statusMessage' | 'statusChangedAt' | 'publishedAt' | 'isUpstreamLatest'
@@ -51,12 +51,12 @@ export interface Candidate {
 }
 
 interface ValidatorOptions {
-  /** A repeated name and version is skipped with this reason, or replaces the earlier one. */
+  /** Whether a duplicate name and version is skipped, with this reason, or replaces the earlier version. */
   readonly onDuplicate: { readonly skipBecause: string } | 'replace';
-  /** How many skipped versions are listed; default: as many as the API shows. */
+  /** Maximum number of skipped versions to list; defaults to the number shown by the API. */
   readonly maxListed?: number;
   readonly memory: MemoryCounter;
-  /** Receives each version once; the result has no entries then. */
+  /** Receives each version once; if set, the result contains no entries. */
   readonly onEntry?: ((version: IncomingVersion) => void) | undefined;
 }
 
@@ -73,10 +73,10 @@ export interface MemoryCounter {
 export class EntryValidator {
   skippedCount = 0;
   filtered = 0;
-  /** Whether any document was valid, filtered or not. Callers treat a source without one as an accident. */
+  /** Whether any document was valid, filtered or not. Callers treat a source without valid documents as a mistake. */
   hasValid = false;
   private readonly skipped: Skipped[] = [];
-  /** Null: already passed to `onEntry`. */
+  /** The value is null if the version was already passed to `onEntry`. */
   private readonly entries = new Map<string, IncomingVersion | null>();
   private readonly seen = new Set<string>();
   private readonly excluded = new Map<string, VersionName>();

@@ -6,7 +6,7 @@ import type { MemoryShare } from './read-memory.js';
 
 /** A source could not be fetched. The message is for the operator and contains no secrets. */
 export class FetchError extends Error {
-  /** @param retryAfterMs the delay requested by the upstream; null if there is none. */
+  /** @param retryAfterMs the delay requested by the upstream; null if it requested none. */
   constructor(
     message: string,
     readonly retryAfterMs: number | null = null,
@@ -16,8 +16,8 @@ export class FetchError extends Error {
 }
 
 /**
- * JSON that a fetcher keeps for the next run, such as an ETag or a commit. Dropped when the settings or the filter of the
- * source change, or the rules for reading content.
+ * JSON that a fetcher keeps for the next run, such as an ETag or a commit. Discarded when the source's settings or filter,
+ * or the rules for reading content, change.
  */
 export type FetchState = Readonly<Record<string, unknown>>;
 
@@ -25,11 +25,11 @@ export type FetchState = Readonly<Record<string, unknown>>;
 export type Fetched =
   /** Nothing has changed since the previous state. */
   | { readonly kind: 'unchanged'; readonly state: FetchState }
-  /** A registry file, not yet read. */
+  /** A registry file, not yet parsed. */
   | { readonly kind: 'file'; readonly bytes: Buffer; readonly digest: Buffer; readonly state: FetchState }
-  /** Everything in the source, validated. */
+  /** The validated content of the whole source. */
   | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }
-  /** The changes since the previous state, validated. */
+  /** The validated changes since the previous state. */
   | {
       readonly kind: 'changes';
       readonly content: ReadEntries;
@@ -41,8 +41,8 @@ export type Fetched =
 export abstract class Fetcher<K extends SyncedKind> {
   /**
    * @param state the state of the last successful run; null for the first run.
-   * @param signal aborts when the server stops, the lease is lost, or the run exceeds its memory.
-   * @param memory counts the bytes that are read and kept.
+   * @param signal aborts when the server stops, the lease is lost, or the run exceeds its memory limit.
+   * @param memory counts the bytes that the run holds in memory.
    * @throws FetchError
    */
   abstract fetch(
@@ -56,11 +56,11 @@ export abstract class Fetcher<K extends SyncedKind> {
 /** Concurrent connections to one upstream. */
 export const MAX_CONNECTIONS = 8;
 
-// Limits of one run on another MCP registry.
+// Limits for one run against another MCP registry.
 export const MAX_RUN_MS = 60 * 60 * 1_000;
 export const MAX_PAGES = 20_000;
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
-/** Consecutive pages without a new version: the list never ends. */
+/** A list with this many consecutive pages without a new version counts as endless. */
 export const MAX_EMPTY_PAGES = 100;
 export const MAX_VERSIONS = 500_000;
 /** Total size of all documents. */

@@ -7,7 +7,7 @@ import { GitFetcher } from './git/git.fetcher.js';
 import type { MemoryShare } from './read-memory.js';
 import { ApiFetcher } from './registry-api/api.fetcher.js';
 
-/** The fetcher of every synced kind; a kind without a fetcher does not compile. */
+/** The fetcher for each synced kind; a kind without a fetcher does not compile. */
 @Injectable()
 export class Fetchers {
   private readonly byKind: { readonly [K in SyncedKind]: Fetcher<K> };
@@ -17,9 +17,9 @@ export class Fetchers {
   }
 
   /**
-   * Calls `Fetcher.fetch` of the source's kind.
+   * Calls the fetcher for the source's kind.
    *
-   * @throws Error for a kind this version does not support; the source comes from the database.
+   * @throws Error if this version does not support the kind stored in the database.
    */
   fetch<K extends SyncedKind>(
     source: LeasedSource<K>,

@@ -17,13 +17,13 @@ const MAX_SLOW = 12;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Runs the syncs that are due. A source is leased while it runs, so that only one replica runs it; the leases of a replica
- * that dies expire.
+ * Runs due syncs. A source is leased during its sync, so that only one replica syncs it; the leases of a dead replica
+ * expire.
  */
 @Injectable()
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  /** By lease owner. Each run has its own, so that it cannot release the lease of a later run. */
+  /** Current runs by lease owner. Each run has its own owner id, so that it cannot release the lease of a later run. */
   private readonly running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
   private readonly stopping = new AbortController();
   private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {

@@ -11,12 +11,12 @@ const MAX_LISTED = 1_000;
 /** A slow or unreachable database must not delay the other metrics. */
 const TIMEOUT_MS = 1_000;
 
-/** Counts and skipped entries of a source: `added` to `unchanged` cover the last run, the others all content. */
+/** Counts and skipped entries of a source: `added` to `unchanged` cover the last run, the other counts all content. */
 export interface SyncReport extends SourceReport {
   readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered', number>>;
 }
 
-/** Returns the report of a run that has read everything. */
+/** Returns the report of a run that read everything. */
 export function reportOf(
   { entries, skipped, unlisted = 0, filtered }: ReadEntries,
   counts: WriteCounts,
@@ -27,7 +27,7 @@ export function reportOf(
   };
 }
 
-/** Returns the report of a run that has read only changes. */
+/** Returns the report of a run that read only changes. */
 export function reportAfterChanges(
   before: SourceReport,
   content: ReadEntries,
@@ -55,8 +55,8 @@ function keyOf({ type, name, version }: Pick<SkippedEntry, 'type' | 'name' | 've
 type SourceGauge = Gauge<'source' | 'kind'>;
 
 /**
- * Metrics of the sources, read from the database at each scrape: every replica reports all sources, and the metrics of a
- * deleted source disappear. There are none while the database does not respond.
+ * Metrics about sources, read from the database at each scrape: every replica reports all sources, and the metrics of a
+ * deleted source disappear. While the database does not respond, these metrics are absent.
  */
 @Injectable()
 export class SourceMetrics {

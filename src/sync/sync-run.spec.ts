@@ -20,7 +20,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 it.each([
-  // attempts, interval, Retry-After, answer
+  // attempts, interval, Retry-After, expected delay
   [1, HOUR, null, 5 * SECOND],
   [2, HOUR, null, 10 * SECOND],
   [5, HOUR, null, 80 * SECOND],

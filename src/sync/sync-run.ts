@@ -21,10 +21,10 @@ import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
 
-/** Raise this when the reader or the document rules change, so that unchanged content is read again. */
+/** Increment this when the reader or the document rules change, so that unchanged content is read again. */
 const READER_VERSION = 'reader-4';
 const FIRST_RETRY_MS = 5_000;
-/** A longer Retry-After is cut to this: the upstream may be wrong or lie. */
+/** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
 /** Smaller sources may lose any number of entries. */
 const MIN_GUARDED_ENTRIES = 20;
@@ -32,7 +32,7 @@ const MIN_GUARDED_ENTRIES = 20;
 /** The content to write. */
 interface SyncContent {
   readonly content: ReadEntries;
-  /** The versions that left the source if `content` has only changes; null if it has everything. */
+  /** The versions removed from the source if `content` has only changes; null if `content` is complete. */
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
@@ -49,7 +49,7 @@ export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: nu
   return Math.max(backOff, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
 }
 
-/** contract §7: whether a source of 20 entries or more has lost more than half of them. */
+/** Returns whether a source of 20 entries or more has lost more than half of them (contract §7). */
 export function hasShrunk(before: number, after: number): boolean {
   return before >= MIN_GUARDED_ENTRIES && after * 2 < before;
 }
@@ -61,13 +61,13 @@ export function shrunkSentence(before: number, after: number): string {
   );
 }
 
-/** Whether shrinking is refused: not after a change of the settings or the filter, which is intended. */
+/** Returns whether the shrink guard applies. After a change of settings or filter, it does not. */
 function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
   return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
 }
 
 /**
- * Refuses an empty source, which would withdraw all its entries (contract §7).
+ * Refuses an empty source, because syncing it would remove all its entries (contract §7).
  *
  * @param countBefore counts the current entries.
  * @throws FetchError
@@ -102,8 +102,8 @@ export class SyncRun {
   ) {}
 
   /**
-   * Fetches and validates outside any transaction, then writes the entries in one. A failed run leaves the entries unchanged
-   * and stores the reason. Throws only if PostgreSQL is unreachable or the signal aborts.
+   * Fetches and validates outside any transaction, then writes the entries in a single transaction. A failed run leaves the
+   * entries unchanged and stores the reason. Throws only if PostgreSQL is unreachable or the signal aborts.
    */
   async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
@@ -210,7 +210,7 @@ export class SyncRun {
   }
 }
 
-/** Identifies the rules by which the content of a source is read. */
+/** Returns a digest of the rules for reading the content of a source. */
 function rulesDigest({ filter }: LeasedSource): string {
   return createHash('sha256')
     .update(JSON.stringify([READER_VERSION, filter]))

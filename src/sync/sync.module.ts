@@ -12,7 +12,7 @@ import { FileFetcher } from './file/file.fetcher.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { SourceFiles } from './file/source-files.js';
 import { GitFetcher } from './git/git.fetcher.js';
-import { ReadMemory, readMemoryFor } from './read-memory.js';
+import { HeapGrowth, ReadMemory, readMemoryFor } from './read-memory.js';
 import { ApiFetcher } from './registry-api/api.fetcher.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './sync-report.js';
@@ -38,8 +38,11 @@ import { SyncQueries } from './sync.queries.js';
     {
       provide: ReadMemory,
       inject: [limitsConfig.KEY],
-      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) =>
-        new ReadMemory(readMemoryFor(mebibytesPerFile)),
+      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) => {
+        const heap = new HeapGrowth();
+        heap.fit(0);
+        return new ReadMemory(readMemoryFor(mebibytesPerFile), (bytes) => heap.fit(bytes));
+      },
     },
     SourceMetrics,
     SyncQueries,

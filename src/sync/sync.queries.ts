@@ -12,7 +12,7 @@ interface WatchedFile {
   readonly lastAttemptAt: Date | null;
 }
 
-/** The metrics of a source; null: not known yet. */
+/** The metrics of a source; null for values not yet known. */
 interface SourceFigures {
   readonly source: string;
   readonly kind: string;
@@ -27,7 +27,7 @@ interface SourceFigures {
   readonly skipped: number | null;
 }
 
-/** The kind without sync states. */
+/** The kinds that are neither synced nor watched. */
 const UNSYNCED = [MANAGED_KIND];
 
 /** The settings that name a local file with entries. */
@@ -54,7 +54,7 @@ export class SyncQueries {
     );
   }
 
-  /** Returns the metrics of all synced sources. The current attempt of a running sync is not a failure. */
+  /** Returns the metrics of all synced sources. The current attempt of a running sync does not count as a failure. */
   async figures(): Promise<SourceFigures[]> {
     return this.dataSource.query<SourceFigures[]>(
       `select s.name as source, s.kind, y.status, s.interval_ms::float8 / 1000 as interval,
@@ -66,7 +66,7 @@ export class SyncQueries {
     );
   }
 
-  /** Counts the sources that have not finished their first run or first list of a cluster, successfully or not. */
+  /** Counts the sources that have not finished their first run or first cluster list, successfully or not. */
   async countNeverRun(): Promise<number> {
     const rows = await this.dataSource.query<{ count: number }[]>(
       `select count(*)::int as count from source_sync y join source s on s.id = y.source_id

@@ -5,13 +5,13 @@ import { tracing } from './tracing.js';
 
 /** Bytes buffered for a stalled reader; further lines are dropped. */
 const MAX_BUFFERED_BYTES = 8 * 1_024 * 1_024;
-/** Lines are written in batches of this interval and at most this many characters. */
+/** A batch of lines is written after this interval or this many characters. */
 const BATCH_MS = 20;
 const MAX_BATCH = 64 * 1_024;
 
 /**
  * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the cost
- * of logging, and the rest when the process exits.
+ * of logging. Writes the remaining lines when the process exits.
  */
 export class LogDestination implements DestinationStream {
   private readonly stream;
@@ -71,8 +71,8 @@ export class LogDestination implements DestinationStream {
 const STDOUT = 1;
 
 /**
- * Creates the JSON logger, with `traceId` on lines of a trace. Errors are reduced by `describeError`: database errors carry
- * statement parameters, which may be personal data.
+ * Creates the JSON logger, which adds `traceId` to lines logged within a trace. `describeError` selects what is logged of an
+ * error, because database errors carry statement parameters, which may be personal data.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -109,7 +109,7 @@ function timestamp(): () => string {
 /** Creates a logger on stdout or stderr. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
   if (format === 'json') {
-    // On stderr, for short commands: synchronous, so that no line is lost.
+    // Short commands log to stderr, synchronously so that no line is lost.
     return createLogger(
       level,
       stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),
@@ -119,12 +119,12 @@ export async function createStreamLogger(level: string, format: LogFormat, strea
   return createLogger(level, textStream(stream));
 }
 
-/** The configured format; by default text on a terminal and JSON elsewhere. */
+/** Returns the configured format; by default text on a terminal and JSON elsewhere. */
 export function logFormat(configured: LogFormat | null, stream: { readonly isTTY?: boolean }): LogFormat {
   return configured ?? (stream.isTTY === true ? 'text' : 'json');
 }
 
-/** The parts of an error that are logged. */
+/** Returns the parts of an error that are logged. */
 export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code } = error as Error & { code?: unknown };
@@ -148,7 +148,7 @@ const STARTUP_CONTEXTS = new Set([
   'NestApplication',
 ]);
 
-/** Sends the log of Nest and of our classes, which use Nest's Logger, to pino. */
+/** Passes log lines from Nest, and from our classes that use Nest's Logger, to pino. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
@@ -159,7 +159,7 @@ export class NestLogger implements LoggerService {
   debug = (message: unknown, ...rest: unknown[]) => this.write('debug', message, rest);
   verbose = (message: unknown, ...rest: unknown[]) => this.write('trace', message, rest);
 
-  // Nest appends the context as the last argument; our classes pass (fields, sentence), Nest itself (sentence).
+  // Nest appends the context as the last argument. Our classes pass (fields, sentence); Nest passes (sentence).
   private write(requested: Level, first: unknown, rest: unknown[]): void {
     const context = rest.at(-1);
     const level = requested === 'info' && STARTUP_CONTEXTS.has(String(context)) ? 'debug' : requested;

@@ -30,18 +30,18 @@ export class Metrics {
     return this;
   }
 
-  /** Calls `refresh` before each scrape. It must be fast and must not reject. */
+  /** Registers `refresh` to run before each scrape. It must be fast and must not reject. */
   refreshBy(refresh: () => Promise<void>): void {
     this.refreshers.push(refresh);
   }
 
-  /** All metrics in the Prometheus text format. */
+  /** Returns all metrics in the Prometheus text format. */
   async exposition(): Promise<{ readonly contentType: string; readonly text: string }> {
     await this.refresh();
     return { contentType: this.register.contentType, text: await this.register.metrics() };
   }
 
-  /** All metrics as values. */
+  /** Returns all metrics as objects. */
   async families(): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
     await this.refresh();
     return this.register.getMetricsAsJSON();

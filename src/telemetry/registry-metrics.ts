@@ -6,7 +6,7 @@ import { Metrics } from './metrics.js';
 
 export type AuthOutcome = 'accepted' | 'refused' | 'incomplete' | 'unavailable' | 'limited';
 
-/** Results of token verification by identity provider. */
+/** Counts token verifications by identity provider. */
 @Injectable()
 export class AuthMetrics {
   private readonly outcomes: Counter<'provider' | 'outcome' | 'reason'>;
@@ -30,13 +30,13 @@ export class AuthMetrics {
     this.outcomes.inc({ provider, outcome, reason });
   }
 
-  /** Counts a request without a token that could be verified. */
+  /** Counts a request without a verifiable token. */
   missing(reason: 'no_token' | 'unusable'): void {
     this.outcomes.inc({ provider: '', outcome: 'refused', reason });
   }
 }
 
-/** Reads and publications of this replica. */
+/** Counts page reads and publications on this replica. */
 @Injectable()
 export class CatalogMetrics {
   private readonly pages: Counter<'outcome'>;
@@ -86,7 +86,7 @@ const DURATIONS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
 
 export type RunOutcome = (typeof OUTCOMES)[number];
 
-/** Sync runs of this replica. For Kubernetes, a run is one write of cluster changes. */
+/** Measures sync runs on this replica. For Kubernetes, a run is one write of cluster changes. */
 @Injectable()
 export class SyncMetrics {
   private readonly durations: Histogram<'kind' | 'outcome'>;

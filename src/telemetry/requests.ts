@@ -7,7 +7,7 @@ import { tracing } from './tracing.js';
 /** Bucket boundaries recommended by OpenTelemetry: https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ */
 const DURATIONS_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Route label of requests without a route: their paths are arbitrary input. */
+/** Route label for requests that match no route: their paths are arbitrary input. */
 const NO_ROUTE = 'unmatched';
 /** nginx's status for a client that disconnected before the response. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -22,7 +22,7 @@ export interface EndedRequest {
   readonly code: string | undefined;
 }
 
-/** Request metrics of the public port, named after OpenTelemetry's HTTP conventions. */
+/** Request metrics for the public port, named after OpenTelemetry's HTTP conventions. */
 export class HttpMetrics {
   private inFlight = 0;
   private readonly durations: Histogram<'http_request_method' | 'http_route' | 'http_response_status_code'>;
@@ -68,7 +68,7 @@ export class HttpMetrics {
 }
 
 /**
- * The route template of a request, such as `/registry/:registry/v0.1/servers`; undefined without a matching route. As a
+ * Returns the route template of a request, such as `/registry/:registry/v0.1/servers`; undefined without a matching route. As a
  * label it has bounded cardinality, unlike the path.
  */
 export function routeOf(request: IncomingMessage): string | undefined {
@@ -82,7 +82,7 @@ export function routeOf(request: IncomingMessage): string | undefined {
 export interface RequestRefusal {
   /** Error code of the response. */
   readonly code: string;
-  /** Step of request processing that refused it. */
+  /** The processing step that refused the request. */
   readonly step?: string | undefined;
 }
 
@@ -94,7 +94,7 @@ export interface RequestSubject {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Trace of the request, if traced. */
+    /** Id of the trace, if the request is traced. */
     traceId?: string;
     /** Runs work in the trace context of the request. */
     inTrace?: ((work: () => void) => void) | undefined;
@@ -104,8 +104,8 @@ declare module 'node:http' {
 }
 
 /**
- * Assigns each request an id, sent as `X-Request-Id`; logs and counts it when it ends. Headers and query strings are never
- * logged.
+ * Assigns each request an id and sends it as `X-Request-Id`; logs and counts the request when it ends. Never logs headers or
+ * query strings.
  *
  * @param subjectOf returns the caller of a request, once authenticated.
  * @param onRefused called at the end of each refused or failed request.
@@ -134,7 +134,7 @@ export function requestLog(
       const status = response.headersSent ? response.statusCode : null;
       metrics.ended({ method, route, status, seconds: durationMs / 1_000, code: refusal?.code });
       if (refusal) onRefused(request, refusal);
-      // The error filter logs the cause of a 5xx. A 501 is a client error.
+      // The error filter logs the cause of a 5xx. A 501 counts as a client error.
       const level = status !== null && status >= 500 && status !== 501 ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;
       const { subject, claims } = subjectOf(request) ?? {};
@@ -160,7 +160,7 @@ export function requestLog(
   };
 }
 
-/** Restores the trace context after middleware that queues requests: another request's context dequeues them. */
+/** Restores the trace context after middleware that queues requests: they are dequeued in another request's context. */
 export function resumeTrace(request: IncomingMessage, _response: ServerResponse, next: () => void): void {
   if (request.inTrace) request.inTrace(next);
   else next();

@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
 import { AuthMetrics, CatalogMetrics, SyncMetrics } from './registry-metrics.js';
 
-/** Provides the metrics, which are served before the application is created, to every module. */
+/** Makes the metrics available to every module. They are served before the application is created. */
 @Module({})
 export class TelemetryModule {
   static with(metrics: Metrics): DynamicModule {

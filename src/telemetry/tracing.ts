@@ -1,8 +1,8 @@
-/** Named by OpenTelemetry's conventions, or with the prefix `registry.`. */
+/** Attribute names follow OpenTelemetry's conventions or start with `registry.`. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Tracing {
-  /** The current trace. */
+  /** Returns the id of the current trace. */
   traceId(): string | undefined;
   /** Captures the current context; the returned function runs work in it. Undefined without tracing. */
   capture(): ((work: () => void) => void) | undefined;
@@ -26,7 +26,7 @@ const OFF: Tracing = {
 
 let current = OFF;
 
-/** Tracing for the rest of the server. A no-op until `useTracing`, so that OpenTelemetry is loaded only when configured. */
+/** Tracing for the rest of the server. A no-op until `useTracing` is called, so OpenTelemetry is loaded only if configured. */
 export const tracing: Tracing = {
   traceId: () => current.traceId(),
   capture: () => current.capture(),

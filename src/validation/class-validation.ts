@@ -27,10 +27,10 @@ import {
 } from './value-checks.js';
 
 type Class<T extends object = object> = new () => T;
-/** An object of the class whose members have not been checked yet. */
+/** An object of a class before its members are checked. */
 export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 
-/** The class of a member's value, or of each item of its list. */
+/** The class of a member's value, or of each item in its list. */
 interface NestedShape {
   readonly of: () => Class;
   readonly each: boolean;
@@ -51,7 +51,7 @@ export function Validate(check: Check): PropertyDecorator {
   return ValidateBy({ name, validator: { validate: (value) => required(value).length === 0 } });
 }
 
-/** The member may be absent, but not null as class-validator allows: in YAML, null is a key whose value was forgotten. */
+/** The member may be absent. Unlike in class-validator, null is refused: in YAML, it is a key with a forgotten value. */
 export function IsOptional(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }
@@ -86,7 +86,7 @@ export function ValidateNested(
   };
 }
 
-/** A rule about the members of a class together. It runs even if some are invalid, so it must expect any types. */
+/** Adds a rule across members of a class. It runs even if members are invalid, so it must accept any types. */
 export function ValidateClass<T extends object>(
   rule: (value: Unchecked<T>) => Issue[],
 ): (target: Class<T>) => void {
@@ -110,14 +110,14 @@ export function checkShape<T extends object>(
   const issues = unknownKeys === 'refused' ? unknown : [];
   if (!(value instanceof shape))
     return { value: new shape(), issues: issue(`must be a map, not ${foundKind(value)}`) };
-  // Classes without validators are fine: unknown keys were found above.
+  // Classes without validators are fine: unknown keys were reported above.
   const errors = validateSync(value, { forbidUnknownValues: false });
   issues.push(...errors.flatMap((error) => flatten(error, [], false)));
   applyRules(value, [], issues);
   return { value, issues };
 }
 
-/** Whether a value has valid members of a class. Unknown keys are ignored. */
+/** Returns a type guard that checks the members of a class and ignores unknown keys. */
 export function hasShape<T extends object>(shape: Class<T>): (value: unknown) => value is T {
   return (value): value is T => checkShape(shape, value, { unknownKeys: 'ignored' }).issues.length === 0;
 }
@@ -125,13 +125,13 @@ export function hasShape<T extends object>(shape: Class<T>): (value: unknown) =>
 // Not class-transformer's plainToInstance: it throws on a key "constructor", and silently drops "toString"
 // and "__proto__".
 function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): unknown {
-  // A list in place of a map: its check fails whatever the items are.
+  // A list instead of a map fails its check, whatever the items are.
   if (Array.isArray(tree)) return [];
   if (!isObject(tree)) return tree;
   const keys = memberNames(shape);
   const members = Object.entries(tree).flatMap(([key, member]): [string, unknown][] => {
     if (!keys.includes(key)) {
-      // A body may have any number of keys.
+      // Limited, because a body may have any number of keys.
       if (issues.length < MAX_UNKNOWN_KEYS)
         issues.push(...below([...path, key], issue(unknownKey(key, keys))));
       return [];

@@ -2,11 +2,11 @@ import { isIPv4 } from 'node:net';
 import { type Check, text } from './value-checks.js';
 
 interface UrlRules {
-  /** No query and no fragment. */
+  /** Forbids a query and a fragment. */
   readonly bare?: boolean;
 }
 
-/** An `http:` or `https:` URL without user and password: URLs are shown and stored, secrets must not be. */
+/** Accepts http(s) URLs without user and password, because URLs are shown and stored. */
 export function httpUrl({ bare = false }: UrlRules = {}): Check {
   return text((value) => {
     const url = parseHttpUrl(value);
@@ -17,13 +17,13 @@ export function httpUrl({ bare = false }: UrlRules = {}): Check {
   });
 }
 
-/** @returns undefined for anything but an absolute http(s) URL, also for text that URL() would silently repair. */
+/** @returns undefined for anything but an absolute http(s) URL, including text that URL() would silently repair. */
 export function parseHttpUrl(value: unknown): URL | undefined {
   if (typeof value !== 'string' || !/^https?:\/\/[^/\\\s]+[^\s\\]*$/i.test(value)) return undefined;
   return URL.canParse(value) ? new URL(value) : undefined;
 }
 
-/** Normalizes a host name or address without scheme, port and path; undefined for anything else. */
+/** Normalizes a host name or address without scheme, port or path; undefined for anything else. */
 export function parseHost(value: unknown): string | undefined {
   if (typeof value !== 'string' || !/^([^\s/\\?#@:[\]%*]+|\[[0-9a-f:.]+\])$/i.test(value)) return undefined;
   return parseHttpUrl(`http://${value}`)?.hostname;

@@ -3,7 +3,7 @@ import { findClaimsIssues } from '../claims/claims.js';
 /** The keys and positions that lead to a value. */
 export type Path = readonly (string | number)[];
 
-/** `auth.oauth.providers[0].issuerUrl`; other keys than plain words are quoted: `claims["a b"]`. */
+/** Formats as `auth.oauth.providers[0].issuerUrl`; keys that are not plain words are quoted: `claims["a b"]`. */
 export function formatPath(path: Path): string {
   return path
     .map((step, index) => {
@@ -14,21 +14,21 @@ export function formatPath(path: Path): string {
     .join('');
 }
 
-/** A problem of a value or below it; `path` is relative to the value. */
+/** A problem with a value or a value nested in it; `path` is relative to the outer value. */
 export interface Issue {
   readonly path: Path;
   readonly message: string;
 }
 
-/** A problem of the configuration, as shown to the operator. Messages never contain secrets. */
+/** A problem with the configuration, as shown to the operator. Messages never contain secrets. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
-  /** In the configuration file; absent when the value comes from elsewhere. */
+  /** The line in the configuration file; absent when the value comes from elsewhere. */
   readonly line?: number;
 }
 
-/** An issue of the value itself. */
+/** Returns an issue with the value itself. */
 export function issue(message: string): Issue[] {
   return [{ path: [], message }];
 }
@@ -53,7 +53,7 @@ export function problemsOf(issues: readonly Issue[], locator: Locator): Problem[
   return problems.sort((one, other) => (one.line ?? Number.MAX_VALUE) - (other.line ?? Number.MAX_VALUE));
 }
 
-/** `path: message (line N)` */
+/** Formats a problem as `path: message (line N)`. */
 export function formatProblem({ path, message, line }: Problem): string {
   return `${path}: ${message}${line === undefined ? '' : ` (line ${line})`}`;
 }
@@ -69,19 +69,19 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** The closest candidate, for a "did you mean"; undefined when none is close. */
+/** Returns the closest candidate for "did you mean …?"; undefined when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const plain = simplify(word);
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: editDistance(plain, simplify(candidate)) }))
     .sort((one, other) => one.distance - other.distance);
   const best = ranked[0];
-  // Two typos in a long word, one in a short one.
+  // Allows two typos in a long word, one in a short word.
   const allowed = word.length > 4 ? 2 : 1;
   return best && best.distance <= allowed ? best.candidate : undefined;
 }
 
-// Typos are often in case and separators only. Truncated to bound the time.
+// Typos are often only in case and separators. Truncates the word to bound the time.
 function simplify(word: string): string {
   return word
     .slice(0, 64)
@@ -110,7 +110,7 @@ const SHORTEST_MS = SECOND;
 const LONGEST_MS = 365 * UNITS.d;
 
 /**
- * Parses `30m`, `1h30m`, `45s`, `2d`: whole numbers, units from large to small, each once. A plain number is ambiguous and refused.
+ * Parses `30m`, `1h30m`, `45s`, `2d`: whole numbers, units from large to small, each once. Refuses plain numbers as ambiguous.
  *
  * @returns milliseconds; undefined for other text and outside the bounds, by default 1 s … 365 d.
  */
@@ -126,7 +126,7 @@ export function parseDuration(
   return total >= shortestMs && total <= longestMs ? total : undefined;
 }
 
-/** Milliseconds (whole seconds) → `1h30m`; the largest unit is the hour. `parseDuration` reads it back. */
+/** Formats milliseconds (whole seconds) as `1h30m`, for `parseDuration`; the largest unit is the hour. */
 export function formatDuration(ms: number): string {
   const parts = [
     { amount: Math.floor(ms / UNITS.h), unit: 'h' },
@@ -137,7 +137,7 @@ export function formatDuration(ms: number): string {
   return given.length > 0 ? given.map(({ amount, unit }) => `${amount}${unit}`).join('') : '0s';
 }
 
-/** Lists also come from callers of the API: checking them must not take long. */
+/** API callers can send lists too, so checking must stay fast. */
 const MAX_ITEMS = 1_000;
 const MAX_PATTERN = 255;
 
@@ -147,14 +147,14 @@ export type Check = (value: unknown) => Issue[];
 const CONTROL = /\p{Cc}|\p{Surrogate}/u;
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Describes a value without showing it: it may be a secret. */
+/** Describes the type of a value. Does not show the value, which may be a secret. */
 export function foundKind(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
 }
 
-/** @param rule checks a non-empty string without control characters further; returns a message or nothing. */
+/** @param rule a further check on a non-empty string without control characters; returns a message or nothing. */
 export function text(rule?: (value: string) => string | undefined): Check {
   return (value) => {
     if (typeof value === 'number' || typeof value === 'boolean')
@@ -167,11 +167,11 @@ export function text(rule?: (value: string) => string | undefined): Check {
   };
 }
 
-/** PostgreSQL stores any text without NUL. */
+/** PostgreSQL can store any text without NUL. */
 export const storableText: Check = (value) =>
   typeof value === 'string' && !value.includes('\0') ? [] : issue('must be text without NUL characters');
 
-/** @param maxLength in characters, not UTF-16 units. PostgreSQL stores such text as jsonb too. */
+/** Accepts text that PostgreSQL can also store as jsonb. `maxLength` counts characters, not UTF-16 units. */
 export function textUpTo(maxLength: number): Check {
   return (value) =>
     typeof value === 'string' && [...value].length <= maxLength && !/\0|\p{Surrogate}/u.test(value)
@@ -179,7 +179,7 @@ export function textUpTo(maxLength: number): Check {
       : issue(`must be text of at most ${maxLength} characters`);
 }
 
-/** For values that are checked elsewhere. */
+/** Accepts any value; for values that are checked elsewhere. */
 export const anything: Check = () => [];
 
 export const dnsLabel: Check = text((value) =>
@@ -193,7 +193,7 @@ export const duration: Check = (value) =>
     ? []
     : issue('must be a duration from 1s to 365d with units, such as 30m, 1h30m or 45s');
 
-/** A duration within other bounds. */
+/** A duration within these bounds. */
 export function durationFrom(shortest: string, longest: string): Check {
   const [shortestMs = 0, longestMs] = [shortest, longest].map((text) => parseDuration(text, 0));
   return (value) =>
@@ -243,7 +243,7 @@ export function listOf(
 export const claims: Check = (value) =>
   findClaimsIssues(value).map(({ key, message }) => ({ path: key === undefined ? [] : [key], message }));
 
-/** spec §2.3: a map that grants a role. An empty map would grant it to everybody, so it is refused. */
+/** spec §2.3: a map that grants a role. An empty map is refused: it would grant the role to everybody. */
 export const roleRule: Check = (value) => {
   const issues = claims(value);
   if (issues.length > 0) return issues;
@@ -252,7 +252,7 @@ export const roleRule: Check = (value) => {
     : [];
 };
 
-/** contract §2: patterns of `*` and `?`. Other globs use "[" for sets of characters; taken literally it would match nothing. */
+/** contract §2: patterns with `*` and `?`. Refuses "[", which would match nothing here; other globs use it for character sets. */
 export const globs: Check = listOf(
   text((value) => {
     if (value.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
@@ -267,7 +267,7 @@ export const globs: Check = listOf(
 const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Parses an RFC 3339 date-time, truncated to milliseconds; null for anything else, February 30 included. */
+/** Parses an RFC 3339 date-time, truncated to milliseconds; null for anything else, including February 30. */
 export function parseTimestamp(text: string): Date | null {
   const match = TIMESTAMP.exec(text);
   if (!match) return null;
@@ -282,7 +282,7 @@ export function parseTimestamp(text: string): Date | null {
 }
 
 /**
- * A query parameter: text, or an array when it is given several times.
+ * Checks a query parameter, which is an array when it is given several times.
  *
  * @param expected what the value must be, for the message.
  */
@@ -295,7 +295,7 @@ export function emptyOr(check: Check): Check {
   return (value) => (value === '' ? [] : check(value));
 }
 
-/** The content is checked when it is decoded. */
+/** The content of a cursor is checked when it is decoded. */
 export const cursorParameter: Check = (value) => (typeof value === 'string' ? [] : issue('give it once'));
 
 export const flagParameter = givenOnce('true or false', (text) => text === 'true' || text === 'false');
@@ -311,7 +311,7 @@ export function wordParameter(words: readonly string[]): Check {
   return givenOnce(meant, (text) => words.includes(text));
 }
 
-/** Text that is compared in the database; PostgreSQL takes no NUL. */
+/** Text that is compared in the database; PostgreSQL accepts no NUL. */
 export function textParameter(meant: string, maxLength: number): Check {
   const once = givenOnce(meant, (text) => !text.includes('\0'));
   return (value) =>
@@ -320,7 +320,7 @@ export function textParameter(meant: string, maxLength: number): Check {
       : once(value);
 }
 
-/** Most versions or entries on one page (contract §6, §7). */
+/** Maximum versions or entries per page (contract §6, §7). */
 export const MAX_PAGE = 100;
 
 const PAGE_LIMIT = /^([1-9]\d?|100)$/;

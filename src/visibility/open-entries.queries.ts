@@ -16,7 +16,7 @@ export class OpenEntries {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** Counts the entries of a registry that a caller without a token sees with these claims. */
+  /** Counts the entries that a caller without a token, granted these claims, sees in a registry. */
   async count(registryName: string, claims: Claims): Promise<number> {
     const registry = await this.lookup.find(registryName);
     const caller = { ...UNIDENTIFIED_CALLER, claims };

@@ -5,10 +5,13 @@ import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
 
-// Lists of ids are ascending and without duplicates. A request after a change walks thousands of ids; map lookups would take several
-// times as long.
+// Id lists are in ascending order, without duplicates. The first request after a change walks thousands of ids; map lookups
+// would be several times slower.
 
-/** @returns a function from an id to its index, undefined if absent. Call it with ascending ids: it walks the list once. */
+/**
+ * Returns a function that maps an id to its index, or to undefined if absent. Call it with ascending ids: it walks the list
+ * once.
+ */
 export function ascendingIndex(ids: readonly number[]): (id: number) => number | undefined {
   let index = 0;
   return (id) => {
@@ -17,7 +20,7 @@ export function ascendingIndex(ids: readonly number[]): (id: number) => number |
   };
 }
 
-/** The ids that are in either list. */
+/** Merges two lists; the result contains each id once. */
 export function unionOf(one: readonly number[], other: readonly number[]): number[] {
   const union: number[] = [];
   let [at, otherAt] = [0, 0];
@@ -30,29 +33,29 @@ export function unionOf(one: readonly number[], other: readonly number[]): numbe
   return union;
 }
 
-/** Maximum number of cached partitions, once for the cache of sources and once for the cache of registries. */
+/** Limit on cached partitions, applied separately to the source cache and the registry cache. */
 const MAX_CACHED_PARTITIONS = 500_000;
 const MAX_CACHED_CLAIM_SETS = 200_000;
-/** Claim sets read by one statement, which takes a few milliseconds to parse. */
+/** Claim sets read per statement: parsing a batch takes a few milliseconds. */
 const BATCH = 1_000;
 
-/** The claim sets that the entries of one source carry, with their claims. */
+/** The claim sets carried by a source's entries, with their claims. */
 export interface SourcePartitions {
   readonly sourceId: number;
-  /** The source's partition revision: equal for equal partitions of this source. */
+  /** The source's partition revision; changes whenever its partitions change. */
   readonly revision: string;
   /** In ascending order. */
   readonly claimSetIds: readonly number[];
-  /** The claims of each of them. */
+  /** The claims of each claim set, in the same order. */
   readonly claims: readonly Claims[];
-  /** Every key of these claims: what their visibility can depend on. */
+  /** All claim keys that visibility can depend on. */
   readonly keys: ReadonlySet<string>;
 }
 
-/** The partitions of all sources of a registry, in the order of the sources. */
+/** The partitions of a registry's sources, in registry order. */
 export interface RegistryPartitions {
   readonly sources: readonly SourcePartitions[];
-  /** Sources with their partition revisions; equal for equal partitions within one database epoch. */
+  /** Source ids with their partition revisions. Within a database epoch, equal keys mean equal partitions. */
   readonly key: string;
 }
 
@@ -60,12 +63,12 @@ export function partitionsOf(sources: readonly SourcePartitions[]): RegistryPart
   return { sources, key: sources.map(({ sourceId, revision }) => `${sourceId}:${revision}`).join() };
 }
 
-/** Caches of one database epoch, in which ids are unique. */
+/** Caches for one database epoch; ids are unique only within an epoch. */
 interface EpochCache {
   readonly databaseEpoch: string;
   readonly sources: LRUCache<number, SourcePartitions>;
   readonly claims: LRUCache<number, Claims>;
-  /** Greatest id in `claims`. */
+  /** Highest id in `claims`. */
   newest: number;
 }
 
@@ -75,12 +78,12 @@ const NOTHING: Pick<SourcePartitions, 'claimSetIds' | 'claims' | 'keys'> = {
   keys: new Set(),
 };
 
-/** With an empty cache, all claims are read in batches: no id is above this. */
+/** Passed as the newest cached id while the cache is empty: no id is higher, so all claims are read in batches. */
 const MAX_ID = 2 ** 31 - 1;
 
 /**
- * Reads and caches the partitions of sources. A source is read again when its partition revision has changed; claim sets are
- * immutable and read once.
+ * Reads and caches the partitions of each source. A source is read again after its partition revision changes; claim sets
+ * are immutable and read only once.
  */
 @Injectable()
 export class Partitions {
@@ -94,22 +97,22 @@ export class Partitions {
 
   constructor(private readonly queries: ViewsQueries) {}
 
-  /** The partitions of a registry at these revisions, if cached. */
+  /** Returns a registry's partitions at the given revisions, if cached. */
   cached({ revisions }: RegistryState): RegistryPartitions | undefined {
     return this.registries.get(revisions);
   }
 
-  /** The partitions at these revisions of the registry's sources, or newer ones. */
+  /** Returns a registry's partitions at the given source revisions or newer. */
   async ofRegistry(registry: RegistryState): Promise<RegistryPartitions> {
     const cached = this.registries.get(registry.revisions);
-    // A pending read may be older than this request, but not than these revisions.
+    // A pending read may be older than this request, but not older than these revisions.
     return cached ?? this.pending.share(registry.revisions, () => this.refresh(registry));
   }
 
-  /** The current partitions of these sources. */
+  /** Returns the current partitions of the given sources. */
   async ofSources(sourceIds: readonly number[]): Promise<readonly SourcePartitions[]> {
     const state = await this.queries.sources(sourceIds);
-    // Without rows there is no epoch, and reading would discard the cache.
+    // No rows means no epoch: reading would then discard the cache.
     return state.sourceIds.length === 0 ? [] : this.read(state);
   }
 
@@ -124,7 +127,7 @@ export class Partitions {
     partitionRevisions,
     databaseEpoch,
   }: Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>): Promise<SourcePartitions[]> {
-    // A read in progress keeps the cache of its epoch.
+    // A read in progress keeps using the cache for its own epoch.
     if (databaseEpoch !== this.cache.databaseEpoch) this.cache = emptyCache(databaseEpoch);
     const { cache } = this;
     const found = new Map<number, SourcePartitions>();
@@ -193,7 +196,7 @@ function emptyCache(databaseEpoch: string): EpochCache {
   return {
     databaseEpoch,
     sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: sizeOf }),
-    // `max` would allocate all slots up front: megabytes, mostly for a few claim sets.
+    // `max` would allocate all slots up front: megabytes, even for a few claim sets.
     claims: new LRUCache({ maxSize: MAX_CACHED_CLAIM_SETS, sizeCalculation: () => 1 }),
     newest: 0,
   };

@@ -24,14 +24,14 @@ interface Batch {
 }
 
 /**
- * Reads registries with the revisions of their sources. Requests that arrive during a query share the next one, which starts after
- * each of them: no result is older than its request, and the cost per request falls under load.
+ * Reads registries with the revisions of their sources. Requests that arrive during a query share the next query. It starts
+ * after all of them, so no result is older than its request, and the cost per request falls under load.
  */
 @Injectable()
 export class RegistryLookup {
   private pending: Batch | undefined;
   private lastQuery: Promise<unknown> = Promise.resolve();
-  /** Whether the last batch had several requests; the next one probably will, too. */
+  /** Whether the last batch had several requests; if so, the next batch probably will too. */
   private isBusy = false;
   private readonly states = new LRUCache<string, RegistryState>({ max: MAX_CACHED });
 
@@ -45,7 +45,7 @@ export class RegistryLookup {
     return (await batch.states).get(name);
   }
 
-  /** As last read: it may have changed or been deleted since. */
+  /** Returns the registry as last read; it may have changed or been deleted since. */
   cached(name: string): RegistryState | undefined {
     return this.states.get(name);
   }
@@ -73,7 +73,7 @@ export class RegistryLookup {
     return states;
   }
 
-  /** Stops waiting for a query that hangs. */
+  /** Resolves when the last query ends, or after a timeout if it hangs. */
   private lastQueryEnded(): Promise<void> {
     return new Promise((resolve) => {
       const timeout = setTimeout(resolve, SHARE_TIMEOUT_MS);
@@ -86,8 +86,9 @@ export class RegistryLookup {
 }
 
 /**
- * Callers without a token, with the claims that the registry grants them. The registry is looked up for each request, so a
- * withdrawal applies from the next one on every replica (contract §6.1). These callers have no role and exist in this registry only.
+ * Finds callers without a token and the claims that a registry grants them. Looks up the registry for each request, so a
+ * withdrawal takes effect with the next request on every replica (contract §6.1). These callers have no roles and no access
+ * to other registries.
  */
 @Injectable()
 export class RegistryCallers extends CallersWithoutToken {
@@ -106,7 +107,7 @@ export class RegistryCallers extends CallersWithoutToken {
   /**
    * Admits a request that carries a registry key.
    *
-   * @returns false for a wrong or expired key, or a registry that does not exist.
+   * @returns false for a wrong or expired key, or an unknown registry.
    */
   async admit(request: Request, { registry, key }: { registry: string; key: string }): Promise<boolean> {
     const state = await this.lookup.find(registry);
@@ -124,7 +125,7 @@ export class RegistryCallers extends CallersWithoutToken {
     return state?.anonymousClaims ? this.callerOf(state, state.anonymousClaims) : null;
   }
 
-  /** The registry as read when this caller was found; undefined for a caller with a token. */
+  /** Returns the registry that was read to identify this caller; undefined for a caller with a token. */
   registryOf(caller: Caller): RegistryState | undefined {
     return this.found.get(caller);
   }
@@ -142,7 +143,8 @@ export class RegistryCallers extends CallersWithoutToken {
 }
 
 /**
- * contract §6.1: a wrong or expired key gets the response of an unknown registry, before method, path and token are checked.
+ * contract §6.1: a wrong or expired key gets the same response as an unknown registry, before method, path and token are
+ * checked.
  */
 export function admitKeys(
   callers: RegistryCallers,

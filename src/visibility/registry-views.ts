@@ -9,7 +9,7 @@ import { type RememberedRegistry, type View, ViewCache } from './view-cache.js';
 import type { RegistryState } from './views.queries.js';
 
 abstract class Access {
-  /** Makes the types nominal: an object literal is not an access. */
+  /** Makes the types nominal, so that no object literal is assignable to them. */
   declare protected readonly brand: never;
 
   constructor(
@@ -17,7 +17,7 @@ abstract class Access {
     readonly client: Client,
     readonly registryName: string,
     readonly entered: EnteredRegistry,
-    /** The entries of the registry that the caller sees. */
+    /** The caller's view of the registry. */
     readonly view: View,
   ) {}
 }
@@ -28,8 +28,9 @@ class VerifiedAccess extends Access {
 }
 
 /**
- * An access from this replica's memory. It proves nothing: the registry, its claims, its sources and their entries may have changed.
- * An answer needs `RegistryViews.verify`, or a statement that checks `remembered` in its own snapshot.
+ * A caller's access to a registry, cached by this replica. It proves nothing: the registry, its claims, its sources and
+ * their entries may have changed. Before responding, call `RegistryViews.verify`, or run a statement that checks
+ * `remembered` in its own snapshot.
  */
 class RememberedAccess extends Access {
   readonly isVerified = false;
@@ -45,11 +46,11 @@ class RememberedAccess extends Access {
   }
 }
 
-// Only types: RegistryViews alone can create an access.
+// Exported as types, so that only RegistryViews can construct them.
 export type { RememberedAccess, VerifiedAccess };
 export type RegistryAccess = VerifiedAccess | RememberedAccess;
 
-/** Lets callers into registries: checks the gate and finds the view of the caller. */
+/** Checks a registry's gate and finds the caller's view. */
 @Injectable()
 export class RegistryViews {
   private readonly cache: ViewCache;
@@ -64,7 +65,7 @@ export class RegistryViews {
   }
 
   /**
-   * spec §1.1: the gate of a registry, checked against the database, then the caller's view.
+   * spec §1.1: checks the registry's gate against the database, then computes the caller's view.
    *
    * @throws ApiError 404 `registry_not_found`, 403 `registry_forbidden`.
    */
@@ -79,7 +80,8 @@ export class RegistryViews {
   }
 
   /**
-   * Enters without a query if everything needed is cached, otherwise like `enter`. Never refuses a caller based on cached data.
+   * Enters without a query if everything needed is cached; otherwise calls `enter`. Never refuses a caller based on cached
+   * data.
    *
    * @throws ApiError as `enter`.
    */
@@ -101,7 +103,7 @@ export class RegistryViews {
   }
 
   /**
-   * Checks an access against the database now, also one that was verified before.
+   * Checks an access against the current state of the database, even if it was verified before.
    *
    * @throws ApiError as `enter`: the registry or its claims may have changed.
    */
@@ -109,7 +111,7 @@ export class RegistryViews {
     const { caller, client, registryName, view, entered } = access;
     entered.claims = undefined;
     const registry = await this.find(registryName);
-    // The same version has the same claims; the same revisions give the same view.
+    // An equal version means equal claims; equal revisions mean an equal view.
     if (!access.isVerified && isSame(access, registry)) {
       entered.claims = registry.claims;
       return new VerifiedAccess(caller, client, registryName, entered, view);
@@ -117,7 +119,7 @@ export class RegistryViews {
     return this.enterFound(caller, client, registry, entered);
   }
 
-  /** Whether no later state of the registry has been read since this access was created. */
+  /** Whether this access matches the latest state of the registry that this replica has read. */
   isLatest(access: RememberedAccess): boolean {
     const latest = this.lookup.cached(access.registryName);
     return latest !== undefined && isSame(access, latest);

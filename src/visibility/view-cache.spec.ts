@@ -6,7 +6,7 @@ import { partitionsOf, type RegistryPartitions } from './partitions.js';
 import { type View, ViewCache } from './view-cache.js';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
-/** Lower bound: a number in a list, and its digits. */
+/** Lower bound per partition: a number in a list, plus its digits. */
 const PARTITION_BYTES = 14;
 
 const policy = new FullPolicy({
@@ -14,7 +14,7 @@ const policy = new FullPolicy({
   policy: { arrayValues: 'all', unlabeled: 'deny', registryListing: 'managers' },
 });
 
-/** One partition for a team, and this many for everybody at Acme. */
+/** One partition for a team, and `others` for everyone at Acme. */
 function aList(others = 0, revision = 1): RegistryPartitions {
   const claims = Array.from({ length: others + 1 }, (_, index): Claims =>
     index === 0 ? { team: 'red' } : { org: 'acme' },
@@ -125,7 +125,7 @@ describe('ViewCache', () => {
       ],
       [1],
     ],
-  ])('returns the new view after a change of the partitions: %s', async (_, before, now, seen) => {
+  ])('returns the new view after the partitions change: %s', async (_, before, now, seen) => {
     const views = new ViewCache(policy);
     const red = aCaller('red');
     await views.viewOf(red, aRegistry(1), listOf(before, 1));
@@ -134,7 +134,7 @@ describe('ViewCache', () => {
     expect(shownIn(await new ViewCache(policy).viewOf(red, aRegistry(2), listOf(now, 2)))).toEqual(seen);
   });
 
-  // Two bytes per character. An object was cached if the same one is returned.
+  // A character takes two bytes. Getting the same object back means that it was cached.
   describe.each([
     { what: 'large tokens', callers: 2_000, characters: 10_000, others: 0 },
     { what: 'many partitions', callers: 130, characters: 0, others: 20_000 },

@@ -13,21 +13,24 @@ export interface VisibleSource {
   readonly sourceId: number;
   /** In ascending order. */
   readonly claimSetIds: readonly number[];
-  /** `claimSetIds` joined by commas, cached: joining thousands takes longer than the statement they are sent with. */
+  /** `claimSetIds` joined by commas; cached because joining thousands takes longer than running the statement. */
   readonly text: string;
-  /** Digest of source and claim sets. */
+  /** Digest of the source id and its visible claim sets. */
   readonly digest: string;
 }
 
-/** The partitions that a caller sees in a registry, in source order: earlier sources shadow later ones. Equal views get equal bytes. */
+/**
+ * The partitions that a caller sees in a registry, in source order: earlier sources shadow later ones. Callers with equal
+ * views get identical responses.
+ */
 export interface View {
-  /** Whether every entry is visible regardless of its claims; `visible` is empty then. */
+  /** Whether every entry is visible regardless of its claims; if so, `visible` is empty. */
   readonly seesAll: boolean;
   /** The sources with visible partitions. */
   readonly visible: readonly VisibleSource[];
-  /** Digest of the view and of its sources' revisions. */
+  /** Digest of the view and its sources' revisions. */
   readonly tag: string;
-  /** All sources of the registry, in its order. */
+  /** All sources of the registry, in registry order. */
   readonly sourceIds: readonly number[];
   /** The `RegistryState.revisions` that the view was computed for. */
   readonly revisions: string;
@@ -47,7 +50,9 @@ export function visibleSource(sourceId: number, claimSetIds: readonly number[]):
   return { sourceId, claimSetIds, text, digest };
 }
 
-/** A view of exactly these sources, to explain a read. It has no revisions, so no statement accepts it as current. */
+/**
+ * Creates a view of exactly these sources for an explanation. It has no revisions, so no statement accepts it as current.
+ */
 export function viewOfSources(visible: readonly VisibleSource[]): View {
   const tag = `explained ${visible.map(({ digest }) => digest).join()}`;
   return { seesAll: false, visible, tag, sourceIds: visible.map(({ sourceId }) => sourceId), revisions: '' };
@@ -57,7 +62,7 @@ export function isEmptyView({ seesAll, visible }: View): boolean {
   return !seesAll && visible.length === 0;
 }
 
-/** Counts the visible partitions; not for a view that sees all. */
+/** Counts the visible partitions. Not applicable to a view that sees all. */
 export function countPartitions({ visible }: View): number {
   return visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
 }
@@ -71,15 +76,15 @@ function contentOf({ seesAll, visible, sourceIds }: View): string {
   return seesAll ? sourceIds.join() : visible.map(({ digest }) => digest).join();
 }
 
-/** Bound of each of the two caches, in approximate bytes. */
+/** Approximate limit of each of the two caches, in bytes. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
-/** A number in two lists, and its digits. */
+/** Size per partition: a number in two lists, plus its digits. */
 const PARTITION_BYTES = 24;
 
 /** The visible part of a source for one visibility key. */
 interface EvaluatedSource {
   readonly revision: string;
-  /** All claim sets that were evaluated, ascending. */
+  /** All evaluated claim sets, in ascending order. */
   readonly evaluatedIds: readonly number[];
   readonly visible: VisibleSource;
 }
@@ -104,7 +109,7 @@ export async function evaluateSource(
   return { revision, evaluatedIds: claimSetIds, visible: visibleSource(sourceId, visible) };
 }
 
-/** @returns the earlier visibility of an id, undefined for a new one; ids must be passed in ascending order. */
+/** Returns a function that looks up an id's earlier visibility, undefined for a new id. Call it with ascending ids. */
 function earlierResult({ evaluatedIds, visible }: EvaluatedSource): (id: number) => boolean | undefined {
   const evaluated = ascendingIndex(evaluatedIds);
   const seen = ascendingIndex(visible.claimSetIds);
@@ -119,9 +124,9 @@ interface LatestView {
 }
 
 /**
- * Computes and caches views. The policy evaluates the partitions of each source once for all callers with the same visibility key.
- * Keys contain the revisions of the sources, which change in the transaction that changes an entry. Memory is bounded, regardless of
- * the number of callers and the size of their tokens.
+ * Computes and caches views. The policy evaluates the partitions of each source once for all callers with the same
+ * visibility key. Cache keys contain the revisions of the sources, which change in the transaction that changes an entry.
+ * Memory use is bounded, regardless of the number of callers and the size of their tokens.
  */
 export class ViewCache {
   /** Latest results by epoch, source and visibility key. */
@@ -137,13 +142,13 @@ export class ViewCache {
       200 +
       visible.reduce((sum, { claimSetIds }) => sum + 200 + PARTITION_BYTES * claimSetIds.length, 0),
   });
-  /** The latest view of each caller. Both references are weak. */
+  /** The latest view of each caller. The references to caller and view are weak. */
   private readonly latest = new WeakMap<Caller, LatestView>();
   private readonly pending = new SharedReads<string, View>();
 
   constructor(private readonly policy: AccessPolicy) {}
 
-  /** The view of a caller who sees every entry. */
+  /** Returns the view of a caller who sees every entry. */
   viewOfAll(registry: Pick<RegistryState, 'sourceIds' | 'revisions'>): View {
     const key = `${registry.revisions}|`;
     const cached = this.views.get(key);
@@ -153,7 +158,7 @@ export class ViewCache {
     return view;
   }
 
-  /** The view of a caller; the same object for callers with the same visibility key, as long as it is cached. */
+  /** Returns a caller's view. Callers with the same visibility key get the same object while it is cached. */
   async viewOf(
     caller: Caller,
     registry: Pick<RegistryState, 'sourceIds' | 'databaseEpoch' | 'revisions'>,
@@ -165,7 +170,7 @@ export class ViewCache {
     return this.pending.share(key, () => this.evaluate(key, caller, registry, partitions));
   }
 
-  /** The view of a caller, if cached. */
+  /** Returns a caller's view, if cached. */
   cached(
     caller: Caller,
     registry: Pick<RegistryState, 'revisions'>,
@@ -192,7 +197,7 @@ export class ViewCache {
     { sources, key: read }: RegistryPartitions,
   ): string {
     const isRequired = (key: string) => sources.some(({ keys }) => keys.has(key));
-    // The partitions may be newer than the registry's revisions.
+    // Contains both, since the partitions may be newer than the registry's revisions.
     return `${revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
   }
 
@@ -212,7 +217,7 @@ export class ViewCache {
     return view;
   }
 
-  // Claim set ids are unique within one database epoch only.
+  // Claim set ids are unique only within a database epoch.
   private async visiblePartOf(
     source: SourcePartitions,
     databaseEpoch: string,

@@ -9,9 +9,9 @@ import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 
 /**
- * SQL: identifies the PostgreSQL start and the table files. After a restore, or a failover that lost transactions, ids and revisions
- * are reused with another meaning, so caches of an earlier epoch are invalid. Recreated tables and copies of the database have other
- * file paths.
+ * SQL: identifies the PostgreSQL server start and the table files. After a restore, or a failover that lost transactions,
+ * ids and revisions may be reused for different rows, so caches from an earlier epoch are invalid. Recreated tables and
+ * copied databases have different file paths.
  */
 export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
@@ -20,32 +20,32 @@ export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_s
 export interface RegistryState {
   readonly name: string;
   readonly claims: Claims;
-  /** Claims of callers without a token; null: a token is required. */
+  /** Claims of callers without a token; null if a token is required. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
-  /** Changes with every change of the registry's row, including its claims. */
+  /** Changes with every change to the registry's row, including its claims. */
   readonly version: string;
   /** In registry order. */
   readonly sourceIds: readonly number[];
-  /** By source; each rises with every change of the source's partitions. */
+  /** One per source; rises with every change to the source's partitions. */
   readonly partitionRevisions: readonly string[];
-  /** `DATABASE_EPOCH`: ids are unique within it. */
+  /** `DATABASE_EPOCH`; ids are unique only within it. */
   readonly databaseEpoch: string;
-  /** Epoch and sources with their revisions; changes with every change of an entry, or of the sources' order. */
+  /** Epoch, and sources with their revisions; changes whenever an entry or the order of the sources changes. */
   readonly revisions: string;
 }
 
-/** SQL, an aggregate over sources `s` at positions `p.position`: `RegistryState.revisions`. */
+/** SQL aggregate over sources `s` at positions `p.position`; computes `RegistryState.revisions`. */
 const REVISIONS = `${DATABASE_EPOCH}
     || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '')`;
 
-/** SQL: the version of the registry `r`. Every update of the row changes `xmin`, so no column can be forgotten. */
+/** SQL: the version of registry `r`. Every update changes the row's `xmin`, so every column is covered. */
 const REGISTRY_VERSION = `r.xmin::text`;
 
 /**
- * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`; false if one was deleted. For a remembered registry,
- * `$registry` is its name: then it must also exist at `$registryVersion` with these sources. Statements select this together with
- * the rows they read, from one snapshot.
+ * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`; false if one was deleted. For a
+ * remembered registry, `$registry` is set: a registry with this name, `$registryVersion` and these sources must also exist.
+ * Each statement selects this condition with its rows, in one snapshot.
  */
 const IS_CURRENT = `(
   select ${REVISIONS} = $revisions
@@ -61,7 +61,7 @@ export const CURRENCY = `currency as materialized (
   select ${IS_CURRENT} as "isCurrent"
 )`;
 
-/** SQL: false for a remembered view that is no longer current: its rows are not worth reading. */
+/** SQL: false for a remembered view that is no longer current, since its rows would be discarded. */
 export const IS_WORTH_READING = `($registry::text is null or (select "isCurrent" from currency))`;
 
 /** The partitions of one source. */
@@ -104,7 +104,7 @@ cross join lateral (
 ) sources
 where r.name = any($1)`;
 
-/** Reads the input of views: registries with the revisions of their sources, partitions, claim sets. */
+/** Reads the input for views: registries with their sources' revisions, partitions, and claim sets. */
 @Injectable()
 export class ViewsQueries {
   constructor(
@@ -112,13 +112,13 @@ export class ViewsQueries {
     private readonly prepared: PreparedStatements,
   ) {}
 
-  /** The existing registries of these names. */
+  /** Returns the existing registries with these names, by name. */
   async registries(names: readonly string[]): Promise<Map<string, RegistryState>> {
     const rows = await this.prepared.query<RegistryState[]>(REGISTRY_STATES, [names]);
     return new Map(rows.map((row) => [row.name, row]));
   }
 
-  /** The current state of these sources. */
+  /** Returns the current state of these sources. */
   async sources(
     sourceIds: readonly number[],
   ): Promise<Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>> {
@@ -135,15 +135,15 @@ export class ViewsQueries {
   }
 
   /**
-   * The claim sets that entries of these sources carry; deleted sources are left out.
+   * Returns the claim sets carried by the entries of these sources; deleted sources are omitted.
    *
-   * @param newest greatest cached claim set: claims of newer ones are included.
+   * @param newest highest cached claim set id; the claims of newer claim sets are included.
    */
   async partitions(sourceIds: readonly number[], newest: number): Promise<PartitionList[]> {
     return this.prepared.query<PartitionList[]>(PARTITIONS, [sourceIds, newest]);
   }
 
-  /** The claims of these claim sets. */
+  /** Returns the claims of each claim set, by id. */
   async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
     const rows = await this.prepared.query<{ id: number; claims: Claims }[]>(CLAIMS, [claimSetIds]);
     return new Map(rows.map(({ id, claims }) => [id, claims]));
@@ -152,14 +152,15 @@ export class ViewsQueries {
 
 const RETRY_AFTER_SECONDS = '60';
 
-/** Bounds the partitions that publishers can create, since every reader's view has to evaluate them. */
+/** Limits the partitions that publishers can create, since every caller's view must evaluate them. */
 @Injectable()
 export class PartitionLimit {
   constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
 
   /**
-   * contract §2, `claimSetsPerSource`: checks in the transaction that has just given an entry this claim set. Triggers have locked the
-   * source, so no other transaction adds one. A claim set that other entries carry already is always allowed.
+   * contract §2, `claimSetsPerSource`: runs in the transaction that has just assigned this claim set to an entry. Triggers
+   * have locked the source, so no other transaction can add a claim set. A claim set that other entries already carry is
+   * always allowed.
    *
    * @throws ApiError 429 `too_many_requests`.
    */

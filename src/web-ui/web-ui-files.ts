@@ -36,7 +36,7 @@ export class PageFile {
     this.etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   }
 
-  /** Compressed at the first request for a coding, then cached. */
+  /** Returns the file in this coding, compressed on the first request and then cached. */
   in(coding: FileCoding): Promise<Buffer> {
     const made = this.compressed.get(coding) ?? compress[coding](this.bytes);
     this.compressed.set(coding, made);
@@ -44,7 +44,7 @@ export class PageFile {
   }
 }
 
-/** The files of the web UI by path. They are few, small, and never change while the server runs. */
+/** Reads the web UI's files by path. They are few and small, and never change while the server runs. */
 export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -54,7 +54,7 @@ export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   );
 }
 
-export const PAGE_FILES = Symbol('the files of the page');
+export const PAGE_FILES = Symbol('web UI files');
 export type PageFiles = ReturnType<typeof readPageFiles>;
 
 /** The build output, next to the built server. */
@@ -64,12 +64,12 @@ export function builtPage(): PageFiles {
   return readPageFiles(FOLDER);
 }
 
-/** `Cache-Control` of the files. Names of assets contain a digest of their content, so assets never change. */
+/** `Cache-Control` for the files. Asset names contain a digest of their content, so assets never change. */
 export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
 
 /**
- * The Content Security Policy (Level 3, with Trusted Types): the web UI may load its own files, and connect to this API and the
- * identity providers. No inline scripts or styles.
+ * Returns the web UI's security headers. Its Content Security Policy (Level 3, with Trusted Types) allows its own files and
+ * connections to this API and the identity providers, but no inline scripts or styles.
  */
 export function pageHeaders(
   oauth: OAuthConfig | null,

@@ -35,7 +35,7 @@ export class PageController {
     this.settings = new JsonText(JSON.stringify(settingsOf(oauth, web)));
   }
 
-  /** Only for requests that accept HTML: for other programs there is nothing at `/`. */
+  /** Serves only requests that accept HTML: other clients get 404 at `/`. */
   @Get()
   @ApiExcludeEndpoint()
   async index(@Req() request: Request, @Res() response: Response): Promise<void> {

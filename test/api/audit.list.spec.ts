@@ -379,7 +379,7 @@ describe('an NDJSON stream', () => {
     });
     // The slot is free again.
     expect((await patient.as(SUPER_ADMIN).get('/v1/audit?limit=1')).status).toBe(200);
-    const cut = patient.logs().filter(({ msg }) => msg === 'A list was cut off');
+    const cut = patient.logs().filter(({ msg }) => msg === 'A streamed list was cut off');
     expect(cut).toEqual([]);
     await patient.database.query('truncate audit_event');
   });

@@ -70,7 +70,7 @@ describe('Kubernetes service account tokens', () => {
     [
       'the mounted token is no longer valid',
       (here) => ({ authTokenFile: here.write('old', 'outdated') }),
-      'it answers with status 401',
+      'it responded with status 401',
     ],
     [
       'the certificate of the cluster is unknown',

@@ -173,7 +173,7 @@ describe('a token with groups elsewhere is refused as claims_incomplete', () => 
 
   it('when the provider answers 401', async () => {
     await refused(aToken(userinfo));
-    expect(lastReason()).toContain('it answers with status 401');
+    expect(lastReason()).toContain('it responded with status 401');
   });
 
   it('with 503 provider_unavailable when the provider does not answer', async () => {

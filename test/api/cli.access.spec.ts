@@ -159,7 +159,7 @@ describe('check --against', () => {
     expect(output).toContain('\nrole is admin: loses the role manageSources\n');
     expect(output).toContain('\nrole is owner: gains the role manageSources\n');
     expect(output).toContain(
-      '\norg is acme: gains 2 entries of registry default: server io.acme/mail, server io.acme/wiki\n',
+      '\norg is acme: gains 2 entries in registry default: server io.acme/mail, server io.acme/wiki\n',
     );
     expect(output).not.toContain('team is data: ');
     expect(output).toContain('using only the configuration of mirror');
@@ -176,7 +176,7 @@ describe('check --against', () => {
       });
       const { code, output } = await printed(() => checkConfiguration(file, {}, { against: old }));
       expect(code).toBe(0);
-      expect(output).toContain('\norg is acme: loses 1 entry of registry default: server io.acme/stored\n');
+      expect(output).toContain('\norg is acme: loses 1 entry in registry default: server io.acme/stored\n');
       expect(output).toContain('using the catalogue in the database');
     } finally {
       await drop();

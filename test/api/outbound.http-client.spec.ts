@@ -58,7 +58,7 @@ describe('a response', () => {
       bytes: Buffer.alloc(0),
     });
     await expect(client.getJson(at('/status?404'), followingAll)).rejects.toMatchObject({
-      message: `${at('/status')}: it answers with status 404`,
+      message: `${at('/status')}: it responded with status 404`,
       status: 404,
     });
   });

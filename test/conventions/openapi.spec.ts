@@ -78,7 +78,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('states once that no operation answers 405, and lists it nowhere', () => {
-    expect(document.info.description).toContain('No operation described here answers 405');
+    expect(document.info.description).toContain('No operation described here returns 405');
     for (const { operationId, responses } of operationsOf(document))
       expect(Object.keys(responses), operationId).not.toContain('405');
   });

@@ -30,10 +30,10 @@ import {
 const MAJOR = '18';
 
 /**
- * Checks the data directory, or creates it on first use. The caller must hold the lock of the directory.
+ * Checks the data directory, or creates it on first use. The caller must hold the directory's lock.
  *
  * @returns the account to run PostgreSQL as.
- * @throws Error for the operator: other major version, not a data directory, no suitable account.
+ * @throws Error for the operator if the major version differs, the directory holds other files, or no account is suitable.
  */
 export async function prepareDataDirectory(
   directory: string,
@@ -58,8 +58,8 @@ export async function prepareDataDirectory(
   return findAccount(statSync(directory), binaries, directory);
 }
 
-// The data directory is renamed to its final name when complete; a killed initdb leaves a stray sibling. The sibling's name is
-// random because that initdb may still be running.
+// The data directory is renamed to its final name when complete; a killed initdb leaves a stray sibling. The sibling's name
+// is random because that initdb may still be running.
 async function initialise(directory: string, binaries: PostgresBinaries): Promise<PostgresAccount> {
   const parent = dirname(directory);
   const stray = `.${basename(directory)}.initdb-`;
@@ -95,7 +95,7 @@ async function initialise(directory: string, binaries: PostgresBinaries): Promis
 /** A stopping or killed owner may take a moment to release the lock. */
 const PATIENCE_MS = 2_000;
 const RETRY_MS = 100;
-/** open(2) flag of BSD and macOS that locks the file; Node has no constant for it. */
+/** open(2) flag on BSD and macOS that locks the file; Node has no constant for it. */
 const O_EXLOCK = 0x20;
 
 export interface DataDirectoryLock {
@@ -103,9 +103,9 @@ export interface DataDirectoryLock {
 }
 
 /**
- * Makes this process the only owner of a data directory by a file lock next to it. The operating system releases the lock
+ * Makes this process the sole owner of a data directory with a lock file next to it. The operating system releases the lock
  * when the process ends, even after `kill -9`. The file is never removed: otherwise two processes could each lock a
- * different file of that name.
+ * different file with that name.
  *
  * @throws Error for the operator when another process is the owner.
  */
@@ -168,10 +168,10 @@ const STOP_TIMEOUT_MS = 12_000;
 
 /**
  * Stops a PostgreSQL that survived a `kill -9` of the server, which happens when the guard was killed too. The caller must
- * hold the lock of the directory.
+ * hold the directory's lock.
  *
- * @returns the process id that a dead PostgreSQL left in the directory, if any. It may belong to a zombie or to an unrelated
- * process by now.
+ * @returns the process id that a dead PostgreSQL left in the directory, if any. By now it may belong to a zombie or to an
+ * unrelated process.
  * @throws Error for the operator when the process does not end.
  */
 export async function stopLeftOver(
@@ -205,7 +205,7 @@ function ignoreMissing<T>(action: () => T): T | undefined {
   }
 }
 
-/** The arguments, each followed by a space; empty for zombies and missing processes. */
+/** Returns a process's arguments, each followed by a space; empty for zombies and missing processes. */
 async function commandLine(pid: number): Promise<string> {
   try {
     if (process.platform === 'linux')

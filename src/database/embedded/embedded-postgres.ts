@@ -22,7 +22,7 @@ interface Options extends ProcessOptions {
  * Starts the embedded PostgreSQL, creating its data directory on first use. PostgreSQL stops when this process ends for any
  * reason; the next start recovers from a `kill -9`.
  *
- * @throws Error for the operator: directory in use, other major version, not a data directory, no suitable account.
+ * @throws Error for the operator if the directory is in use or unsuitable, or no account can run PostgreSQL.
  */
 export async function startEmbeddedPostgres(
   dataDirectory: string,
@@ -46,8 +46,8 @@ export async function startEmbeddedPostgres(
   }
 }
 
-// Child processes of a killed PostgreSQL may run for some seconds and block a new one. Without a stale process id, a failed
-// start is final.
+// Child processes of a killed PostgreSQL may run for a few seconds and block a new server. Without a stale process id, a
+// failed start is final.
 async function startWithRetries(
   stopLeftOver: () => Promise<number | undefined>,
   start: (stalePid: number | undefined) => Promise<PostgresProcess>,
@@ -64,7 +64,7 @@ async function startWithRetries(
   }
 }
 
-// All paths of a directory must lead to the same lock.
+// All paths to a directory must map to the same lock.
 function realPath(directory: string): string {
   if (existsSync(directory)) return realpathSync(directory);
   const path = resolve(directory);

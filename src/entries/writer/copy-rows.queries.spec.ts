@@ -8,11 +8,11 @@ const written = (write: (row: RowWriter) => void) => {
   return row.end().toString('hex').slice(HEADER.length, -4);
 };
 
-// PostgreSQL's documentation of COPY, "Binary Format": a 16-bit number of columns, and each with its length in 32 bits.
+// See "Binary Format" in PostgreSQL's COPY documentation: a 16-bit column count, then each column after its 32-bit length.
 it.each<[string, (row: RowWriter) => void, string]>([
   ['the number of columns', (row) => row.begin(3), '0003'],
   ['a text in UTF-8', (row) => row.text('ж✓'), '00000005' + 'd0b6e29c93'],
-  ['no text', (row) => row.text(null), 'ffffffff'],
+  ['null', (row) => row.text(null), 'ffffffff'],
   ['an empty text', (row) => row.text(''), '00000000'],
   ['bytes', (row) => row.bytes(Buffer.from([1, 255])), '00000002' + '01ff'],
   ['true', (row) => row.boolean(true), '00000001' + '01'],

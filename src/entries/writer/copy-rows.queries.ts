@@ -7,10 +7,10 @@ import type { IncomingVersion } from '../../documents/entry-types.js';
 import { versionKey } from '../../documents/versions.js';
 import type { EntryVersion } from '../entry.entity.js';
 
-/** Bytes encoded and sent at a time: well below a millisecond. */
+/** Chunk size; encoding a chunk takes well under a millisecond. */
 const CHUNK_BYTES = 256 * 1024;
 const MAX_BYTES_PER_CHARACTER = 3;
-/** Signature, flags and length of the header extension (none). */
+/** Signature, flags, and an empty header extension. */
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const END_OF_ROWS = -1;
 const NULL_LENGTH = -1;
@@ -18,11 +18,11 @@ const NULL_LENGTH = -1;
 const EPOCH_MS = 946_684_800_000n;
 
 /**
- * Sends rows with COPY in binary format: needs no escaping, and PostgreSQL stores rows while others are encoded.
+ * Sends rows with binary COPY, which needs no escaping and lets PostgreSQL store rows while the next ones are encoded.
  *
  * @param statement `copy … from stdin (format binary)`.
  * @param rows iterated in chunks, yielding to the event loop in between.
- * @param write writes one row: `begin`, and its columns in the order of the statement.
+ * @param write writes one row: calls `begin`, then writes the columns in the statement's order.
  */
 export async function copyRows<T>(
   manager: EntityManager,
@@ -31,7 +31,7 @@ export async function copyRows<T>(
   write: (row: RowWriter, item: T) => void,
 ): Promise<void> {
   const { queryRunner } = manager;
-  if (!queryRunner) throw new Error('Rows are copied within a transaction');
+  if (!queryRunner) throw new Error('copyRows requires a transaction');
   const client = (await queryRunner.connect()) as pg.ClientBase;
   await pipeline(Readable.from(chunksOf(rows, write)), client.query(copyFrom(statement)));
 }
@@ -45,7 +45,7 @@ function* chunksOf<T>(rows: Iterable<T>, write: (row: RowWriter, item: T) => voi
   yield writer.end();
 }
 
-/** Encodes values in the binary format of COPY: each preceded by its length. */
+/** Encodes values in the binary COPY format, each preceded by its length. */
 export class RowWriter {
   /** Bytes written since the last `take`. */
   length = 0;
@@ -98,7 +98,7 @@ export class RowWriter {
     return taken;
   }
 
-  /** Returns the last bytes with the end-of-rows marker. */
+  /** Returns the last bytes, followed by the end-of-rows marker. */
   end(): Buffer {
     this.reserve(2);
     this.length = this.chunk.writeInt16BE(END_OF_ROWS, this.length);
@@ -138,8 +138,8 @@ interface Stored {
 }
 
 /**
- * Returns the columns of a version written `now`. Times missing from the source are taken from the stored version, else `now`,
- * so that the version key always matches the time of publication.
+ * Returns the columns of a version written at `now`. Times missing from the source come from the stored version, or else from
+ * `now`, so that the version key always matches the publication time.
  */
 export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
   const { version, digest, searchText, status, statusMessage = null } = incoming;
@@ -158,7 +158,7 @@ export function versionColumns(incoming: IncomingVersion, now: Date, stored?: St
   };
 }
 
-/** Returns the key of an otherwise unchanged version; it differs from the stored one if its position has changed. */
+/** Returns the key of an otherwise unchanged version; it differs from the stored key if the position has changed. */
 export function versionKeyOf(
   { version, publishedAt, isUpstreamLatest }: IncomingVersion,
   stored: Pick<Stored, 'publishedAt'>,

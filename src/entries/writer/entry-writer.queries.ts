@@ -4,7 +4,7 @@ import { UPSTREAM_LATEST } from '../../documents/versions.js';
 import { copyRows, type VersionColumns } from './copy-rows.queries.js';
 
 /*
- * The statements of the bulk writer. Each writes one batch; every column is one array parameter.
+ * The statements of the bulk writer. Each writes one batch; most take one array parameter per column.
  */
 
 /** An entry with its new claim set. */
@@ -52,7 +52,7 @@ export async function insertEntries(
 }
 
 /**
- * Sets the claim sets of entries of a source.
+ * Sets the claim sets of entries in a source.
  *
  * @returns the ids of changed entries.
  */
@@ -175,10 +175,10 @@ export async function updateVersionKeys(
 }
 
 /**
- * Demotes the previous latest version of an upstream registry when it names a new one: incremental syncs report only the new
- * one. Entries with several upstream-latest versions are left alone.
+ * Demotes an entry's previous upstream-latest version when the upstream registry names a new one, because incremental syncs
+ * report only the new one. Skips entries with several upstream-latest versions.
  *
- * @param latest the versions that the upstream calls latest now.
+ * @param latest the versions that the upstream now marks as latest.
  */
 export async function demoteUpstreamLatest(
   manager: EntityManager,

@@ -35,12 +35,12 @@ import {
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
 
-/** Rows per statement: of whole versions, and of entry names or ids. */
+/** Rows per statement, for whole versions and for entry names or ids. */
 const VERSIONS_PER_STATEMENT = 1_000;
 const ENTRIES_PER_STATEMENT = 2_000;
 /** Document bytes per statement: encoding more would block the event loop. */
 const BYTES_PER_STATEMENT = 512 * 1024;
-/** Document bytes per COPY, which is sent in chunks: limited by `statement_timeout`. */
+/** Document bytes per COPY, limited because each COPY must finish within `statement_timeout`. */
 const BYTES_PER_COPY = 16 * 1024 * 1024;
 
 export interface WriteCounts {
@@ -50,7 +50,7 @@ export interface WriteCounts {
   readonly unchanged: number;
 }
 
-/** The only version of an entry with its own claims. */
+/** The only version of an entry that has its own claims. */
 export interface LabeledVersion {
   readonly version: IncomingVersion;
   readonly claims: Claims;
@@ -67,15 +67,15 @@ export interface EntryScope {
 type ClaimSetOf = (version: IncomingVersion) => number;
 
 /**
- * Writes entries of synced and watched sources; EntriesRepository writes published ones. Runs inside the caller's transaction,
- * which holds the row lock of the source, so that two runs cannot interleave.
+ * Writes entries of synced and watched sources; EntriesRepository writes published entries. Runs in the caller's transaction,
+ * which must hold the source's row lock so that two runs cannot interleave.
  */
 @Injectable()
 export class EntryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * Makes the entries of a source equal `incoming`. Leaves unchanged versions alone, deletes missing ones, and elects the
+   * Makes the entries of a source match `incoming`: deletes missing versions, leaves unchanged versions alone, and elects the
    * latest version of every changed entry.
    */
   async replaceAll(
@@ -90,7 +90,7 @@ export class EntryWriter {
   }
 
   /**
-   * Writes the versions in `changed`, removes those in `gone` if they exist, and leaves all others of the source alone.
+   * Writes the versions in `changed`, removes any existing versions in `gone`, and leaves the source's other versions alone.
    */
   async applyChanges(
     manager: EntityManager,
@@ -114,7 +114,7 @@ export class EntryWriter {
   /**
    * As `replaceAll`, for entries with their own claims, which are updated too.
    *
-   * @param scope the entries made equal to `incoming`; all others are left alone.
+   * @param scope the entries to replace; all others are left alone.
    */
   async replaceLabeled(
     manager: EntityManager,
@@ -154,7 +154,7 @@ export class EntryWriter {
     diff: CatalogDiff,
   ): Promise<void> {
     const now = await transactionTime(manager);
-    /** Entries that need an election of the latest version. */
+    /** Ids of entries whose latest version must be elected. */
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
     await this.change(manager, sourceId, diff.changed, now, touched);
@@ -239,7 +239,7 @@ export class EntryWriter {
       const { document } = version;
       return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
     };
-    // Large batches: the index processes the rows of a statement together.
+    // Large batches, because the search index processes all rows of a statement together.
     for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
       await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))

@@ -2,19 +2,19 @@ import type { EntityManager } from 'typeorm';
 import type { EntryName, VersionName } from '../../documents/entry-types.js';
 import { batches, type StoredVersion } from './catalog-diff.js';
 
-/** The columns of a `StoredVersion`: times as numbers, which parse faster than dates and compare exactly. */
+/** The columns of a `StoredVersion`. Times are numbers, which parse faster than dates and compare exactly. */
 const STORED_VERSION = `
   e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.version_key as "versionKey", v.digest, v.status,
   v.status_message as "statusMessage",
   (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",
   (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"`;
 
-/** Rows per query: parsing a large result blocks the event loop. */
+/** Rows per query, limited because parsing a large result blocks the event loop. */
 const BATCH = 1_000;
 
-/** Returns the versions of all entries of a source. Requires a transaction: it reads with a cursor. */
+/** Returns the versions of all entries of a source. Requires a transaction, because it uses a cursor. */
 export async function allVersions(manager: EntityManager, sourceId: number): Promise<StoredVersion[]> {
-  // By default PostgreSQL plans a cursor for its first rows; this one is read to its end.
+  // By default PostgreSQL optimizes a cursor for its first rows; this one is read to the end.
   await manager.query(`set local cursor_tuple_fraction = 1`);
   await manager.query(
     `declare stored_version no scroll cursor for
@@ -33,7 +33,7 @@ export async function allVersions(manager: EntityManager, sourceId: number): Pro
   return versions;
 }
 
-/** Returns the versions of these entries of a source. Entries must be distinct. */
+/** Returns all versions of the given entries in a source. Entries must be distinct. */
 export async function versionsOfEntries(
   manager: EntityManager,
   sourceId: number,

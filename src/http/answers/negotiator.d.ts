@@ -4,7 +4,7 @@ declare module 'negotiator' {
 
   export default class Negotiator {
     constructor(request: IncomingMessage);
-    /** The accepted ones of `available`, best first; `preferred` decides between equals. */
+    /** Returns the accepted encodings among `available`, best first; `preferred` breaks ties. */
     encodings(available: string[], options: { preferred: string[] }): string[];
   }
 }

@@ -19,11 +19,11 @@ const REQUEST_ID = '8b0f2d3c-6d0c-4b1e-9f0a-1f6f4f0f7c55';
 /** Errors that any route can return. */
 const EVERYWHERE = ['internal_error', 'overloaded'] as const;
 
-/** The headers of every error with a status. */
+/** Headers of error responses, by status. */
 const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
   401: {
     'WWW-Authenticate': {
-      description: 'What is wrong with the token, and where to get one (RFC 6750, RFC 9728)',
+      description: 'The problem with the token, and where to get one (RFC 6750, RFC 9728)',
       schema: { type: 'string' },
     },
   },
@@ -33,7 +33,7 @@ const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
 
 /** The body of every error response (contract §3). */
 export class ErrorAnswer {
-  @ApiProperty({ description: 'A sentence for people; it may change' })
+  @ApiProperty({ description: 'A message for people; it may change' })
   error: string;
 
   @ApiProperty({
@@ -54,11 +54,12 @@ export class ErrorAnswer {
   details?: string[];
 }
 
-/** The codes already described, by handler. */
+/** Codes already documented, by handler. */
 const described = new WeakMap<object, Set<ErrorCode>>();
 
 /**
- * Describes errors of a route in the OpenAPI document, grouped by status; on a class, of each of its routes. Several decorators add up.
+ * Documents the errors of a route in OpenAPI, grouped by status; on a class, the errors of each route. Decorators
+ * accumulate.
  */
 export function ApiErrors(...codes: ErrorCode[]): MethodDecorator & ClassDecorator {
   return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) => {
@@ -75,7 +76,7 @@ function describe(route: PropertyDescriptor, codes: readonly ErrorCode[]): void 
     const ofStatus = [...all].filter((code) => statusOf(code) === status);
     const response: ApiResponseOptions = {
       status,
-      // Swagger appends the description to the earlier one, and replaces the rest.
+      // Swagger appends this description to the previous one and replaces everything else.
       description: ofStatus
         .filter((code) => !before.has(code))
         .map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].sentence}`)
@@ -119,7 +120,7 @@ const ETAG: ApiResponseOptions['headers'] = {
   },
 };
 
-/** The responses of a GET with an ETag: 200, or 304 when `If-None-Match` has the tag (contract §6). */
+/** Documents a GET with an ETag: 200, or 304 when `If-None-Match` contains the tag (contract §6). */
 export function ApiOkWithEtag(type: Type): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({ type, headers: ETAG }),
@@ -137,7 +138,7 @@ export function ApiOkWithEtag(type: Type): MethodDecorator {
   );
 }
 
-/** The responses of a PUT, which replaces or creates, as `If-None-Match: *` and `If-Match` allow (contract §7). */
+/** Documents a PUT that creates or replaces, subject to `If-None-Match: *` and `If-Match` (contract §7). */
 export function ApiPutAnswer(type: Type): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({ type, description: 'Replaced', headers: ETAG }),
@@ -152,13 +153,13 @@ export function ApiPutAnswer(type: Type): MethodDecorator {
   );
 }
 
-/** A change that takes `If-Match` (RFC 9110 §13.1.1). */
+/** Documents a change that accepts `If-Match` (RFC 9110 §13.1.1). */
 export function ApiIfMatch(): MethodDecorator {
   return applyDecorators(
     ApiHeader({
       name: 'If-Match',
       required: false,
-      description: 'The ETag of a GET: the change is made only if the resource is unchanged since',
+      description: 'The ETag of a GET: the change is made only if the resource has not changed since',
       schema: { type: 'string' },
       example: EXAMPLE,
     }),

@@ -5,8 +5,8 @@ import { stringify } from 'yaml';
 import type { OAuthConfig, ProviderConfig } from '../../config/config.js';
 import { JsonText } from '../json-answers.js';
 
-// These functions run in the browser, on /docs. Swagger UI gets them as text, so they must not use imports or anything else
-// of this file.
+// The next three functions run in the browser, on /docs. Swagger UI receives their source text, so they must not use imports
+// or other code in this file.
 
 interface DocsPage {
   readonly location: { readonly origin: string; readonly pathname: string };
@@ -30,15 +30,15 @@ interface IncomingResponse {
 }
 
 /**
- * The OAuth redirect URL. Swagger UI resolves it as a sibling of the page, which is right for `/docs/` and wrong for `/docs`; and
- * only the browser knows the host name in use.
+ * Sets the OAuth redirect URL. Swagger UI would resolve it relative to the page, which works for `/docs/` but not for
+ * `/docs`. Only the browser knows the host name in use.
  */
 export function comeBackToThisHost(): void {
   const { origin, pathname } = window.location;
   window.ui.getConfigs().oauth2RedirectUrl = `${origin}${pathname.replace(/\/$/, '')}/oauth2-redirect.html`;
 }
 
-/** The page waits for discovery documents: limit the wait for a provider that never answers. */
+/** Limits how long the page waits for a provider's discovery document. */
 export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
   request.curlOptions = [];
   if (request.url.endsWith('/.well-known/openid-configuration')) request.signal = AbortSignal.timeout(5000);
@@ -46,8 +46,8 @@ export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
 }
 
 /**
- * Swagger UI shows a form for every grant and scope in a discovery document. Only the code flow applies here, with the scopes of
- * this registry, which many providers do not list.
+ * Swagger UI shows a form for every grant and scope in a discovery document. Only the code flow applies here, with this
+ * registry's scopes, which many providers do not list.
  */
 export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
   if (!response.ok || !response.url.endsWith('/.well-known/openid-configuration')) return response;
@@ -70,7 +70,7 @@ const PASTED = 'bearer';
 
 /**
  * Adds the security schemes: a pasted token, or a login at one of the providers. The document only links to the providers'
- * discovery documents, so a provider that is down neither delays the start nor changes it.
+ * discovery documents, so an unavailable provider does not affect startup.
  */
 export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
   const schemes = { [PASTED]: pasted(), ...Object.fromEntries(logIns(oauth.providers)) };
@@ -93,7 +93,7 @@ function pasted() {
   };
 }
 
-// Providers with the same issuer and different audiences share one login form: the login is the same.
+// Providers that differ only in audience share one login form, because the login is the same.
 function logIns(providers: readonly ProviderConfig[]) {
   const byIssuer = new Map<string, ProviderConfig>();
   for (const provider of providers)
@@ -109,7 +109,7 @@ function logIns(providers: readonly ProviderConfig[]) {
   ]);
 }
 
-// Component names may have letters, digits, ".", "-" and "_" only; provider names may have any characters.
+// Component names may contain only letters, digits, ".", "-" and "_"; provider names may contain any character.
 function schemeName(providerName: string, taken: Set<string>): string {
   const plain = providerName.replaceAll(/[^A-Za-z0-9._-]+/g, '-');
   let name = plain;
@@ -129,26 +129,26 @@ Every error response has the body \`ErrorAnswer\`: programs read its \`code\`, w
 
 Each operation lists its errors. Any request may also be refused early with 400 \`malformed_request\`, 408 \`request_timeout\`,
 417 \`expectation_failed\` or 431 \`headers_too_large\`; in anonymous mode also with 400 \`host_refused\`, or with 403 \`origin_refused\`
-when a page from another origin sends it. No operation described here answers 405: a method that a path does not support gets
+when a page from another origin sends it. No operation described here returns 405: a method that the path does not support gets
 \`method_not_allowed\` with \`Allow\`. A registry may allow reads without a token, or with a key below
 \`/registry/{registry}/k/{key}\`; an invalid key gets 404 \`registry_not_found\`.
 Other writes below \`/registry\` get 501 \`use_admin_api\`.`;
 
 export interface DescribedServer {
   readonly version: string;
-  /** Undefined in anonymous mode: then the document has no security schemes. */
+  /** Undefined in anonymous mode, where the document has no security schemes. */
   readonly oauth: OAuthConfig | undefined;
 }
 
 /**
- * Documents every route at `/openapi.json`, `/openapi.yaml` and `/docs`, and the consumer API at its `openapi.yaml`. Each is
- * generated once, at its first request: generating takes longer than the rest of the start.
+ * Documents every route at `/openapi.json`, `/openapi.yaml` and `/docs`, and the consumer API at its `openapi.yaml`. Each
+ * document is generated on its first request: generating it at startup would more than double the startup time.
  */
 export function publishOpenApi(app: NestExpressApplication, server: DescribedServer): void {
   let document: OpenAPIObject | undefined;
   const described = () => (document ??= describeApi(app, server));
   SwaggerModule.setup('docs', app, described, {
-    // Swagger would generate them for each request.
+    // Swagger would generate the raw documents for each request.
     raw: false,
     customSiteTitle: 'Registry Server API',
     swaggerOptions: { validatorUrl: null, ...(server.oauth ? logInOptions(server.oauth) : {}) },
@@ -166,7 +166,7 @@ export function publishOpenApi(app: NestExpressApplication, server: DescribedSer
   const yaml = (shown: OpenAPIObject) => stringify(shown, { aliasDuplicateObjects: false });
   serve(['/openapi.json'], 'application/json', () => JSON.stringify(described()));
   serve(['/openapi.yaml'], 'text/yaml', () => yaml(described()));
-  // The same bytes for every name: a public path must not reveal which registries exist.
+  // Every registry name gets the same bytes: a public path must not reveal which registries exist.
   const consumerPaths = ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`);
   serve(consumerPaths, 'application/yaml', () => yaml(consumerApi(described())));
 }
@@ -185,7 +185,7 @@ function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown>
   };
 }
 
-/** The OpenAPI 3.1 document of every route, without aliases. */
+/** Returns the OpenAPI 3.1 document for all routes, without aliases. */
 export function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -206,14 +206,14 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('audit', 'The admin API: the audit trail')
     .build();
   const document = SwaggerModule.createDocument(app, config);
-  // Empty: the server is the origin of the document.
+  // Without `servers`, clients use the document's origin.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
   if (oauth) describeTokens(document, oauth);
   return document;
 }
 
-/** The document of the consumer API, where clients of the MCP Registry expect it. */
+/** Returns the part of the document that describes the consumer API. */
 function consumerApi(document: OpenAPIObject): OpenAPIObject {
   const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
   return {
@@ -234,7 +234,7 @@ function pathsOf({ paths }: OpenAPIObject, isWanted: (path: string) => boolean):
   return Object.fromEntries(Object.entries(paths).filter(([path]) => isWanted(path)));
 }
 
-/** The schemas that a part of the document refers to, directly or transitively. */
+/** Returns the schemas that a part of the document refers to, directly or transitively. */
 function schemasIn<T extends object>(part: object, schemas: Record<string, T>, found = new Set<string>()) {
   for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     const schema = schemas[name];

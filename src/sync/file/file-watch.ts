@@ -6,7 +6,7 @@ import { SourceStates } from '../../sources/source-states.queries.js';
 import { SyncQueries } from '../sync.queries.js';
 
 const POLL_MS = 400;
-/** How often the list of files is read again: sources can be added and removed through the API. */
+/** How often the list of files is reloaded, because sources can be added and removed through the API. */
 const POLLS_PER_LIST = 5;
 
 /**
@@ -21,7 +21,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
   private files: Awaited<ReturnType<SyncQueries['watchedFiles']>> = [];
   private polls = 0;
   private readonly polling = new Polling(() => this.poll(), POLL_MS, this.logger, {
-    failed: 'Polling the files of sources failed',
+    failed: 'Polling the source files failed',
   });
 
   constructor(
@@ -47,7 +47,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       const { fingerprint, changedAt } = await inspect(path);
       now.set(key, fingerprint);
       const before = this.fingerprints.get(key);
-      // On the first poll, the file may have changed since it was read.
+      // On the first poll, the file may have changed since its last sync.
       const hasChanged =
         before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== fingerprint;
       if (hasChanged && !this.polling.hasEnded) await this.states.request(this.dataSource.manager, id);

@@ -8,9 +8,9 @@ import type { MemoryShare } from '../read-memory.js';
 import { maxFileBytes } from './local-file.js';
 import { SourceFiles } from './source-files.js';
 
-/** Timeout of a registry file's URL. */
+/** Timeout for downloading a registry file. */
 const URL_TIMEOUT_MS = 60_000;
-/** A body takes its size twice while its chunks are concatenated. */
+/** A body takes twice its size in memory while its chunks are concatenated. */
 const COPIES = 2;
 
 /** Fetches sources of kind file: a local registry file or a URL. */
@@ -38,7 +38,7 @@ export class FileFetcher extends Fetcher<'file'> {
     return { kind: 'file', bytes, digest, state: {} };
   }
 
-  // RFC 9110 §13: a conditional request with the last validator.
+  // Sends a conditional request with the last validator (RFC 9110 §13).
   private async fetchUrl(
     url: string,
     { origin }: LeasedSource<'file'>,

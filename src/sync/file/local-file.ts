@@ -9,7 +9,7 @@ import { ReadMemoryError } from '../read-memory.js';
 const MIB = 1024 * 1024;
 /** Default of `limits.mebibytesPerFile`, and the maximum for API-managed sources (contract §7). */
 const DEFAULT_MAX_BYTES = 64 * MIB;
-/** Hashed in less than a millisecond. */
+/** Hashing a chunk takes less than a millisecond. */
 const CHUNK_BYTES = MIB;
 
 /** Returns the maximum size of a source's registry file. */
@@ -30,7 +30,7 @@ export interface LocalFile {
 
 interface ReadFileOptions {
   readonly maxBytes?: number;
-  /** The path was checked with symbolic links resolved, so it must not lead through one now. */
+  /** Symbolic links were resolved before the path was checked, so it must not contain any now. */
   readonly hasNoLinks?: true;
   /** Receives the size in bytes before anything is read; if it throws, nothing is read. */
   readonly onSize?: ((bytes: number) => void) | undefined;
@@ -80,7 +80,7 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
   }
 }
 
-// The path may have changed between the check and opening: the open file must be the one the path leads to now.
+// The path may have been replaced between the check and opening, so the open file must still be the file at this path.
 async function checkOpened(path: string, opened: Stats): Promise<void> {
   const real = await realpath(path);
   const current = await stat(real);

@@ -8,16 +8,16 @@ import { readRegistryFile, RegistryFileError, unpackEntries } from './registry-f
 import type { FileMessage, FileToRead } from './registry-file.worker.js';
 
 const MIB = 1024 * 1024;
-/** Smaller files are read in this thread, because starting a worker takes about 100 ms. */
+/** Smaller files are read in the main thread, because starting a worker takes about 100 ms. */
 const WORKER_FROM_BYTES = MIB;
-/** For one parsed document and the names; the bytes of the file and of the documents are outside the heap. */
+/** Holds one parsed document and the names; file and document bytes are outside the heap. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
-/** An idle worker ends after this time; a warm one is faster. */
+/** A worker ends after being idle for this long; reusing a worker is faster than starting one. */
 const IDLE_MS = 15_000;
 
 /**
- * Reads registry files, large ones in a worker thread so that requests don't wait. One worker reads one file at a time, which
- * bounds its memory. An error ends the worker, and the next file starts a new one.
+ * Reads registry files, large ones in a worker thread so that requests don't wait. A single worker reads the files one by
+ * one, which bounds its memory. An error ends the worker, and the next file starts a new one.
  */
 @Injectable()
 export class RegistryFileReader implements OnApplicationShutdown {
@@ -27,7 +27,7 @@ export class RegistryFileReader implements OnApplicationShutdown {
   private idle: NodeJS.Timeout | undefined;
 
   /**
-   * Like `readRegistryFile`, but a large file's `bytes` are moved to the worker and no longer count as memory.
+   * Like `readRegistryFile`, but transfers a large file's `bytes` to the worker and stops counting them in `memory`.
    *
    * @param signal aborts when the result is no longer needed.
    */
@@ -79,13 +79,13 @@ export class RegistryFileReader implements OnApplicationShutdown {
 
   private startThread(): Worker {
     const thread = new Worker(new URL('./registry-file.worker.js', import.meta.url), {
-      // The worker needs nothing from the process.
+      // The worker needs neither the environment nor the flags of the process.
       env: {},
       execArgv: [],
       resourceLimits: WORKER_HEAP,
     });
     thread.unref();
-    // Errors while it reads reject the read.
+    // `contentFrom` handles errors during a read.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       if (this.thread === thread) this.thread = undefined;
@@ -143,7 +143,7 @@ function refusalOf(error: unknown): Error {
     : (error as Error);
 }
 
-// A buffer that is part of a pool cannot be transferred.
+// A pooled buffer cannot be transferred.
 function transferable(bytes: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length;

@@ -30,9 +30,9 @@ export class RegistryFileError extends Error {}
 
 /**
  * Reads a file in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally the lists of other types.
- * Invalid entries and repeated names and versions are skipped with their reasons. Yields to the event loop regularly.
+ * Invalid and duplicate entries are skipped with their reasons. Yields to the event loop regularly.
  *
- * @param memory counts the entries; the caller has counted `bytes`.
+ * @param memory counts the size of the entries; the caller has already counted `bytes`.
  * @param onEntry receives the entries, as in `EntryValidator`.
  * @throws RegistryFileError if the file is malformed or none of its entries is valid.
  * @throws ReadMemoryError if the entries take too much memory.
@@ -144,7 +144,7 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
     : bytes;
 }
 
-/** Versions for transfer between threads; the documents are in one buffer, which is moved instead of copied. */
+/** Versions packed for transfer between threads; the documents share one buffer, which is moved instead of copied. */
 export interface PackedEntries {
   readonly types: readonly EntryType[];
   readonly names: readonly string[];
@@ -152,7 +152,7 @@ export interface PackedEntries {
   readonly statuses: readonly Status[];
   readonly searchTexts: readonly string[];
   readonly documents: Uint8Array<ArrayBuffer>;
-  /** End of each document in `documents`. */
+  /** End offset of each document in `documents`. */
   readonly ends: readonly number[];
   readonly digests: Uint8Array<ArrayBuffer>;
 }

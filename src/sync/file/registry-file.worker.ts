@@ -14,7 +14,7 @@ export interface FileToRead {
 }
 
 /**
- * The worker's messages: batches with all entries, then `end` or `refused`. The file's bytes are returned, because an idle
+ * The worker's messages: batches with all entries, then `end` or `refused`. `end` returns the file's bytes, because an idle
  * worker does not collect garbage.
  */
 export type FileMessage =

@@ -17,7 +17,10 @@ interface FileSource extends ReadingSource {
   readonly origin: Origin;
 }
 
-/** Reads the files named by sources, if the source may read them (contract §7). Checked in each run, because anything may change. */
+/**
+ * Reads files named in a source's settings, if the source may read them (contract §7). Each run checks this again, because
+ * settings and files may change.
+ */
 @Injectable()
 export class SourceFiles {
   constructor(
@@ -26,7 +29,7 @@ export class SourceFiles {
   ) {}
 
   /**
-   * Reads a registry file; its size counts as memory of the run.
+   * Reads a registry file; its size counts towards the run's memory.
    *
    * @throws FetchError naming the file, without its content.
    * @throws ReadMemoryError if it takes too much memory.
@@ -36,7 +39,7 @@ export class SourceFiles {
   }
 
   /**
-   * Reads a secret, without the line break at its end.
+   * Reads a secret, without a trailing line break.
    *
    * @throws FetchError naming the file, without its content.
    */

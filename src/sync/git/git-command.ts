@@ -11,15 +11,15 @@ const MIN_VERSION = { major: 2, minor: 32 };
 /** The first version with http.curloptResolve. */
 const MIN_VERSION_TO_PIN = { major: 2, minor: 37 };
 
-/** Limits of fetching one file. */
+/** Limits for fetching one file. */
 export interface GitLimits {
-  /** For `ls-remote`. */
+  /** Timeout for `ls-remote`. */
   readonly lsRemoteMs: number;
-  /** For all commands together. */
+  /** Timeout for all commands together. */
   readonly totalMs: number;
-  /** Size of the temporary directory. */
+  /** Maximum size of the temporary directory. */
   readonly diskBytes: number;
-  /** Size of the file. */
+  /** Maximum size of the file. */
   readonly fileBytes: number;
 }
 
@@ -36,7 +36,7 @@ export const LOCKED_DOWN = {
     hooksPath: devNull,
     askPass: '',
     logAllRefUpdates: 'false',
-    // Larger objects are unpacked in pieces, so that a repository cannot exhaust the memory.
+    // Larger objects are unpacked in pieces, so that a repository cannot exhaust memory.
     bigFileThreshold: '1m',
   },
   credential: { helper: '' },
@@ -60,7 +60,7 @@ export interface GitResult {
 interface GitCall {
   /** The repository; also git's home directory. */
   readonly directory: string;
-  /** The PATH of this server. */
+  /** The server's PATH. */
   readonly path: string | undefined;
   /** The only protocol git may use. */
   readonly protocol: string;
@@ -74,12 +74,12 @@ interface GitCall {
 export class GitMissingError extends Error {}
 
 /**
- * Runs git without a shell in a clean environment: no configuration of the machine or the user, no prompts, no proxy
- * variables (the configuration names the proxy), no tracing, messages in English. Git leads a process group, so that its
- * child processes are killed with it.
+ * Runs git without a shell in a clean environment: no system or user configuration, no prompts, no proxy variables (the
+ * configuration names the proxy), no tracing, messages in English. Git runs in its own process group, so that its child
+ * processes are killed with it.
  */
 export function runGit(args: readonly string[], call: GitCall): Promise<GitResult> {
-  // The span's name must have few values and no secrets, so it contains only the subcommand.
+  // The span name must have few distinct values and no secrets, so it contains only the subcommand.
   const command = args.find((argument) => /^[a-z-]+$/.test(argument) && !argument.startsWith('-')) ?? '';
   return tracing.inSpan(`git ${command}`.trim(), {}, () => run(args, call));
 }
@@ -136,14 +136,14 @@ function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEn
     GIT_SSH_COMMAND: SSH_COMMAND,
     GIT_SSH_VARIANT: 'ssh',
     GIT_LITERAL_PATHSPECS: '1',
-    // The largest single allocation, so that the remote cannot exhaust the memory.
+    // Limits a single allocation, so that the remote cannot exhaust memory.
     GIT_ALLOC_LIMIT: '128m',
   };
 }
 
 /**
- * @param output of `git version`.
- * @param isPinned whether git must connect to given addresses.
+ * @param output the output of `git version`.
+ * @param isPinned whether git must connect to pinned addresses.
  * @throws FetchError if the version is not supported.
  */
 export function checkGitVersion(output: string, isPinned: boolean): void {

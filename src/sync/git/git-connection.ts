@@ -29,14 +29,14 @@ const KEY = 'key';
 const KNOWN_HOSTS = 'known_hosts';
 const AUTHORITIES = 'authorities.pem';
 const DIRECTORY_PREFIX = 'registry-git-';
-/** No fetch takes this long, so a killed server left older directories. */
+/** No fetch takes this long, so any older directory was left by a killed server. */
 const LEFTOVER_MS = 60 * 60_000;
 
-/** The ssh command for git, which ignores the configuration of the machine and the user. */
+/** The ssh command for git, which ignores system and user configuration. */
 export const SSH_COMMAND = `ssh -F ${SSH_CONFIG}`;
 
 /**
- * Returns an ssh configuration with one key and known hosts, and without commands, forwarding and prompts.
+ * Returns an ssh configuration with one key and a known-hosts file, without commands, forwarding or prompts.
  *
  * @param address the address to connect to; the host key is still looked up by name.
  */
@@ -78,7 +78,7 @@ type GitConfiguration = readonly (readonly [section: string, Readonly<Record<str
 
 /**
  * An empty bare repository in a temporary directory that only this user can access. Its configuration file contains the
- * password, which therefore is on no command line and in no environment, and is removed with the directory.
+ * password, which therefore appears in no command line or environment and is removed with the directory.
  */
 export class GitWorkspace {
   private constructor(readonly directory: string) {}
@@ -143,27 +143,27 @@ function quoted(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
-/** How a repository is reached. */
+/** Settings for connecting to a repository. */
 export interface GitConnection {
   readonly url: string;
   readonly protocol: string;
   /** Git settings, including the password. */
   readonly configuration: GitConfiguration;
-  /** Files named by the configuration, by name. */
+  /** Contents of the files that the configuration names, by file name. */
   readonly files: Readonly<Record<string, string>>;
   /** The repository's secrets in every encoding that is sent. */
   readonly secrets: readonly string[];
-  /** The same for the proxy. */
+  /** The proxy's secrets in every encoding that is sent. */
   readonly proxySecrets: readonly string[];
   /** The PATH for git. */
   readonly path: string | undefined;
-  /** Whether the configuration contains the addresses to connect to, which old versions of git ignore. */
+  /** Whether the configuration pins the addresses to connect to, which old versions of git ignore. */
   readonly isPinned: boolean;
 }
 
 type GitSource = Pick<LeasedSource<'git'>, 'kind' | 'settings' | 'claims' | 'origin'>;
 
-/** Determines the credentials and the addresses with which a source may reach its repository. */
+/** Determines the credentials and addresses that a source uses to reach its repository. */
 export class GitConnections {
   constructor(
     private readonly limits: Pick<ConfigType<typeof adminSourcesConfig>, 'adminAllowPrivateIP'>,
@@ -189,7 +189,7 @@ export class GitConnections {
     mustBePublic: boolean,
   ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
     const { auth } = source.settings;
-    // curl ignores a pinned name that ends in a dot.
+    // curl does not pin host names with a trailing dot.
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
     const proxy = proxyFor(url, this.proxies);
     if (mustBePublic && proxy) refuseLiteral(url);
@@ -279,7 +279,7 @@ function proxySettings({ origin, credentials }: ProxyServer): {
   };
 }
 
-// With NODE_EXTRA_CA_CERTS git trusts the same authorities as Node, otherwise the machine's authorities.
+// With NODE_EXTRA_CA_CERTS, git trusts the same authorities as Node; otherwise it trusts the system's.
 async function trustedAuthorities(): Promise<string | undefined> {
   const file = readEnvironment()['NODE_EXTRA_CA_CERTS'];
   const more = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined;

@@ -46,7 +46,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
   ],
   [
     /not our ref|unadvertised object|no such remote ref|bad object/,
-    () => 'the server does not have it, or does not serve single commits',
+    () => 'the server does not have this commit, or does not serve single commits',
   ],
   [/couldn't find remote ref/, () => 'the branch or tag no longer exists'],
   [/No space left on device/, () => 'the temporary directory is full'],

@@ -25,7 +25,7 @@ const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
 
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** A file of a commit; its object id identifies its content. */
+/** A file in a commit; its object id identifies its content. */
 interface Blob {
   readonly id: string;
   readonly path: string;
@@ -37,7 +37,7 @@ interface Bounds {
   readonly tooLarge?: string;
 }
 
-/** Fetches from one repository, in a temporary directory. Must be closed. */
+/** Fetches from one repository into a temporary directory. Must be closed. */
 export class GitRemote {
   private readonly deadline: AbortSignal;
 
@@ -72,7 +72,7 @@ export class GitRemote {
     await this.workspace.remove();
   }
 
-  /** Returns the current commit of the branch, the tag or the default branch, by `ls-remote`. */
+  /** Returns the current commit of the branch, tag or default branch, using `ls-remote`. */
   async remoteCommit(settings: SettingsOf<'git'>): Promise<string> {
     const ref = refOf(settings);
     // Without these options the server lists all refs, including pull requests.
@@ -91,7 +91,7 @@ export class GitRemote {
     return commit;
   }
 
-  /** Fetches the commit and its directories without files, and returns its id. */
+  /** Fetches the commit and its trees, without file contents, and returns the commit id. */
   async fetchCommit(settings: SettingsOf<'git'>): Promise<string> {
     if (settings.commit?.length === 64) await this.configure('sha256');
     const wanted = settings.commit ?? refOf(settings);
@@ -122,7 +122,7 @@ export class GitRemote {
   }
 
   /**
-   * Fetches one file. Its size counts as memory of the run before the content is read.
+   * Fetches one file. Its size is added to the run's memory before the content is read.
    *
    * @throws FetchError
    * @throws ReadMemoryError

@@ -14,7 +14,7 @@ import { GitRemote } from './git-remote.js';
 
 const CLEANUP_INTERVAL_MS = 10 * 60_000;
 
-/** Fetches sources of kind git: one file of a repository, without the others. */
+/** Fetches sources of kind git: one file of a repository, without fetching the others. */
 @Injectable()
 export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
@@ -37,7 +37,7 @@ export class GitFetcher extends Fetcher<'git'> {
     memory: MemoryShare,
   ): Promise<Fetched> {
     const { settings } = source;
-    // A commit never changes, and this one has been read.
+    // A commit never changes, and this commit has already been read.
     if (state && settings.commit !== undefined && state['commit'] === settings.commit)
       return { kind: 'unchanged', state };
     await this.cleanUp();
@@ -52,7 +52,7 @@ export class GitFetcher extends Fetcher<'git'> {
     }
   }
 
-  // The directory of a killed server may contain a password. It is removed when it is certainly unused, which may be long
+  // The directory of a killed server may contain a password. It is removed once it is certainly unused, which may be long
   // after this server started.
   private async cleanUp(): Promise<void> {
     if (performance.now() - this.cleanedUpAt < CLEANUP_INTERVAL_MS) return;
@@ -61,7 +61,7 @@ export class GitFetcher extends Fetcher<'git'> {
   }
 }
 
-/** Reads the commit, then the blob's id, then its content, and stops at the first that has not changed. */
+/** Reads the commit id, then the blob id, then the content; stops as soon as an id is unchanged. */
 async function read(
   remote: GitRemote,
   settings: SettingsOf<'git'>,

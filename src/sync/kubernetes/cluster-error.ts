@@ -19,9 +19,9 @@ export class ClusterError extends Error {
 export class ResponseTooLarge extends ClusterError {}
 
 /**
- * Returns an error that says why the API server refused, and what to do.
+ * Returns an error that explains why the API server refused the request, and what to do.
  *
- * @param body a Status object, unless something else responded.
+ * @param body the response body: a Status object, unless another server responded.
  */
 export function statusError(
   verb: string,
@@ -46,12 +46,12 @@ export function statusError(
   }
 }
 
-/** Returns a sentence that says why there was no response. */
+/** Returns a sentence that explains why there was no response. */
 export function connectionProblem(server: string, error: unknown): string {
   const { code = '', message = '' } =
     error instanceof AggregateError ? first(error) : (error as NodeJS.ErrnoException);
   if (/CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|TLS|SSL/.test(code))
-    return `The certificate of the API server at ${server} is not trusted (${code}): check the certificate authority of the kubeconfig`;
+    return `The certificate of the API server at ${server} is not trusted (${code}): check the certificate authority in the kubeconfig`;
   switch (code) {
     case 'ECONNREFUSED':
       return `The API server at ${server} is unreachable: connection refused`;

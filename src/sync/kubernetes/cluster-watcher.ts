@@ -26,8 +26,8 @@ const POLL_MS = 1_000;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Watches the sources of kind kubernetes that this replica has leased. A replica that stops releases its leases; the leases of
- * a dead replica expire.
+ * Watches the sources of kind kubernetes that this replica has leased. A stopping replica releases its leases; a dead
+ * replica's leases expire.
  */
 @Injectable()
 export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -72,7 +72,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   private async watchUnleased(): Promise<void> {
     for (const source of await this.leases.takeUnwatched(this.owner, WATCH_LEASE.ms)) {
-      // A source whose settings have changed is offered again; our watch of it is outdated.
+      // A source with changed settings is leased again, so any existing watch is outdated.
       await this.watches.get(source.id)?.stop();
       this.watch(source);
     }
@@ -113,7 +113,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     );
   }
 
-  /** Sources whose entries are known to equal their cluster. */
+  /** Returns the ids of the sources whose entries match their cluster. */
   private currentIds(): number[] {
     return [...this.watches.values()].filter(({ isCurrent }) => isCurrent).map(({ source }) => source.id);
   }

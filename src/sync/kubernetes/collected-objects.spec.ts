@@ -100,8 +100,8 @@ it('counts objects that need not be written', async () => {
   });
 });
 
-describe('claim sets', () => {
-  it('are accepted in the order of their objects, up to the limit', async () => {
+describe('the claim set limit', () => {
+  it('accepts claim sets in the order of their objects', async () => {
     const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'entry' }, 'b')];
     expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a', 'b'], beyondLimit: [] });
     expect(await collect(all, { limit: 1 })).toMatchObject({
@@ -112,7 +112,7 @@ describe('claim sets', () => {
     });
   });
 
-  it('of retained entries are accepted first', async () => {
+  it('accepts the claim sets of retained entries first', async () => {
     const all = [known(SERVER, { a: 'entry' }, 'a'), known(VIRTUAL, { b: 'retained' }, 'b')];
     expect(await collect(all, { limit: 2 })).toMatchObject({ written: ['a'], retained: ['b'] });
     expect(await collect(all, { limit: 1 })).toMatchObject({

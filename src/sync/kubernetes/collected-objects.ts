@@ -7,13 +7,13 @@ import type { Resource } from './custom-resources.js';
 import { ENTRY_PREFIX, type ExportedServer, readStored, type SkippedObject } from './exported-object.js';
 import type { StoredEntries } from './stored-entries.queries.js';
 
-/** One kind in one namespace, or in all of them (null). */
+/** One kind in one namespace, or in all namespaces (null). */
 interface Watched {
   readonly resource: { readonly kind: string };
   readonly namespace: string | null;
 }
 
-/** An entry that stays as stored because its object cannot be listed. */
+/** A stored entry that stays unchanged because its object cannot be listed. */
 export interface RetainedEntry {
   readonly outcome: 'retained';
   readonly claims: Claims;
@@ -21,7 +21,7 @@ export interface RetainedEntry {
 
 /**
  * The stored entries of the kinds and namespaces that this replica has not listed yet. Entries excluded by the source's
- * filter are left out, because the filter may be newer than they are.
+ * filter are left out, because the filter may be newer than the entries.
  */
 export class RetainedEntries<W extends Watched> {
   private constructor(private readonly byWatch: ReadonlyMap<W, Map<string, RetainedEntry>>) {}
@@ -55,12 +55,12 @@ export class RetainedEntries<W extends Watched> {
     return new RetainedEntries(byWatch);
   }
 
-  /** By `namespace/name`. */
+  /** Returns the retained entries of a watch, by `namespace/name`. */
   of(watch: W): ReadonlyMap<string, RetainedEntry> {
     return this.byWatch.get(watch) ?? new Map<string, RetainedEntry>();
   }
 
-  /** Drops the entries of a watch that is listed now, and returns their names: they must be written or removed. */
+  /** Drops the entries of a watch that has now been listed, and returns their names for writing or removal. */
   release(watch: W): string[] {
     const released = [...this.of(watch).keys()];
     this.byWatch.get(watch)?.clear();
@@ -76,7 +76,7 @@ export class RetainedEntries<W extends Watched> {
 /** The result of reading an object. */
 export type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
 
-/** The objects of a kind in one namespace or in all of them, by `namespace/name`. */
+/** The objects of a kind in one namespace or in all namespaces, by `namespace/name`. */
 export interface KnownObjects {
   readonly resource: Resource;
   readonly objects: ReadonlyMap<string, Outcome | RetainedEntry>;
@@ -90,7 +90,7 @@ export interface CollectedObjects {
   readonly skipped: SkippedEntry[];
   /** Names of the objects that exceed the claim set limit. */
   readonly beyondLimit: ReadonlySet<string>;
-  /** Names of the entries that stay as stored. */
+  /** Names of the stored entries that stay unchanged. */
   readonly retained: ReadonlySet<string>;
   /** Names of retained entries that an object of an earlier kind replaces. */
   readonly displaced: ReadonlySet<string>;
@@ -103,11 +103,11 @@ export interface CollectedObjects {
 }
 
 /**
- * Decides which object becomes the entry of a name, and which objects exceed the claim set limit.
+ * Decides which object provides the entry for each name, and which objects exceed the claim set limit.
  *
- * @param known in the order of the kinds; the first kind wins a name.
- * @param mustWrite whether to write the entry of this name; counts and skipped objects always cover all objects.
- * @param maxClaimSets contract §2, `claimSetsPerSource`: the first claim sets are accepted.
+ * @param known the objects in the order of their kinds; the first kind wins a name.
+ * @param mustWrite returns whether to write the entry with this name; counts and skipped objects always cover all objects.
+ * @param maxClaimSets how many claim sets are accepted (`claimSetsPerSource`, contract §2).
  */
 export async function collectObjects(
   known: readonly KnownObjects[],
@@ -210,7 +210,7 @@ function tooManyClaims(
   ]);
 }
 
-/** Whether the results of reading an object twice are equal. */
+/** Returns whether two results of reading an object are equal. */
 export function isSameOutcome(one: Outcome | undefined, other: Outcome | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.outcome === 'entry' && other.outcome === 'entry')

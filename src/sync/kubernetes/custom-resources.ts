@@ -2,13 +2,13 @@
 export interface Resource {
   readonly kind: string;
   readonly plural: string;
-  /** Whether `spec` is needed, not only the metadata. */
+  /** Whether `spec` is needed in addition to the metadata. */
   readonly needsSpec: boolean;
 }
 
 export const API_GROUP = 'toolhive.stacklok.dev';
 
-/** In order of preference; their fields are the same. */
+/** API versions in order of preference; both have the same fields. */
 export const API_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
 
 /** If several kinds have an object with the same namespace and name, the first kind wins. */
@@ -18,10 +18,10 @@ export const RESOURCES: readonly Resource[] = [
   { kind: 'MCPRemoteProxy', plural: 'mcpremoteproxies', needsSpec: false },
 ];
 
-/** The objects of a resource in one namespace or in all of them. */
+/** The objects of a resource in one namespace or in all namespaces. */
 export interface ResourceCollection {
   readonly plural: string;
-  /** Null: all namespaces. */
+  /** Null for all namespaces. */
   readonly namespace: string | null;
   readonly path: string;
   readonly needsSpec: boolean;
@@ -36,7 +36,7 @@ export function collectionOf(
   return { plural, namespace, path: `/apis/${API_GROUP}/${version}${inside}/${plural}`, needsSpec };
 }
 
-/** For messages: `mcpservers in the namespace tools`. */
+/** Describes a collection for messages, such as `mcpservers in the namespace tools`. */
 export function describeCollection({
   plural,
   namespace,
@@ -45,8 +45,8 @@ export function describeCollection({
 }
 
 /**
- * Whether one resource version of a collection is earlier than another. Resource versions are increasing decimal numbers
- * (Kubernetes API conventions; clients may rely on it since v1.35). False for anything else.
+ * Returns whether one resource version of a collection is earlier than another. Resource versions are increasing decimal
+ * numbers (Kubernetes API conventions; guaranteed to clients since v1.35). Returns false for any other format.
  */
 export function isEarlierVersion(one: string, other: string): boolean {
   return isNumber(one) && isNumber(other) && BigInt(one) < BigInt(other);

@@ -4,7 +4,7 @@ import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 import type { KubeconfigEntry } from './kubeconfig-merge.js';
 
-/** Cloud plugins make network requests. */
+/** Allows for cloud plugins, which make network requests. */
 const TIMEOUT_MS = 15_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const CLUSTER_EXTENSION = 'client.authentication.k8s.io/exec';
@@ -68,8 +68,8 @@ export function execInfo(exec: KubeconfigEntry, cluster: KubeconfigEntry): strin
 /**
  * Parses the output of a plugin.
  *
- * @param apiVersion the version in the kubeconfig, which the output must have too.
- * @returns the credential, or the problem as part of a sentence that quotes none of the output.
+ * @param apiVersion the version in the kubeconfig, which the output must match.
+ * @returns the credential, or the problem as part of a sentence, without quoting the output.
  */
 export function parseExecCredential(output: string, apiVersion: unknown): ExecCredential | string {
   let answer: unknown;

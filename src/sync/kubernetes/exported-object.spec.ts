@@ -176,7 +176,7 @@ describe('the version', () => {
     ['1.2', 'x:9.9.9', '9.9.9'],
     ['latest', undefined, '1.0.0'],
     ['', 'x:9.9.9', '9.9.9'],
-  ])('annotated as %j, of the image %j, is %s', (annotated, image, version) => {
+  ])('annotated as %j, with the image %j, is %s', (annotated, image, version) => {
     const { document, warnings } = entryOf(
       anObject({ 'registry-version': annotated }, image ? { image } : {}),
     );

@@ -16,7 +16,7 @@ const DEFAULT_VERSION = '1.0.0';
 const USABLE_VERSION =
   /^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*))*)?$/;
 const MAX_VERSION_LENGTH = 255;
-/** Characters of a description or a title. */
+/** Maximum length of a description or title, in characters. */
 const MAX_TEXT_LENGTH = 100;
 const MAX_ICON_URL_LENGTH = 255;
 const HTTP_URL = /^https?:\/\/\S+$/;
@@ -43,7 +43,7 @@ export class Annotations {
     return this.text('registry-export') === 'true';
   }
 
-  /** Parses the claims; none if absent. Invalid claims must hide the object, so they are never ignored. */
+  /** Parses the claims; none if the annotation is absent. Invalid claims are never ignored: they must hide the object. */
   claims(): { claims: Claims } | { problem: string } {
     const text = this.text('authz-claims');
     if (text === undefined) return { claims: {} };
@@ -76,7 +76,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether a text may be the version of an exported server. */
+/** Returns whether a text is allowed as the version of an exported server. */
 export function isUsableVersion(version: string): boolean {
   return version.length <= MAX_VERSION_LENGTH && USABLE_VERSION.test(version);
 }
@@ -118,7 +118,7 @@ export interface SkippedObject {
  * Converts an object of the cluster to a server entry; null if it is not exported. Labels, phase and readiness have no
  * effect, and the claims come only from the object (spec §2.4).
  *
- * @param resource the listed or watched resource; objects in a list need not contain their kind.
+ * @param resource the listed or watched resource; listed objects may lack their own `kind`.
  */
 export function readObject(
   { kind, needsSpec }: Resource,
@@ -197,7 +197,7 @@ class ObjectReader {
     };
     let checked = checkDocument('server', document);
     if (!checked.version && extension.tool_definitions !== undefined) {
-      // Tool definitions are by far the largest part, and the only one copied without a check.
+      // Tool definitions are by far the largest part, and the only part copied without validation.
       delete extension.tool_definitions;
       const [problem] = checked.problems;
       checked = checkDocument('server', document);
@@ -252,7 +252,7 @@ class ObjectReader {
     return {};
   }
 
-  // The package is reached through its proxy, at the exported URL.
+  // Clients reach the package through its proxy, at the exported URL.
   private packages(url: string): { packages?: object[] } {
     if (this.image === undefined) return {};
     const type =

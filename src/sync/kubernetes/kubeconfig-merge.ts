@@ -25,10 +25,10 @@ const FILE_KEYS = ['certificate-authority', 'client-certificate', 'client-key'];
 
 /**
  * Merges files as kubectl does (Organizing Cluster Access Using kubeconfig Files): the first file that defines a name or a
- * current context wins, and entries of one name are not combined. Relative paths are resolved against the directory of their
- * file: certificates, keys, `tokenFile`, and an `exec` command that contains a slash.
+ * current context wins, and entries with the same name are not combined. Relative paths are resolved against the directory
+ * of their file: certificates, keys, `tokenFile`, and an `exec` command that contains a slash.
  *
- * @throws ClusterError naming the file that is not a kubeconfig.
+ * @throws ClusterError if a file is not a kubeconfig.
  */
 export function mergeKubeconfigs(files: readonly KubeconfigFile[]): MergedKubeconfig {
   const documents = files.map((file) => ({ document: parseFile(file), directory: dirname(file.path) }));

@@ -13,7 +13,7 @@ const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/tok
 /** The longest delay `setTimeout` accepts. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The address of the API server, and the request options with our credentials. */
+/** The address of the API server, and the request options with the credentials. */
 export interface Connection {
   readonly server: string;
   readonly options: RequestOptions;
@@ -27,21 +27,21 @@ type User = NonNullable<ReturnType<KubeConfig['getCurrentUser']>>;
 interface LoadedKubeconfig {
   readonly cluster: Cluster;
   readonly user: User;
-  /** The entries as the file has them; empty in a pod. */
+  /** The entries as written in the file; empty in a pod. */
   readonly clusterEntry: KubeconfigEntry;
   readonly userEntry: KubeconfigEntry;
   readonly newConfig: () => KubeConfig;
 }
 
 /**
- * Connects with the kubeconfig or with the service account of the pod. `@kubernetes/client-node` applies TLS, proxies, basic
- * authentication and legacy auth providers; merging, token files and exec plugins are ours (decision 015).
+ * Connects with the kubeconfig or the pod's service account. `@kubernetes/client-node` applies TLS, proxies, basic
+ * authentication and legacy auth providers; this project implements merging, token files and exec plugins (decision 015).
  */
 export class Kubeconfig {
   private loaded: Promise<LoadedKubeconfig> | undefined;
   private executed: { readonly key: string; readonly credential: Promise<ExecCredential> } | undefined;
 
-  /** @param files absolute paths; if empty, the pod's service account, otherwise `~/.kube/config`. */
+  /** @param files absolute paths; if empty, uses the pod's service account, or else `~/.kube/config`. */
   constructor(private readonly files: readonly string[]) {}
 
   /** @throws ClusterError */
@@ -68,7 +68,7 @@ export class Kubeconfig {
     }
   }
 
-  /** Makes the next connection read the files again, because they or their tokens may have been replaced. */
+  /** Makes the next connection read the files again, because the files or their tokens may have been replaced. */
   forget({ loaded, credential }: Connection, { credentials = false } = {}): void {
     if (this.loaded === loaded) this.loaded = undefined;
     if (credentials && credential !== undefined && this.executed?.credential === credential)
@@ -170,7 +170,7 @@ function settingsOf(
   return isObject(settings) ? settings : {};
 }
 
-// Otherwise the client would run the command.
+// Removes `exec`, because the client would run the command.
 function withoutExec(merged: MergedKubeconfig): MergedKubeconfig {
   const users = merged.users.map((entry) => {
     const user = member(entry, 'user');
@@ -195,7 +195,7 @@ async function readToken(file: string, fallback: string | undefined): Promise<st
   throw new ClusterError(`Cannot read the token file ${file} of the kubeconfig: ${reason}`);
 }
 
-// The client sends only the impersonated user; without its groups we would have other rights.
+// The client sends only the impersonated user; without the other headers, requests would have different permissions.
 function impersonationHeaders(user: KubeconfigEntry): Record<string, string | string[]> {
   const uid = member(user, 'as-uid');
   const groups = elements(member(user, 'as-groups')).map(String);
@@ -212,7 +212,7 @@ function impersonationHeaders(user: KubeconfigEntry): Record<string, string | st
   };
 }
 
-// A parser quotes the text it could not parse.
+// A parser's message quotes the text, which may contain credentials.
 function reasonOf(error: unknown): string {
   if (error instanceof SyntaxError || !(error instanceof Error)) return 'they contain invalid data';
   return error.message;

@@ -12,12 +12,12 @@ import { type Connection, Kubeconfig } from './kubeconfig.js';
 const HEADERS_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 60_000;
 const MAX_ERROR_BYTES = 64 * 1024;
-/** Objects have at most 1.5 MiB by default; JSON escapes take more room. */
+/** Objects have at most 1.5 MiB by default; JSON escapes make them larger. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const MAX_QUOTED = 300;
 const NEWLINE = 0x0a;
 
-/** Requests metadata only; API servers that don't support it send whole objects. */
+/** Requests metadata only; API servers that don't support this format send whole objects. */
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
@@ -32,7 +32,7 @@ export interface WatchEvent {
   readonly object: unknown;
 }
 
-/** Sends list and watch requests to the API server. Decision 015 explains why `@kubernetes/client-node` does not. */
+/** Sends list and watch requests to the API server. Decision 015 explains why `@kubernetes/client-node` is not used here. */
 @Injectable()
 export class KubernetesClient {
   private readonly kubeconfig: Kubeconfig;
@@ -67,9 +67,9 @@ export class KubernetesClient {
   }
 
   /**
-   * Starts a watch and returns its body.
+   * Starts a watch and returns the response, whose body streams the events.
    *
-   * @param idleMs breaks the connection after this time without data.
+   * @param idleMs how long the connection may be without data before it is closed.
    * @throws ClusterError
    */
   async watch(
@@ -170,7 +170,7 @@ export async function* watchEvents(
   for await (const line of wholeLines(collection, stream)) yield parseEvent(collection, line);
 }
 
-/** Returns the error of an event of type ERROR, whose object is a Status. */
+/** Returns the error described by an ERROR event, whose object is a Status. */
 export function watchError(collection: ResourceCollection, status: unknown): ClusterError {
   const code = member(status, 'code');
   const message = member(status, 'message');

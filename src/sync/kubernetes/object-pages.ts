@@ -3,7 +3,7 @@ import { ClusterError, ResponseTooLarge } from './cluster-error.js';
 import { describeCollection, type ResourceCollection } from './custom-resources.js';
 import type { KubernetesClient, ListResponse } from './kubernetes-client.js';
 
-/** Keeps parsing a page from blocking the event loop. */
+/** Small enough that parsing a page does not block the event loop. */
 const MAX_OBJECTS = 250;
 const FIRST_OBJECTS = 50;
 const TARGET_BYTES = 4 * 1024 * 1024;
@@ -16,12 +16,12 @@ const GROWTH_FACTOR = 2;
 
 interface ObjectPage {
   readonly items: readonly unknown[];
-  /** Where a watch continues after this list; the same on all pages. */
+  /** A watch continues from this version; the same on all pages. */
   readonly resourceVersion: string;
 }
 
 /**
- * Lists the objects of a collection in pages; larger objects make smaller pages.
+ * Lists the objects of a collection in pages; the larger the objects, the smaller the pages.
  *
  * @throws ClusterError
  */
@@ -74,8 +74,8 @@ export async function readNewestVersion(
 }
 
 /**
- * Returns the limit of the next page: as many objects as make up the target size, but at most twice the last limit because
- * later objects may be larger.
+ * Returns the limit for the next page: the number of objects that fit the target size, but at most twice the last limit,
+ * because later objects may be larger.
  */
 export function nextLimit(limit: number, objects: number, bytes: number): number {
   if (objects === 0) return limit;

@@ -12,7 +12,7 @@ import { type KubernetesClient, type WatchEvent, watchError, watchEvents } from 
 import { listObjects, readNewestVersion } from './object-pages.js';
 
 const FIRST_DELAY_MS = 100;
-/** About a minute of failures: a restarting API server is back by then. */
+/** This many failures take about a minute; a restarting API server is back by then. */
 const EARLY_FAILURES = 20;
 const MAX_EARLY_DELAY_MS = 5_000;
 const MAX_DELAY_MS = 30_000;
@@ -22,11 +22,11 @@ const MAX_DELAY_MS = 30_000;
  */
 const WATCH_S = 30;
 const WATCH_SPREAD_S = 20;
-/** A watch that sends nothing for this long after its end is broken. */
+/** A watch is broken if it sends nothing for its whole duration plus this time. */
 const IDLE_AFTER_END_MS = 10_000;
-/** A watch that ends more than this before its time was interrupted. */
+/** A watch was interrupted if it ends this much earlier than requested. */
 const EARLY_END_MS = 2_000;
-/** How often a kind that is not installed is looked for. */
+/** How often to check whether a missing kind has been installed. */
 const NOT_INSTALLED_MS = 10_000;
 /** A watch that lasted this long resets the failure count, however it ended. */
 const STABLE_MS = 5_000;
@@ -36,7 +36,7 @@ const MAX_RECONNECT_MS = 500;
 const THROTTLED_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 5_000;
-/** Lists that may expire in a row, before they are complete, without a reported failure. */
+/** This many consecutive lists may expire before completion without being reported as a failure. */
 const MAX_EXPIRED = 3;
 const INTERNAL_ERROR = 'The watch failed inside the server; the log has the cause';
 const NOT_FOUND = 404;
@@ -50,7 +50,7 @@ export function backOffMs(failures: number, random = Math.random()): number {
   return maxMs / 2 + (random * maxMs) / 2;
 }
 
-/** Resolves after `ms`, or as soon as the signal aborts. */
+/** Waits for `ms`, or until the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -66,19 +66,19 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** Receives the objects and the state of one watch. */
 interface WatchListener<T> {
-  /** Returns what becomes of an object; null if it is not exported. */
+  /** Converts an object; returns null if it is not exported. */
   read(resource: Resource, object: unknown): T | null;
   isSame(before: T | undefined, after: T | undefined): boolean;
-  /** The objects with these names were added, changed or removed. */
+  /** Called when the objects with these names have been added, changed or removed. */
   onChange(names: readonly string[]): void;
-  /** `error`, `failures` or `isListed` has changed. */
+  /** Called when `error`, `failures` or `isListed` has changed. */
   onStateChange(): void;
-  /** The server itself failed; the watch is retried like after a failure of the cluster. */
+  /** Called when this server failed; the watch is retried as after a cluster failure. */
   onInternalError(error: unknown): void;
 }
 
 /**
- * Mirrors the objects of one kind in one namespace or in all of them: lists them in pages, then watches from the list's
+ * Mirrors the objects of one kind in one namespace or in all namespaces: lists them in pages, then watches from the list's
  * resource version. A watch that ends or breaks resumes after its last complete event. Everything is listed again
  * periodically, and if the resource version is too old (410 Gone) or ahead of the cluster (etcd was restored). The mirror
  * does not change while the cluster is unreachable.
@@ -93,9 +93,9 @@ export class ResourceWatch<T> {
   failures = 0;
   private resourceVersion: string | null = null;
   private apiVersion: string = API_VERSIONS[0];
-  /** When everything is listed again at the latest. */
+  /** Deadline for listing everything again. */
   private relistAt = 0;
-  /** Whether the last watch ended before its time. */
+  /** Whether the last watch ended early. */
   private hasBroken = false;
   /** Since when the API server has responded with 429. */
   private throttledSince: number | null = null;
@@ -135,7 +135,7 @@ export class ResourceWatch<T> {
   private async mustList(signal: AbortSignal): Promise<boolean> {
     if (this.resourceVersion === null || Date.now() >= this.relistAt) return true;
     if (!this.hasBroken) return false;
-    // A watch from a future version sends nothing and looks healthy.
+    // A watch that starts from a future version sends nothing and looks healthy.
     const newest = await readNewestVersion(this.client, this.collection(this.apiVersion), signal);
     this.hasBroken = false;
     return isEarlierVersion(newest, this.resourceVersion);

@@ -26,15 +26,15 @@ import { KubernetesClient } from './kubernetes-client.js';
 import { backOffMs, pause, ResourceWatch } from './resource-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
-/** More errors or collections than this are only counted. */
+/** Errors or collections beyond this number are counted but not listed. */
 const MAX_NAMED = 5;
 /** Changes within this time are written together. */
 const BATCH_MS = 100;
-/** How long the first write waits until every list is complete or has failed. */
+/** How long the first write waits for every list to complete or fail. */
 const FIRST_WRITE_MS = 5_000;
 const DATABASE_RETRY_MS = 1_000;
 
-/** The state of the watch of one kind in one namespace, or in all of them (null). */
+/** The state of a watch on one kind in one namespace, or in all namespaces (null). */
 export interface WatchStatus {
   readonly resource: { readonly plural: string };
   readonly namespace: string | null;
@@ -44,7 +44,7 @@ export interface WatchStatus {
 }
 
 /**
- * Derives the state of a source from its watches. The error lists the collections that are not current, unless all are.
+ * Derives the state of a source from its watches. The error lists the failing collections, unless all collections fail.
  *
  * @param writeError why the entries could not be written.
  * @param isWritten whether anything has been written yet.
@@ -100,7 +100,7 @@ type Watch = ResourceWatch<Outcome>;
 
 /**
  * Keeps the entries of one source equal to its cluster until it is stopped. The entries of kinds and namespaces that cannot
- * be listed or watched stay as stored; all others are updated.
+ * be listed or watched stay unchanged; all others are updated.
  */
 export class SourceWatch {
   private readonly logger = new Logger('kubernetes');
@@ -108,7 +108,7 @@ export class SourceWatch {
   private readonly watches: readonly Watch[];
   /** Why the source must not be watched with its current settings. */
   private readonly refusal: string | undefined;
-  /** Names of the objects to write; null: all. */
+  /** Names of the objects to write; null for all objects. */
   private dirty: Set<string> | null = null;
   private wake: () => void = () => undefined;
   /** Objects that exceeded the claim set limit at the last write. */
@@ -142,7 +142,7 @@ export class SourceWatch {
     );
   }
 
-  /** Whether every watch works and all their changes are written. */
+  /** Whether every watch works and all changes are written. */
   get isCurrent(): boolean {
     return this.dirty?.size === 0 && this.state.status === 'complete';
   }
@@ -178,7 +178,7 @@ export class SourceWatch {
     this.wake();
   }
 
-  // Changes during a write are part of the next one.
+  // Changes that arrive during a write are written next.
   private async write(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
@@ -211,7 +211,7 @@ export class SourceWatch {
     return (isSettled || this.hasWaited) && this.watches.some(({ isListed }) => isListed);
   }
 
-  /** @returns false if the lease is lost or the settings have changed; nothing was written then. */
+  /** @returns false if the lease is lost or the settings have changed; then nothing is written. */
   private async flush(): Promise<boolean> {
     const { owner, leases, states, writer, stored, metrics, audit } = this.dependencies;
     const end = metrics.begin('kubernetes');

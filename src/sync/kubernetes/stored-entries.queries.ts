@@ -9,7 +9,7 @@ export interface StoredEntry {
   readonly claims: Claims;
 }
 
-/** Few, because documents are large. */
+/** Kept small, because documents are large. */
 const ENTRIES_PER_STATEMENT = 50;
 
 /** Reads the stored entries of a source of kind kubernetes. */

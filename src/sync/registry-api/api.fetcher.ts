@@ -21,7 +21,7 @@ import {
 } from './registry-client.js';
 import { RegistryReader } from './registry-reader.js';
 
-/** Statuses of servers that don't support a type. */
+/** Status codes from servers that don't support a type. */
 const ABSENT = [403, 404, 405, 501];
 
 /** Fetches sources of kind api, which mirror another MCP registry. */

@@ -3,23 +3,23 @@ import type { FetchState } from '../fetcher.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-/** How long entries that the upstream has removed may stay, if runs are more frequent. */
+/** How long entries removed upstream may stay, unless the sync interval is longer. */
 const ROUND_MS = 6 * 60 * MINUTE_MS;
 const ROUND_RUNS = 20;
-/** A run starts at its interval or up to 10 % later. */
+/** A run may start up to 10 % later than its interval. */
 const MAX_DELAY_FACTOR = 1.1;
-/** The longest expected transaction of the upstream; its changes have the time when it began. */
+/** The longest expected upstream transaction; changes carry the start time of their transaction. */
 const OVERLAP_MS = 5 * MINUTE_MS;
-/** How often runs reach back by OVERLAP_MS. */
+/** How often a run looks back by OVERLAP_MS. */
 const SETTLE_MS = 10 * MINUTE_MS;
 /** The upstream's `Date` header has whole seconds. */
 const SLACK_MS = SECOND_MS;
 
-/** What a run of an api source keeps for the next run. Times are Unix times in milliseconds. */
+/** State that a run of an api source stores for the next run. Times are Unix times in milliseconds. */
 export interface ApiState {
   /** When the last run began, by the upstream's clock. */
   readonly readAt: number;
-  /** When the last run began that also looked for late commits, by the upstream's clock. */
+  /** When the last run that also looked for late commits began, by the upstream's clock. */
   readonly settledAt: number;
   /** When the last round began, by our clock; a round begins with a full run. */
   readonly roundAt: number;
@@ -27,7 +27,7 @@ export interface ApiState {
   readonly runs: number;
   /** Whether the upstream supports `updated_since`. */
   readonly tellsChanges: boolean;
-  /** By type other than server: the digest of its list. */
+  /** Digests of the lists of all types except server, by type. */
   readonly digests: Readonly<Record<string, string>>;
 }
 
@@ -37,12 +37,12 @@ export type ApiPlan =
   | { readonly reads: 'changes'; readonly since: number; readonly catchesUp: boolean };
 
 /**
- * Decides what a run reads. Only a full run notices removed entries, so a run is full if it is the first, the twentieth of its
- * round, the last one within six hours, or requested. All others read changes.
+ * Decides what a run reads. Only a full run notices removed entries, so a run is full if it is the first, the twentieth in
+ * its round, the last within six hours, or requested. All other runs read changes.
  *
- * A change has the time when its transaction began, and may be committed after a run that has passed this time. Every 10
- * minutes, a run therefore reads changes from 5 minutes before the last such run. Doing this in each run would read a bulk
- * load again and again.
+ * A change carries the start time of its transaction, so it may be committed after a run has read past that time. Every 10
+ * minutes, a run therefore reads changes from 5 minutes before the last such run. Doing this in every run would reread a
+ * bulk load many times.
  */
 export function planOf(
   state: ApiState | null,
@@ -62,7 +62,7 @@ export function planOf(
   return { reads: 'changes', since, catchesUp };
 }
 
-/** The state after a run that began at `readAt` by the upstream's clock and at `now` by ours. */
+/** Returns the state after a run that began at `readAt` by the upstream's clock and at `now` by ours. */
 export function stateAfter(
   plan: ApiPlan,
   before: ApiState | null,
@@ -85,8 +85,8 @@ export function stateAfter(
 }
 
 /**
- * Returns when the upstream read a page, at the latest: its `Date` minus the duration of the request, or our clock if that is
- * earlier. A time that is too early costs a few pages; one that is too late loses changes.
+ * Returns the earliest time at which the upstream may have read a page: its `Date` minus the duration of the request, or our
+ * send time if that is earlier. Too early a time costs a few pages; too late a time loses changes.
  *
  * @param date the `Date` header.
  */

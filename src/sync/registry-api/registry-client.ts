@@ -17,18 +17,18 @@ import { type Page, readPage } from './registry-page.js';
 
 /** Delays before the retries of a request, unless the upstream sends Retry-After. */
 const RETRY_DELAYS_MS = [500, 1_000, 2_000];
-/** Limits of one requested delay, and of all delays of a run. */
+/** Limits for one requested delay and for all delays in a run. */
 const MAX_DELAY_MS = 60_000;
 const MAX_DELAYS_MS = 2 * MAX_DELAY_MS;
-/** Statuses worth a retry. */
+/** Status codes worth a retry. */
 const RETRYABLE = [429, 500, 502, 503, 504];
 const RETRYABLE_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
 const PAGE_SIZE = 100;
-/** Measured memory of a page while it is read, per byte: bytes, texts, parsed values. */
+/** Measured memory per byte of a page while it is read: bytes, texts, parsed values. */
 const PAGE_FACTOR = 4;
-/** Statuses of servers that don't support a query parameter. */
+/** Status codes from servers that don't support a query parameter. */
 const UNSUPPORTED_PARAMETER = [400, 422];
-/** How far a server may round `updated_since` down; anything earlier means that it ignores the parameter. */
+/** How far a server may round `updated_since` down; earlier updates mean that it ignores the parameter. */
 export const ROUNDING_MS = 60 * 60 * 1_000;
 /** No update is later than this. */
 const FAR_FUTURE = '9999-01-01T00:00:00Z';
@@ -59,12 +59,12 @@ interface RegistryOptions {
   readonly memory: MemoryShare;
 }
 
-/** A page, and when the upstream read it, by its own clock (milliseconds). */
+/** A page, and when the upstream read it by its own clock, in milliseconds. */
 interface TimedPage extends Page {
   readonly readAt: number;
 }
 
-/** Requests the lists of another registry, in one run of one source. */
+/** Requests lists from another registry, during one run of a source. */
 export class RegistryClient {
   private readonly base: string;
   private readonly startedAt = performance.now();
@@ -84,7 +84,7 @@ export class RegistryClient {
    * Yields all pages of a list.
    *
    * @throws StatusError for an error status, after the retries.
-   * @throws FetchError if there is no response or it is not a page, or if the list has no end.
+   * @throws FetchError if there is no response, the response is not a page, or the list does not end.
    */
   async *list(
     path: string,
@@ -212,14 +212,14 @@ function sentenceOf(status: number): string {
   }
 }
 
-/** Whether the upstream refused a request because of an unsupported query parameter. */
+/** Returns whether the upstream refused a request because of an unsupported query parameter. */
 export function refusesParameter(error: unknown): boolean {
   return isStatus(error, UNSUPPORTED_PARAMETER);
 }
 
 /**
- * Whether the upstream supports `updated_since`, tested with a future time: a registry that ignores the parameter lists
- * everything. Earlier updates on a page prove nothing, because such an entry may have become visible later.
+ * Returns whether the upstream supports `updated_since`, tested with a future time: a registry that ignores the parameter
+ * lists everything. Earlier updates on a page prove nothing, because an entry may become visible after its update.
  */
 export async function supportsUpdatedSince(client: RegistryClient): Promise<boolean> {
   try {

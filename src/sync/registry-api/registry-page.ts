@@ -16,7 +16,7 @@ import {
 import { isObject } from '../../json/json-values.js';
 import type { Candidate } from '../entry-validator.js';
 
-/** Size of a list item besides its document. */
+/** Maximum size of a list item, excluding its document. */
 const MAX_ENVELOPE_BYTES = 64 * 1024;
 const MAX_CURSOR_LENGTH = 8_192;
 const MAX_MESSAGE_LENGTH = 2_000;
@@ -54,7 +54,7 @@ export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
 }
 
 /**
- * Parses `{ server, _meta? }` of a list of servers.
+ * Parses an item `{ server, _meta? }` of a server list.
  *
  * @throws JsonSliceError if it is malformed.
  */
@@ -71,7 +71,7 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
       type: 'server',
       index,
       document,
-      // Repeated keys have been detected in the whole item.
+      // `envelopeProblem` has checked the whole item for repeated keys.
       written: {
         text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
         keys: countKeys(document),
@@ -84,7 +84,7 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
 }
 
 /**
- * Parses an element of a list without envelopes, such as skills. Only the spelling of its status is normalized.
+ * Parses an element of a list without envelopes, such as skills. Only the letter case of its status is normalized.
  *
  * @param isUpstreamLatest whether the registry lists it as the latest version of its name.
  * @throws JsonSliceError if it is malformed.
@@ -104,7 +104,7 @@ export function readBare(type: BareType, slice: Slice, index: number, isUpstream
   return { ...candidate, document: { ...parsed, status }, written: { ...written, text } };
 }
 
-// A substring keeps the whole string in memory.
+// A substring would keep the whole string in memory.
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }

@@ -10,19 +10,19 @@ import type { MemoryShare } from '../read-memory.js';
 import { type Page, readBare, readServerItem } from './registry-page.js';
 
 const MAX_LISTED = 1_000;
-/** Memory kept for each listed document besides the document. */
+/** Memory per listed document, excluding the document itself. */
 const BYTES_PER_LISTED = 256;
 
 /**
- * The versions in the list of one type without an envelope, such as skills. Most registries list the latest version of each
- * name; ToolHive lists all versions.
+ * The listed versions of one type without an envelope, such as skills. Most registries list the latest version of each name;
+ * ToolHive lists all versions.
  */
 class ListedEntries {
-  /** Set when a page has several versions of a name: the list shows all versions. */
+  /** Set when a page has several versions of one name, so the list shows all versions. */
   showsAllVersions = false;
   private readonly names = new Set<string>();
   private readonly versions = new Set<string>();
-  /** Only of the current page: the latest version may change between pages. */
+  /** Covers only the current page, because the latest version may change between pages. */
   private onPage = new Map<string, string>();
 
   beginPage(): void {
@@ -43,7 +43,7 @@ class ListedEntries {
     return this.versions.has(versionDigest(candidate));
   }
 
-  /** The path of each name below the list. */
+  /** Returns the path of each name, relative to the list. */
   paths(): readonly string[] {
     return [...this.names];
   }
@@ -53,7 +53,7 @@ function pathOf(document: unknown): string | null {
   if (!isObject(document)) return null;
   const { namespace, name } = document;
   if (typeof namespace !== 'string' || typeof name !== 'string') return null;
-  // A segment of dots would lead out of the list.
+  // A dot segment would leave the list's path.
   if (![namespace, name].every((segment) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(segment))) return null;
   return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
@@ -87,7 +87,7 @@ export class RegistryReader {
     filter: EntryFilter | null,
     private readonly memory: MemoryShare,
   ) {
-    // Pages may shift while they are read, so that a version appears twice: the later one is newer.
+    // Pages may shift while they are read, so a version can appear twice; the later copy is newer.
     this.validator = new EntryValidator(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
   }
 
@@ -106,7 +106,7 @@ export class RegistryReader {
   }
 
   /**
-   * Adds a page of the list of another type.
+   * Adds a page from the list of another type.
    *
    * @throws FetchError
    */
@@ -122,7 +122,7 @@ export class RegistryReader {
   }
 
   /**
-   * Adds a page of the versions of one name, without those already in the list.
+   * Adds a page with the versions of one name, except versions already in the list.
    *
    * @throws FetchError
    */
@@ -134,7 +134,7 @@ export class RegistryReader {
     });
   }
 
-  /** Returns the paths, below the list, of the names that may have unlisted versions. */
+  /** Returns the paths of the names that may have unlisted versions, relative to the list. */
   namesWithUnlistedVersions(type: BareType): readonly string[] {
     const listed = this.listedOf(type);
     return listed.showsAllVersions ? [] : listed.paths();
@@ -158,7 +158,7 @@ export class RegistryReader {
   /**
    * Returns the content of a full run.
    *
-   * @throws FetchError if no entry is valid, which would withdraw all entries.
+   * @throws FetchError if no entry is valid, because syncing would remove all entries.
    */
   fullContent(): ReadEntries {
     const content = this.content();

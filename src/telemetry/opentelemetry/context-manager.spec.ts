@@ -26,7 +26,7 @@ it('keeps the context across await, separately for concurrent work', async () =>
   ).toEqual(['one', 'other', undefined]);
 });
 
-it('creates no context for suppression outside a trace', () => {
+it('creates no context to suppress tracing outside a trace', () => {
   manager.with(suppressTracing(ROOT_CONTEXT), () => expect(manager.active()).toBe(ROOT_CONTEXT));
 });
 

@@ -59,8 +59,8 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
 }
 
 /**
- * Makes untraced requests bypass the HTTP instrumentation, which would create a context for each and bind request and
- * response to it. Call once, after the instrumentation is registered.
+ * Makes untraced requests bypass the HTTP instrumentation, which would create a context for each request and bind the request
+ * and response to it. Call once, after the instrumentation is registered.
  *
  * @param isUntraced called once per request.
  */

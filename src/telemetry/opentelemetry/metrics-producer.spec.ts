@@ -8,7 +8,9 @@ it.each([
   ['process_cpu_seconds_total', 'process_cpu', 's'],
   ['process_resident_memory_bytes', 'process_resident_memory', 'By'],
   ['registry_build_info', 'registry_build_info', ''],
-])('%s is sent as %s in %j', (name, sent, unit) => expect(otlpName(name)).toEqual({ name: sent, unit }));
+])('%s is sent as %s with unit %j', (name, sent, unit) =>
+  expect(otlpName(name)).toEqual({ name: sent, unit }),
+);
 
 it.each([
   ['http_route', 'http.route'],

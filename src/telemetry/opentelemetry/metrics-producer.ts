@@ -12,7 +12,7 @@ import {
 import type { MetricObjectWithValues, MetricValue, MetricValueWithName } from 'prom-client';
 import type { Metrics } from '../metrics.js';
 
-/** Convention names with dots, which Prometheus names replace with underscores. */
+/** Dotted names from OpenTelemetry's conventions; Prometheus names have underscores instead. */
 const CONVENTIONS = [
   'http.server.request.duration',
   'http.server.active_requests',
@@ -52,7 +52,7 @@ export function otlpLabel(label: string): string {
 
 type Family = MetricObjectWithValues<MetricValue<string>>;
 
-/** Exports the metrics of `/metrics` by OTLP, so that each is counted once. */
+/** Exports the metrics of `/metrics` over OTLP, so that no metric is counted in two places. */
 export class MetricsProducer implements MetricProducer {
   private readonly startTime = millisToHrTime(Date.now());
 

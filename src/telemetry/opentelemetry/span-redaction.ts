@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { pathWithoutKeys } from '../../config/registry-keys.js';
 import { withoutQuery } from '../../outbound/http-client.js';
 
-/** Sanitized statements are cached: they are few and long. */
+/** Maximum number of cached sanitized statements. The server runs few distinct statements, but long ones. */
 const MAX_CACHED = 500;
 
 const MAX_LENGTH = 4_000;
@@ -12,8 +12,8 @@ const MAX_LENGTH = 4_000;
 const sanitized = new LRUCache<string, string>({ max: MAX_CACHED });
 
 /**
- * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments. Values of
- * parameters (`$1`) are not in the text. https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
+ * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments. Parameter
+ * values (`$1`) are not in the text. https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
  */
 export function withoutLiterals(statement: string): string {
   const cached = sanitized.get(statement);
@@ -30,7 +30,7 @@ export function withoutLiterals(statement: string): string {
   return text;
 }
 
-/** Comments, quoted names, parameters, strings and numbers; an unterminated one extends to the end. */
+/** Comments, quoted names, parameters, strings and numbers; an unterminated token extends to the end. */
 const LITERALS =
   /--[^\n]*|\/\*[^]*?(?:\*\/|$)|"(?:[^"]|"")*(?:"|$)|\$\d+|(\$\w*\$)[^]*?(?:\1|$)|(?:\b[exb]|\bu&)?'(?:[^'\\]|''|\\[^])*(?:'|$)|(?<![\w$.])\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?\b/gi;
 
@@ -46,7 +46,7 @@ const EXPORTED: ReadonlyMap<string, Redaction> = new Map(
     'http.route': unchanged,
     'url.scheme': unchanged,
     'url.path': (value) => pathWithoutKeys(String(value)),
-    // Of outgoing requests, whose query may contain credentials.
+    // Set on outgoing requests, whose query may contain credentials.
     'url.full': (value) => withoutQuery(String(value)),
     'server.address': unchanged,
     'server.port': unchanged,
@@ -88,7 +88,7 @@ export class SpanRedaction implements SpanProcessor {
   }
 }
 
-// A copy, so that the queue for export does not retain the request through the span.
+// Copies the span, so that the export queue does not retain the request.
 function redacted(span: ReadableSpan): ReadableSpan {
   const spanContext = span.spanContext();
   return {

@@ -38,7 +38,7 @@ import { spanTracing } from './span-tracing.js';
 const REPEAT_MS = 5 * 60_000;
 
 /**
- * Logs export errors of OpenTelemetry, at most once in five minutes. Logs the kind of error only: messages may quote the
+ * Logs OpenTelemetry's export errors, at most once every five minutes. Logs only the kind of error: messages may quote the
  * collector's response.
  */
 export class ExportProblems implements DiagLogger {
@@ -88,7 +88,7 @@ export async function metricExporter({ url, protocol }: OtlpTarget): Promise<Pus
 }
 
 /**
- * Samples this ratio of new traces, and continues sampled traces of callers (contract §2). Requests without `traceparent` are
+ * Samples a fixed ratio of new traces, and continues callers' sampled traces (contract §2). Requests without `traceparent` are
  * sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
  */
 export class ShareSampling {
@@ -103,14 +103,14 @@ export class ShareSampling {
     const chosen = new AlwaysOnSampler();
     const root: Sampler = {
       shouldSample: (...args) =>
-        // `isUnsampled` has already sampled requests.
+        // `isUnsampled` has already decided about requests.
         args[3] === SpanKind.SERVER ? chosen.shouldSample() : others.shouldSample(args[0], args[1]),
       toString: () => `ShareSampling{${ratio}}`,
     };
     this.sampler = new ParentBasedSampler({ root });
   }
 
-  /** Samples a request; call once per request. */
+  /** Decides at random whether to sample a request. Call once per request. */
   isUnsampled({ headers }: IncomingMessage): boolean {
     return !this.continuesTrace(headers['traceparent']) && Math.random() >= this.ratio;
   }
@@ -130,8 +130,8 @@ export interface StartedOpenTelemetry {
 }
 
 /**
- * Starts OpenTelemetry: exports traces and the metrics of `/metrics` over OTLP. Only this module loads the SDK. Call it before the
- * application is imported, because instrumentation patches the classes of `http` and `pg`.
+ * Starts OpenTelemetry, which exports traces and the metrics of `/metrics` over OTLP. Only this module loads the SDK. Call it
+ * before importing the application, because instrumentation patches the classes of `http` and `pg`.
  */
 export async function startOpenTelemetry(
   config: TelemetryConfig,
@@ -153,7 +153,7 @@ export async function startOpenTelemetry(
   };
 }
 
-// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these.
+// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these attributes.
 function resourceOf(version: string): Resource {
   const own = resourceFromAttributes({
     'service.name': 'registry-server',
@@ -192,7 +192,7 @@ async function startTraces(
       propagator,
     }),
   });
-  // Instrumentation hooks into require(); ES modules then get the patched classes too.
+  // Instrumentation hooks into require(). Once required, the patched classes also reach ES modules.
   const require = createRequire(import.meta.url);
   for (const name of ['http', 'pg']) require(name);
   skipUntraced((request) => isInternal(request) || (sampling?.isUnsampled(request) ?? false));

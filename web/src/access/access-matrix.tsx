@@ -33,8 +33,8 @@ export function AccessMatrix(): JSX.Element {
     <section class="access-matrix">
       <h2>Entries by claims</h2>
       <p class="muted">
-        Each row is a set of required claims; each number counts the entries of a registry that require
-        exactly these. Callers who hold the claims and have access to the registry see them.
+        Each row is a set of required claims; each number counts the entries in a registry that require
+        exactly these claims. Callers who hold the claims and have access to the registry see the entries.
       </p>
       <QueryResult query={query}>
         {(matrix) =>

@@ -19,7 +19,7 @@ export function AccessPage({ route }: { route: Route }): JSX.Element {
   const [count, setCount] = useState(0);
   const ask = (to: Question) => {
     const hash = hashOf(['access'], queryOf(to));
-    // Same question: ask again, as the result may have changed.
+    // Same question: repeat the request, because the result may have changed.
     if (hash === location.hash) setCount(count + 1);
     else navigate(hash);
   };
@@ -63,7 +63,7 @@ function Preview({ question, as }: { question: Question; as: Claims }): JSX.Elem
   );
   return (
     <section class="preview">
-      <h2>What they see</h2>
+      <h2>What this caller sees</h2>
       <QueryResult query={query}>
         {({ answer: response, counts, page }) =>
           page === null ? (

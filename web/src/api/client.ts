@@ -17,13 +17,13 @@ export class Failure extends Error {
   }
 }
 
-/** @param body response body of any shape: a proxy may have answered instead of the server. */
+/** @param body response body of any shape: it may come from a proxy. */
 export function failureOf(status: number, body: unknown): Failure {
   const { error, code, requestId, details } = (
     typeof body === 'object' && body !== null ? body : {}
   ) as Record<string, unknown>;
   return new Failure(
-    typeof error === 'string' ? error : `The server answered ${status} without an error message`,
+    typeof error === 'string' ? error : `The server returned status ${status} without an error message`,
     typeof code === 'string' ? code : 'unexpected_answer',
     status,
     typeof requestId === 'string' ? requestId : undefined,
@@ -34,7 +34,7 @@ export function failureOf(status: number, body: unknown): Failure {
 export function failureFrom(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof DOMException && thrown.name === 'TimeoutError')
-    return new Failure('The server did not answer in time', 'no_answer', 0, undefined, []);
+    return new Failure('The server did not respond in time', 'no_answer', 0, undefined, []);
   return new Failure('The server could not be reached', 'not_reached', 0, undefined, []);
 }
 

@@ -6,7 +6,7 @@ interface StatusesOf extends Record<EntryType, Status> {
   plugin: NonNullable<PluginDocument['status']>;
 }
 
-/** The statuses of each type in display order; says how a list request includes them. */
+/** The statuses of each type in display order, and how a list request includes each status. */
 const STATUSES: {
   readonly [T in EntryType]: Readonly<Record<StatusesOf[T], 'default' | 'include_deleted'>>;
 } = {

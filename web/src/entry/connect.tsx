@@ -40,7 +40,7 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
   const [chosen, setChosen] = useState<string>();
   const connections = query.value ?? [];
   const shown = connections.find(({ client }) => client === chosen) ?? connections[0];
-  // Optional: the page still shows remotes and packages.
+  // Snippets are optional: the page still shows remotes and packages.
   if (query.failure || !shown) return <></>;
   // If no client is supported, show the reason once.
   const isUnsupported = connections.every(({ configuration }) => !configuration);

@@ -4,7 +4,7 @@ import type { EntryType } from '../api/types.js';
 import { escapeInvisible } from '../ui/untrusted-text.js';
 import { lineOf, type Lines, type Parsed } from './json-lines.js';
 
-/** A problem at a line, starting at 1. */
+/** A problem on a line; lines start at 1. */
 interface Mark {
   readonly line: number;
   readonly message: string;
@@ -21,7 +21,7 @@ const MAX_BYTES = 4 * 1_024 * 1_024;
 const EXAMPLE = `{
   "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
   "name": "com.example.team/weather",
-  "description": "Forecasts for a index and a day",
+  "description": "Forecasts for a place and a day",
   "version": "1.0.0",
   "remotes": [{ "type": "streamable-http", "url": "https://weather.example.com/mcp" }]
 }

@@ -22,7 +22,7 @@ export function PublishRoutes({ route }: { route: Route }): JSX.Element {
 /** Validation starts after this pause in typing. */
 const PAUSE_MS = 350;
 
-/** Guesses from the members; the user can choose another type. */
+/** Guesses the type from the document's members; the user can choose another type. */
 function guessType(document: unknown): EntryType {
   const has = (key: string) =>
     typeof document === 'object' && document !== null && Object.hasOwn(document, key);

@@ -5,7 +5,7 @@ import { Refusal } from './refusal.js';
 
 /** State of a request to the API. */
 export interface Query<T> {
-  /** Last response for the current key; kept while it is refetched. */
+  /** Last response for the current key; kept during a refetch. */
   readonly value: T | undefined;
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;

@@ -10,7 +10,7 @@ export function UntrustedText({ text, class: name }: { text: string; class?: str
   );
 }
 
-/** A link from a document. Only http and https become links, without a referrer. */
+/** A link from a document. Only http and https URLs become links, which send no referrer. */
 export function ExternalLink({ to }: { to: string }): JSX.Element {
   if (!isWebUrl(to)) return <UntrustedText text={to} class="break" />;
   return (
@@ -24,7 +24,7 @@ export function isWebUrl(address: string): boolean {
   return /^https?:\/\//i.test(address) && URL.canParse(address);
 }
 
-/** In characters; the copy button copies everything. */
+/** Maximum characters shown; the copy button copies everything. */
 const MAX_SHOWN = 40_000;
 
 /** A code block with invisible characters escaped; the copy button copies the original text. */
@@ -60,7 +60,7 @@ function CopyButton({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** In characters; longer text is useless to readers and slow to lay out. */
+/** Maximum characters; longer text is useless to readers and slow to lay out. */
 const MAX_LENGTH = 4_000;
 
 // Control characters except line feed and tab, bidi controls, zero-width characters, line separators.
