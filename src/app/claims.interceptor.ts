@@ -76,7 +76,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     request.catalogAccess = access;
     request.entered = access.entered;
     if (access.isVerified) return next.handle();
-    // If the caller has lost access meanwhile, that refusal takes precedence over any other error.
+    // If the caller has lost access in the meantime, the refusal takes precedence over any other error.
     return next.handle().pipe(
       catchError(async (error) => {
         await this.views.verify(access);

@@ -161,7 +161,8 @@ function readPart(part: string | undefined): Record<string, unknown> | null {
 
 /**
  * Returns why a JWT must not be sent to a provider's introspection endpoint; null if it may be sent. A token that names its
- * issuer is sent only there, so no other provider learns it. A wrong type or a past expiry is refused without a request.
+ * issuer is sent only to that provider, so no other provider sees it. A token with the wrong type or a past expiry is
+ * refused without a request.
  */
 export function introspectionRuledOut(jwt: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
   const { iss, exp } = jwt.payload;

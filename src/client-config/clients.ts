@@ -120,7 +120,7 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
  * GitHub Copilot: `mcp-config.json` of Copilot CLI (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers),
  * and the allow-list in the managed settings, which all Copilot clients enforce
  * (https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers).
- * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. URLs must be valid unexpanded.
+ * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. URLs must be valid before expansion.
  */
 export const COPILOT: ClientFormat<AllowedServer> = {
   rules: {

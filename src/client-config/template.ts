@@ -55,7 +55,7 @@ export class TextLimit {
     return this.taken;
   }
 
-  /** @throws Inexpressible beyond the limit. */
+  /** @throws Inexpressible if the limit is exceeded. */
   take(characters: number): void {
     this.taken += CHARACTERS_PER_TEXT + characters;
     if (this.taken > MAX_CHARACTERS) throw new Inexpressible('too_long');
@@ -84,7 +84,7 @@ const VARIABLE = /\{([^{}]+)\}/g;
  * its `default` unless it is secret, else user input. Unknown variables stay unchanged.
  *
  * @param name the name shown to the user.
- * @throws Inexpressible beyond the limit.
+ * @throws Inexpressible if the limit is exceeded.
  */
 export function templateOf(input: unknown, name: string, limit: TextLimit): Template {
   const value = textMember(input, 'value');
@@ -95,7 +95,7 @@ export function templateOf(input: unknown, name: string, limit: TextLimit): Temp
 /**
  * Returns the text with its `{variables}` expanded.
  *
- * @throws Inexpressible beyond the limit.
+ * @throws Inexpressible if the limit is exceeded.
  */
 export function fill(text: string, variables: unknown, limit: TextLimit): Template {
   limit.take(text.length);

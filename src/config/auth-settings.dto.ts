@@ -24,7 +24,7 @@ import {
   text,
 } from '../validation/value-checks.js';
 
-/** How one claim of a provider's callers is computed (contract §2, §5). */
+/** How one claim is computed from a provider's tokens (contract §2, §5). */
 export type ClaimRule =
   | {
       readonly to: string;

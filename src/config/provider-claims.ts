@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import { type AuthConfig, oauthInUse, type ProviderConfig } from './config.js';
 
-/** The claims and roles that callers of a provider can get (contract §5). */
+/** The claims and roles that callers authenticated by a provider can get (contract §5). */
 export interface ProviderReach {
   readonly provider: string;
   /** Null: any claim. */

@@ -51,7 +51,8 @@ function replaceText(
 }
 
 /**
- * Returns the host that a source is read from and sends credentials to, in lower case; IPv6 addresses are in brackets.
+ * Returns the host that a source is read from and its credentials are sent to, in lower case, with IPv6 addresses in
+ * brackets.
  *
  * @param settings stored settings of that kind.
  * @returns null if the source is not read from a host.
