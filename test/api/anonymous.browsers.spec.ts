@@ -79,7 +79,7 @@ describe('anonymous mode on a loopback address', () => {
   });
 
   it('logs no warning about open access at start', () => {
-    expect(service.logs().filter(({ msg }) => msg.includes('anybody there'))).toEqual([]);
+    expect(service.logs().filter(({ msg }) => msg.includes('anyone who reaches it'))).toEqual([]);
   });
 });
 
@@ -97,7 +97,7 @@ describe('anonymous mode on every interface', () => {
   });
 
   it('warns at start that everyone may change everything', () => {
-    expect(service.logs().filter(({ msg }) => msg.includes('anybody there'))).toHaveLength(1);
+    expect(service.logs().filter(({ msg }) => msg.includes('anyone who reaches it'))).toHaveLength(1);
   });
 });
 

@@ -102,7 +102,7 @@ describe('slow searches', () => {
       expect(performance.now() - began).toBeLessThan(5_000);
       expectRefused(reply, 503, 'search_too_broad');
       expect(reply.headers['retry-after']).toBe('2');
-      expect(reply.text).toContain('a longer or rarer text');
+      expect(reply.text).toContain('a longer or rarer search text');
       await untilRunning(service, 0);
       await unlock();
       expect((await service.as(reader('rita')).get(path)).status).toBe(200);

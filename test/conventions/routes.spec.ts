@@ -221,7 +221,7 @@ describe('in the OpenAPI document every route', () => {
       expect(schema, operationId).toMatchObject({ type: 'integer', minimum: 1, maximum });
       const byDefault = operationId === 'listAuditEvents' ? 100 : PAGE_SIZES[operationId];
       expect(schema.default, operationId).toBe(byDefault);
-      if (byDefault === undefined) expect(description, operationId).toContain('all of them unless');
+      if (byDefault === undefined) expect(description, operationId).toContain('all items by default');
     }
     expect(limits.length).toBeGreaterThan(5);
   });
