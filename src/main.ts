@@ -71,7 +71,7 @@ program
   .requiredOption('--registry <name>', 'a registry in the configuration')
   .option('--entry <name>', 'the name of a server, skill or plugin')
   .option('--type <type>', 'the type of the entry, if entries of several types share the name')
-  // contract §10: bad usage exits with 2, because 1 means refused.
+  // contract §10: usage errors exit with 2, because 1 means refused.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: ExplainOptions) => {
     const { explain } = await import('./cli/explain.js');

@@ -41,7 +41,7 @@ export class AppModule {
         configurationModule(config),
         TelemetryModule.with(metrics),
         DatabaseModule.with(database),
-        // First: Express tries the routes in order, and most requests are for this module.
+        // First, because Express tries the routes in order and most requests go to this module.
         CatalogModule,
         // Before PublisherModule, which has routes for every path below a registry.
         McpModule,

@@ -56,7 +56,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     const access = this.views.enterFromMemory(callerOf(context), clientIn(context), registry);
     const route = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(IsCatalogRead, route) !== undefined)
-      // Most access decisions are cached, which needs no promise.
+      // Most access decisions are cached, and awaiting them would be slower.
       return access instanceof Promise
         ? access.then((entered) => this.readCatalog(request, entered, next))
         : this.readCatalog(request, access, next);
@@ -76,7 +76,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     request.catalogAccess = access;
     request.entered = access.entered;
     if (access.isVerified) return next.handle();
-    // If the caller has lost access in the meantime, the refusal takes precedence over any other error.
+    // If the caller has lost access in the meantime, the resulting 403 or 404 takes precedence over any other error.
     return next.handle().pipe(
       catchError(async (error) => {
         await this.views.verify(access);

@@ -7,10 +7,10 @@ import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { Semaphore } from '../limits/semaphore.js';
 
-/** Maximum concurrent registry reads by POST: a parsed body may take twenty times its size in memory. */
+/** Maximum concurrent registry reads by POST. A parsed body may take up twenty times its size in memory. */
 const MAX_PARSED = 32;
 
-/** Makes changes, complete lists and reads by POST wait for a permit, which they hold until the handler is done. */
+/** Makes changes, unpaged lists and reads by POST wait for a permit, and holds it until the handler is done. */
 @Injectable()
 export class ConcurrencyInterceptor implements NestInterceptor {
   private readonly readsByPost = new Semaphore(MAX_PARSED);

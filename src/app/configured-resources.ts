@@ -47,7 +47,7 @@ export class AuthorizationChanges {
   }
 }
 
-/** The changes made by a start or reload, such as `source catalog: created`. */
+/** The changes made by a startup or reload, such as `source catalog: created`. */
 export type Changes = string[];
 
 /** The part of the configuration that a reload applies. */
@@ -58,7 +58,7 @@ export class ConfigurationConflict extends Error {
   override readonly name = 'ConfigurationConflict';
 }
 
-/** Collects the changes of a start or reload, and audits them. */
+/** Collects the changes made by a startup or reload, and audits them. */
 interface Written {
   readonly changes: Changes;
   readonly record: RecordChange;
@@ -102,16 +102,16 @@ export class ConfiguredResources {
    * Makes the rows match the file, in one transaction (contract §2): creates, changes and removes sources and registries,
    * with their entries. Rows of origin `api` are never changed. Changes to authorization are audited.
    *
-   * @param isStart a start syncs every source, a reload only changed ones.
+   * @param isStart true at startup, which syncs every source; a reload syncs only changed sources.
    * @throws ConfigurationConflict when a row of origin `api` has the same name or uses a removed source.
    */
   async apply(config: CatalogueConfig, isStart = true): Promise<Changes> {
     return this.audit.transaction(null, async (manager, record) => {
-      // Serializes replicas that start together, and changes through the admin API.
+      // Serializes this transaction with other replicas and with changes made through the admin API.
       await lockCatalogue(manager);
       const changes: Changes = [];
-      // Removals come first: a removed registry may hold the last reference to a removed source, and removing a managed
-      // source allows another one.
+      // Removals come first: a removed registry may hold the last reference to a removed source, and removing a
+      // managed source makes room for another one.
       const written: Written = { changes, record };
       await this.removeRegistries(manager, config, written);
       const shrunkRegistries = await this.removeSources(manager, config, written);
@@ -203,7 +203,7 @@ export class ConfiguredResources {
     }
   }
 
-  // A source whose kind changed is removed too: its entries came from elsewhere. Returns the registries that lost a source.
+  // Also removes sources whose kind changed, because their entries are obsolete. Returns the registries that lost a source.
   private async removeSources(
     manager: EntityManager,
     { sources }: CatalogueConfig,

@@ -7,13 +7,13 @@ import type { Express } from 'express';
 export const STOP_LIMIT_MS = 9_500;
 /** How long requests in flight may run after the server stops accepting connections; contract §1 allows 10 s in total. */
 const DRAIN_MS = 6_000;
-/** Requests after the notice period mean that a load balancer has not reacted yet: wait for this long without any. */
+/** The load balancer is assumed to have stopped sending requests once none has arrived for this long. */
 const QUIET_MS = 250;
 const LONGEST_EXTRA_MS = 1_000;
 
 /**
  * Stops the public application without losing a request (contract §1): serves new requests during the notice period, with
- * `Connection: close` on every response; then stops accepting connections and finishes the requests in flight.
+ * `Connection: close` on every response, then stops accepting connections and finishes the requests in flight.
  */
 export async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {
   const server: Server = app.getHttpServer();
@@ -50,7 +50,7 @@ async function giveNotice(server: Server, noticeMs: number): Promise<void> {
 /** Resolves when all connections have ended. */
 async function finish(server: Server): Promise<void> {
   const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  // Closing the server resets connections in the accept queue: let the event loop accept them first.
+  // Closing the server resets connections in the accept queue, so let the event loop accept them first.
   await nextTurn();
   await new Promise((resolve) => server.close(resolve));
   clearTimeout(force);

@@ -40,7 +40,7 @@ export function refuseUnclearHost(
   next(isMissing || hasTwoHosts(rawHeaders) ? new ApiError('malformed_request') : undefined);
 }
 
-// Node keeps the first Host header; a proxy may have used the other.
+// Node keeps only the first Host header, but a proxy may have used the second.
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let position = 0; position < rawHeaders.length; position += 2)
@@ -108,14 +108,14 @@ function withoutPort(host: string): string {
   return /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(host)?.[1] ?? '';
 }
 
-// This server speaks plain HTTP: behind a proxy that terminates TLS, cors.origins must list the https origin.
+// Assumes plain HTTP. Behind a proxy that terminates TLS, cors.origins must list the https origin.
 function ownOrigin(request: IncomingMessage): string | undefined {
   const url = `http://${requestedHost(request) ?? ''}`;
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 /**
- * Warns unless the server listens on loopback only: in anonymous mode anyone who can reach the port can change everything.
+ * Warns unless the server listens only on loopback. In anonymous mode, anyone who can reach the port can change anything.
  */
 export function warnIfOpen(server: Server, logger: Logger): void {
   server.once('listening', () => {
@@ -161,7 +161,7 @@ export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<str
   const request = new IncomingMessage(new Socket());
   const response = new ServerResponse(request);
   middleware(request, response, () => undefined);
-  // Keeps the case of header names. The types declare this method for requests only.
+  // Preserves the case of header names. The types declare this method only for requests.
   const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
   return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
 }
@@ -185,7 +185,7 @@ export async function createPublicApp(
   version: string,
 ): Promise<NestExpressApplication> {
   const server = express();
-  // Off by default in Express, where /V1/Sources and /v1/sources/ would be aliases.
+  // By default, Express would treat /V1/Sources and /v1/sources/ as aliases.
   server.set('case sensitive routing', true);
   server.set('strict routing', true);
   server.set('x-powered-by', false);

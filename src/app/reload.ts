@@ -57,8 +57,8 @@ export interface Reloaded {
 }
 
 /**
- * Applies a changed configuration (contract §1): sources, registries and `auth.authz`. Catalogue and policy cannot change
- * atomically, so in between an action needs the permission of both the old and the new policy.
+ * Applies a changed configuration (contract §1): sources, registries and `auth.authz`. The catalogue and the policy
+ * cannot change atomically, so in the meantime both the old and the new policy must permit an action.
  */
 @Injectable()
 export class Reload {
@@ -76,17 +76,17 @@ export class Reload {
   }
 
   /**
-   * @param started the configuration of the process start.
+   * @param started the configuration that the process started with.
    * @param next the current file, validated.
    * @throws ConfigurationConflict if nothing was changed. After any other error the catalogue may have changed, and
-   *   actions need the permission of both policies until a reload succeeds.
+   *   both policies must permit an action until a reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {
     const waiting = waitingSections(started, next);
     const config = merged(this.taken ?? started.auth, next);
     const before = this.policy.inForce;
     const after = policyFor(config.auth);
-    // The new rules may expect claims that only the new `auth.oauth` produces: until the restart the new rules can only
+    // The new rules may expect claims that only the new `auth.oauth` produces, so until the restart they can only
     // withdraw access.
     const mustWait = waiting.includes('auth.oauth');
     const policies: Policies = mustWait ? [...this.settled, after] : [after];
@@ -106,7 +106,7 @@ export class Reload {
   }
 }
 
-// A new mode takes effect only after a restart, and so do its rules, which mean something else in the old mode.
+// A new mode and its rules take effect only after a restart: the rules have a different meaning in the old mode.
 function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig {
   const rules = others.mode === next.auth.mode ? next.auth.authz : authz;
   return {
@@ -116,7 +116,7 @@ function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig
   };
 }
 
-/** Returns the names of the changed sections that a reload does not apply. Names only: the values may contain secrets. */
+/** Returns the names of the changed sections that a reload does not apply, without their values, which may be secret. */
 export function waitingSections(started: Config, next: Config): string[] {
   const takesRules = started.auth.mode === next.auth.mode;
   const parts = ({ auth: { mode, oauth, authz }, ...others }: Config) => {

@@ -29,16 +29,16 @@ export interface RunningService {
   /**
    * Stops accepting connections, finishes requests in flight and closes the database.
    *
-   * @param noticeMs how long to keep serving new requests first, while readiness is 503.
+   * @param noticeMs how long to keep accepting new requests first, while readiness returns 503.
    */
   stop(noticeMs?: number): Promise<void>;
 }
 
 /**
- * Starts everything in order: internal server, database, migrations, the declared catalogue, the public application.
+ * Starts the internal server, then the database, migrations, the declared catalogue and the public application.
  *
  * @param metrics served at /metrics on the internal server; the caller adds process metrics.
- * @param stopping aborts the start, which then fails or returns before the first syncs have ended.
+ * @param stopping aborts startup, which then fails or returns before the first syncs have finished.
  */
 export async function startService(
   config: Config,

@@ -2,7 +2,9 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { BytewiseText, Timestamp } from '../database/statements.js';
 import type { AuditScope } from './audit-event.js';
 
-/** One audit event (contract §9). Read and written only by SQL: see audit.queries.ts. */
+/**
+ * One audit event (contract §9). Read and written only through raw SQL in audit.queries.ts and audit-page.queries.ts.
+ */
 @Entity('audit_event')
 @Check('audit_event_outcome_check', `outcome in ('allowed', 'refused')`)
 @Index('audit_event_action', ['action', 'id', 'outcome'])
@@ -15,7 +17,7 @@ export class AuditEventRow {
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'audit_event_pkey' })
   id: string;
 
-  /** Time by the database clock. */
+  /** The time of the event according to the database clock. */
   @Timestamp()
   time: Date;
 
@@ -33,15 +35,15 @@ export class AuditEventRow {
   @BytewiseText()
   target: string;
 
-  /** Which managers see the event, by the target's claims at that time; null: only super-admins. */
+  /** Which managers see the event, based on the target's claims at that time; null if only super-admins see it. */
   @Column({ type: 'jsonb', nullable: true })
   scope: AuditScope | null;
 
-  /** The digest of the scope, to find events by scope. */
+  /** The digest of the scope, used to find events by scope. */
   @Column({ name: 'scope_digest', type: 'bytea', nullable: true })
   scopeDigest: Buffer | null;
 
-  /** How many events were lost before this one. */
+  /** The number of events that were dropped before this one. */
   @Column({ type: 'integer', nullable: true })
   dropped: number | null;
 

@@ -7,9 +7,9 @@ import type { RequestContext } from '../http/request-context.js';
 
 /** Maximum length of a text sent by a caller, such as a subject or an entry name. */
 const MAX_TEXT = 255;
-/** Maximum characters of the state before a change, and of the state after it. */
+/** Maximum number of characters in the state before a change, and in the state after it. */
 const MAX_STATE = 16_384;
-/** Maximum characters of the claims that decide who sees an event; beyond that, only super-admins see it. */
+/** Maximum number of characters in the claims of a scope; if they are longer, only super-admins see the event. */
 export const MAX_SCOPE = 16_384;
 
 // PostgreSQL's jsonb accepts neither NUL nor lone surrogates.
@@ -21,14 +21,14 @@ export function boundedText(text: string): string {
   return text.length > MAX_TEXT ? `${storable}…` : storable;
 }
 
-/** Replaces a large state with its digest: truncated claims would have another meaning. */
+/** Replaces a large state with its digest, because truncated claims would have a different meaning. */
 export function boundedState(state: object): object {
   const text = JSON.stringify(state);
   if (text.length <= MAX_STATE) return state;
   return { tooLarge: { characters: text.length, sha256: createHash('sha256').update(text).digest('hex') } };
 }
 
-/** Counts the characters of claims; stops counting above MAX_SCOPE. */
+/** Counts the characters in the claims, and stops counting once the count exceeds MAX_SCOPE. */
 export function sizeOf(all: readonly Claims[]): number {
   let size = 0;
   for (const claims of all)
@@ -80,14 +80,14 @@ export interface AuditEvent {
   readonly action: AuditAction;
   readonly outcome: 'allowed' | 'refused';
   readonly code?: string;
-  /** The rule that decided. */
+  /** The rule that decided the outcome. */
   readonly step?: string;
   readonly actor: AuditActor;
   readonly target: AuditTarget;
   readonly change?: AuditChange;
   /** Null for events without a request. */
   readonly context: RequestContext | null;
-  /** Null: only super-admins see the event. */
+  /** Null if only super-admins see the event. */
   readonly scope: AuditScope | null;
 }
 
@@ -121,12 +121,12 @@ export function publisherOf(caller: Caller): Publisher | null {
   return { subject, issuer, ...(client === undefined ? {} : { client }) };
 }
 
-/** Returns null if the claims are too large to store; only super-admins see the event then. */
+/** Returns null, so that only super-admins see the event, if the claims are too large to store. */
 export function boundedScope(role: Role, claims: readonly Claims[]): AuditScope | null {
   return sizeOf(claims) > MAX_SCOPE ? null : { role, claims };
 }
 
-/** Returns the stored form of a scope: the same text and digest for the same claims in any order. */
+/** Returns the stored form of a scope. The same claims in any order yield the same text and digest. */
 export function storedScope({ role, claims }: AuditScope): {
   readonly scope: string;
   readonly digest: Buffer;

@@ -77,7 +77,7 @@ export class AuditListParameters {
 const NULLABLE_TEXT = { type: String, nullable: true } as const;
 const STATE = { type: 'object', additionalProperties: true } as const;
 
-/** The caller. Changes by the server itself have the subject `sync` or `configuration`, and no issuer. */
+/** The caller. Changes made by the server itself have the subject `sync` or `configuration`, and no issuer. */
 export class AuditActorAnswer {
   @ApiProperty({ ...NULLABLE_TEXT, description: 'The subject of the token; null for unidentified callers' })
   subject: string | null;

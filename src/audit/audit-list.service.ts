@@ -68,7 +68,7 @@ export function nextCursor({ conditions }: AuditListRequest, limit: number): str
   return encodeCursor(LIST, { conditions, limit });
 }
 
-/** Returns the smallest UUIDv7 for a time: its first 48 bits are milliseconds since 1970 (RFC 9562 §5.7). */
+/** Returns the smallest UUIDv7 for a time; the first 48 bits are milliseconds since 1970 (RFC 9562 §5.7). */
 export function firstIdAt(moment: string): string {
   const ms = Math.min(Math.max(0, parseTimestamp(moment)?.getTime() ?? 0), LAST_MS);
   const hex = ms.toString(16).padStart(12, '0');
@@ -84,7 +84,9 @@ export function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
   return policy.seesAll(caller);
 }
 
-/** contract §9: managers with the matching role see an event if they cover the claims its target had at that time. */
+/**
+ * contract §9: managers with the matching role see an event if they cover the claims that its target had at that time.
+ */
 export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditScope): boolean {
   return (
     policy.mayAct(caller, role) &&
@@ -94,9 +96,9 @@ export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: 
   );
 }
 
-/** Maximum characters of the events on a page. */
+/** Maximum number of characters in the events on a page. */
 const MAX_CHARACTERS = 1_024 * 1_024;
-/** Characters read per chunk of a stream; a chunk stays in memory until the client has read it. */
+/** Maximum number of characters in a chunk of a stream; each chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
 const TIMEOUT_MS = 10_000;
@@ -116,8 +118,8 @@ interface Lines {
 }
 
 /**
- * Lists the audit events that a caller may see (contract §9). Its statements share a semaphore with other exports, and end
- * when the client disconnects.
+ * Lists the audit events that a caller may see (contract §9). Its statements share a semaphore with other exports and
+ * are canceled when the client disconnects.
  */
 @Injectable()
 export class AuditListService {
@@ -136,12 +138,12 @@ export class AuditListService {
     return new JsonText(`{"events":[${events.join(',')}],"metadata":${JSON.stringify(metadata)}}`);
   }
 
-  /** Streams one event per line as fast as the client reads, up to `limit` if given. */
+  /** Streams one event per line as fast as the client reads, up to `limit` events if `limit` is given. */
   async lines(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonLines> {
     const request = auditListRequest(query);
     const reader = await this.readerOf(caller, client);
     const most = query.limit ? request.limit : Infinity;
-    // Read before the response begins, while it can still report an error.
+    // The first chunk is read before the response begins, while the response can still report an error.
     const first = await this.readLines(reader, request, most);
     const readMore = (rest: AuditListRequest, left: number) => this.readLines(reader, rest, left);
     return new JsonLines(linesFrom(first, most, readMore), reader.gone);
@@ -167,7 +169,7 @@ export class AuditListService {
     return { ...everything, scopes };
   }
 
-  /** @returns the events, and the request for the next page; undefined after the last page. */
+  /** @returns the events and the request for the next page, which is undefined after the last page. */
   private async read(
     reader: Reader,
     request: AuditListRequest,

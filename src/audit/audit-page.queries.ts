@@ -30,12 +30,12 @@ export interface KnownScope {
 
 const COLUMNS = ['action', 'actor', 'target', 'outcome'] as const;
 
-/** Scopes per statement; each scope may be large. */
+/** Number of scopes read per statement. Each scope may be large. */
 const SCOPES_AT_A_TIME = 200;
 /** Sorts before every digest. */
 const NO_DIGEST = Buffer.alloc(0);
 
-/** Selects the distinct scopes after a digest by an index skip scan. */
+/** Selects the distinct scopes after a digest, using an index skip scan. */
 const SCOPES = `
 with recursive known as (
   (select scope_digest, scope, 1 as place from audit_event where scope_digest > $1 order by scope_digest limit 1)
@@ -61,7 +61,7 @@ export async function* knownScopes(statements: StatementRunner): AsyncGenerator<
  * Returns the newest events that match the conditions, newest first.
  *
  * @param scopes digests of the scopes to include; null for all events.
- * @param most the maximum number of events and of their characters; the last event may exceed the latter.
+ * @param most the maximum numbers of events and of characters; the last event may exceed the limit on characters.
  */
 export async function newestEvents(
   statements: StatementRunner,

@@ -9,13 +9,13 @@ import { type AuditEvent, sizeOf } from './audit-event.js';
 import { AuditTrail } from './audit-trail.js';
 import { AuditQueries } from './audit.queries.js';
 
-/** Refusals recorded per window for all unidentified callers together; limits their disk writes to about 1 GiB a day. */
+/** Refusals recorded per window for all unidentified callers together; about 1 GiB of disk writes per day. */
 const MAX_UNIDENTIFIED = 1_000;
 const MAX_PER_CALLER = 1_000;
 const REFUSALS_WINDOW_MS = 60_000;
 
 const FLUSH_INTERVAL_MS = 250;
-/** Interval while the database is unreachable. */
+/** Interval between attempts while the database is unreachable. */
 const RETRY_MS = 1_000;
 const EVENTS_PER_STATEMENT = 500;
 /** Approximate memory limit for queued events. */
@@ -24,25 +24,25 @@ const BYTES_PER_EVENT = 2_048;
 const STOP_TIMEOUT_MS = 2_000;
 
 interface Recording {
-  /** Caller whose quota the event uses: see `Client.callerKey`. */
+  /** Identifies the caller whose quota the event uses; see `Client.callerKey`. */
   readonly callerKey: string;
   /**
-   * False for refusals about names that do not exist: the event is processed but not stored. The request then takes as long
-   * as a refusal about a hidden name, which is stored, so timing reveals nothing.
+   * False for requests that name a missing resource: the event is processed but not stored. Such a request then takes
+   * as long as one that names a hidden resource, whose event is stored, so timing reveals nothing.
    */
   readonly isKept: boolean;
 }
 
 interface QueuedEvent extends Recording {
   readonly event: AuditEvent;
-  /** By `performance.now()`. */
+  /** Measured with `performance.now()`. */
   readonly happenedAt: number;
   readonly bytes: number;
 }
 
 /**
- * Records refusals and reads (contract §9). Events are written in batches in the background, and never delay or fail a
- * request. Events over a limit are dropped; a metric and the next stored event report how many.
+ * Records refusals and reads (contract §9). Events are written in batches in the background and never delay a request
+ * or make it fail. Events that exceed a limit are dropped; a metric and the next stored event report the number.
  */
 @Injectable()
 export class AuditRecorder implements OnApplicationShutdown {
@@ -86,7 +86,7 @@ export class AuditRecorder implements OnApplicationShutdown {
       this.timer ??= tracing.outside(() => setTimeout(() => this.tick(), FLUSH_INTERVAL_MS));
   }
 
-  /** Writes the queued events, and drops any left after STOP_TIMEOUT_MS. */
+  /** Writes the queued events, and drops any that remain after STOP_TIMEOUT_MS. */
   async onApplicationShutdown(): Promise<void> {
     this.hasEnded = true;
     clearTimeout(this.timer);
@@ -118,7 +118,7 @@ export class AuditRecorder implements OnApplicationShutdown {
       });
   }
 
-  /** @throws the database error when the database is unreachable; the events stay queued. */
+  /** @throws the database error if the database is unreachable; the events then stay queued. */
   private async flush(): Promise<void> {
     while (this.queue.length > 0) {
       const batch = this.queue.slice(0, EVENTS_PER_STATEMENT);

@@ -13,7 +13,7 @@ import { AuditQueries } from './audit.queries.js';
 
 const EVERY_MS = 5 * 60_000;
 const EVENTS_PER_SLICE = 1_000;
-/** Pause between two slices, so that other statements can run. */
+/** Pause between slices, so that other statements can run. */
 const PAUSE_MS = 20;
 
 /** Deletes events older than `audit.retention` in slices, on one replica at a time. */

@@ -22,7 +22,7 @@ import { AuditQueries, type WrittenEvent } from './audit.queries.js';
 export interface ChangeEvent {
   readonly action: AuditAction;
   readonly target: AuditTarget;
-  /** The claims of the target before and after the change: managers must cover all of them to see the event. */
+  /** The target's claims before and after the change. Managers must cover all of them to see the event. */
   readonly claims: readonly Claims[];
   readonly change?: AuditChange;
 }
@@ -33,7 +33,9 @@ export interface Requester {
   readonly context: RequestContext;
 }
 
-/** Writes the event for a change. Call it before taking contended locks if possible: it runs another statement. */
+/**
+ * Writes the event for a change. If possible, call it before taking contended locks, because it runs another statement.
+ */
 export type RecordChange = (event: ChangeEvent) => Promise<void>;
 
 /** Numbers of entries changed by a sync. */
@@ -41,11 +43,11 @@ export interface SyncResult {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
-  /** From the start of the sync to this event; undefined for a watch, which never ends. */
+  /** Time from the start of the sync to this event; undefined for a watch, which never ends. */
   readonly durationMs?: number;
 }
 
-/** Writes an event for each change in the same transaction, and logs it after the commit (contract §9). */
+/** Writes an event in the same transaction as each change, and logs the event after the commit (contract §9). */
 @Injectable()
 export class AuditTrail {
   private readonly logger = new Logger('audit');
@@ -81,7 +83,7 @@ export class AuditTrail {
   }
 
   /**
-   * Writes an event for a sync in the same transaction, unless nothing changed.
+   * Writes an event in the same transaction as a sync, unless nothing changed.
    *
    * @param claimSetId the claim set of the source.
    * @returns the events to pass to `report` after the commit.

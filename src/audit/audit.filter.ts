@@ -35,13 +35,13 @@ import { AuditRecorder } from './audit-recorder.js';
 export interface DeclaredRoute {
   readonly audited: AuditDeclaration | undefined;
   readonly named: NamedResource | undefined;
-  /** Whether it is a consumer route of a registry. */
+  /** Whether this is a consumer route of a registry. */
   readonly isRegistryRoute: boolean;
-  /** Whether it publishes through a registry. */
+  /** Whether this route publishes through a registry. */
   readonly isPublisherRoute: boolean;
 }
 
-/** Returns the resource that a request names according to its route's decorators, or else the route itself (contract §9). */
+/** Returns the resource that the route's decorators identify, or else the route itself (contract §9). */
 export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
   const text = (parameter: string): string | undefined => {
     const value: unknown = request.params?.[parameter];
@@ -85,8 +85,8 @@ function patternOf({ route }: Request): string {
 }
 
 /**
- * Records a read of a registry after the response, even if the client received only part of it (contract §9, `audit.reads`).
- * AuditFilter records refused requests.
+ * Records a read of a registry after the response, even if the client received only part of it (contract §9,
+ * `audit.reads`). AuditFilter records refused requests.
  */
 export function recordRead(
   context: ExecutionContext,
@@ -122,7 +122,7 @@ export interface RoutedRequest extends LoadedRequest {
   declaredRoute?: () => DeclaredRoute;
 }
 
-/** The first guard. It refuses no request, but prepares the recording of refusals and reads. */
+/** The first guard. It admits every request, and prepares the recording of refusals and reads. */
 @Injectable()
 export class AuditGuard implements CanActivate {
   constructor(
@@ -166,7 +166,8 @@ const MANAGERS = { source: 'manageSources', registry: 'manageRegistries', entry:
 /**
  * Records refusals after the response (contract §9): 401, 403 and, on admin routes, 404 for hidden resources.
  *
- * Missing resources take the same path as hidden ones up to the INSERT, so that callers cannot distinguish them by timing.
+ * Missing resources take the same path as hidden ones up to the INSERT, so that callers cannot distinguish them by
+ * timing.
  */
 @Catch()
 @Injectable()
@@ -205,18 +206,18 @@ export class AuditFilter extends ErrorFilter {
     this.recorder.record(event, { callerKey: caller ? client.callerKey(caller) : client.clientKey, isKept });
   }
 
-  /** Returns true to record a refusal, false to process it without storing (for equal timing), null to skip it. */
+  /** Returns true to record a refusal, false to process it without storing it (for equal timing), null to skip it. */
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;
     if (route.named || route.isPublisherRoute || route.audited?.action === 'access.read')
       return MAY_BE_HIDDEN.has(code) ? refusedClaims !== undefined : null;
-    // For consumers, hidden and missing entries are recorded alike.
+    // On consumer routes, hidden and missing entries are recorded alike.
     return route.isRegistryRoute && this.audit.reads ? true : null;
   }
 }
 
-// The name of a missing resource may be anything, such as a registry key sent in the wrong place.
+// The name sent for a missing resource may be any text, even a registry key sent in the wrong place.
 function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): AuditTarget {
   if (status === 403 || refusedClaims) return target;
   const { name, version, registry } = target;

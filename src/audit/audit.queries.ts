@@ -9,11 +9,11 @@ const RETENTION_LOCK = 7_264_018_534;
 /** An event queued by the AuditRecorder. */
 export interface WaitingEvent {
   readonly event: AuditEvent;
-  /** Time since the event. */
+  /** Time elapsed since the event. */
   readonly ageMs: number;
-  /** Events that were lost before this one. */
+  /** The number of events that were dropped before this one. */
   readonly dropped: number | null;
-  /** False: processed like any other event, for equal timing, but not stored. */
+  /** If false, the event is processed like any other, for equal timing, but not stored. */
   readonly isKept: boolean;
 }
 
@@ -26,8 +26,8 @@ export interface WrittenEvent {
   readonly event: string;
 }
 
-// A UUIDv7 from `micros`: 48 bits of milliseconds, the remaining microseconds in the next 12 bits, and 62 random bits. Events of one
-// statement are a microsecond apart, which preserves their order.
+// Builds a UUIDv7 from `micros`: 48 bits of milliseconds, the remaining microseconds in the next 12 bits, and 62 random
+// bits. Events in one statement are a microsecond apart, which preserves their order.
 const INSERT = `
 with clock as materialized (select clock_timestamp() as now),
 timed as (
@@ -43,7 +43,7 @@ select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000
 from timed where is_kept
 returning id, ${utcText('time')} as time, event::text as event`;
 
-// Inserts a single event: PostgreSQL plans this statement in a fraction of the time.
+// Inserts a single event. PostgreSQL plans this statement much faster than INSERT.
 const INSERT_ONE = `
 insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
 select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
@@ -73,7 +73,7 @@ export class AuditQueries {
     ]);
   }
 
-  /** Writes the event for a change in the same transaction. While the target is locked, IDs of its events ascend. */
+  /** Writes an event in the same transaction as its change. If the target is locked, the IDs of its events ascend. */
   async insertChange(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent> {
     const { action, outcome, actor, target, scope } = event;
     const stored = scope && storedScope(scope);
@@ -94,7 +94,7 @@ export class AuditQueries {
   /**
    * Deletes at most `most` events older than `olderThanMs`, oldest first.
    *
-   * @returns how many were deleted; null if another replica has the lock.
+   * @returns the number of deleted events; null if another replica holds the lock.
    */
   async deleteOldest(olderThanMs: number, most: number): Promise<number | null> {
     return this.dataSource.transaction(async (manager) => {

@@ -50,7 +50,7 @@ export abstract class Authenticator {
   /**
    * Identifies the holder of a token that the request carries outside the Authorization header.
    *
-   * @throws ApiError like `identify`.
+   * @throws ApiError as for `identify`.
    */
   abstract identifyToken(token: string, request: Request): Promise<Caller>;
   /** The error for an unidentified caller on a route that requires identity. */
@@ -198,7 +198,7 @@ export class AuthGuard implements CanActivate {
     // A token in the request always decides, even an invalid one (contract §6.1).
     const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
     const caller = mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request);
-    // Most tokens are cached and need no promise.
+    // Most tokens are cached, and awaiting their callers would be slower.
     if (!(caller instanceof Promise)) return admit(request, caller);
     return caller.then((found) => admit(request, found));
   }

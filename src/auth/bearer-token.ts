@@ -13,8 +13,8 @@ const AUTHORIZATION = 'authorization';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Reads the bearer token from the Authorization header, never from query or body (contract §8). Other schemes count as no
- * token. A second header is refused: a proxy may have checked only one of the two.
+ * Reads the bearer token from the Authorization header, never from the query or body (contract §8). Treats other schemes
+ * as no token. Refuses a second header, because a proxy may have checked only one of the two.
  *
  * @param rawHeaders Alternating names and values; Node's header map drops a second Authorization.
  */

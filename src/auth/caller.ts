@@ -15,7 +15,7 @@ export interface Caller {
   readonly claims: Readonly<Record<string, unknown>>;
   /** Whether a token identified the caller. */
   readonly identified: boolean;
-  /** Name of the registry key that was used instead of a token. */
+  /** Name of the registry key that the caller sent instead of a token. */
   readonly key?: string;
 }
 
@@ -37,7 +37,7 @@ export interface AuthenticatedRequest extends Request {
 /**
  * Returns the caller set by the AuthGuard.
  *
- * @throws Error when the caller is missing: a bug, never an anonymous caller.
+ * @throws Error if no caller is set, which is a bug: anonymous requests have a caller too.
  */
 export function callerOf(context: ExecutionContext): Caller {
   const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();
@@ -73,7 +73,7 @@ export class Client {
     return subject === null ? this.clientKey : JSON.stringify([claims['iss'], subject]);
   }
 
-  /** A cheaper `abortSignal()` for short waits: creating an AbortSignal would take longer than the wait. */
+  /** A cheaper alternative to `abortSignal()` for waits that may be shorter than creating an AbortSignal. */
   get abortSource(): AbortSource {
     const { response } = this;
     return {
@@ -88,7 +88,7 @@ export class Client {
     };
   }
 
-  /** Returns this client with `callerKey` fixed to this caller, whichever caller is passed to it later. */
+  /** Returns a copy of this client whose `callerKey` always returns the key of this caller. */
   countedAs(caller: Caller): Client {
     const key = this.callerKey(caller);
     return Object.create(this, { callerKey: { value: () => key } }) as Client;

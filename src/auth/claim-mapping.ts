@@ -24,7 +24,7 @@ export class ClaimsIncomplete extends Error {
 
 /**
  * Applies a provider's claim rules to a verified token (contract §5). The result contains `iss`, `sub` and the mapped
- * claims, whose values are strings; several values of one key become a list. Rules with the same `to` are combined.
+ * claims, whose values are strings; multiple values of one key become a list. Rules with the same `to` are combined.
  *
  * Fails closed: drops values that are not a string, number, boolean or flat list of scalars, or are not listed in `values`.
  *
@@ -85,7 +85,7 @@ function constant(
 /** Hints concern a provider's configuration, which rarely changes. */
 const REPEAT_MS = 10 * 60_000;
 const MAX_LOGGED_HINTS = 100;
-/** Codes of refusals that depend on the caller's claims. */
+/** Error codes of refusals that depend on the caller's claims. */
 const FOR_CLAIMS: ReadonlySet<string> = new Set(['role_required', 'registry_forbidden', 'claims_not_subset']);
 
 /**
@@ -116,7 +116,7 @@ export function claimHints(claims: Caller['claims']): string[] {
   return SHAPES.filter(({ matches }) => matches(claims)).map(({ hint }) => hint);
 }
 
-/** Logs hints about refused tokens, each at most once per issuer and REPEAT_MS. */
+/** Logs hints about refused tokens, each at most once per issuer every REPEAT_MS. */
 export class ClaimHints {
   private readonly logger = new Logger('auth');
   private readonly loggedAt = new Map<string, number>();

@@ -8,7 +8,7 @@ import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { discoverEndpoint } from './provider-keys.js';
 import { ProviderLimits, ProviderLimitExceeded } from './provider-limits.js';
 
-/** contract §2: longest time groups are cached, counted from the request; shorter if the token expires first. */
+/** contract §2: maximum time groups are cached, counted from the request; shorter if the token expires first. */
 const CACHE_TTL_MS = 60_000;
 /** How long a response without the token's groups is cached. */
 const REFUSAL_TTL_MS = 1_000;
@@ -48,8 +48,8 @@ export interface TokenWithoutGroups {
 
 /**
  * Fetches groups that a provider omits from its tokens (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token as credential.
- * Concurrent requests about one token share one request, responses are cached, and ProviderLimits apply. Never uses the
- * endpoint named in the token, only the configured one.
+ * Concurrent lookups of one token share one request, responses are cached, and ProviderLimits apply. Uses only the
+ * configured endpoint, never an endpoint named in the token.
  */
 export class GroupsFetcher {
   private readonly cached = new LRUCache<string, FetchedGroups | Refused>({

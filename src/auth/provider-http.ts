@@ -9,12 +9,12 @@ const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
- * Connections to one provider: as many as ProviderLimits allows for introspection and groups, plus a few for keys. With
- * fewer, requests about valid tokens would wait behind requests about forged ones.
+ * Maximum connections to one provider: the number that ProviderLimits allows for introspection and groups, plus a few
+ * for keys. With fewer connections, lookups of valid tokens would wait behind lookups of forged tokens.
  */
 const MAX_CONNECTIONS = 520;
 
-/** Some providers, such as Kubernetes, do not send keys to clients that only accept application/json. */
+/** Some providers, such as Kubernetes, do not send keys to clients that accept only application/json. */
 const ACCEPT = 'application/json, application/jwk-set+json';
 
 /** The provider sent no usable response. Implies nothing about the token. */
@@ -37,7 +37,7 @@ export class ProviderUnavailable extends Error {
 export interface ProviderHttpOptions {
   /** PEM; trusted in addition to Node's certificate authorities. */
   readonly caCert?: string | undefined;
-  /** File with the bearer token for requests; read for every request, because mounted tokens rotate. */
+  /** File that contains the bearer token for requests; read on every request, because mounted tokens rotate. */
   readonly authTokenFile?: string | undefined;
   /** The bearer token is sent only to the origins of these configured URLs, never to discovered ones. */
   readonly issuerUrl?: string | undefined;
@@ -50,7 +50,7 @@ export interface ProviderHttpOptions {
   readonly proxy?: ProxyConfig;
 }
 
-/** HTTP client for one identity provider, with the limits of contract §8. Every failure is a ProviderUnavailable. */
+/** HTTP client for one identity provider, with the limits of contract §8. All failures are ProviderUnavailable. */
 export class ProviderHttp {
   private readonly http: HttpClient;
 
@@ -66,7 +66,7 @@ export class ProviderHttp {
   }
 
   /**
-   * Fetches a JSON document. Follows redirects within the same origin only.
+   * Fetches a JSON document. Follows redirects only within the same origin.
    *
    * @param authorization Replaces the token file's bearer token.
    */
@@ -76,7 +76,7 @@ export class ProviderHttp {
   }
 
   /**
-   * Posts a form and returns the JSON response. Follows no redirect: the form contains a token.
+   * Posts a form and returns the JSON response. Does not follow redirects, because the form contains a token.
    *
    * @param authorization Replaces the token file's bearer token.
    */
@@ -120,7 +120,7 @@ export class ProviderHttp {
   }
 }
 
-// Reading a named pipe could block forever.
+// Refuses anything but a regular file: reading a named pipe could block forever.
 async function readToken(file: string): Promise<string> {
   const stats = await stat(file);
   if (!stats.isFile() || stats.size > MAX_TOKEN_BYTES) throw new Error('not a token file');

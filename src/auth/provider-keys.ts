@@ -6,9 +6,9 @@ import { withoutQuery } from '../outbound/http-client.js';
 import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 
-/** How long fetched keys are valid, and so how long a key may be accepted after the provider removes it. */
+/** How long fetched keys are valid. A key may be accepted for this long after the provider removes it. */
 const KEY_TTL_MS = 10 * 60_000;
-/** Using keys older than this refreshes them in the background. */
+/** Age at which keys are refreshed in the background when used. */
 const KEY_REFRESH_MS = 5 * 60_000;
 /** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
 const REFETCH_COOLDOWN_MS = 30_000;
@@ -64,7 +64,7 @@ export class ProviderKeys {
       await this.fetch();
     }
     const found = this.select(kid, alg);
-    // The last fetch failed, so the provider may have added this key since.
+    // The last fetch failed, so the provider may have this key although the cache does not.
     if (!found && this.failure) throw this.failure.error;
     return found;
   }
@@ -118,7 +118,7 @@ export class ProviderKeys {
     }
   }
 
-  // Keeps the object of an unchanged key, so that tokens verified with it stay cached.
+  // Reuses the existing object for an unchanged key, so that tokens verified with that key stay cached.
   private sameKey({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
     return this.loaded?.keys.find((other) => other.kid === kid && other.alg === alg && other.key.equals(key));
   }
@@ -164,7 +164,7 @@ function quote(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
 }
 
-/** Limits the time spent parsing keys. */
+/** Maximum number of keys in a key set, to limit parsing time. */
 const MAX_KEYS = 1_000;
 /** NIST SP 800-131A */
 const MIN_RSA_BITS = 2048;
@@ -181,7 +181,7 @@ export function keyFetcher(
   return async () => {
     const jwksUri =
       provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
-    // Only fetches and parses: jwks-rsa's own cache would send a request for every unknown kid.
+    // Used only to fetch and parse: jwks-rsa's own cache would send a request for every unknown kid.
     const client = new jwksRsa.JwksClient({
       jwksUri,
       cache: false,
@@ -208,7 +208,7 @@ function keyDocument(document: unknown, url: string): { keys: unknown[] } {
     throw new ProviderUnavailable(`${withoutQuery(url)}: the response is not a JSON Web Key Set`);
   if (keys.length > MAX_KEYS)
     throw new ProviderUnavailable(`${withoutQuery(url)}: the key set has more than ${MAX_KEYS} keys`);
-  // jwks-rsa would reject the whole set for one key that is not an object.
+  // A single key that is not an object would make jwks-rsa reject the whole set.
   return { keys: keys.filter(isObject) };
 }
 

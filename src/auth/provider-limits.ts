@@ -11,7 +11,7 @@ const MAX_UNKNOWN = 192;
 const MAX_UNKNOWN_PER_CLIENT = 64;
 /** Number of distinct tokens, or clients, that must fail before a circuit opens. */
 const FAILURE_THRESHOLD = 3;
-/** Maximum number of clients whose circuit is cached. */
+/** Maximum number of cached client circuits. */
 const MAX_CLIENTS = 1_000;
 
 /** The client has too many lookups in flight. Unrelated to the validity of the token. */
@@ -19,11 +19,11 @@ export class ProviderLimitExceeded extends Error {
   override readonly name = 'ProviderLimitExceeded';
 }
 
-/** A request to a provider about one token: its introspection, or the groups of its holder. */
+/** A request to a provider about one token, for introspection or for the groups of the token's holder. */
 export interface TokenLookup {
   /** Digest of the token. */
   readonly digest: string;
-  /** Has the provider accepted this token before? */
+  /** Whether the provider has accepted this token before. */
   readonly known: boolean;
   /** Client that sent the token: see `clientKeyOf`. */
   readonly clientKey: string;
@@ -32,9 +32,9 @@ export interface TokenLookup {
 /**
  * Limits concurrent lookups at one provider, and stops them while a circuit is open.
  *
- * Anyone can make up tokens, and some may make the provider fail. So each client has a circuit for its unknown tokens, and
- * one circuit for all clients opens only when several of them fail. Tokens that the provider has accepted before are
- * genuine: they have their own quota and circuit.
+ * Anyone can make up tokens, and some tokens may make the provider fail. Each client therefore has its own circuit for
+ * unknown tokens, and a shared circuit opens only when lookups of several clients fail. Tokens that the provider has
+ * accepted before are genuine, so they have a separate quota and circuit.
  */
 export class ProviderLimits {
   private readonly accepted = new Quota({ total: MAX_ACCEPTED });

@@ -26,7 +26,7 @@ const TOKEN_ERRORS = [
 
 export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
 
-/** No authentication; a token is ignored. */
+/** Requires no authentication and ignores any token. */
 export const Public = () => RouteAccessOf('public');
 /** Every caller the AuthGuard accepts, with or without roles. */
 export const AnyCaller = () => applyDecorators(RouteAccessOf('caller'), ApiErrors(...TOKEN_ERRORS));
@@ -92,7 +92,7 @@ export const RegistryRoute = () =>
 /** Marks a POST that only reads a registry; it needs a token only where a GET would (contract §6.1, §6.3). */
 export const ReadByPost = Reflector.createDecorator();
 
-/** Who may use a publishing route: callers who may publish, or anybody. */
+/** Who may use a publishing route: callers who may publish, or anyone. */
 export type PublisherAccess = 'publishers' | 'anybody';
 
 export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();

@@ -53,7 +53,7 @@ export class TokenCallers {
     return { caller, until: fetched?.until ?? Infinity, size: fetched?.size ?? 0 };
   }
 
-  // A malformed `_claim_names` is treated as naming the groups.
+  // A malformed `_claim_names` is treated as if it listed the groups.
   private lacksGroups(claims: Readonly<Record<string, unknown>>): boolean {
     if (!this.needsGroups) return false;
     const names = claims[CLAIM_NAMES];

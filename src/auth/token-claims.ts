@@ -42,7 +42,7 @@ export function refusalLabel(sentence: string): string {
   return known?.[0] ?? 'other';
 }
 
-/** 9999-12-31; larger numbers are not accepted as times. */
+/** The end of 9999-12-31. Later times are refused. */
 const LAST_SECOND = 253_402_300_799;
 
 /** `typ` of access tokens, in lower case: RFC 7519 §5.1, RFC 9068 §2.1. */

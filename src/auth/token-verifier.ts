@@ -60,7 +60,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
       },
     },
     (request: Request, payload: Record<string, unknown>, done: VerifiedCallback) => {
-      // jsonwebtoken accepts tokens without expiry, or with an absurdly late one.
+      // jsonwebtoken accepts tokens whose expiry is missing or absurdly late.
       const refusal = jwtRefusal(payload, expected, Date.now());
       const key = usedKeys.get(request);
       if (refusal !== null || !key)
@@ -75,7 +75,7 @@ export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   );
 }
 
-// Ignores `jku`, `jwk` and `x5u`: keys come only from the provider.
+// Ignores `jku`, `jwk` and `x5u`, because only the provider's own keys are trusted.
 async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> {
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
@@ -94,7 +94,7 @@ function refused(refusal: Refusal): Error {
   return new Error(refusal);
 }
 
-/** Longest time a verified JWT is cached; shorter if it expires or its key is withdrawn. */
+/** Maximum time a verified JWT is cached; shorter if the JWT expires or its key is withdrawn. */
 const CACHE_TTL_MS = 60_000;
 /** Size of the cache, in characters of tokens and groups. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
@@ -113,7 +113,7 @@ export type Verdict =
   | { readonly kind: 'incomplete'; readonly attempts: readonly Attempt[] }
   /** At least one provider that might accept the token is unavailable. */
   | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
-  /** At least one provider was skipped, because this client has too many requests in progress. */
+  /** At least one provider was skipped, because the client has too many lookups in progress. */
   | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
 
 export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
@@ -149,7 +149,7 @@ interface CachedCaller extends Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> {
   readonly caller: Caller;
 }
 
-/** Verifies tokens with the configured providers: first by their keys, then by introspection (spec §5.2). */
+/** Verifies tokens with the configured providers: first with their keys, then by introspection (spec §5.2). */
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
   private readonly providers: readonly Provider[];
@@ -201,7 +201,7 @@ export class TokenVerifier {
     }));
   }
 
-  // An opaque token is sent to all providers until one has accepted it.
+  // An opaque token is sent to all providers until one has accepted it, then only to that provider.
   private introspectionChecks(token: string, jwt: UnverifiedJwt | null, client: string): Check[] {
     const introspecting = this.providers.flatMap(({ config, introspection }) =>
       introspection ? [{ config, introspection }] : [],
@@ -273,8 +273,8 @@ async function outcomeOf(check: Check): Promise<Outcome> {
 }
 
 /**
- * Runs all checks at once. Resolves with the first acceptance, so a slow provider delays no other, or with all outcomes, in
- * the order of the checks, if none accepts.
+ * Runs all checks concurrently. Resolves with the first acceptance, so that a slow provider does not delay the others.
+ * If no check accepts the token, resolves with all outcomes in the order of the checks.
  */
 function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted } | { outcomes: Outcome[] }> {
   return new Promise((resolve, reject) => {

@@ -21,12 +21,13 @@ export interface Judgement {
 /** Receives each decision from the code that makes it. Only explanations pass a recorder. */
 export type Recorder = (judgement: Judgement) => void;
 
-/** The claims maps that grant each role; an array value lists alternatives. */
+/** The claim maps that grant each role. An array in a map lists alternatives. */
 export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
 
 /**
- * Returns the roles that a token's claims grant (spec §2.3), in the order of ROLES. A role requires any one of its maps, and
- * a map requires all its members. An empty map grants nothing; the configuration also refuses it.
+ * Returns the roles that a token's claims grant (spec §2.3), in the order of ROLES. Matching any one of a role's maps
+ * grants the role; a map matches if all its members match. An empty map grants nothing, and the configuration rejects
+ * it.
  */
 export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
   return ROLES.filter((role) =>
@@ -40,7 +41,7 @@ const MAX_MISSING_LENGTH = 200;
 
 /** Makes all access decisions for one mode (contract §4). A recorder never changes a decision. */
 export abstract class AccessPolicy {
-  /** Changes whenever decisions may have changed, to invalidate caches. */
+  /** Changes whenever decisions may have changed, so that caches are invalidated. */
   get version(): number {
     return 0;
   }
@@ -51,7 +52,7 @@ export abstract class AccessPolicy {
   abstract mayAct(caller: Caller, role: Role, record?: Recorder): boolean;
   /** May the caller list the registries through the admin API? */
   abstract mayListRegistries(caller: Caller): boolean;
-  /** May the caller enter a registry, or see a source or registry through the admin API? */
+  /** May the caller enter a registry with these claims, or see such a source or registry through the admin API? */
   abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
   /** May a source that the caller configures read files and secrets that require these claims (contract §7)? */
   abstract mayRead(caller: Caller, required: Claims): boolean;
@@ -59,7 +60,7 @@ export abstract class AccessPolicy {
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
   /** Does the caller see an entry with these claims through the consumer API? */
   abstract maySee(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** Does the caller see every entry through the consumer API, whatever its claims? */
+  /** Does the caller see every entry through the consumer API, regardless of the entry's claims? */
   abstract seesAll(caller: Caller): boolean;
   /**
    * May the caller give a source or registry these claims?
@@ -82,24 +83,24 @@ export abstract class AccessPolicy {
    */
   abstract checkPublish(caller: Caller, claims: Claims, record?: Recorder): void;
   /**
-   * May the caller change the claims of an entry they manage to these (spec §4.3)? `{}` clears them.
+   * May the caller replace the claims of an entry that they manage with these (spec §4.3)? `{}` clears the claims.
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkRelabel(caller: Caller, claims: Claims): void;
   /** Do the rules for reserved names (`managed.names`, contract §7) apply to the caller? */
   abstract isBoundByNames(caller: Caller): boolean;
-  /** Does a later version published without claims inherit the claims of the first (contract §4)? */
+  /** Does a later version published without claims inherit the claims of the first version (contract §4)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
    * A cache key for everything `maySee` depends on: callers with equal keys see the same entries.
    *
-   * @param isRequired whether any required claims contain this key.
+   * @param isRequired returns whether any required claims contain this key.
    */
   abstract visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string;
 }
 
-/** The modes without `authz`, where claims grant and restrict nothing. */
+/** The modes without `authz`, in which claims neither grant nor restrict access. */
 abstract class OpenPolicy extends AccessPolicy {
   mayReach(_caller: Caller, required: Claims, record?: Recorder): boolean {
     record?.({ allowed: true, required, because: 'mode' });
@@ -110,7 +111,7 @@ abstract class OpenPolicy extends AccessPolicy {
     return true;
   }
 
-  // Checked in these modes too, because sources outlive a change of mode.
+  // Checked in these modes too, because sources remain stored when the mode changes.
   keepsWithin(claims: Claims, required: Claims): boolean {
     return implies(claims, required, 'all');
   }
@@ -146,7 +147,7 @@ abstract class OpenPolicy extends AccessPolicy {
   }
 }
 
-/** spec §1.2: no authentication, every check is bypassed. */
+/** spec §1.2: callers are not authenticated, and every check is bypassed. */
 export class AnonymousPolicy extends OpenPolicy {
   rolesOf(): readonly Role[] {
     return [];
@@ -207,7 +208,7 @@ const HIDDEN_IF_UNLABELED = { allowed: false, because: 'unlabeled' } as const;
 
 /** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
 export class FullPolicy extends AccessPolicy {
-  // Callers are cached with their tokens, so roles are computed once per token.
+  // Caller objects are cached per token, so roles are computed once per token.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
 
   private readonly unlabeled: Pick<Judgement, 'allowed' | 'because'>;
@@ -240,7 +241,7 @@ export class FullPolicy extends AccessPolicy {
     return this.judge(caller, required, this.unlabeled, record);
   }
 
-  // Every caller covers `{}`, even with `unlabeled: deny`: a directory without claims is meant for everyone.
+  // Every caller covers `{}`, even with `unlabeled: deny`, because a directory without claims is meant for everyone.
   mayRead(caller: Caller, required: Claims): boolean {
     return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
   }
@@ -258,7 +259,7 @@ export class FullPolicy extends AccessPolicy {
     return this.isSuperAdmin(caller);
   }
 
-  // spec §4.4; an array requires all its values here, regardless of the policy for reads (contract §5).
+  // spec §4.4: an array requires all its values here, regardless of the policy for reads (contract §5).
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
@@ -269,7 +270,7 @@ export class FullPolicy extends AccessPolicy {
     if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
   }
 
-  // Every caller covers `{}`: an entry with cleared claims stays manageable, but with `unlabeled: deny` only by super-admins
+  // Every entry manager can manage an entry whose claims were cleared; with `unlabeled: deny`, only super-admins can
   // (contract §5).
   mayManage(caller: Caller, required: Claims, record?: Recorder): boolean {
     return this.mayReach(caller, required, record);
@@ -332,7 +333,7 @@ function checkPublishedClaims(caller: Caller, claims: Claims, record?: Recorder)
   checkSubset(caller, claims, record);
 }
 
-// contract §5: for writes an array requires all its values.
+// contract §5: for writes, an array requires all its values.
 function checkSubset(caller: Caller, claims: Claims, record?: Recorder): void {
   const allowed = covers(caller.claims, claims, 'all');
   record?.({ allowed, required: claims, arrays: 'all' });

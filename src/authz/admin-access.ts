@@ -11,10 +11,10 @@ interface Resource {
 }
 
 /**
- * Checks that an admin API caller may see a source or registry, and may change it if `use` requires that (contract §3).
+ * Checks that an admin API caller may see a source or registry and, if `use` is a change, may change it (contract §3).
  *
- * @throws ApiError 404 `notFound` if it is missing or hidden from the caller; 403 `config_managed` for a change to
- *   a resource declared in the configuration file.
+ * @throws ApiError 404 `notFound` if the resource is missing or hidden from the caller; 403 `config_managed` for a
+ *   change to a resource declared in the configuration file.
  */
 export function checkAdminAccess<R extends Resource>(
   policy: AccessPolicy,

@@ -19,8 +19,8 @@ type Deciding<Result> = {
 export type Policies = readonly [AccessPolicy, ...AccessPolicy[]];
 
 /**
- * Applies the policies in force to every request. A configuration reload replaces them (contract §1); until it completes,
- * old and new policies both apply, and access requires the consent of all of them.
+ * Applies the current policies to every request. A configuration reload replaces them (contract §1). Until the reload
+ * completes, both the old and the new policies apply, and all of them must grant access.
  */
 export class PolicyInForce extends AccessPolicy {
   readonly mayAct = this.all('mayAct');
@@ -73,14 +73,14 @@ export class PolicyInForce extends AccessPolicy {
     return this.policies.some((policy) => policy.isBoundByNames(caller));
   }
 
-  // Views computed under earlier policies must not match.
+  // The key must differ from all keys computed under earlier policies.
   visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string {
     const keys = this.policies.map((policy) => policy.visibilityKey(caller, isRequired));
     return JSON.stringify([this.replacements, ...keys]);
   }
 
   private all<D extends Deciding<boolean>>(decision: D) {
-    // Called for thousands of claim sets per view: a loop is faster than `every` with a closure.
+    // Called for thousands of claim sets per view; a loop is faster than `every` with a closure.
     return (...args: Parameters<AccessPolicy[D]>): boolean => {
       for (const policy of this.policies) if (!Reflect.apply(policy[decision], policy, args)) return false;
       return true;

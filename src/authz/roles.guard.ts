@@ -35,12 +35,12 @@ export class RolesGuard implements CanActivate {
   }
 }
 
-/** Declares which non-GET requests to a route write nothing. */
+/** Declares which requests to a route write nothing although their method is not GET or HEAD. */
 export const WritesNothing = Reflector.createDecorator<(request: Request) => boolean>();
 
 /**
- * Refuses all writes with 403 while `readOnly` is set, after the role check and before loading (contract §3). All methods
- * except GET and HEAD count as writes, unless the route declares otherwise.
+ * Refuses all writes with 403 while `readOnly` is set, after the role check and before loading (contract §3). All
+ * methods except GET and HEAD count as writes, unless the route declares otherwise.
  */
 @Injectable()
 export class ReadOnlyGuard implements CanActivate {

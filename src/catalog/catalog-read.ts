@@ -4,7 +4,7 @@ import type { LoadedRequest } from '../auth/route.js';
 import type { CachedJson } from '../http/json-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 
-/** A request to a CatalogRead route. Its access is not stored in `loaded`, which other handlers read. */
+/** A request to a CatalogRead route. The access is not in `loaded`, because other handlers read that property. */
 export interface CatalogRequest extends LoadedRequest {
   catalogAccess?: RegistryAccess;
 }
@@ -13,8 +13,8 @@ export interface CatalogRequest extends LoadedRequest {
 export const IsCatalogRead = Reflector.createDecorator();
 
 /**
- * Lets a RegistryRoute handler receive a remembered access as its first argument, through `@CatalogAccess()`. Use it only
- * for reads through CatalogService, which verifies the access before or during the read. All other handlers get a
+ * Lets a RegistryRoute handler receive a RememberedAccess as its first argument, through `@CatalogAccess()`. Use it
+ * only for reads through CatalogService, which verifies the access before or during the read. All other handlers get a
  * VerifiedAccess.
  */
 export const CatalogRead =

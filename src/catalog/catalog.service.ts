@@ -22,12 +22,13 @@ import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /**
- * A large page holds its permit for one extra event-loop turn per this many bytes. libuv accepts one connection per turn; if
- * every turn sent a large page, a few hundred slow readers would block new connections for seconds.
+ * For each block of this size, a large page holds its permit for one extra event-loop turn. libuv accepts one
+ * connection per turn; if every turn sent a large page, a few hundred slow readers would block new connections for
+ * seconds.
  */
 const BYTES_PER_TURN = 64 * 1_024;
 const MAX_TURNS = 8;
-/** Rate at which a caller gets large pages while others are active. */
+/** Maximum rate at which a caller receives large pages while other callers are active. */
 const SHARED_BYTES_PER_MS = 4 * 1_024;
 
 function turnsAfter(bytes: number): number {
@@ -86,7 +87,7 @@ export class CatalogService {
     private readonly semaphores: PoolSemaphores,
   ) {}
 
-  /** @throws ApiError 429 `too_many_requests` over the caller's limit on searches; 503 if a search takes too long. */
+  /** @throws ApiError 429 `too_many_requests` over the caller's search limit; 503 if a search takes too long. */
   list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
     const request = { page: 'list', type, list } as const;
     return isSearch(list.filter) ? this.search(access, request) : this.page(access, request);
@@ -137,14 +138,14 @@ export class CatalogService {
     }
   }
 
-  // Refusals are cached: detecting one costs as much as building the largest allowed configuration, and clients may retry at
-  // once.
+  // Refusals are cached, because detecting an oversized configuration costs as much as building the largest allowed
+  // one, and clients may retry immediately.
   private refuseTooMany(key: string): void {
     if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
   }
 
   private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {
-    // A cached page proves no access, and verifying is cheap compared with an uncached search.
+    // A cached page does not prove that the caller has access, and verifying is cheap compared with an uncached search.
     const verified = access.isVerified ? access : await this.views.verify(access);
     const deadline = performance.now() + searchTimeMs(request.list.filter);
     const callerKey = access.client.callerKey(access.caller);
@@ -159,11 +160,12 @@ export class CatalogService {
   /**
    * Returns a page from the cache, or reads it.
    *
-   * The registry may change between computing the view and reading the page. The page is then discarded, the access
-   * verified, and the page read again, up to `MAX_READS` times in total.
+   * The registry may change between computing the view and reading the page. If it does, the page is discarded, the
+   * access is verified, and the page is read again. A page is read at most `MAX_READS` times.
    *
-   * @param search set for searches only.
-   * @throws ApiError 404 for an entry or version outside the view, 503 if the view's partitions change during every read.
+   * @param search set only for searches.
+   * @throws ApiError 404 for an entry or version outside the view, 503 if the view's partitions change during every
+   *   read.
    */
   private async page(
     access: RegistryAccess,
@@ -215,7 +217,8 @@ export class CatalogService {
   }
 
   /**
-   * Reads a page of a remembered view with statements that verify the view. A cached or pending page proves nothing.
+   * Reads a page of a remembered view with statements that verify the view. A cached or pending page does not verify
+   * the access.
    *
    * @returns undefined if the access must be verified first.
    */
@@ -235,7 +238,8 @@ export class CatalogService {
     return result.page;
   }
 
-  // Uses this caller's own permit even for a shared page: the caller who started the read may be queued far behind.
+  // Each caller acquires its own permit, even for a shared page: the caller who started the read may be queued far
+  // behind.
   private async withPermit<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
     callerKey: string,

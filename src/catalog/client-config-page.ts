@@ -15,9 +15,9 @@ const MAX_DOCUMENT_BYTES = 32 * 1_024 * 1_024;
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 
 /**
- * Builds a client's configuration file or allow-list from the latest version of every server in the view (contract §6.3).
- * Reads the list page by page; each statement checks that the view is current, so the result reflects one state of the
- * catalog.
+ * Builds a client's configuration file or allow-list from the latest version of every server in the view (contract
+ * §6.3). Reads the list page by page; each statement checks that the view is current, so the result reflects one state
+ * of the catalog.
  *
  * @throws ApiError 400 `too_many_servers`
  */

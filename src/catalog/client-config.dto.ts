@@ -36,7 +36,7 @@ export class OmittedServer {
   reason: OmissionReason;
 }
 
-/** Members follow each client's documentation: `servers` for VS Code, `mcpServers` for the others. */
+/** The member names follow each client's documentation: `servers` for VS Code, `mcpServers` for the others. */
 export class ClientConfigAnswer {
   @ApiPropertyOptional({ ...FREE_OBJECT, description: 'VS Code: the servers by name' })
   servers?: object;

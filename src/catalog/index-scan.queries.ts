@@ -15,19 +15,19 @@ import {
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
-/** A filter condition with its own index, and the SQL to read it. */
+/** A filter condition that has its own index, and the SQL that reads the index. */
 export interface IndexScan {
   /** `in-order` reads only this index; `changes` also reads the index of changed claims. Both stop at the limit. */
   readonly reads: 'in-order' | 'changes';
   readonly column: 'updated_at' | 'version' | 'status';
   /** Condition that selects candidates `v` from the index. */
   readonly candidates: string;
-  /** Condition for the exact value: the index range also contains later values. */
+  /** Condition that selects the exact value, because the index range also contains later values. */
   readonly exact: string;
 }
 
-// Subqueries hide the values from the planner. It then assumes that an inequality matches a third of the table, and prefers
-// reading the index in order to sorting.
+// Subqueries hide the values from the planner. The planner then assumes that an inequality matches a third of the
+// table, and prefers an ordered index scan over a sort.
 const UPDATED_SINCE: IndexScan = {
   reads: 'changes',
   column: 'updated_at',
@@ -47,7 +47,7 @@ const STATUS: IndexScan = {
   exact: 'v.status = (select $status::text)',
 };
 
-/** Returns the scans that can serve this filter, except the search text index (search-scan.queries.ts). */
+/** Returns the scans that can serve this filter, except for the search text scan (search-scan.queries.ts). */
 export function indexScansFor({ updatedSince, version, status }: ListFilter): IndexScan[] {
   const scans: IndexScan[] = [];
   if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
@@ -70,9 +70,9 @@ export interface ScanStep {
 export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
 
 /**
- * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them only
- * if they are within the limit. Visibility comes before shadowing (contract §6): only visible entries of an earlier source
- * shadow others.
+ * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them
+ * only if their number is within the limit. Visibility comes before shadowing (contract §6): only visible entries of an
+ * earlier source shadow others.
  */
 export function scanInOrder(
   sql: ViewSql,
@@ -107,8 +107,8 @@ ${shownAmong(request)}`,
 }
 
 /**
- * Reads a page of changes since a time: changed versions, and all versions of entries with changed claims. A version that
- * matches both conditions is counted twice but read once.
+ * Reads a page of changes since a time: changed versions, and all versions of entries with changed claims. A version
+ * that matches both conditions is counted twice but read once.
  */
 export function scanChanges(
   sql: ViewSql,

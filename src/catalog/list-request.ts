@@ -47,7 +47,7 @@ class ListCursor {
   @ValidateNested(() => Position) readonly after: Position;
 }
 
-/** A page of a list: up to `limit` versions that pass `filter`, after the position. */
+/** A request for a page of a list: up to `limit` versions after the position that pass `filter`. */
 export interface ListRequest {
   readonly filter: ListFilter;
   readonly limit: number;
@@ -55,8 +55,8 @@ export interface ListRequest {
 }
 
 /**
- * Requests a page of a name's versions, newest first. `after` is the sort key of the previous page's last version; null for
- * the first page.
+ * A request for a page of a name's versions, newest first. `after` is the sort key of the previous page's last version;
+ * null for the first page.
  */
 export interface VersionsRequest {
   readonly includeDeleted: boolean;
@@ -131,23 +131,23 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   return { filter: state.filter, limit: limit ?? state.limit, after };
 }
 
-// Requires the canonical form: PostgreSQL does not accept everything that RFC 3339 allows.
+// Requires the canonical form, because PostgreSQL does not accept everything that RFC 3339 allows.
 function moment(value: unknown): Issue[] {
   const isWhole = typeof value === 'string' && parseTimestamp(value)?.toISOString() === value;
   return isWhole ? [] : issue('must be a UTC timestamp');
 }
 
 /**
- * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics, which
- * for thousands of claim sets takes longer than running the statement. A null parameter matches nothing.
+ * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics,
+ * which for thousands of claim sets takes longer than running the statement. A null parameter matches nothing.
  */
 export function isVisible(entry: string): string {
   return `(coalesce(${entry}.claim_set_id = any($claimSets::int[]), false) or $seesAll::boolean)`;
 }
 
 /**
- * SQL: like `isVisible`, for statements that test many entries. Subqueries hide the values from the planner, so it hashes
- * the claim sets and keeps the generic plan instead of planning each page.
+ * SQL: like `isVisible`, for statements that test many entries. Subqueries hide the values from the planner, so it
+ * hashes the claim sets and keeps the generic plan instead of planning each page.
  */
 export function isVisibleAmongMany(entry: string): string {
   return `(coalesce(${entry}.claim_set_id in (select unnest((select $claimSets::int[]))), false) or (select $seesAll::boolean))`;
@@ -183,8 +183,8 @@ export function changedSince(
 }
 
 /**
- * SQL: the condition on version `o` that the index on an entry's versions can serve. The subquery hides the exact version
- * from the planner, so the plan does not depend on statistics.
+ * SQL: the condition on version `o` that the index on an entry's versions can serve. The subquery hides the exact
+ * version from the planner, so the plan does not depend on statistics.
  */
 function matchesVersion({ version }: ListFilter): string {
   if (version === 'latest') return 'o.is_latest';
@@ -201,7 +201,10 @@ export function versionAfter(position: Position | null, name: string, key: strin
   return position ? `(${name} > (select $afterName::text) or ${key} < (select $afterKey::text))` : 'true';
 }
 
-/** SQL: an entry's versions after the position that pass the filter, newest first. `entry` holds its column names. */
+/**
+ * SQL: an entry's versions after the position that pass the filter, newest first. `entry` contains SQL expressions for
+ * the entry's columns.
+ */
 export function passingVersions(
   { filter, after }: Pick<ListRequest, 'filter' | 'after'>,
   entry: { readonly id: string; readonly name: string; readonly claimsChangedAt: string },

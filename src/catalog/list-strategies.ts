@@ -10,18 +10,18 @@ import { scanSearchTexts, scansHidden } from './search-scan.queries.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /**
- * Views with more partitions are read by source, testing the claim set of each entry: starting a scan per partition would
- * cost more than skipping hidden entries.
+ * A view with more partitions is read source by source, and the claim set of each entry is tested: starting a scan for
+ * each partition would cost more than skipping hidden entries.
  */
 const MAX_PARTITION_SCANS = 40;
-/** Below this share of visible entries, a view is read by partition after all. */
+/** If the share of visible entries is below this value, any view is read by partition. */
 const MIN_VISIBLE_SHARE = 1 / 8;
-/** Minimum number of entries to read from each partition, but at most a quarter of the names. */
+/** Minimum number of entries to read from each partition, or a quarter of the number of names if that is less. */
 const MIN_ENTRIES_PER_PARTITION = 64;
 
 /**
- * Walks a view's names in order by merging its partitions or sources, and collects the versions that pass the filter. The
- * cost depends on the share of names that pass, not on the number of names.
+ * Walks a view's names in order by merging its partitions or sources, and collects the versions that pass the filter.
+ * The cost depends on the share of names that pass, not on the number of names.
  */
 export class NameWalk {
   /** Versions in list order, up to `limit + 1`. */
@@ -44,7 +44,7 @@ export class NameWalk {
     return this.isAtEnd || isFull(this.found, this.rest.limit);
   }
 
-  /** Walks over the next names (at least two), or until the page is full. */
+  /** Walks over the next names (at least two), and stops early if the page is full. */
   async advance(names: number): Promise<void> {
     const walk = this.bySource ? walkBySource : walkByPartition;
     const rows = await walk(this.sql, {
@@ -62,8 +62,9 @@ export class NameWalk {
     if (!this.sql.view.seesAll && (first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.bySource = false;
   }
 
-  // Reads twice as many entries per partition as an even distribution needs, and enough to find a page within a single
-  // partition quickly. Reads at least two, since the first may be the name reached before.
+  // Reads twice as many entries per partition as an even distribution would require, and enough to fill a page quickly
+  // from a single partition. Reads at least two entries, because the first may have the name reached by the previous
+  // step.
   private depth(names: number): number {
     if (this.bySource) return names;
     const evenly = Math.ceil((2 * names) / countPartitions(this.sql.view));
@@ -72,16 +73,17 @@ export class NameWalk {
   }
 }
 
-/** Names read per name on a page of an unfiltered list: some names have only deleted versions. */
+/** Names to read for each name shown in an unfiltered list, because some names have only deleted versions. */
 const NAMES_PER_SHOWN = 1.25;
-/** Extra names to read if names have several rows: the page may start within a name, and rows per name vary. */
+/** Extra names to read if names have several rows: a page may start within a name, and the rows per name vary. */
 const SPARE_NAMES = 2;
-/** Names that a filtered list reads per row on the page. */
+/** Names to read for each row on a page of a filtered list. */
 const NAMES_PER_FILTERED_ROW = 4;
 /** Maximum number of index candidates in the first attempt. */
 const FIRST_CANDIDATES = 512;
 /**
- * Maximum number of search texts in the first attempt. With more matches, the next step of the walk usually fills the page.
+ * Maximum number of search texts in the first attempt. With more matches, the next step of the walk usually fills the
+ * page.
  */
 const FIRST_TEXTS = 65_536;
 /** Matches per row to examine first, in name order. */
@@ -93,12 +95,13 @@ const GROWTH = 8;
 const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
 
 /**
- * Returns up to `limit + 1` versions in page order (name bytewise, newest first); an extra version means that there is a
- * next page.
+ * Returns up to `limit + 1` versions in page order (name bytewise, newest first); an extra version means that there is
+ * a next page.
  *
- * Walking the names is fast if matches are frequent; reading an index is fast if they are rare. The two methods alternate
- * with growing limits, so a page takes little longer than with the better method. Ordered indexes come first, since a failed
- * attempt is cheap. The search text index returns all matches at once, so its second attempt is unlimited.
+ * Walking the names is fast if matches are frequent; reading an index is fast if they are rare. The two methods
+ * alternate with growing limits, so a page takes only slightly longer than with the better method. Ordered indexes are
+ * tried first, because a failed attempt is cheap. The search text index returns all matches at once, so its second
+ * attempt is unlimited.
  *
  * @param rowsPerName statistics from earlier pages, for lists without a filter.
  */

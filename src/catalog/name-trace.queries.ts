@@ -32,8 +32,8 @@ interface TraceRow extends CurrencyRow {
 }
 
 /**
- * Traces the read of one version (contract §10). The SQL of `versionsOfName` decides visibility, shadowing and status, so an
- * explanation cannot differ from the response.
+ * Traces the read of one version (contract §10). The SQL of `versionsOfName` decides visibility, shadowing and status,
+ * so an explanation cannot differ from the response.
  */
 @Injectable()
 export class NameTraces {

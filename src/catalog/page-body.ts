@@ -44,7 +44,7 @@ export interface PageBody {
 
 /**
  * Builds a text in parts. Long documents are not concatenated: the copies would immediately become garbage and keep the
- * collector busy.
+ * garbage collector busy.
  */
 class Parts {
   private readonly parts: string[] = [];
@@ -93,8 +93,8 @@ export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: 
 }
 
 /**
- * Maximum total size of the documents on a page with more than one (contract §3). Without it, each slow reader could hold a
- * hundred one-megabyte documents in memory.
+ * Maximum total size of the documents on a page with more than one document (contract §3). Without this limit, each
+ * slow reader could hold a hundred one-megabyte documents in memory.
  */
 const MAX_PAGE_BYTES = 1_024 * 1_024;
 
@@ -114,7 +114,7 @@ export const ONLY_FOUND_COLUMNS = `found.name, found.version, found.key, found.s
 /** SQL: window over the versions up to the current one, in page order. */
 export const PAGE_WINDOW = `(order by found.name, found.key desc rows unbounded preceding)`;
 
-/** Whether a page and its cursor need no further versions. */
+/** Returns whether the page is full and its cursor is known, so that no more versions need to be read. */
 export function isFull(found: readonly FoundVersion[], limit: number): boolean {
   return found.length > limit || found.at(-1)?.document === null;
 }
@@ -133,12 +133,12 @@ export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[
   return rows;
 }
 
-/** Weight of a new page when the estimate rises. */
+/** Weight of a new page's value when it raises the estimate. */
 const RISE = 0.1;
 
 /**
  * Estimates a list's rows per name from earlier pages, to avoid reading more names than needed. Overestimating costs a
- * second statement and underestimating almost nothing, so the estimate rises slowly and falls at once.
+ * second statement, but underestimating costs almost nothing, so the estimate rises slowly and falls immediately.
  */
 export class RowsPerName {
   private readonly byKind = new Map<string, number>();

@@ -4,7 +4,7 @@ import { CachedJson } from '../http/json-answers.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './page-body.js';
 
-/** Limit for all cached pages in all their encodings. */
+/** Maximum total size of the cached pages, including all encodings. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** Overhead per cached page. */
 const OVERHEAD_BYTES = 1_000;

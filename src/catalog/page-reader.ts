@@ -59,7 +59,7 @@ export class PageReader {
   /**
    * Reads a page of `check.view`.
    *
-   * @param search caller, deadline and abort signal; set for searches only, which use their own connections.
+   * @param search caller, deadline and abort signal; set only for searches, which run on separate connections.
    * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 `overloaded`,
    *   `search_too_broad` or `database_timeout` for a search.
    */

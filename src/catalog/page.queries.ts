@@ -11,10 +11,10 @@ import {
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
-// The *.queries.ts files in this folder contain all statements that read pages; test/api/page-statements/*.sql shows them as
-// sent. A statement's text depends only on which keys the filter and position have. Statements filter by the ids in a view
-// and know nothing about claims. test/api/catalog.plans.spec.ts tests their plans: OFFSET 0 keeps the planner from
-// flattening a subquery, so that each subquery uses its own index once per outer row.
+// The *.queries.ts files in this folder contain all statements that read pages; test/api/page-statements/*.sql shows
+// them as sent. A statement's text depends only on which fields of the filter and the position are set. Statements
+// filter by the ids in a view and know nothing about claims. test/api/catalog.plans.spec.ts tests their plans: OFFSET 0
+// keeps the planner from flattening a subquery, so that each subquery uses its own index once per outer row.
 
 /** One step of the walk through the names of a view. */
 export interface WalkStep {
@@ -28,20 +28,21 @@ export interface WalkStep {
   readonly rows: number;
 }
 
-/** A version, or nulls if none was found, and how far the step got. */
+/** A version, or nulls if none was found, and the progress of the step. */
 export type WalkRow = MaybeVersion &
   CurrencyRow & {
     /** The last name of this step; null at the end of the view. */
     readonly reached: string | null;
-    /** Share of the entries read that are visible, from 0 to 1; null if no entry was read. */
+    /** Share of visible entries among the entries read, from 0 to 1; null if no entry was read. */
     readonly visibleShare: number | null;
   };
 
 /**
  * Reads the versions of a view's next names by merging its partitions.
  *
- * While some partitions have unread entries, names are complete only up to the smallest of those partitions' last names. For
- * a complete name, all visible entries have been read; the first in registry order shadows the others (contract §6).
+ * While some partitions have unread entries, names are complete only up to the smallest of the last names read from
+ * those partitions. For a complete name, all visible entries have been read; the first in registry order shadows the
+ * others (contract §6).
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
@@ -84,8 +85,8 @@ select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare"
 }
 
 /**
- * Like `walkByPartition`, but merges the view's sources and tests each entry's claim set. Hidden entries are removed before
- * names are compared, so they shadow nothing.
+ * Like `walkByPartition`, but merges the view's sources and tests each entry's claim set. Hidden entries are removed
+ * before names are compared, so they shadow nothing.
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
@@ -139,7 +140,7 @@ window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`;
 }
 
-/** Returns no entries for an empty view. Checks that the view is current: it may have gained entries since. */
+/** Returns no entries, but checks that the empty view is current: entries may have become visible since. */
 export async function nothingVisible(sql: ViewSql): Promise<[]> {
   await sql.query(`
 with ${CURRENCY}

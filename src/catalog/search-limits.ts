@@ -7,10 +7,10 @@ import type { ListFilter } from './list-request.js';
 
 /** contract §3: a search ends within two seconds, including the time to cancel its statement. */
 const SEARCH_TIME_MS = 1_750;
-/** Lists with other filters may take longer. */
+/** Time limit for lists with other filters, which may take longer. */
 const FILTER_TIME_MS = 30_000;
 
-/** Whether a list may read many more versions than it returns, and so take long. */
+/** Returns whether a list may read many more versions than it returns and may therefore be slow. */
 export function isSearch({ search, updatedSince, version, status }: ListFilter): boolean {
   return Boolean(search || updatedSince || status) || (version !== undefined && version !== 'latest');
 }

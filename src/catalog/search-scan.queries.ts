@@ -29,7 +29,7 @@ export interface SearchStep {
   readonly rows: number;
 }
 
-/** A version, or nulls if none was found, and how far the scan got. */
+/** A version, or nulls if none was found, and whether the scan was complete. */
 export type SearchRow = MaybeVersion &
   CurrencyRow & {
     /** Whether all candidates were found. */
@@ -38,7 +38,7 @@ export type SearchRow = MaybeVersion &
     readonly isCut: boolean;
   };
 
-/** SQL: the index keys of `$grams` with this prefix. */
+/** SQL: the index keys for `$grams`, each with this prefix. */
 const keysOf = (prefix: string) =>
   `string_to_array(${prefix} || ' ' || replace($grams, chr(1), chr(1) || ${prefix} || ' '), chr(1))`;
 const TEXT_KEYS = 'search_keys(t.partition_id, t.type, t.grams)';
@@ -50,8 +50,8 @@ const textsOfAll = (condition = 'true') => `select t.entry_id, t.name, t.content
   ) t`;
 
 /**
- * SQL: the texts in visible partitions that contain the grams, without reading hidden partitions. Makes one index lookup per
- * partition, then reads the table once; a single lookup suffices if all partitions are visible.
+ * SQL: the texts in visible partitions that contain the grams, without reading hidden partitions. Makes one index
+ * lookup per partition, then reads the table once; a single lookup suffices if all partitions are visible.
  */
 const TEXTS_OF_PARTITIONS = `partitions as materialized (
   select p.id from unnest($partitionSources::int[], $partitionClaimSets::int[]) as v(source_id, claim_set_id)
@@ -80,10 +80,10 @@ const TEXTS_OF_ALL = `texts as (
 )`;
 
 /**
- * Reads the versions whose text contains the search term, through the search text index. Examines candidates in name order
- * until the page is full, keeping versions that are visible, not shadowed (contract §6) and pass the filter. Finding the
- * first of many candidates is much faster than sorting all of them. A candidate beyond the limit gets an empty name, so it
- * sorts first: a separate count would cost a quarter of the scan.
+ * Reads the versions whose text contains the search term, through the search text index. Examines candidates in name
+ * order until the page is full, keeping versions that are visible, not shadowed (contract §6) and pass the filter.
+ * Finding the first of many candidates is much faster than sorting all of them. A candidate beyond the limit gets an
+ * empty name, so that it sorts first and reveals the excess. A separate count would take a quarter of the scan's time.
  */
 export function scanSearchTexts(sql: ViewSql, { type, request, ...sizes }: SearchStep): Promise<SearchRow[]> {
   const { after } = request;

@@ -21,7 +21,7 @@ export const WHICH = {
   exact: 'v.version = $version',
 } as const;
 
-/** SQL: the columns and order for all versions of a name. A single version needs no measuring or sorting. */
+/** SQL: the columns and order for all versions of a name. A single version needs no size check or sorting. */
 const ALL_FOUND = {
   columns: FOUND_COLUMNS,
   order: `window page as ${PAGE_WINDOW}
@@ -41,8 +41,8 @@ export interface NamedVersions {
 }
 
 /**
- * Reads a name's versions, newest first, from the first source with a visible entry; returns a row of nulls if there are
- * none.
+ * Reads a name's versions, newest first, from the first source with a visible entry; returns a row of nulls if there
+ * are none.
  */
 export function versionsOfName(
   sql: ViewSql,
@@ -85,7 +85,7 @@ export interface VersionName {
 /** A version, or nulls if none was found. */
 export type SingleVersionRow = MaybeVersion &
   CurrencyRow & {
-    /** Index in the requested names. */
+    /** Index into the list of requested names. */
     readonly place: number | null;
   };
 
@@ -133,7 +133,9 @@ export function firstEntry(name: string): string {
   order by r.rank limit 1`;
 }
 
-/** Returns the error for a missing version. An entry whose versions are all deleted is also missing (contract §6). */
+/**
+ * Returns the error for a missing version. An entry with only deleted versions also counts as missing (contract §6).
+ */
 export function missingVersion(
   which: 'latest' | 'exact',
   hasLatest: boolean,
@@ -152,8 +154,8 @@ interface Batch {
 }
 
 /**
- * Reads single versions. Requests for the same view in the same event-loop turn share a statement, at a quarter of the cost
- * of separate statements. A lone request does not wait for others.
+ * Reads single versions. Requests for the same view in the same event-loop turn share a statement, which costs a
+ * quarter as much as separate statements. A lone request does not wait for others.
  */
 export class VersionLoader {
   /** Open batches by view and kind of version. */

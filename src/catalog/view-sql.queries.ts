@@ -8,14 +8,14 @@ export const MAX_READS = 5;
 /** The error message after the last attempt. */
 export const CHANGES_TOO_FAST = 'The catalog changes faster than it can be read: try again shortly';
 
-/** A column of every row: whether the view was still current in the statement's snapshot. */
+/** A column in every row: whether the view was still current in the statement's snapshot. */
 export interface CurrencyRow {
   readonly isCurrent: boolean;
 }
 
 /**
- * Checks that every statement behind a response saw the state that the view was computed for. Each statement compares the
- * two in its own snapshot.
+ * Checks that every statement behind a response saw the state that the view was computed for. Each statement makes this
+ * check in its own snapshot.
  */
 export class SnapshotCheck {
   private isOutOfDate = false;
@@ -27,7 +27,10 @@ export class SnapshotCheck {
     readonly remembered?: RememberedRegistry,
   ) {}
 
-  /** Whether all statements so far saw the state of the view; a remembered access needs at least one statement. */
+  /**
+   * Whether all statements so far saw the state that the view was computed for; a remembered access needs at least one
+   * statement.
+   */
   get isCurrent(): boolean {
     return !this.isOutOfDate && (this.hasProof || !this.remembered);
   }
@@ -40,7 +43,9 @@ export class SnapshotCheck {
   }
 }
 
-/** Runs statements for one view: binds the parameters that describe the view, and passes the rows to the SnapshotCheck. */
+/**
+ * Runs statements for one view: binds the parameters that describe the view, and passes the rows to the SnapshotCheck.
+ */
 export class ViewSql {
   constructor(
     private readonly statements: StatementRunner,
@@ -51,18 +56,21 @@ export class ViewSql {
     return this.check.view;
   }
 
-  /** `SnapshotCheck.isCurrent` */
+  /** See `SnapshotCheck.isCurrent`. */
   get isCurrent(): boolean {
     return this.check.isCurrent;
   }
 
-  /** Equal for views with equal statement parameters. */
+  /** A key that is equal for views with equal statement parameters. */
   get state(): string {
     const { view, remembered } = this.check;
     return `${view.tag} ${remembered?.name} ${remembered?.version}`;
   }
 
-  /** Checks the rows of a shared statement, which must have the same `state` and have started after this request arrived. */
+  /**
+   * Checks the rows of a shared statement, which must have the same `state` and have started after this request
+   * arrived.
+   */
   observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
     return this.check.observe(rows);
   }
@@ -121,7 +129,7 @@ function valuesOf(view: View): ViewValues {
   return values;
 }
 
-/** Not applicable to a view that sees all: its partitions are unknown. */
+/** Must not be called for a view that sees all entries, because its partitions are unknown. */
 export function partitionValues(view: View): NamedValues {
   const cached = cachedPartitions.get(view);
   if (cached) return { ...cached };
@@ -135,8 +143,8 @@ export function partitionValues(view: View): NamedValues {
   return { ...values };
 }
 
-// Deduplicates the list, since PostgreSQL parses it for each statement. For very many ids, deduplicating would block the
-// event loop for too long.
+// Deduplicates the list, since PostgreSQL parses it for each statement. For very many ids, deduplicating would block
+// the event loop for too long.
 function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
   const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
   if (count > MAX_DEDUPLICATED) return visible.map(({ text }) => text);

@@ -4,7 +4,7 @@ import { Polling } from '../database/polling.js';
 import { UnusedClaimSets } from './unused-claim-sets.queries.js';
 
 const EVERY_MS = 5 * 60_000;
-/** Pause between two slices, so that other statements can run. */
+/** Pause between slices, so that other statements can run. */
 const PAUSE_MS = 20;
 
 /** Deletes unreferenced claim sets on one replica at a time. Publishers can create any number of claim sets. */
@@ -18,7 +18,8 @@ export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShu
   constructor(private readonly unused: UnusedClaimSets) {}
 
   onApplicationBootstrap(): void {
-    // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to use.
+    // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to
+    // use.
     this.polling.beginLater();
   }
 
@@ -26,7 +27,7 @@ export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShu
     return this.polling.end();
   }
 
-  /** Checks all claim sets once, in slices, unless another replica has the lock. */
+  /** Checks all claim sets once, in slices, unless another replica holds the lock. */
   async run(): Promise<void> {
     let deleted = 0;
     for (let after: number | null = 0; after !== null && !this.polling.hasEnded;) {

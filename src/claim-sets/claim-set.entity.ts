@@ -2,7 +2,7 @@ import { Column, Entity, Unique } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import { IdColumn } from '../database/statements.js';
 
-/** A distinct claims value, stored once, including `{}`, so that references are never null. */
+/** A distinct claims value, stored once. `{}` is stored as well, so that references are never null. */
 @Entity('claim_set')
 @Unique('claim_set_digest_key', ['digest'])
 export class ClaimSet {

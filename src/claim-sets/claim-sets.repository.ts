@@ -4,15 +4,15 @@ import { Column, type EntityManager, In, JoinColumn, ManyToOne } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { ClaimSet } from './claim-set.entity.js';
 
-/** Claim sets per statement. */
+/** Number of claim sets per statement. */
 const BATCH = 2_000;
-/** Maximum retries when the clean-up deletes claim sets before they are locked. */
+/** Maximum number of retries if the cleanup deletes claim sets before they are locked. */
 const MAX_ATTEMPTS = 5;
 
-/** Stores each distinct claims value once: claims with the same canonical form share a claim set. */
+/** Stores each distinct claims value once; claims with the same canonical form share a claim set. */
 @Injectable()
 export class ClaimSetsRepository {
-  /** Finds or creates the claim set in the transaction that will refer to it, and locks it until the end of that transaction. */
+  /** Finds or creates the claim set, and locks it until the end of the transaction, which will refer to it. */
   async findOrCreate(manager: EntityManager, claims: Claims): Promise<ClaimSet> {
     const canonical = canonicalClaims(claims);
     const claimSet = (await this.lockAll(manager, [canonical])).get(canonical);
@@ -27,7 +27,9 @@ export class ClaimSetsRepository {
     return texts.flatMap((text) => claimSets.get(text)?.id ?? []);
   }
 
-  /** Locks in the order of the digests, so that two transactions that add the same claim sets cannot deadlock. */
+  /**
+   * Locks claim sets in the order of their digests, so that transactions adding the same claim sets cannot deadlock.
+   */
   private async lockAll(manager: EntityManager, texts: readonly string[]): Promise<Map<string, ClaimSet>> {
     const byDigest = new Map([...new Set(texts)].map((canonical) => [hexOf(canonical), canonical]));
     const digests = [...byDigest.keys()].sort();
@@ -36,7 +38,7 @@ export class ClaimSetsRepository {
       let wanted = digests.slice(start, start + BATCH);
       for (let attempt = 0; wanted.length > 0; attempt += 1) {
         if (attempt > MAX_ATTEMPTS) throw new Error('Claim sets were neither added nor found');
-        // Also adds a claim set that the clean-up has just deleted.
+        // Also adds back any claim set that the cleanup has just deleted.
         if (attempt > 0) await this.add(manager, wanted, byDigest);
         for (const claimSet of await this.lock(manager, wanted))
           found.set(byDigest.get(claimSet.digest.toString('hex')) ?? '', claimSet);
@@ -95,7 +97,7 @@ export function ClaimSetOf(table: string): PropertyDecorator {
   };
 }
 
-/** Declares the column for claims as given (`givenForm`): for responses only, never for access decisions. */
+/** Declares the column for claims as given (`givenForm`), which is used for responses, never for access decisions. */
 export function GivenClaims(): PropertyDecorator {
   return Column({ name: 'given_claims', type: 'jsonb', nullable: true });
 }

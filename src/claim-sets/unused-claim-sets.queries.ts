@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 
 /** Advisory lock held by the replica that deletes claim sets. */
 const CLEANUP_LOCK = 7_264_018_533;
-/** Claim sets checked per transaction. */
+/** Number of claim sets checked per transaction. */
 const SLICE = 1_000;
 
 /** SQL condition: nothing refers to the claim set `c`. */
@@ -14,7 +14,7 @@ const IS_UNUSED = `not exists (select 1 from entry where claim_set_id = c.id)
 
 export interface DeletedSlice {
   readonly deleted: number;
-  /** ID of the last checked claim set; null after the last slice, or if another replica has the lock. */
+  /** ID of the last checked claim set; null after the last slice, or if another replica holds the lock. */
   readonly reached: number | null;
 }
 
@@ -25,8 +25,8 @@ export class UnusedClaimSets {
   /**
    * Deletes the unused claim sets in the slice after this ID.
    *
-   * Transactions that are about to use a claim set lock its row (ClaimSetsRepository); locked rows are skipped. Rows locked here cannot
-   * get new references, so the check in the DELETE is final.
+   * Transactions that are about to use a claim set lock its row (see ClaimSetsRepository), and locked rows are skipped.
+   * Rows locked here cannot get new references, so the check in the DELETE is final.
    */
   async deleteSlice(after: number): Promise<DeletedSlice> {
     return this.dataSource.transaction(async (manager) => {

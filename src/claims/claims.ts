@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../json/json-values.js';
 
-/** A problem with a claims value. `key` names the invalid member; absent if the whole value is invalid. */
+/** A problem with a claims value. `key` names the invalid member; it is absent if the entire value is invalid. */
 export interface ClaimsIssue {
   readonly key?: string;
   readonly message: string;
@@ -17,8 +17,8 @@ const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 /**
- * contract §5: claims are strings and flat, non-empty arrays of strings, and never `jti`, `iat`, `exp` or `nbf`. Used for
- * configuration, API and annotations.
+ * contract §5: claims are strings or flat, non-empty arrays of strings, and are never named `jti`, `iat`, `exp` or
+ * `nbf`. Checks claims from the configuration, the API and annotations.
  *
  * @returns one issue per invalid member; none if the value is `Claims`.
  */
@@ -56,7 +56,7 @@ export function memberIssue(member: unknown): string | undefined {
 }
 
 /**
- * Is this a plain object? A Date or a Map has no own members and would be taken for `{}`, which every caller covers.
+ * Is this a plain object? A Date or a Map has no own members and would be mistaken for `{}`, which every caller covers.
  */
 export function isPlainMap(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
@@ -76,15 +76,17 @@ export const CLAIMS_SCHEMA = {
   example: { org: 'acme', team: ['platform'] },
 };
 
-/** Claims of a source, registry, entry or role rule: a flat map of keys to a value or a set of values (contract §5). */
+/**
+ * Claims of a source, registry, entry or role rule: a flat map from keys to a value or a set of values (contract §5).
+ */
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 
 /**
- * Returns the same JSON text for all equivalent claims: keys and arrays sorted, duplicates removed. An array of one value
- * becomes that value, because the matcher treats `team: a` and `team: [a]` alike.
+ * Returns the same JSON text for all equivalent claims: keys and arrays are sorted, and duplicates removed. An array of
+ * one value becomes the value itself, because the matcher treats `team: a` and `team: [a]` alike.
  */
 export function canonicalClaims(claims: Claims): string {
-  // JSON.stringify of an object would put integer keys first.
+  // JSON.stringify would put the integer keys of an object first.
   const members = Object.keys(claims)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${JSON.stringify(canonicalValue(claims[key] ?? []))}`);
@@ -92,8 +94,8 @@ export function canonicalClaims(claims: Claims): string {
 }
 
 /**
- * Returns the form to store along with the canonical one, because the API returns claims as given (contract §5): arrays keep
- * their order, and arrays of one value stay arrays. Null if both forms are equal.
+ * Returns the form to store alongside the canonical form, because the API returns claims as given (contract §5): arrays
+ * keep their order, and arrays of one value stay arrays. Returns null if both forms are equal.
  */
 export function givenForm(claims: Claims): Claims | null {
   const given = shownForm(claims);
@@ -110,7 +112,7 @@ export function shownForm(claims: Claims): Claims {
   );
 }
 
-/** The given form if it still matches the claims, else the canonical form. */
+/** Returns the given form if it is still equivalent to the claims, else the canonical form. */
 export function asGiven(claims: Claims, given: Claims | null): Claims {
   return given !== null && equalClaims(claims, given) ? given : claims;
 }
@@ -128,21 +130,22 @@ export function equalClaims(one: Claims, other: Claims): boolean {
 }
 
 /**
- * contract §5, spec §2.2: does the caller hold everything the resource requires? AND over the keys of `required`; a key
- * the caller lacks fails; a held array matches by any of its elements. Every caller covers `{}`.
+ * contract §5, spec §2.2: does the caller hold everything that the resource requires? Every key of `required` must
+ * match; a held array matches if any of its elements does. Every caller covers `{}`.
  *
- * Fails closed: no caller covers a `required` that is not a map, or has a member that is neither a string nor a flat,
- * non-empty array of strings.
+ * Fails closed: no caller covers a `required` value that is not a map, or that has a member that is neither a string
+ * nor a flat, non-empty array of strings.
  *
- * @param held the caller's claims, straight from the token: any JSON. Numbers and booleans compare by their JSON text.
- * @param required the resource's claims, or the claims a request wants to set.
+ * @param held the caller's claims from the token, which may be any JSON. Numbers and booleans are compared as JSON
+ *   text.
+ * @param required the resource's claims, or the claims that a request sets.
  * @param arrays whether an array in `required` requires `all` of its values (always for writes) or `any` of them (role
  *   rules, and reads with `arrayValues: any`).
  */
 export function covers(held: Record<string, unknown>, required: unknown, arrays: 'all' | 'any'): boolean {
   if (!isPlainMap(required)) return false;
   return Object.entries(required).every(([key, wanted]) => {
-    // Own members only: a rule with the key `constructor` must not match an inherited member.
+    // Only own members count: a rule with the key `constructor` must not match an inherited member.
     if (key === '' || !Object.hasOwn(held, key) || memberIssue(wanted) !== undefined) return false;
     const values = heldValues(held[key]);
     if (!Array.isArray(wanted)) return values.has(wanted as string);
@@ -155,7 +158,7 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
 /**
  * contract §7: do all callers who cover `claims` also cover `required`? Fails closed, like `covers`.
  *
- * @param arrays how a resource's arrays are read; with `any`, each value admits more callers.
+ * @param arrays how arrays in a resource's claims are read; with `any`, each additional value admits more callers.
  */
 export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'): boolean {
   if (!covers(claims, required, arrays)) return false;
@@ -167,9 +170,9 @@ export function implies(claims: Claims, required: unknown, arrays: 'all' | 'any'
   );
 }
 
-/** The texts of longer lists are cached: thousands of claim sets may require the same key. */
+/** The texts of lists longer than this are cached, because thousands of claim sets may require the same key. */
 const LONG_LIST = 16;
-// A token's claims never change.
+// Entries never become stale, because a token's claims never change.
 const cachedTexts = new WeakMap<readonly unknown[], ReadonlySet<string>>();
 
 /** Returns the values of a held claim as texts to compare. */
@@ -188,7 +191,7 @@ function comparable(values: readonly unknown[]): ReadonlySet<string> {
 /** contract §5: returns the text to compare for a token's value; undefined if the value cannot match anything. */
 export function claimText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  // Numbers beyond 2^53 are rounded, so two tenants could look alike.
+  // Numbers beyond 2^53 are rounded, so the IDs of two tenants could become equal.
   const isScalar =
     typeof value === 'boolean' ||
     (typeof value === 'number' && (Number.isSafeInteger(value) || isFraction(value)));
@@ -210,15 +213,15 @@ export type ArrayValues = 'all' | 'any';
 export interface MissingClaim {
   readonly key: string;
   readonly needs: string;
-  /** The caller's values of this key. */
+  /** The caller's values for this key. */
   readonly held: readonly string[];
   /** All accepted values, if one of several is enough. */
   readonly anyOf?: readonly string[];
 }
 
 /**
- * Returns the minimal missing values (contract §10): `covers` succeeds with all of them and fails without any one of them.
- * Where one of several values is enough, returns the first.
+ * Returns the minimal missing values (contract §10): `covers` succeeds with all of them and fails if any one of them is
+ * left out. If one of several values is enough, returns the first.
  */
 export function findMissing(
   held: Readonly<Record<string, unknown>>,

@@ -37,15 +37,15 @@ export class Expectation {
   @ValidateNested(() => ExpectedCaller) readonly caller: ExpectedCaller;
   @IsText() readonly registry: string;
   @IsOptional() @IsBoolean() readonly enters?: boolean;
-  /** Names of entries the caller must see. */
+  /** Names of entries that the caller must see. */
   @IsOptional() @Validate(listOf(text())) readonly sees?: readonly string[];
-  /** Names of entries the caller must not see. */
+  /** Names of entries that the caller must not see. */
   @IsOptional() @Validate(listOf(text())) readonly not?: readonly string[];
   /** The caller's complete list of roles. */
   @IsOptional() @Validate(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
 }
 
-/** The result of one expectation, which is met if there are no failures. */
+/** The result for one expectation, which is met if there are no failures. */
 export interface Verdict {
   readonly name: string;
   readonly registry: string;
@@ -133,7 +133,8 @@ function escaped(text: string): string {
 const MAX_NAME_WIDTH = 60;
 
 /**
- * Checks a configuration against a file of expectations (contract §10). Returns exit code 0, or 1 if an expectation fails.
+ * Checks a configuration against a file of expectations (contract §10). Returns exit code 0, or 1 if an expectation
+ * fails.
  *
  * @param junit output file for the results as JUnit XML.
  */

@@ -8,9 +8,9 @@ const MAX_NAMED = 5;
 const NO_CLAIMS = 'a caller without claims';
 
 /**
- * Prints whose access changes from one configuration to another, and how (contract §10). The compared callers hold the
- * claims that either configuration requires somewhere, so any real caller whose access changes holds at least the claims of
- * a compared caller.
+ * Prints whose access changes from one configuration to another, and how (contract §10). Compares callers who hold the
+ * claims that either configuration requires anywhere. Any real caller whose access changes therefore holds at least the
+ * claims of one of the compared callers.
  */
 export async function checkAgainst(config: Config, old: Config): Promise<number> {
   const catalogue = await readCatalogue(config);
@@ -76,7 +76,7 @@ function callersOf(both: readonly OfflineAccess[]): Claims[] {
   return [...callers.values()];
 }
 
-// contract §5: where one value of an array is enough, each value yields a separate caller.
+// contract §5: if one value of an array is enough, each value yields a separate caller.
 function callersCovering(claims: Claims, arrays: 'all' | 'any'): Claims[] {
   if (arrays === 'all') return [claims];
   const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];

@@ -9,7 +9,7 @@ import { ConfigurationError } from '../validation/value-checks.js';
 /**
  * Loads the configuration.
  *
- * @param report called with all problems in an invalid file; by default, writes them to standard error.
+ * @param report receives all problems in an invalid file; the default writes them to standard error.
  */
 export function configuration(
   file: string,
@@ -31,7 +31,7 @@ export interface AccessChecks {
   readonly access?: string;
   /** Output file for the results as JUnit XML. */
   readonly junit?: string;
-  /** The previous configuration, to print whose access changes. */
+  /** The previous configuration, used to print whose access changes. */
   readonly against?: string;
 }
 

@@ -11,7 +11,7 @@ export interface ClientConfigOptions {
   readonly client: string;
   readonly form?: string;
   readonly tokenFile?: string;
-  /** Default: standard output. */
+  /** Output file; standard output by default. */
   readonly output?: string;
 }
 
@@ -65,7 +65,7 @@ const HINTS: Readonly<Record<number, string>> = {
   404: ': this registry does not exist',
 };
 
-// Atomic: a client may read the file at any time.
+// Replaces the file atomically, because a client may read it at any time.
 function write(output: string | undefined, bytes: Buffer): void {
   if (output === undefined) {
     process.stdout.write(bytes);

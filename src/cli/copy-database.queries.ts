@@ -28,7 +28,7 @@ export async function copyDatabase(
     // Copying large tables takes a long time.
     for (const client of [reader, writer]) await client.query('set local statement_timeout = 0');
     await refuseRows(writer, tables);
-    // The rows that triggers maintain are copied as well.
+    // Triggers are not needed, because the rows that they maintain are copied as well.
     for (const table of tables) await writer.query(`alter table ${table} disable trigger user`);
     const copied: CopiedTable[] = [];
     for (const table of tables) copied.push({ table, rows: await copyTable(reader, writer, table) });

@@ -7,7 +7,7 @@ import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../datab
 import { configuration } from './check.js';
 import { copyDatabase } from './copy-database.queries.js';
 
-/** Copies the database into another PostgreSQL server. Returns exit code 0, or 1 with the reason on standard error. */
+/** Copies the database to another PostgreSQL server. Returns exit code 0, or 1 with the reason on standard error. */
 export async function dump(file: string, url: string): Promise<number> {
   const loaded = configuration(file, {});
   if (!loaded) return 1;

@@ -26,7 +26,10 @@ export interface ExplainOptions {
   readonly type?: string;
 }
 
-/** contract §10: explains a decision. Returns exit code 0 for shown, 1 for refused, hidden or absent, 2 for bad usage. */
+/**
+ * contract §10: explains a decision. Returns exit code 0 for shown, 1 for refused, hidden or absent, and 2 for invalid
+ * usage.
+ */
 export async function explain({
   config: file,
   claims: text,

@@ -37,13 +37,13 @@ interface KnownSource {
 /** A configuration's sources with their entries. */
 export interface Catalogue {
   readonly sources: ReadonlyMap<string, KnownSource>;
-  /** Where the entries were read from, for the output. */
+  /** Describes in the output where the entries were read from. */
   readonly origin: string;
 }
 
 /**
- * contract §10: reads the catalogue from the database if it is reachable, otherwise from local files. For other sources,
- * only the configuration is known.
+ * contract §10: reads the catalogue from the database if it is reachable, otherwise from local files. For sources
+ * that are not local, only the configuration is then known.
  */
 export async function readCatalogue(config: Config): Promise<Catalogue> {
   const { stored, problem } = await read(config);
@@ -88,7 +88,7 @@ function claimsOf({ kind, claims }: SourceConfig, own: Claims): Claims {
   return KINDS[kind].inheritsClaims ? claims : own;
 }
 
-// Returns null for sources that only a running server reads.
+// Returns null for sources that only a running server can read.
 async function readOffline(config: SourceConfig): Promise<readonly KnownEntry[] | null> {
   switch (config.kind) {
     case 'file':
@@ -113,12 +113,12 @@ async function readFileOf(config: SourceConfig, path: string): Promise<readonly 
   }
 }
 
-/** Prefix for a source that was not read, used instead of an entry type. */
+/** Prefix used instead of an entry type for a source that was not read. */
 const WHOLE_SOURCE = 'source';
 
 /**
- * The names that a caller sees in a registry: `server io.acme/a` for an entry, `source catalog` for a source that was not
- * read.
+ * The names that a caller sees in a registry: `server io.acme/a` for an entry, `source catalog` for a source that was
+ * not read.
  */
 export type ShownNames = ReadonlySet<string>;
 
@@ -128,11 +128,11 @@ interface Candidate {
   readonly entry: Pick<KnownEntry, 'claims' | 'status'> | null;
 }
 
-/** Decides access with the policy that a server would apply under this configuration. */
+/** Decides access by the policy that a server with this configuration would apply. */
 export class OfflineAccess {
   readonly policy: AccessPolicy;
   private readonly registries: ReadonlyMap<string, RegistryConfig>;
-  /** Cached, since many compared callers see the same claim sets. */
+  /** Cache of visible names, because many compared callers see the same claim sets. */
   private readonly shownByClaimSets = new Map<string, ShownNames>();
 
   constructor(
@@ -165,8 +165,8 @@ export class OfflineAccess {
   }
 
   /**
-   * Returns a registry's sources with their entry of this name, one list per type. Sources that were not read may have the
-   * entry.
+   * Returns a registry's sources with their entries of this name, one list per type. Includes sources that were not
+   * read, because they may have the entry.
    */
   candidates(registry: string, name: string, type?: string): Candidate[][] {
     const sources = this.sourcesOf(registry);
@@ -232,7 +232,9 @@ export function readEntry(sources: readonly JudgedSource<Candidate>[]): EntryRea
 
 const setsBySource = new WeakMap<KnownSource, Map<string, Claims>>();
 
-/** Returns a source's claim sets by JSON text; for a source that was not read, the claims that its entries would inherit. */
+/**
+ * Returns a source's claim sets by JSON text. If the source was not read, uses the claims its entries would inherit.
+ */
 function setsOf(source: KnownSource): Map<string, Claims> {
   const cached = setsBySource.get(source);
   if (cached) return cached;

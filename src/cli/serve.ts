@@ -9,10 +9,10 @@ import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
 
-/** Returns the reason for a failed start, for the operator. */
+/** Describes to the operator why the start failed. */
 export function startFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'The server could not start';
-  // Compared by name, because this module does not load the application.
+  // The error is identified by name, because this module does not load the application.
   if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
   if (error.name === 'DatabaseStartError') return error.message;
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
@@ -36,7 +36,7 @@ export class ReloadOnSignal {
     private readonly logger: Logger,
   ) {}
 
-  /** A signal during a reload triggers another reload: the file may have changed since it was read. */
+  /** A signal during a reload triggers another reload, because the file may have changed since it was read. */
   readonly request = (): void => {
     this.isRequested = true;
     if (!this.isReloading) void this.reloadWhileRequested();
@@ -112,7 +112,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       if (stopping.signal.aborted) return;
-      // A server that was never ready receives no requests.
+      // A server that was never ready has received no requests, so it can stop without notice.
       const noticeMs = isReady ? notice : 0;
       logger.info(
         `${signal}: stopping${noticeMs > 0 ? `, accepting new requests for ${noticeMs / 1_000} s` : ''}`,
@@ -142,7 +142,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   }
 }
 
-// Loads OpenTelemetry before the application, since it instruments the application's imports.
+// Loads OpenTelemetry before the application, because it instruments the application's imports.
 async function startTelemetry(
   { telemetry }: Config,
   version: string,

@@ -16,7 +16,7 @@ const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
   cursor: CURSOR,
 };
 
-/** The member of a configuration that lists omitted servers; clients ignore it. */
+/** The configuration member that lists omitted servers. Clients ignore it. */
 export const OMITTED = 'x-omitted';
 
 /** A server in a client's format. */
@@ -46,12 +46,12 @@ export class ClientConfig {
     return this.omitted.length;
   }
 
-  /** The approximate number of characters added. */
+  /** The approximate number of characters added so far. */
   get characters(): number {
     return this.taken;
   }
 
-  /** @param document a server document; add each server once, ordered by name. */
+  /** @param document a server document. Add servers in the order of their names, each only once. */
   add(document: unknown): void {
     const name = textMember(document, 'name') ?? '';
     const limit = new TextLimit();
@@ -66,7 +66,7 @@ export class ClientConfig {
     this.allowed.push(expressed.allowed);
   }
 
-  /** Deterministic: equal documents give identical bytes. */
+  /** Returns the result. Equal documents always give identical bytes. */
   toJson(): object {
     const omitted = this.omitted.length > 0 ? { [OMITTED]: this.omitted } : {};
     const config =
@@ -76,7 +76,7 @@ export class ClientConfig {
     return { ...config, ...omitted };
   }
 
-  // Both forms use the same connection: the first that the client supports.
+  // The configuration and the allow-list use the same connection: the first one that the client supports.
   private express(name: string, document: unknown, limit: TextLimit): Expressed | OmissionReason {
     let reason: OmissionReason = 'no_connection';
     for (const [position, connect] of connectionsOf(document, limit).entries()) {

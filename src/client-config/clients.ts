@@ -24,7 +24,8 @@ export function allowedServer(
 }
 
 /**
- * Returns a URL pattern with `*` for user input. The host cannot be user input: the pattern would allow any host.
+ * Returns a URL pattern with `*` for user input. The host must not be user input, because the pattern would then allow
+ * any host.
  *
  * @throws Inexpressible
  */
@@ -48,7 +49,7 @@ export interface ClientFormat<Allowed = unknown> {
   readonly rules: TextRules;
   /** @throws Inexpressible */
   readonly entry: (connection: Connection, writer: ServerWriter) => ServerEntry;
-  /** @param entries by server name, in order. */
+  /** @param entries keyed by server name and ordered. */
   readonly servers: (entries: Readonly<Record<string, ServerEntry>>, inputs: readonly NamedInput[]) => object;
   /**
    * Returns the allow-list entry for exactly this server.
@@ -60,7 +61,7 @@ export interface ClientFormat<Allowed = unknown> {
 }
 
 /**
- * Returns an entry with its transport as `type`, the format of VS Code and Claude Code.
+ * Returns an entry that names its transport in `type`, as VS Code and Claude Code expect.
  *
  * @throws Inexpressible
  */
@@ -79,7 +80,7 @@ export function typedEntry(connection: Connection, writer: ServerWriter): Server
   };
 }
 
-/** Returns the command of an entry with its arguments. */
+/** Returns an entry's command, followed by its arguments. */
 export function commandOf({ command, args }: ServerEntry): string[] {
   return [command, ...elements(args)].filter((word) => typeof word === 'string');
 }
@@ -99,9 +100,9 @@ export function environmentToSet(inputs: readonly NamedInput[]): object {
 }
 
 /**
- * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` in the managed settings
- * (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables in both, and
- * cannot be escaped; `$NAME` is plain text. Claude Code quotes arguments of commands that `cmd.exe` runs.
+ * Claude Code: `.mcp.json` (https://code.claude.com/docs/en/mcp#project-scope), and `allowedMcpServers` in the managed
+ * settings (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables in
+ * both, and cannot be escaped; `$NAME` is plain text. Claude Code quotes the arguments of commands that `cmd.exe` runs.
  */
 export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   rules: {
@@ -112,15 +113,17 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   entry: typedEntry,
   servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
-  // Otherwise users could extend the list in their own settings.
+  // Without this setting, users could extend the list in their own settings.
   allowlist: (allowedMcpServers) => ({ allowManagedMcpServersOnly: true, allowedMcpServers }),
 };
 
 /**
- * GitHub Copilot: `mcp-config.json` of Copilot CLI (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers),
- * and the allow-list in the managed settings, which all Copilot clients enforce
+ * GitHub Copilot: `mcp-config.json` of Copilot CLI
+ * (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers), and the allow-list in the
+ * managed settings, which all Copilot clients enforce
  * (https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers).
- * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. URLs must be valid before expansion.
+ * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. URLs must be valid before
+ * expansion.
  */
 export const COPILOT: ClientFormat<AllowedServer> = {
   rules: {
@@ -154,12 +157,13 @@ export const COPILOT: ClientFormat<AllowedServer> = {
 type Allowed = { readonly command: string } | { readonly url: string };
 
 /**
- * Cursor: `mcp.json` (https://cursor.com/docs/mcp). `${env:NAME}` and a few others, such as `${userHome}`, are variables and cannot be
- * escaped. Its documentation calls commands shell commands, so arguments must not contain shell syntax.
+ * Cursor: `mcp.json` (https://cursor.com/docs/mcp). `${env:NAME}` and a few others, such as `${userHome}`, are
+ * variables and cannot be escaped. Cursor's documentation describes commands as shell commands, so arguments must not
+ * contain shell syntax.
  *
  * The allow-list is in the team's dashboard, as command entries and URL entries
- * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` matches any text. A command, possibly with
- * its full path, is compared together with its arguments, separated by spaces.
+ * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` matches any text. Cursor
+ * compares the whole command line: the command, possibly with its full path, and its arguments, separated by spaces.
  */
 export const CURSOR: ClientFormat<Allowed> = {
   rules: {
@@ -191,10 +195,11 @@ export const CURSOR: ClientFormat<Allowed> = {
 };
 
 /**
- * VS Code: `mcp.json` with `servers` and `inputs` (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). VS Code
- * prompts for each input once and stores it by id. `${…}` is a variable everywhere, even in names
- * (https://code.visualstudio.com/docs/reference/variables-reference), and cannot be escaped. `$NAME` is plain text, but an
- * allow-list blocks servers whose command or URL contains it.
+ * VS Code: `mcp.json` with `servers` and `inputs`
+ * (https://code.visualstudio.com/docs/copilot/reference/mcp-configuration). VS Code prompts for each input once and
+ * stores it by id. `${…}` is a variable everywhere, even in names
+ * (https://code.visualstudio.com/docs/reference/variables-reference), and cannot be escaped. `$NAME` is plain text, but
+ * an allow-list blocks servers whose command or URL contains it.
  *
  * VS Code enforces the allow-list in Copilot's managed settings:
  * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
@@ -212,7 +217,7 @@ export const VSCODE: ClientFormat<AllowedServer> = {
 };
 
 function prompt({ id, server, name, description, isSecret, choices, default: preset }: NamedInput): object {
-  // The server's name comes first, because the publisher writes the rest.
+  // The server's name comes first, because the publisher controls the rest.
   const about = `${server}: ${description || name}`;
   const isPlain = preset !== undefined && !isSecret && !preset.includes('${');
   const value = isPlain ? { default: preset } : {};

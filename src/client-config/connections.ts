@@ -61,8 +61,8 @@ interface PackageRun {
 const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
 
 /**
- * The command, valid identifiers and valid versions of each package type. Without these checks, package managers would also
- * accept options, paths and URLs.
+ * The command, valid identifiers and valid versions of each package type. Without these checks, package managers would
+ * also accept options, paths and URLs.
  *
  * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`, because nobody can answer the prompt).
  * pypi: https://docs.astral.sh/uv/guides/tools/. oci: https://docs.docker.com/reference/cli/docker/container/run/.
@@ -124,7 +124,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
   }),
 );
 
-/** Variable names: POSIX, IEEE Std 1003.1-2017 §8.1. */
+/** A POSIX variable name: IEEE Std 1003.1-2017 §8.1. */
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables that `docker` and its helpers read: documents may set them only inside the container. */
 const DOCKER_VARIABLE =
@@ -193,7 +193,7 @@ function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[
   });
 }
 
-// Set inside the container only: fixed text from the document, and any variable that docker itself reads.
+// Whether a variable is set only inside the container: fixed text from the document, and variables that docker reads.
 function isInline({ name, value }: NamedTemplate): boolean {
   return !isOpen(value) || DOCKER_VARIABLE.test(name);
 }
@@ -218,15 +218,15 @@ function has(args: readonly Template[], ...flags: readonly string[]): boolean {
 
 /** RFC 9110 §5.6.2, `token`. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** RFC 9110 §5.5: characters not allowed in a value. */
+/** RFC 9110 §5.5: characters not allowed in a header value. */
 const NOT_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Maximum connections tried per document; most documents have one or two. */
+/** The maximum number of connections tried per document. Most documents have one or two. */
 const MAX_CONNECTIONS = 50;
 
 /**
- * Returns the connections of a server document, best first: remotes before packages, streamable HTTP before SSE. Each is
- * created lazily.
+ * Returns the connections of a server document, best first: remotes before packages, streamable HTTP before SSE. Each
+ * connection is created when its function is called.
  *
  * @param limit shared by all connections.
  */
@@ -267,7 +267,7 @@ function isUrl(text: string): boolean {
   return username === '' && password === '';
 }
 
-// In allow-lists a URL without a path matches any path.
+// In an allow-list, a URL without a path matches any path.
 function withPath(url: string): string {
   const [, authority = '', rest = ''] = /^(https?:\/\/[^/?#]+)(.*)$/is.exec(url) ?? [];
   return rest.startsWith('/') ? url : `${authority}/${rest}`;

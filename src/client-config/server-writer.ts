@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import type { NamedTemplate } from './connections.js';
 import { Inexpressible, type Input, type Template } from './template.js';
 
-/** Characters with a meaning in `cmd.exe` or a POSIX shell, except for file name patterns. */
+/** Characters with a special meaning in `cmd.exe` or a POSIX shell, except for file name patterns. */
 export const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
 
 /**
- * Returns whether a command is a batch file on Windows, which `cmd.exe` runs. Clients quote its arguments for white space only.
+ * Returns whether a command is a batch file on Windows. `cmd.exe` runs batch files, and clients quote their arguments
+ * only to protect white space.
  */
 export function isBatchFileOnWindows(command: string): boolean {
   return command === 'npx' || command === 'dnx';
@@ -25,11 +26,11 @@ export interface TextRules {
 /** An input with the names by which a configuration refers to it. */
 export interface NamedInput extends Input {
   readonly server: string;
-  /** Unique across servers, for clients that prompt the user: no server receives another's input. */
+  /** Unique across servers, so that a client that prompts the user never gives one server's input to another. */
   readonly id: string;
   /**
-   * The environment variable, for clients that read inputs from the environment. Its name is generated, so that a document
-   * cannot read the user's existing variables, such as `AWS_SECRET_ACCESS_KEY`.
+   * The environment variable, for clients that read inputs from the environment. Its name is generated, so that a
+   * document cannot read the user's existing variables, such as `AWS_SECRET_ACCESS_KEY`.
    */
   readonly variable: string;
 }
@@ -38,7 +39,7 @@ export interface NamedInput extends Input {
 export class ServerWriter {
   private readonly named = new Map<string, NamedInput>();
   private readonly ids = new Set<string>();
-  /** Inputs per id prefix. */
+  /** The number of inputs per id prefix. */
   private readonly counts = new Map<string, number>();
 
   /** @param server the name of the server. */
@@ -75,7 +76,7 @@ export class ServerWriter {
     });
   }
 
-  /** Returns an object with these values as its member `key`; an empty object if there are none. */
+  /** Returns an object with these values in its member `key`, or an empty object if there are no values. */
   members<Key extends string>(
     key: Key,
     named: readonly NamedTemplate[],

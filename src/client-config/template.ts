@@ -41,7 +41,7 @@ export class Inexpressible extends Error {
 
 /** Maximum length of one document after expansion. */
 const MAX_CHARACTERS = 64 * 1_024;
-/** Overhead counted for each text. */
+/** The overhead counted for each text, in characters. */
 const CHARACTERS_PER_TEXT = 16;
 
 /**
@@ -73,15 +73,15 @@ export interface Input {
   readonly choices: readonly string[];
 }
 
-/** Text from the document and user inputs. Adjacent texts are merged. */
+/** User inputs and text from the document. Adjacent texts are merged. */
 export type Template = readonly (string | Input)[];
 
 const VARIABLE = /\{([^{}]+)\}/g;
 
 /**
  * Returns the value of an `Input` in a server document
- * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json): its `value` with `{name}` variables expanded, else
- * its `default` unless it is secret, else user input. Unknown variables stay unchanged.
+ * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json): its `value` with `{name}` variables
+ * expanded, else its `default` unless it is secret, else user input. Unknown variables stay unchanged.
  *
  * @param name the name shown to the user.
  * @throws Inexpressible if the limit is exceeded.
@@ -121,7 +121,7 @@ export function isOpen(template: Template): boolean {
   return template.some((part) => typeof part !== 'string');
 }
 
-/** Returns the text of a template, leaving out inputs. */
+/** Returns the text of a template without its inputs. */
 export function textOf(template: Template): string {
   return template.filter((part) => typeof part === 'string').join('');
 }

@@ -30,13 +30,13 @@ export type ClaimRule =
       readonly to: string;
       /** Location of the value in the token. */
       readonly from: Pointer;
-      /** Translates values; unlisted ones are dropped. Null: values stay unchanged. */
+      /** Translates values and drops unlisted ones. Null: values stay unchanged. */
       readonly values: ReadonlyMap<string, string> | null;
     }
   | {
       readonly to: string;
       readonly value: string;
-      /** Claims the token must cover to get the value; null: none. */
+      /** Claims that the token must cover for the rule to apply. Null: the rule always applies. */
       readonly when: Claims | null;
     };
 
@@ -69,7 +69,7 @@ const translations: Check = (value) => {
   return entries.flatMap(([key, member]) => below([key], text()(member)));
 };
 
-/** contract §2: a rule in a provider's `claims`: either a value from the token or a constant. */
+/** contract §2: a rule in a provider's `claims`. It sets either a value from the token or a constant. */
 @ValidateClass<ClaimRuleSettings>((rule) => {
   const { from, values, value, when } = rule;
   if ((from === undefined) === (value === undefined))
@@ -163,7 +163,7 @@ export class OAuthSettings {
   @ValidateNested(() => ProviderSettings, { each: true, notEmpty: true }) providers: ProviderSettings[];
 }
 
-/** spec §2.3: the rules that grant each role. Without rules nobody has the role. */
+/** spec §2.3: the rules that grant each role. A role without rules is granted to nobody. */
 export class RoleSettings {
   @IsOptional() @Validate(listOf(roleRule)) superAdmin?: Claims[];
   @IsOptional() @Validate(listOf(roleRule)) manageSources?: Claims[];
@@ -208,7 +208,7 @@ function scopeToken(value: string): string | undefined {
     : 'must be a scope: ASCII without spaces, quotes or backslashes';
 }
 
-// Public paths are compared with decoded paths, segment by segment; other forms would match nothing or too much.
+// Public paths are compared with decoded paths, segment by segment. Other forms would match nothing, or too much.
 function publicPath(value: string): string | undefined {
   if (!value.startsWith('/')) return 'must start with "/"';
   if (/[?#%\\\s]/.test(value)) return 'must be a path without query, fragment or percent-encoding';
@@ -219,7 +219,9 @@ function publicPath(value: string): string | undefined {
   return starIsLast ? undefined : 'may contain "*" only as its last segment, as in /docs/*';
 }
 
-/** contract §2: keys and responses fetched without TLS can be forged. Skips invalid providers; other checks report them. */
+/**
+ * contract §2: keys and responses fetched without TLS can be forged. Skips invalid providers; other checks report them.
+ */
 export function insecureUrls(oauth: unknown): Issue[] {
   if (!(oauth instanceof OAuthSettings)) return [];
   return [['issuerUrl'], ['jwksUrl'], ['introspectionUrl'], ['groups', 'url']].flatMap((keys) =>

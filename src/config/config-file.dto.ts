@@ -117,7 +117,7 @@ export class WebLoginSettings {
 export class WebSettings {
   @IsOptional() @IsBoolean() enabled?: boolean;
   @IsOptional() @ValidateNested(() => WebLoginSettings, { each: true }) logins?: WebLoginSettings[];
-  /** Origins from which icons of entries may be loaded; these servers see who views the catalog. */
+  /** Origins from which entry icons may be loaded. The servers there can see who views the catalog. */
   @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) iconOrigins?: string[];
 }
 
@@ -128,7 +128,7 @@ function scope(value: string): string | undefined {
     : 'must be a scope: ASCII without spaces, quotes or backslashes';
 }
 
-/** Parameters that the log-in sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
+/** Parameters that the log-in itself sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
 const RESERVED = [
   'client_id',
   'redirect_uri',
@@ -181,7 +181,7 @@ export class LogSettings {
 export class TelemetrySettings {
   /** OTLP/HTTP endpoint of a collector, without `/v1/traces`; default: nothing is sent. */
   @IsOptional() @IsHttpUrl({ bare: true }) otlpEndpoint?: string;
-  /** Share of traces started here that are recorded. */
+  /** The share of traces started by this server that are recorded. */
   @IsOptional() @Validate(share) sampleRatio?: number;
   /** Hosts that receive `traceparent` in outbound requests; default: none. */
   @IsOptional() @Validate(listOf(host, { unique: true })) traceparentHosts?: string[];

@@ -10,7 +10,7 @@ import type { WebConfig } from './web-config.js';
 
 export type { LogFormat, LogLevel };
 
-/** Command line options; absent ones have defaults. */
+/** Command-line options. Omitted options have defaults. */
 export interface Flags {
   /** `HOST:PORT` for the API; default `:8080`. */
   readonly address?: string;
@@ -23,7 +23,10 @@ export interface Flags {
 export type AuthMode = 'oauth' | 'anonymous';
 export type RoleName = 'superAdmin' | 'manageSources' | 'manageRegistries' | 'manageEntries';
 
-/** The validated configuration from file, environment and flags, with defaults, deeply frozen. Paths are absolute. */
+/**
+ * The validated configuration from file, environment and flags, with defaults. It is deeply frozen, and paths are
+ * absolute.
+ */
 export interface Config {
   readonly auth: AuthConfig;
   readonly sources: readonly SourceConfig[];
@@ -106,14 +109,14 @@ export interface ProviderConfig {
   readonly jwksUrl?: string;
   readonly introspectionUrl?: string;
   readonly clientId?: string;
-  /** Content of `clientSecretFile` at startup. */
+  /** The content of `clientSecretFile`, read at startup. */
   readonly clientSecret?: string;
-  /** Content of `caCertPath` at startup: PEM. */
+  /** The content of `caCertPath`, read at startup: PEM. */
   readonly caCert?: string;
   /** A path, because the file is read again for each request (contract §8). */
   readonly authTokenFile?: string;
   readonly allowPrivateIP: boolean;
-  /** Claim mapping; absent: all claims unchanged. */
+  /** Claim mapping; absent: all claims stay unchanged. */
   readonly claims?: readonly ClaimRule[];
   /** Where to fetch groups that a token omits; absent: such tokens are refused. */
   readonly groups?: GroupsLocation;
@@ -221,7 +224,7 @@ export function freeze<T>(value: T): T {
 /**
  * Returns the OAuth settings in effect; undefined in mode `anonymous`, which ignores them.
  *
- * @throws Error when mode `oauth` has no settings: it must never fall back to anonymous.
+ * @throws Error when mode `oauth` has no settings, because the server must never fall back to mode `anonymous`.
  */
 export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined {
   if (mode === 'anonymous') return undefined;

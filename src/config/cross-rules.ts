@@ -65,8 +65,8 @@ function members(items: unknown, key: string): unknown[] {
 const MAX_PATHS = 20;
 
 /**
- * Warns about role rules and claims that several providers can satisfy: without a mapping (contract §5), a provider can put
- * any claim but a foreign `iss` (§8) into its tokens. Warns only in modes that check claims (§4).
+ * Warns about role rules and claims that several providers can satisfy: without a mapping (contract §5), a provider can
+ * put any claim into its tokens, except another provider's `iss` (§8). Warns only in modes that check claims (§4).
  */
 export function sharedClaims({
   auth,
@@ -87,7 +87,7 @@ export function sharedClaims({
   const unmapped = oauth.providers.filter(({ claims }) => claims === undefined);
   const places = [...rules, ...labelled]
     .filter(({ claims }) => Object.keys(claims).length > 0 && !Object.hasOwn(claims, 'iss'))
-    // A mapping is an explicit grant, but never covers `sub`.
+    // A mapping grants claims explicitly, but it never covers `sub`.
     .filter(({ claims }) => unmapped.length > 0 || Object.keys(claims).every((key) => key === 'sub'))
     .filter(({ claims }) => {
       const asserting = oauth.providers.filter((provider) => mayAssert(provider, claims));
@@ -104,7 +104,7 @@ export function sharedClaims({
   ];
 }
 
-/** Warns about sections without effect (contract §2, §4). */
+/** Warns about sections that have no effect (contract §2, §4). */
 export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
   const rules =
     auth.authz && !oauthInUse(auth)

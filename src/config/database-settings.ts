@@ -53,7 +53,7 @@ export interface DatabaseUrl {
   readonly password?: string;
   /** Absent if the URL has no TLS parameters. */
   readonly tls?: DatabaseTls;
-  /** Names of parameters without effect. */
+  /** Names of the parameters that have no effect. */
   readonly unused: readonly string[];
 }
 
@@ -79,7 +79,7 @@ export const databaseUrl: Check = text((value) => {
  * Parses `postgres://user[:password]@host[:port]/database[?parameters]` like libpq: `sslmode=require` encrypts without
  * verification. `host` may be the directory of a Unix socket, as a parameter or percent-encoded.
  *
- * @returns for an invalid URL, a message that does not quote the URL.
+ * @returns a message if the URL is invalid. The message never quotes the URL.
  */
 export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
   if (typeof value !== 'string' || !/^postgres(ql)?:\/\//i.test(value))
@@ -88,7 +88,7 @@ export function parseDatabaseUrl(value: unknown): DatabaseUrl | string {
   const mode = parameters.get('sslmode');
   if (mode !== null && !isSslMode(mode)) return `must have one of these sslmodes: ${SSL_MODES.join(', ')}`;
   try {
-    // pg-connection-string rejects the parameter together with the option.
+    // pg-connection-string rejects the parameter if the option is also set.
     const options = parameters.has('uselibpqcompat') ? {} : { useLibpqCompat: true };
     return describe(toClientConfig(parse(value, options)), parameters, mode);
   } catch (error) {

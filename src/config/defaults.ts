@@ -24,10 +24,10 @@ export const DEFAULTS = {
     connections: 2_000,
     claimSetsPerSource: 10_000,
     mebibytesPerFile: 64,
-    /** Longer than the 60 s of most load balancers, so that they never reuse a connection we just closed. */
+    /** Longer than the 60 s that most load balancers use, so that they never reuse a connection we have just closed. */
     keepAlive: '65s',
   },
-  /** Time for load balancers to notice that the server is no longer ready; not needed for Ctrl-C on a terminal. */
+  /** Gives load balancers time to notice that the server is no longer ready. Not needed after Ctrl-C in a terminal. */
   shutdown: { noticeMs: 5_000, noticeOnTerminalMs: 0 },
 } as const;
 

@@ -3,12 +3,12 @@ import { delimiter, resolve } from 'node:path';
 import { isObject } from '../json/json-values.js';
 import { below, formatPath, type Issue, issue, nearest, type Path } from '../validation/value-checks.js';
 
-/** The only access to `process.env`; other code receives the values as arguments. */
+/** The only place that reads `process.env`. Other code receives the values as arguments. */
 export function readEnvironment(): NodeJS.ProcessEnv {
   return process.env;
 }
 
-/** Returns commit and date of this build, from variables set in the container image. */
+/** Returns the commit and date of this build, from variables set in the container image. */
 export function buildReport(environment = readEnvironment()): {
   commit: string | undefined;
   date: string | undefined;
@@ -28,7 +28,7 @@ const ENVIRONMENT_ONLY = [
   'REGISTRY_BUILD_DATE',
 ];
 
-/** Scalars in the file that variables override (contract §2). */
+/** Scalars in the file that variables can override (contract §2). */
 const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['auth', 'mode'] },
   { path: ['auth', 'oauth', 'resourceUrl'] },
@@ -70,7 +70,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['shutdown', 'notice'] },
 ];
 
-/** Returns all spellings: `resourceUrl` may be RESOURCE_URL or RESOURCEURL. */
+/** Returns all spellings of a variable: for `resourceUrl`, RESOURCE_URL or RESOURCEURL. */
 function variableNames(path: Path): string[] {
   const separated = path.map((step) => String(step).replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'));
   return [...new Set([separated, path].map((steps) => `REGISTRY_${steps.join('_').toUpperCase()}`))];
@@ -87,7 +87,10 @@ export interface Override {
   readonly setBy: string;
 }
 
-/** Returns the environment's overrides. Empty variables count as absent: Compose and Helm write missing values as empty. */
+/**
+ * Returns the environment's overrides. Empty variables count as absent, because Compose and Helm pass missing values as
+ * empty strings.
+ */
 export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
   return [...VARIABLES].flatMap(([name, { path, number, flag }]): Override[] => {
     const text = environment[name];
@@ -98,7 +101,9 @@ export function overridesOf(environment: NodeJS.ProcessEnv): Override[] {
   });
 }
 
-/** Applies the overrides to a copy of the tree. A section that is not a map stays unchanged and is reported elsewhere. */
+/**
+ * Applies the overrides to a copy of the tree. A section that is not a map stays unchanged and is reported elsewhere.
+ */
 export function applyOverrides(tree: unknown, overrides: readonly Override[]): unknown {
   return overrides.reduce((result, { path, value }) => withValue(result, path, value), tree);
 }
@@ -123,7 +128,7 @@ export function settersBelow(path: Path, overrides: readonly Override[]): string
   return overrides.filter((o) => path.every((step, index) => o.path[index] === step)).map((o) => o.setBy);
 }
 
-/** Returns absolute paths of the kubeconfig files from REGISTRY_KUBECONFIG, or else KUBECONFIG. */
+/** Returns the absolute paths of the kubeconfig files from REGISTRY_KUBECONFIG, or else KUBECONFIG. */
 export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
   const files = environment['REGISTRY_KUBECONFIG'] || environment['KUBECONFIG'] || '';
   return files
@@ -132,7 +137,9 @@ export function kubeconfigOf(environment: NodeJS.ProcessEnv): string[] {
     .map((file) => resolve(file));
 }
 
-/** Warns about unknown REGISTRY_… variables, and THV_REGISTRY_… variables for a ToolHive registry server. */
+/**
+ * Warns about unknown REGISTRY_… variables, and about THV_REGISTRY_… variables, which ToolHive's registry server reads.
+ */
 export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = [...VARIABLES.keys(), ...ENVIRONMENT_ONLY];
   return Object.keys(environment)
@@ -165,7 +172,7 @@ export function doubleVariables(overrides: readonly Override[]): Issue[] {
   });
 }
 
-/** Where to listen. Without `host`: on every interface. Port 0: any free port. */
+/** The address to listen on. Without `host`, the server listens on every interface. Port 0 means any free port. */
 export interface Address {
   readonly host?: string;
   readonly port: number;
@@ -189,7 +196,7 @@ export function parseAddress(text: string): Address | undefined {
   return HOST_NAME.test(plain) ? { host: plain, port } : undefined;
 }
 
-/** Whether the server cannot listen on both addresses. */
+/** Returns whether the addresses conflict, so that the server cannot listen on both. */
 export function collide(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return everywhere(one) || everywhere(other) || one.host === other.host;

@@ -47,7 +47,7 @@ export interface LoadedConfig {
  * Loads the configuration from file, environment and flags. Flags override variables, and variables override the file.
  * Has no side effects.
  *
- * @throws ConfigurationError with all problems; operator mistakes cause no other error.
+ * @throws ConfigurationError with all problems. Mistakes by the operator never cause any other error.
  */
 export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: Flags): LoadedConfig {
   const { tree, lines } = parseYaml(readConfigText(file), file);
@@ -99,12 +99,12 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   };
 }
 
-/** @param before Problems with the file as a whole, listed first. */
+/** @param before Problems with the whole file, listed first. */
 function refuse(issues: readonly Issue[], locator: Locator, before: readonly Problem[]): void {
   if (issues.length > 0) throw new ConfigurationError([...before, ...problemsOf(issues, locator)]);
 }
 
-// Advice about a foreign key replaces the issue that the key is unknown.
+// Specific advice about a key replaces the issue that the key is unknown.
 function withoutSamePaths(issues: readonly Issue[], others: readonly Issue[]): Issue[] {
   const paths = new Set(others.map(({ path }) => formatPath(path)));
   return issues.filter(({ path }) => !paths.has(formatPath(path)));

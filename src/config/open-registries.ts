@@ -20,7 +20,7 @@ export function openRegistries({ auth, registries }: Pick<Config, 'auth' | 'regi
   ]);
 }
 
-/** Warns about registries that are probably more or less open to callers without a token than intended. */
+/** Warns about registries whose access without a token is probably wider or narrower than intended. */
 export function openRegistryWarnings(config: Declared, nowMs: number): string[] {
   const { auth, registries, rootRegistry } = config;
   const requiresToken = oauthInUse(auth) !== undefined;

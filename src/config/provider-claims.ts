@@ -10,8 +10,8 @@ export interface ProviderReach {
 }
 
 /**
- * Lists the claims and roles each provider can give, whatever its tokens contain. Assumes that all conditions are met, so
- * callers can never get an unlisted role.
+ * Lists the claims and roles that callers authenticated by each provider can get, whatever their tokens contain. All
+ * conditions are assumed to be met, so no caller can get an unlisted role.
  */
 export function providerReaches(auth: AuthConfig): ProviderReach[] {
   return (oauthInUse(auth)?.providers ?? []).map((provider) => ({
@@ -25,7 +25,7 @@ export function providerReaches(auth: AuthConfig): ProviderReach[] {
   }));
 }
 
-/** Whether a token of the provider can give a caller all of these keys, each with one of its values. */
+/** Returns whether a token from the provider can give a caller all of these keys, each with one of its values. */
 export function mayAssert(provider: ProviderConfig, required: Claims): boolean {
   return Object.entries(required).every(([key, wanted]) => {
     const possible = valuesOf(provider, key);

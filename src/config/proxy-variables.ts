@@ -2,7 +2,7 @@ import { parseHttpUrl } from '../validation/urls.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { ProxyConfig, ProxyServer } from './config.js';
 
-/** Lower case takes precedence, as in curl and git. */
+/** Lower-case names take precedence, as in curl and git. */
 const VARIABLES = { https: ['https_proxy', 'HTTPS_PROXY'], http: ['http_proxy', 'HTTP_PROXY'] } as const;
 const NO_PROXY = ['no_proxy', 'NO_PROXY'] as const;
 

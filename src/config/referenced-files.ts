@@ -16,16 +16,16 @@ const MAX_BYTES = 1024 * 1024;
 /** The files named in the configuration; `contents` is keyed by absolute path. */
 export interface ReferencedFiles {
   readonly issues: Issue[];
-  /** Messages about unreadable files that are only needed later. */
+  /** Messages about unreadable files that are needed only later. */
   readonly warnings: string[];
   readonly contents: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads every secret and certificate named in the configuration. Issues never quote the content. A missing token file of a
- * provider is only a warning: it is read when needed (contract §8) and may be mounted later.
+ * Reads every secret and certificate named in the configuration. Issues never quote the content. A provider's missing
+ * token file causes only a warning, because the file is read when needed (contract §8) and may be mounted later.
  *
- * @param directory Directory of the configuration file; base for relative paths.
+ * @param directory The directory of the configuration file. Relative paths are resolved against it.
  */
 export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: string): ReferencedFiles {
   const contents = new Map<string, string>();
@@ -61,7 +61,7 @@ function pemIssues(file: string, content: string, key: string): Issue[] {
     : [];
 }
 
-// The same key in two files would have two sets of claims.
+// If two files contained the same key, the key would have two sets of claims.
 function keyIssues(file: string, key: string, known: Map<string, string>, registry: unknown): Issue[] {
   if (!isKey(key)) return issue(`the file ${file} ${NO_KEY}`);
   const other = known.get(`${String(registry)} ${key}`);
@@ -112,7 +112,7 @@ function references({ auth, sources, registries, database }: Unchecked<ConfigFil
   ];
 }
 
-// Lists only credentials: files with entries may appear later.
+// Lists only credentials, because files with entries may be created after startup.
 function credentialsOf(source: unknown, above: Path): Reference[] {
   return SOURCE_KINDS.flatMap((kind) =>
     namedFiles(kind, member(source, kind))

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../validation/value-checks.js';
 /** A registry key as stored: its digest, never the key itself (contract §6.1). */
 export interface RegistryKey {
   readonly name: string;
-  /** SHA-256 of the key, in hexadecimal; needs no salt, as a key has 32 random bytes. */
+  /** SHA-256 of the key, in hexadecimal. A salt is unnecessary, because a key has 32 random bytes. */
   readonly digest: string;
   readonly secretFile: string;
   readonly claims: Claims;
@@ -29,7 +29,7 @@ export function keyDigest(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
-/** Parses the expiry of a key: a time, or a date, which means 00:00 UTC. Null for anything else. */
+/** Parses the expiry of a key: a time, or a date, which means 00:00 UTC. Returns null for anything else. */
 export function parseExpiry(expires: string): Date | null {
   return parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T00:00:00Z` : expires);
 }
@@ -50,7 +50,7 @@ const WORD_OR_ESCAPE =
   /((?:[\w-]|%(?:25)*(?:2d|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a]))+)|%(?:25)*[\da-f]{2}/gi;
 const KEY_LENGTH = 43;
 
-/** Replaces everything in a client's text that could be a registry key with `{key}`. */
+/** Writes `{key}` in place of everything in a client's text that could be a registry key. */
 export function withoutKeys(text: string): string {
   if (text.length < KEY_LENGTH) return text;
   return text.replaceAll(WORD_OR_ESCAPE, (found, word: string | undefined) =>
@@ -59,8 +59,8 @@ export function withoutKeys(text: string): string {
 }
 
 /**
- * Replaces registry keys in a path with `{key}`, for logs, traces and errors (contract §6.1). Also handles misplaced keys,
- * because unknown paths are logged too.
+ * Replaces registry keys in a path with `{key}`, for logs, traces and errors (contract §6.1). Also handles misplaced
+ * keys, because unknown paths are logged too.
  */
 export function pathWithoutKeys(path: string): string {
   const names: string[] = [];

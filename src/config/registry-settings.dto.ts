@@ -21,7 +21,7 @@ import {
 } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
-/** A request's key is compared with every key of the registry. */
+/** Limited, because a request's key is compared with every key of the registry. */
 const MAX_KEYS = 20;
 
 /** Read access to a registry without a token (contract §6.1). */

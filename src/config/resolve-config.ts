@@ -39,7 +39,7 @@ import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { webOf } from './web-config.js';
 
-/** Base for relative paths, and the content of the files named in the configuration. */
+/** The base for relative paths, and the contents of the files named in the configuration. */
 export interface Files {
   readonly directory: string;
   readonly contents: ReadonlyMap<string, string>;
@@ -87,7 +87,7 @@ export function resolveConfig(
   };
 }
 
-// contract §2: `adminFileRoot` is short for one root without claims whose secrets may go to any host.
+// contract §2: `adminFileRoot` is short for one root that has no claims and whose secrets may be sent to any host.
 function adminFileRootsOf({ adminFileRoot, adminFileRoots = [] }: ConfigFile): AdminFileRoot[] {
   if (adminFileRoot !== undefined) return [{ path: resolve(adminFileRoot), claims: {}, hosts: null }];
   return adminFileRoots.map(({ path, claims = {}, hosts = [] }) => ({
@@ -298,7 +298,7 @@ export function adminFileRoots(file: Unchecked<ConfigFile>): Issue[] {
     if (typeof directory !== 'string' || !directory.startsWith('/') || directory.includes('\0')) return [];
     const isDirectory = statSync(directory, { throwIfNoEntry: false })?.isDirectory() ?? false;
     if (!isDirectory) return below(path, issue('is not a directory'));
-    // Duplicate entries could have different claims.
+    // Two entries for one directory could have different claims.
     const real = realpathSync(directory);
     if (known.has(real)) return below(path, issue(`${JSON.stringify(directory)} is already in the list`));
     known.add(real);

@@ -3,8 +3,9 @@ import { type ConfigFactory, ConfigModule, getConfigToken, registerAs } from '@n
 import { type Config, freeze, oauthInUse } from './config.js';
 
 /**
- * The part of the configuration that a module needs: injected by `KEY`, typed by `ConfigType<typeof slice>`. Like
- * `registerAs`, but takes a loaded `Config`, because services with different configurations may run in one process.
+ * The part of the configuration that a module needs. It is injected by `KEY` and typed by `ConfigType<typeof slice>`.
+ * Unlike `registerAs`, it takes a loaded `Config`, because services with different configurations may run in one
+ * process.
  */
 export interface ConfigurationSlice<T extends object> {
   (config: Config): T;
@@ -70,7 +71,7 @@ export function configurationSlices(config: Config): ConfigFactory[] {
   return SLICES.map((each) => registerAs(each.token, () => each(config)));
 }
 
-/** Provides the slices globally. Does not read the environment: `loadConfig` already has. */
+/** Provides the slices globally. Does not read the environment, because `loadConfig` has already done so. */
 export function configurationModule(config: Config): Promise<DynamicModule> {
   return ConfigModule.forRoot({
     isGlobal: true,

@@ -14,10 +14,10 @@ export interface OtlpTarget {
 export interface TelemetryConfig {
   /** Null: no traces. */
   readonly traces: OtlpTarget | null;
-  /** Null: metrics are only served at /metrics. */
+  /** Null: metrics are served only at /metrics. */
   readonly metrics: OtlpTarget | null;
   readonly metricIntervalMs: number;
-  /** Share of traces started here that are recorded; null: set by OTEL_TRACES_SAMPLER. */
+  /** The share of traces started by this server that are recorded. Null: OTEL_TRACES_SAMPLER decides. */
   readonly sampleRatio: number | null;
   /** Whether `traceparent` is read and sent; false with OTEL_PROPAGATORS=none. */
   readonly propagates: boolean;
@@ -26,9 +26,9 @@ export interface TelemetryConfig {
 }
 
 /**
- * Combines the `telemetry` section with the OTEL_… variables, which take precedence (contract §2). The variables are defined
- * in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. As that page requires, an unsupported
- * value causes a warning but does not prevent startup.
+ * Combines the `telemetry` section with the OTEL_… variables, which take precedence (contract §2). The variables are
+ * defined in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. As that page requires,
+ * an unsupported value causes a warning but does not prevent startup.
  */
 export function telemetryOf(
   { otlpEndpoint, sampleRatio, traceparentHosts = [] }: TelemetrySettings = {},

@@ -1,7 +1,7 @@
 import { elements, member } from '../json/json-values.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 
-/** Advice for keys, nested like the file; a one-element list applies to each item of a list. */
+/** Advice about keys, nested as in the file. A one-element list applies to each item of a list. */
 type Advice = string | readonly [Advice] | { readonly [key: string]: Advice };
 
 const POOL = 'is not needed: remove it; database.pool.max limits the connections';
@@ -12,7 +12,8 @@ const AUDIT =
 const SOURCE = 'belongs to a source: move it to an item of sources, and list that source in the registry';
 
 /**
- * Configuration keys of ToolHive registry server 0.3 to 1.5 that do not exist here; docs/migrating.md lists all its keys.
+ * Configuration keys of ToolHive registry server 0.3 to 1.5 that this server does not have. docs/migrating.md lists all
+ * ToolHive keys.
  */
 const ADVICE: Advice = {
   registryName: 'has no equivalent: remove it; each registry has a name',

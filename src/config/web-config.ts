@@ -32,7 +32,7 @@ export function webOf(web: WebSettings = {}, scopes: readonly string[] = []): We
   };
 }
 
-/** Checks that each log-in names a provider in the file, and each provider has at most one log-in. */
+/** Checks that each log-in names a provider in the file, and that each provider has at most one log-in. */
 export function webLogins(file: { readonly auth?: unknown; readonly web?: unknown }): Issue[] {
   const oauth = member(file.auth, 'oauth');
   const known = elements(member(oauth, 'providers')).map((provider) => member(provider, 'name'));

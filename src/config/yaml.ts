@@ -19,13 +19,13 @@ import { ConfigurationError, formatPath, type Path, type Problem } from '../vali
 const MAX_BRACKETS = 64;
 const MAX_INDICATORS = 64;
 const MAX_INDENT = 256;
-/** The lexer's marker before a scalar. */
+/** The marker that the lexer puts before a scalar. */
 const SCALAR = '\u001f';
 
 /**
- * Whether YAML text is nested too deeply to parse. The parser is recursive, and a stack overflow inside a regular expression
- * ends the process instead of throwing (V8: "RegExpCompiler Allocation failed"). Limits brackets, `- - -` on one line, and
- * indentation.
+ * Whether YAML text is nested too deeply to parse. The parser is recursive, and a stack overflow inside a regular
+ * expression ends the process instead of throwing (V8: "RegExpCompiler Allocation failed"). The limit applies to
+ * brackets, `- - -` on one line, and indentation.
  */
 export function isTooDeep(text: string): boolean {
   let brackets = 0;
@@ -46,7 +46,7 @@ export function isTooDeep(text: string): boolean {
   return false;
 }
 
-/** A file as plain data, and the line of each value by its formatted path. */
+/** A file as plain data, with the line of each value, keyed by formatted path. */
 export interface YamlTree {
   readonly tree: unknown;
   readonly lines: ReadonlyMap<string, number>;
@@ -68,7 +68,7 @@ export function parseYaml(text: string, name: string): YamlTree {
  * recursive aliases and exponential alias expansion ("billion laughs").
  *
  * @param name File name for problem messages.
- * @throws ConfigurationError with every syntax error, by line and column.
+ * @throws ConfigurationError with every syntax error and its line and column.
  */
 export function parseYamlValue(text: string, name: string): YamlTree {
   const counter = new LineCounter();
@@ -76,7 +76,7 @@ export function parseYamlValue(text: string, name: string): YamlTree {
     new ConfigurationError([problemAt(name, counter, message, offset)]);
   if (isTooDeep(text)) throw refuse('is nested too deeply');
   try {
-    // prettyErrors quote lines of the file, which may contain secrets.
+    // With prettyErrors, messages would quote lines of the file, which may contain secrets.
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',
@@ -152,7 +152,7 @@ class TreeReader {
       throw new Refusal('contains a key that is not a scalar', offset ?? offsetOf(value));
     const step = String(key.value);
     const at = [...path, step];
-    // Marks the line of the key: its value may start further down.
+    // Marks the line of the key, because its value may start further down.
     if (offset !== undefined) this.mark(at, offset);
     return [step, this.read(value, at)];
   }
@@ -219,7 +219,7 @@ export function unreadable(error: unknown): string {
   return `cannot be read${code === undefined ? '' : ` (${code})`}`;
 }
 
-/** Returns an error about the file as a whole. */
+/** Returns an error about the whole file. */
 export function refusal(file: string, message: string, line?: number): ConfigurationError {
   const problem: Problem = { path: file, message, ...(line === undefined ? {} : { line }) };
   return new ConfigurationError([problem]);

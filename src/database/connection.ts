@@ -17,8 +17,9 @@ export interface ConnectionConfig {
 }
 
 /**
- * Translates a libpq sslmode (PostgreSQL documentation §34.19) for node-postgres: `prefer` and `require` skip certificate
- * verification, `verify-ca` skips the host name, and `require` with a root certificate acts like `verify-ca`.
+ * Translates a libpq sslmode (PostgreSQL documentation §34.19) for node-postgres: `prefer` and `require` skip
+ * certificate verification, `verify-ca` skips host name verification, and `require` with a root certificate acts like
+ * `verify-ca`.
  */
 export function tlsOptions(tls: DatabaseTls | undefined, host: string): false | ConnectionOptions {
   // As in libpq, a local socket is never encrypted.
@@ -28,7 +29,7 @@ export function tlsOptions(tls: DatabaseTls | undefined, host: string): false | 
     ...(rootCert === undefined ? {} : { ca: rootCert }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
-    // Node verifies the certificate against the resolved host name; IP addresses must be passed explicitly.
+    // For certificate verification, node-postgres passes host names to Node, but not IP addresses.
     ...(isIP(host) ? { host } : {}),
   };
   if (mode === 'verify-full') return options;
@@ -44,8 +45,8 @@ export function hasNoTls(error: unknown): boolean {
 }
 
 /**
- * A client that always has an `error` listener. While a connection passes between the pool and TypeORM, neither listens, and
- * an error at that moment would end the process. The next query on the connection still fails.
+ * A client that always has an `error` listener. While a connection passes between the pool and TypeORM, neither has a
+ * listener, and an error at that moment would end the process. The next query on the connection still fails.
  */
 export class PoolClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
@@ -70,7 +71,7 @@ export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {
 
 export const CONNECT_TIMEOUT_MS = 5_000;
 export const STATEMENT_TIMEOUT_MS = 60_000;
-/** Upper bound in case cancelling a search fails. */
+/** Upper bound on the duration of a search statement, in case cancelling it fails. */
 export const SEARCH_STATEMENT_TIMEOUT_MS = 30_000;
 
 /** Usage of a connection pool. */

@@ -1,4 +1,7 @@
-/** SQLSTATEs of a temporarily unusable server: connection failure, shutdown, recovery, too many connections, standby. */
+/**
+ * SQLSTATEs that mean the server is temporarily unusable: connection failure, shutdown, recovery, too many connections,
+ * standby.
+ */
 const UNREACHABLE_STATES = /^(08...|57P0[1-5]|53300|25006)$/;
 const UNREACHABLE_ERRNOS = new Set([
   'ECONNREFUSED',
@@ -15,8 +18,8 @@ const UNREACHABLE_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|Query read timeout|Connection is not established|Driver not Connected|the database is not initialized)/i;
 
 /**
- * Whether an error from node-postgres or TypeORM means a temporarily unreachable database rather than a bug in this server.
- * Decides between 503 (retry) and 500.
+ * Whether an error from node-postgres or TypeORM means that the database is temporarily unreachable, rather than a bug
+ * in this server. The result decides between 503 (retry) and 500.
  */
 export function isDatabaseUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -38,7 +41,9 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
-/** Whether a statement timeout (57014), lock timeout (55P03) or deadlock (40P01) ended a statement: a retry may succeed. */
+/**
+ * Whether a statement timeout (57014), lock timeout (55P03) or deadlock (40P01) ended a statement: a retry may succeed.
+ */
 export function isStatementTimeout(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -46,7 +51,7 @@ export function isStatementTimeout(error: unknown): boolean {
   );
 }
 
-/** The database cannot be used until the operator fixes the problem in the message. */
+/** The database cannot be used until the operator fixes the problem described in the message. */
 export class DatabaseStartError extends Error {
   override readonly name = 'DatabaseStartError';
 }
@@ -62,8 +67,8 @@ const CERTIFICATE_ERRORS =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
 /**
- * Describes a database error for the operator (contract §1): which database, what is wrong, what to do. Returns undefined
- * for errors unrelated to the connection or its permissions.
+ * Describes a database error for the operator (contract §1): which database, what is wrong, what to do. Returns
+ * undefined for errors unrelated to the connection or its permissions.
  */
 export function databaseStartError(error: unknown, where: Where): DatabaseStartError | undefined {
   if (error instanceof DatabaseStartError) return error;

@@ -12,8 +12,8 @@ interface HeldLease {
 }
 
 /**
- * Renews all leases of one owner in one statement, until `end`. The signals of a lease only stop futile work early: the
- * writing transaction must check the lease.
+ * Renews all leases of one owner in one statement, until `end` is called. The signals of a lease only stop futile work
+ * early: the writing transaction must still check the lease.
  */
 export class LeaseRenewal {
   private readonly held = new Map<number, HeldLease>();
@@ -57,7 +57,7 @@ export class LeaseRenewal {
     this.timer = setTimeout(() => void this.renewAll(), this.everyMs);
   }
 
-  // A failed renewal is not repeated before the next interval; leases expire if no renewal succeeds in time.
+  // A failed renewal is not retried before the next interval; leases expire if no renewal succeeds in time.
   private async renewAll(): Promise<void> {
     this.timer = undefined;
     this.isRenewing = true;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import { DatabaseStartError, isStatementTimeout } from './database-errors.js';
 
-/** Arbitrary, but must never change: replicas that start together queue on this lock. */
+/** An arbitrary lock id. It must never change, because replicas that start together queue on this lock. */
 const MIGRATION_LOCK = 7_264_018_531;
 /** Attempts per migration when it deadlocks with running statements. */
 const ATTEMPTS = 20;
@@ -10,7 +10,7 @@ const PAUSE_MS = 500;
 
 export interface MigrationStatus {
   readonly name: string;
-  /** `unknown`: applied by a newer version than this one. */
+  /** `unknown` means that a newer version of this server applied the migration. */
   readonly state: 'applied' | 'pending' | 'unknown';
   /** Data deleted by reverting this migration; absent if none. */
   readonly loses?: string;
@@ -23,8 +23,9 @@ export interface LosingMigration {
 }
 
 /**
- * Applies pending migrations and returns their names. Each runs in a separate transaction: waiting for a lock while holding
- * an earlier migration's locks could deadlock with a running previous version. Safe to call from several replicas at once.
+ * Applies pending migrations and returns their names. Each runs in a separate transaction: waiting for a lock while
+ * holding an earlier migration's locks could deadlock with a replica that still runs the previous version. Safe to call
+ * from several replicas at once.
  *
  * @throws DatabaseStartError when the database was migrated by a newer version.
  */
@@ -58,7 +59,7 @@ async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<s
   return next.name;
 }
 
-/** Retries a migration that was rolled back by a deadlock or timeout. */
+/** Retries a migration that was rolled back because of a deadlock or timeout. */
 async function withRetries<T>(migrate: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1)
     try {
@@ -72,7 +73,8 @@ async function withRetries<T>(migrate: () => Promise<T>): Promise<T> {
 /**
  * Reverts the newest applied migration. Returns its name, or null if none was applied.
  *
- * @throws DatabaseStartError when the migration belongs to a newer version, or would delete data without `destructive`.
+ * @throws DatabaseStartError when the migration belongs to a newer version, or would delete data and `destructive` is
+ *   false.
  */
 export async function migrateDown(dataSource: DataSource, destructive = false): Promise<string | null> {
   return inTransaction(dataSource, async (runner) => {
@@ -147,8 +149,8 @@ function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecuto
   return made;
 }
 
-// TypeORM does not lock, so concurrent migrations by two replicas would collide. Lock and settings are bound to the
-// transaction, because a pooler reuses sessions for other clients.
+// TypeORM does not lock, so concurrent migrations by two replicas would collide. The lock and the settings are bound to
+// the transaction, because a pooler reuses sessions for other clients.
 async function inTransaction<T>(
   dataSource: DataSource,
   work: (runner: QueryRunner) => Promise<T>,
@@ -158,7 +160,7 @@ async function inTransaction<T>(
     await runner.startTransaction();
     try {
       await runner.query(`set local statement_timeout = 0`);
-      // Conflicts with the session lock that earlier versions take.
+      // This lock conflicts with the session lock that earlier versions acquire.
       await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const result = await work(runner);
       await runner.commitTransaction();

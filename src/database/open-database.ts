@@ -92,7 +92,8 @@ export interface OpenDatabase {
   /** Applies pending migrations, as the migration role if configured, and returns their names. */
   migrate(): Promise<string[]>;
   /**
-   * Reverts the newest migration, as the migration role if configured. Returns its name, or null if no migration is applied.
+   * Reverts the newest migration, as the migration role if configured. Returns its name, or null if no migration is
+   * applied.
    *
    * @param destructive allows deleting data.
    */
@@ -104,10 +105,11 @@ type Log = (message: string) => void;
 type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
 
 /**
- * Connects to the configured PostgreSQL, or starts the embedded one. Retries an unreachable database for a minute.
+ * Connects to the configured PostgreSQL, or starts the embedded one. Retries for a minute if the database is
+ * unreachable.
  *
  * @param stopping aborts the retries.
- * @throws DatabaseStartError after a minute, or at once for other errors such as a wrong password.
+ * @throws DatabaseStartError after a minute, or immediately for other errors such as a wrong password.
  */
 export async function openDatabase(
   settings: DatabaseSettings,
@@ -180,7 +182,7 @@ async function openConfigured(
   };
 }
 
-// sslmode `prefer` uses TLS if the server supports it, decided once for all connections.
+// With sslmode `prefer`, connections use TLS if the server supports it. This is decided once for all connections.
 async function connectPreferring(
   connection: ConnectionConfig,
   tls: DatabaseTls | undefined,
@@ -242,11 +244,11 @@ async function checkServer(dataSource: DataSource, connection: ConnectionConfig)
     `select current_setting('server_version_num') as version, pg_is_in_recovery() as standby`,
   );
   checkServerVersion(Number(server?.version), connection);
-  // The SQLSTATE of a read-only server leads to retries: a failover may be in progress.
+  // The SQLSTATE for a read-only server causes a retry: a failover may be in progress.
   if (server?.standby) throw Object.assign(new Error('it is a standby'), { code: '25006' });
 }
 
-// Connecting to a host name with several addresses fails with an AggregateError that has no message.
+// A failed connection to a host name with several addresses throws an AggregateError that has no message.
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

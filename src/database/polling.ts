@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { isDatabaseUnreachable } from './database-errors.js';
 
-/** Log messages. The optional ones are absent where another Polling already logs reachability. */
+/** Log messages. The optional ones are omitted if another Polling already logs whether the database is reachable. */
 export interface PollingMessages {
   readonly failed: string;
   readonly unreachable?: string;
@@ -9,8 +9,8 @@ export interface PollingMessages {
 }
 
 /**
- * Polls the database repeatedly, with a pause after each poll. Keeps polling while the database is unreachable, which is
- * logged once.
+ * Polls the database repeatedly, with a pause after each poll. Keeps polling while the database is unreachable, but
+ * logs the failure only once.
  */
 export class Polling {
   /** Undefined during a poll. */
@@ -34,7 +34,7 @@ export class Polling {
     this.tick();
   }
 
-  /** Like `begin`, after a pause. */
+  /** Like `begin`, but starts with a pause. */
   beginLater(): void {
     this.timer = setTimeout(() => this.tick(), this.everyMs);
   }

@@ -1,12 +1,12 @@
 import { Semaphore } from '../limits/semaphore.js';
 
-/** Shares of the pool's connections. */
+/** Shares of the pool's connections that each kind of work may use. */
 const READS = 0.4;
 const CHANGES = 0.2;
 
 /**
- * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other work
- * waits for: loading views, resolving a request's resources, syncing.
+ * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other
+ * work waits for: loading views, resolving a request's resources, syncing.
  */
 export class PoolSemaphores {
   /** Reads of catalog pages. */

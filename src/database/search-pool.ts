@@ -14,10 +14,10 @@ import {
 } from './connection.js';
 import { isDatabaseUnreachable } from './database-errors.js';
 
-/** Concurrent searches across all callers. */
+/** Maximum number of concurrent searches across all callers. */
 const CONNECTIONS = 3;
 const PERMIT_TIMEOUT_MS = 1_000;
-/** Time for a cancelled statement to end before its connection is closed. */
+/** How long a cancelled statement may take to end before its connection is closed. */
 const CANCEL_TIMEOUT_MS = 250;
 const CANCELLED_STATE = '57014';
 
@@ -32,10 +32,11 @@ const SSL_REQUEST = 80_877_103;
 const CANCEL_REQUEST_TIMEOUT_MS = 1_000;
 
 /**
- * Cancels a connection's running statement with a cancel request on a new connection (PostgreSQL manual, "Canceling
- * Requests in Progress"). Unlike pg_cancel_backend, it works through a pooler and occupies no pooled connection.
+ * Cancels a connection's running statement by sending a cancel request over a new connection (PostgreSQL manual,
+ * "Canceling Requests in Progress"). Unlike pg_cancel_backend, it works through a pooler and occupies no pooled
+ * connection.
  *
- * Resolves when PostgreSQL has processed the request, so that it cannot affect a later statement.
+ * Resolves when PostgreSQL has processed the request, which then cannot affect a later statement.
  *
  * @throws Error if PostgreSQL may not have received the request.
  */
@@ -43,7 +44,7 @@ export function cancelStatement(connection: ConnectionConfig, backend: BackendKe
   const { host, port, ssl } = connection;
   const socket = host.startsWith('/') ? connectTcp(join(host, `.s.PGSQL.${port}`)) : connectTcp(port, host);
   return new Promise((resolve, reject) => {
-    // PostgreSQL closes the connection without a response.
+    // PostgreSQL closes the connection without sending a response.
     const send = (over: Socket) => {
       over.once('error', reject).once('close', () => resolve());
       over.write(int32s(16, CANCEL_REQUEST, backend.processID, backend.secretKey));
@@ -78,7 +79,7 @@ function int32s(...numbers: number[]): Buffer {
 export interface SearchContext {
   /** See `Client.callerKey`. */
   readonly callerKey: string;
-  /** On the `performance.now()` clock. */
+  /** In milliseconds, on the `performance.now()` clock. */
   readonly deadline: number;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
@@ -94,8 +95,8 @@ export class SearchTimeout extends Error {
 }
 
 /**
- * Runs long searches on a few dedicated connections, so that they never exhaust the main pool. Cancels a statement at its
- * deadline or when the client disconnects.
+ * Runs long searches on a few dedicated connections, so that they never exhaust the main pool. Cancels a statement at
+ * its deadline or when the client disconnects.
  */
 export class SearchPool {
   private readonly pool: pg.Pool;
@@ -119,7 +120,8 @@ export class SearchPool {
   /**
    * Runs the statements of a search one after the other on one connection.
    *
-   * @throws SemaphoreTimeout when all connections stay busy, SearchTimeout, or `signal.reason`.
+   * @throws SemaphoreTimeout if all connections stay busy, SearchTimeout after the deadline, or `signal.reason` if the
+   *   signal aborts.
    */
   async run<Result>(
     { callerKey, deadline, signal }: SearchContext,

@@ -1,4 +1,4 @@
-/** Callers do not join a read older than this: its connection may hang. */
+/** Callers do not join a read older than this, because its connection may be hanging. */
 export const SHARE_TIMEOUT_MS = 2_000;
 
 interface PendingRead<Value> {
@@ -8,7 +8,7 @@ interface PendingRead<Value> {
   callers: number;
 }
 
-/** Signal for reads whose first caller has none. */
+/** A signal that never aborts, for reads whose first caller has no signal. */
 const NEVER = new AbortController().signal;
 
 /** Deduplicates concurrent reads of the same key. */

@@ -18,12 +18,12 @@ interface NumberedText {
   readonly names: readonly string[];
 }
 
-// Bounded by the number of statements and combinations of conditions, since texts contain no request data.
+// Its size is bounded by the number of statements and combinations of conditions, since texts contain no request data.
 const numberedTexts = new Map<string, NumberedText>();
 
 /**
- * Converts named parameters (`$name`) to numbered ones (`$1`, `$2` …), numbered in order of first appearance. Values without
- * a parameter are ignored.
+ * Converts named parameters (`$name`) to numbered ones (`$1`, `$2` …), numbered in order of first appearance. Values
+ * without a parameter are ignored.
  *
  * @param text must not contain request data: it is cached forever.
  * @throws Error for a parameter without a value, which is a bug.
@@ -52,8 +52,8 @@ function numberNames(text: string): NumberedText {
 }
 
 /**
- * SQLSTATEs for prepared statements that do not match the connection: unknown, already prepared, or with changed columns.
- * Poolers without support for prepared statements cause these errors.
+ * SQLSTATEs for prepared statements that do not match the connection: unknown, already prepared, or with changed
+ * columns. Poolers without support for prepared statements cause these errors.
  */
 const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
@@ -67,8 +67,8 @@ export class PreparedStatements {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Runs a statement outside any transaction and returns its rows. Each text stays prepared on each connection, so variable
-   * data belongs in `values`.
+   * Runs a statement outside any transaction and returns its rows. Each text stays prepared on each connection, so
+   * variable data belongs in `values`.
    *
    * @throws errors from node-postgres or TypeORM.
    */
@@ -87,7 +87,7 @@ export class PreparedStatements {
     }
   }
 
-  // Names are hashes of the text, because behind a pooler several services share them.
+  // Names are hashes of the text, because several services may share one connection through a pooler.
   private nameOf(text: string): string {
     const known = this.names.get(text);
     if (known !== undefined) return known;
@@ -106,7 +106,7 @@ export function IdColumn(table: string): PropertyDecorator {
   });
 }
 
-/** As `IdColumn`, but a bigint, for tables that may grow large; node-postgres returns it as a string. */
+/** Like `IdColumn`, but a bigint, for tables that may grow large; node-postgres returns it as a string. */
 export function BigIdColumn(table: string): PropertyDecorator {
   return PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -142,7 +142,10 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
   return row.now;
 }
 
-/** Whether a text contains NUL. PostgreSQL text cannot, so no stored name matches and the query can be skipped. */
+/**
+ * Whether a text contains NUL. PostgreSQL text cannot contain NUL, so no stored name matches and the query can be
+ * skipped.
+ */
 export function hasNul(text: string): boolean {
   return text.includes('\0');
 }
@@ -152,7 +155,10 @@ export function toStorable(text: string): string {
   return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
-/** Lock for changes to sources and registries: shared for API requests, exclusive while the configuration file is applied. */
+/**
+ * Lock for changes to sources and registries: shared for API requests, exclusive while the configuration file is
+ * applied.
+ */
 const CATALOGUE_LOCK = 7_264_018_532;
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
@@ -169,10 +175,11 @@ export async function lockForChange(manager: EntityManager, noun: string, name: 
 }
 
 /**
- * As `lockForChange`, for one published entry. Uses a single statement, because entries change far more often than sources.
+ * Like `lockForChange`, but for one published entry. Uses a single statement, because entries change far more often
+ * than sources.
  *
- * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times follow
- *   the order of changes to an entry.
+ * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
+ *   follow the order of changes to an entry.
  */
 export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(

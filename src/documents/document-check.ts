@@ -42,7 +42,7 @@ export function walkDocument(document: unknown, serialized: boolean): WalkResult
   return walker;
 }
 
-/** Counts the keys of all objects in a parsed value; NaN if it is nested deeper than `levels`. */
+/** Counts the keys of all objects in a parsed value. Returns NaN if the value is nested deeper than `levels`. */
 function countKeysWithin(value: unknown, levels: number): number {
   if (typeof value !== 'object' || value === null) return 0;
   if (levels === 0) return NaN;
@@ -131,12 +131,12 @@ export function prepareChecks(): void {
 }
 
 /**
- * Checks a synced or published document before it is stored: the rules of its type, at most 1 MiB and 100 levels. Accepts
- * any value that JSON.parse returns and never throws.
+ * Checks a synced or published document before it is stored: the rules of its type, and the limits of 1 MiB and 100
+ * levels. Accepts any value that JSON.parse returns and never throws.
  *
- * @param sourceText the text of a synced document. It is stored unchanged (decision 002), so duplicate keys are rejected.
- *   A published document is serialized again: values that would change or are not valid text (`__proto__`, NUL, unpaired
- *   surrogates, 1e999) are rejected, because its publisher can correct them.
+ * @param sourceText the text of a synced document. It is stored unchanged (decision 002), so duplicate keys are
+ *   rejected. A published document is serialized again: values that would change or are not valid text (`__proto__`,
+ *   NUL, unpaired surrogates, 1e999) are rejected, because the publisher can correct them.
  */
 export function checkDocument(type: EntryType, document: unknown, sourceText?: SourceText): CheckedDocument {
   const { keys, tooDeep, notRoundTrippable } = walkDocument(document, sourceText === undefined);

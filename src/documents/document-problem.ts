@@ -4,7 +4,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Maximum problems reported for one document. */
+/** The maximum number of problems reported for one document. */
 export const MAX_PROBLEMS = 20;
 const MAX_PREVIEW = 80;
 
@@ -53,7 +53,7 @@ export function isProse(text: string): boolean {
   return text.search(NOT_PROSE) === -1;
 }
 
-/** Replaces every character not allowed in a description by U+FFFD. */
+/** Replaces every character not allowed in a description with U+FFFD. */
 export function toProse(text: string): string {
   return text.replaceAll(NOT_PROSE, '\ufffd');
 }

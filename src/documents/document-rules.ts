@@ -21,8 +21,8 @@ interface DocumentFormat {
 }
 
 /**
- * The formats of the schemas. contract §7: URLs are `http` or `https`, because clients show them as links; text must not
- * contain characters that change how it is displayed.
+ * The formats of the schemas. contract §7: URLs are `http` or `https`, because clients show them as links; text must
+ * not contain characters that change how it is displayed.
  */
 export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   line: {
@@ -48,20 +48,20 @@ function isUri(text: string): boolean {
   return typeof uri === 'function' && uri(text);
 }
 
-// Parses as browsers do (WHATWG URL), because the browser decides which scheme a link has.
+// Parses references as browsers do (WHATWG URL), because the browser decides which scheme a link has.
 function staysOnTheWeb(reference: string): boolean {
   const base = 'https://base.invalid/';
   return URL.canParse(reference, base) && /^https?:$/.test(new URL(reference, base).protocol);
 }
 
-/** The publisher's block in `_meta`; `filter.tags` reads it too. */
+/** The key of the publisher's block in `_meta`, which `filter.tags` reads too. */
 export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
 /** Validation of longer documents stops at the first problem: a document can have 300 000 problems. */
 const THOROUGH_LENGTH = 64 * 1024;
 /** The maximum growth of a value when serialized: `9e20` becomes `900000000000000000000`. */
 const MAX_GROWTH = 6;
-/** Schemas are compiled at each start. A test validates them, and optimized code would not run faster. */
+/** Saves time at each start: a test already validates the schemas, and optimized code would not run faster. */
 const COMPILED_QUICKLY = {
   strict: false,
   verbose: true,
@@ -71,7 +71,7 @@ const COMPILED_QUICKLY = {
 } as const;
 const isServer = validators(serverDocumentSchema);
 
-/** Two validators of one schema: one stops at the first error, the other finds all. */
+/** Two validators for one schema: one stops at the first error, the other finds all. */
 interface Validators {
   readonly first: () => ValidateFunction;
   readonly all: () => ValidateFunction;
@@ -81,7 +81,8 @@ function validators(schema: object): Validators {
   const formats = Object.fromEntries(
     Object.entries(DOCUMENT_FORMATS).map(([name, { validate }]) => [name, validate]),
   );
-  // Compiling takes longer than loading the whole `check` command, so it waits for the first document.
+  // Compiling takes longer than loading the whole `check` command, so schemas are compiled when the first document
+  // arrives.
   const compiled = (allErrors: boolean) => {
     let validate: ValidateFunction | undefined;
     return () => (validate ??= new Ajv({ allErrors, formats, ...COMPILED_QUICKLY }).compile(schema));
@@ -90,10 +91,11 @@ function validators(schema: object): Validators {
 }
 
 /**
- * Checks a server document against the server schema of 2025-12-11 and further rules: versions, the digest of an mcpb
- * package, the size of the publisher's block. Returns at most 20 problems.
+ * Checks a server document against the server schema of 2025-12-11 and further rules about versions, the digest of an
+ * mcpb package and the size of the publisher's block. Returns at most 20 problems.
  *
- * @param bytes the length of its text, if known; short documents skip the size check of the publisher's block.
+ * @param bytes the length of the document's text, if known; short documents skip the size check of the publisher's
+ *   block.
  */
 export function checkServer(document: unknown, bytes?: number): Problem[] {
   return problemsOf(isServer, document, bytes, [versionProblems, packageProblems]);

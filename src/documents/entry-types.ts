@@ -7,10 +7,12 @@ import { ENTRY_TYPE_NAMES, type EntryType, isStatus, type Status } from './statu
 
 export { ENTRY_TYPE_NAMES, type EntryType };
 
-/** A document that has passed the check of its type. */
+/** A document that has passed the check for its type. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/** Everything that differs between entry types. Published bodies and list items hold a document under its type's name. */
+/**
+ * Everything that differs between entry types. Published bodies and list items hold a document under its type's name.
+ */
 interface EntryTypeRow {
   /** The key of the type's list in registry files and responses. */
   readonly listKey: string;
@@ -21,7 +23,7 @@ interface EntryTypeRow {
   /** A JSON schema with the formats of `DOCUMENT_FORMATS`. */
   readonly schema: { readonly required: readonly string[]; readonly properties: object };
   readonly check: (document: unknown, bytes?: number) => Problem[];
-  /** The keys that form the entry's name: a skill's is `namespace/name`. */
+  /** The keys that form the entry's name: a skill's name is `namespace/name`. */
   readonly nameKeys: readonly string[];
   /** The status of a new version whose document has none. */
   readonly initialStatus: Status;
@@ -153,9 +155,9 @@ export interface VersionName extends EntryName {
   readonly version: string;
 }
 
-/** One validated version on its way into the database. */
+/** One validated version that is about to be stored. */
 export interface IncomingVersion extends VersionName {
-  /** As served, in UTF-8. A string with one character beyond Latin-1 would take twice the memory. */
+  /** As served, in UTF-8. Any character beyond Latin-1 would make a string take twice the memory. */
   readonly document: Buffer;
   /** SHA-256 of the document. */
   readonly digest: Buffer;
@@ -165,11 +167,13 @@ export interface IncomingVersion extends VersionName {
   readonly statusMessage?: string;
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
-  /** Whether the upstream registry marks this version as latest; it then is the newest here too (contract §6). */
+  /**
+   * Whether the upstream registry marks this version as latest; it is then the newest version here too (contract §6).
+   */
   readonly isUpstreamLatest?: boolean;
 }
 
-/** Map key of an entry. Names and versions contain no NUL, so keys are unambiguous. */
+/** Returns the map key of an entry. Names and versions contain no NUL, so keys are unambiguous. */
 export function entryMapKey({ type, name }: EntryName): string {
   return `${type}\0${name}`;
 }
@@ -178,7 +182,7 @@ export function versionMapKey({ type, name, version }: VersionName): string {
   return `${type}\0${name}\0${version}`;
 }
 
-/** Maximum skipped versions listed by the admin API; all are counted. */
+/** The maximum number of skipped versions that the admin API lists. It counts all of them. */
 export const MAX_SHOWN_SKIPPED = 500;
 
 /** A version that a sync skipped, as the admin API shows it. */
@@ -191,7 +195,9 @@ export interface SkippedEntry {
   readonly reasons: string[];
 }
 
-/** Facts about a version that the registry states, not the publisher. Times are dates, or RFC 3339 text in UTC. */
+/**
+ * Facts about a version that come from the registry, not from the publisher. Times are dates, or RFC 3339 text in UTC.
+ */
 export interface VersionState {
   readonly status: Status;
   readonly statusChangedAt: Date | string;

@@ -8,9 +8,9 @@ export type Status = 'active' | 'deprecated' | 'deleted' | 'archived';
 /** Every decision that depends on the status of a version. */
 interface StatusRow {
   readonly types: Readonly<Record<EntryType, boolean>>;
-  /** When consumers see a version (contract §6). Explanations use it too. */
+  /** When consumers see a version (contract §6). Access explanations use it too. */
   readonly shown: 'always' | 'with include_deleted' | 'never';
-  /** Versions that may not be latest become latest only if the entry has no others. */
+  /** A version for which this is false becomes latest only if the entry has no version for which it is true. */
   readonly mayBeLatest: boolean;
   /** Whether a version counts in shrink checks (contract §7). */
   readonly isLive: boolean;
@@ -45,7 +45,7 @@ const ROWS: Readonly<Record<Status, StatusRow>> = {
 
 export const STATUSES = Object.keys(ROWS) as readonly Status[];
 
-/** Allow-lists, also for SQL: a status unknown to this version of the program is in no list. */
+/** These are allow-lists, also in SQL: they never include a status that this version of the program does not know. */
 export const SHOWN_STATUSES = STATUSES.filter((status) => ROWS[status].shown === 'always');
 export const SHOWN_STATUSES_WITH_DELETED = STATUSES.filter((status) => ROWS[status].shown !== 'never');
 /** Statuses that consumers see only with `include_deleted`. */

@@ -63,7 +63,7 @@ function number(digits: string): string {
 
 /** A version of digits and wildcards: `1`, `v1.2.x`, `1.0.0-rc.1+build`. */
 const VERSION = /^v?(?:\d+|[x*])(?:\.(?:\d+|[x*]))*(?:-[0-9a-z.-]+)?(?:\+[0-9a-z.-]+)?$/i;
-/** Wildcards are in the version core only: `1.0.0-x` is an ordinary pre-release, and a lone `x` may be a name. */
+/** Wildcards occur only in the version core: `1.0.0-x` is an ordinary pre-release, and a lone `x` may be a name. */
 const WILDCARD = /^v?(?:\*|x\.|(?:\d+\.)+[x*])/i;
 /** No version begins with a comparison operator, so the text after the number is not checked. */
 const COMPARISON = /^(?:\^|~>?|[<>]=?|={1,3}|!=)\s*v?(?:\d|[x*](?![0-9a-z]))/i;
@@ -73,8 +73,8 @@ const SEPARATOR = /\|\||\s-\s|[\s,](?=[\^~<>=!])/;
 /**
  * Returns why a string is not valid as the version of an entry, or null. Any string that names one version is valid,
  * semver or not: the server schema of 2025-12-11 forbids ranges and, for packages, "latest"; the official registry
- * (validateVersion in its internal/validators) forbids both for servers and packages. Case-insensitive, because URLs could
- * confuse "Latest" with the alias.
+ * (validateVersion in its internal/validators) forbids both for servers and packages. The check ignores case, because
+ * "Latest" in a URL could be confused with the alias.
  */
 export function versionProblem(version: string): string | null {
   if (/\p{Surrogate}/u.test(version)) return 'contains an unpaired surrogate (half a character)';
@@ -97,8 +97,8 @@ export function packageVersionProblem(version: string): string | null {
   return isRange(version) ? `${preview(version)} is a range, not one version such as "1.2.3"` : null;
 }
 
-// Detects every form the official registry detects (a comparison, a hyphen range, alternatives, wildcards), and also lists of
-// comparisons (`>=1 <2`), alternatives of ranges and a lone `*`. Unlike in the official registry, an "x" in a
+// Detects every form the official registry detects (a comparison, a hyphen range, alternatives, wildcards), and also
+// lists of comparisons (`>=1 <2`), alternatives of ranges and a lone `*`. Unlike in the official registry, an "x" in a
 // pre-release (`1.0.0-next.1`) is not a wildcard.
 function isRange(text: string): boolean {
   const version = text.trim();

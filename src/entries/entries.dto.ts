@@ -97,7 +97,8 @@ function openApiOf(schema: DocumentSchema, key?: string): OpenApiSchema {
   };
 }
 
-// Merges the branches of a schema that depends on `type`; document validation checks which members each branch requires.
+// Merges the branches of a schema that depends on `type`; document validation checks which members each branch
+// requires.
 function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
   const { additionalProperties, required = [] } = schema;
   const properties = { ...schema.else?.properties, ...schema.then?.properties, ...schema.properties };
@@ -121,7 +122,7 @@ const MAX_STATUS_MESSAGE = 500;
 export class PublishBody {
   readonly [type: string]: unknown;
 
-  /** Strings or lists of strings; later versions must have the claims of the first. */
+  /** Strings or lists of strings; later versions must have the same claims as the first. */
   @ApiPropertyOptional(CLAIMS_SCHEMA)
   @IsOptional()
   @IsClaims()
@@ -161,12 +162,12 @@ export class PublishQuery {
   dry_run?: string;
 }
 
-/** Returns the types of the documents in a body: exactly one after validation. */
+/** Returns the types of the documents in a body. A validated body has exactly one. */
 export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
   return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
 }
 
-// Shown with the document, so the rules for descriptions apply (contract §7).
+// The message is shown with the document, so the rules for descriptions apply to it (contract §7).
 function statusMessage(value: unknown): Issue[] {
   const issues = textUpTo(MAX_STATUS_MESSAGE)(value);
   if (issues.length > 0 || isProse(String(value))) return issues;

@@ -79,7 +79,7 @@ export class EntriesRepository {
     return version;
   }
 
-  /** Adds a version to an entry; returns null if it exists already. */
+  /** Adds a version to an entry; returns null if the version already exists. */
   async addVersion(
     manager: EntityManager,
     entry: Entry,
@@ -113,7 +113,7 @@ export class EntriesRepository {
     await bumpRevision(manager, entry.sourceId);
   }
 
-  /** Sets the claims of an entry and thereby of all its versions. */
+  /** Sets the claims of an entry, which apply to all its versions. */
   async setClaims(manager: EntityManager, entry: Entry, claims: Claims): Promise<void> {
     const claimSet = await this.claimSets.findOrCreate(manager, claims);
     await manager.update(

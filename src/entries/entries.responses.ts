@@ -30,7 +30,7 @@ export class VersionMetadata {
   'io.modelcontextprotocol.registry/official': VersionState;
 }
 
-/** The publisher of a version, from the token. */
+/** The publisher of a version, as identified by the token. */
 export class PublisherAnswer {
   @ApiProperty({ type: String, nullable: true })
   subject: string | null;

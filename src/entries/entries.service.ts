@@ -26,7 +26,7 @@ import {
   readStatusRequest,
 } from './publish-request.js';
 
-/** An entry named in a path; the type is unchecked. */
+/** An entry as named in a path; the type has not been checked. */
 export interface EntryPath {
   readonly type: string;
   readonly name: string;
@@ -53,7 +53,7 @@ export class EntriesService {
 
   /**
    * Publishes a version (spec §4.2). Claims are required and must be a subset of the caller's. Later versions have the
-   * claims of the first, and only callers who satisfy these claims may publish them.
+   * same claims as the first, and only callers who satisfy these claims may publish them.
    *
    * @param dryRun returns the same response without writing.
    */
@@ -67,7 +67,7 @@ export class EntriesService {
     return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion, context);
   }
 
-  /** As `publish`, for a parsed request; `describe` formats the response. */
+  /** Like `publish`, but for a parsed request; `describe` formats the response. */
   async publishVersion(
     caller: Caller,
     { version: incoming, claims }: PublishRequest,
@@ -75,7 +75,7 @@ export class EntriesService {
     describe: (name: EntryName, claims: Claims, stored: EntryVersion) => string,
     context: RequestContext,
   ): Promise<string> {
-    // Super-admins may omit the claims of later versions, which then inherit them. checkClaims decides.
+    // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
     this.rules.checkClaims(caller, claims);
     try {
       const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
@@ -199,7 +199,7 @@ export class EntriesService {
     return this.getVersion(entry);
   }
 
-  /** As `setStatus`, but returns the versions with the new status. */
+  /** Like `setStatus`, but returns the versions with the new status. */
   async changeStatus(
     caller: Caller,
     path: EntryPath,

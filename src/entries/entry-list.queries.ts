@@ -16,7 +16,7 @@ export interface ListPosition {
 export interface ListedEntryRow extends ListPosition {
   readonly source: string;
   readonly claims: Claims;
-  /** From the entry, or from the source it inherits claims from. */
+  /** As given for the entry, or for the source whose claims the entry inherits. */
   readonly givenClaims: Claims | null;
   readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
 }
@@ -26,7 +26,7 @@ export class EntryListQueries {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns entries of these sources after a position, ordered by name, type and source, versions newest first.
+   * Returns entries of these sources after a position, ordered by name, type and source. Versions are newest first.
    *
    * @param claimSetIds limits the result to entries with these claim sets; null for all entries.
    */

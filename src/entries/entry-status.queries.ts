@@ -38,8 +38,8 @@ export async function updateStatus(
 }
 
 /**
- * Elects the latest version of each entry: the newest one with a status that may be latest, otherwise the newest one. Must
- * run in the transaction that changed the versions.
+ * Elects the latest version of each entry: the newest one with a status that is eligible to be latest, otherwise the
+ * newest one. Must run in the transaction that changed the versions.
  *
  * @returns the ids of the versions that became latest.
  */
@@ -47,8 +47,8 @@ export async function electLatest(
   manager: EntityManager,
   entryIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  // Two statements, because PostgreSQL checks the unique index on the latest version row by row. `entry_version_order` finds
-  // the newest of thousands of versions as cheaply as the newest of two. Removed entries get no latest version.
+  // Two statements, because PostgreSQL checks the unique index on the latest version row by row. `entry_version_order`
+  // finds the newest of thousands of versions as cheaply as the newest of two. Removed entries get no latest version.
   const elected = await manager.query<{ id: string }[]>(
     `with elected as materialized (
        select coalesce(
@@ -71,8 +71,8 @@ export async function electLatest(
 }
 
 /**
- * Returns whether one version precedes another in the election of the latest version. Uses the order of `electLatest`, for
- * entries that are not stored yet.
+ * Returns whether one version precedes another in the election of the latest version. Uses the order of `electLatest`,
+ * for entries that are not stored yet.
  */
 export function precedes(one: Electable, other: Electable): boolean {
   const mayBeLatest = LATEST_STATUSES.includes(one.status);

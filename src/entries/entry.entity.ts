@@ -57,7 +57,7 @@ export class Entry {
   @GivenClaims()
   givenClaims: Claims | null;
 
-  /** When the claims last changed; null if never. Set by a trigger, so no writer can forget it. */
+  /** When the claims last changed; null if never. Set by a trigger, so no writer can forget to update it. */
   @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
   claimsChangedAt: Date | null;
 
@@ -83,7 +83,7 @@ export class Entry {
 @Index('entry_version_updated', ['updatedAt'])
 @Index('entry_version_version', ['version'])
 @Index('entry_version_status', ['status'], { where: `status <> '${COMMON_STATUS}'` })
-// TypeORM does not support descending indexes, so a migration creates it.
+// TypeORM does not support descending indexes, so a migration creates this index.
 @Index('entry_version_order', { synchronize: false })
 export class EntryVersion {
   @BigIdColumn('entry_version')

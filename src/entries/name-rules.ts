@@ -8,8 +8,9 @@ export interface NameRule {
 }
 
 /**
- * Returns whether a name is reserved (contract §7). The first matching rule decides: the publisher's token and the entry's
- * claims must both cover its claims. Unmatched names are free. Ignores case, so that `Com.Red/x` cannot imitate `com.red/x`.
+ * Returns whether a name is reserved (contract §7). The first matching rule decides: the publisher's token and the
+ * entry's claims must both cover the rule's claims. A name that matches no rule is not reserved. Matching ignores case,
+ * so that `Com.Red/x` cannot imitate `com.red/x`.
  *
  * @param held the claims of the publisher's token.
  * @param given the current or new claims of the entry.

@@ -15,7 +15,7 @@ import { type NameRule, isReserved } from './name-rules.js';
 /** A version to publish that passed all checks that need no database. */
 export interface PublishRequest {
   readonly version: IncomingVersion;
-  /** `{}` if the request has none. */
+  /** `{}` if the request has no claims. */
   readonly claims: Claims;
 }
 
@@ -60,7 +60,7 @@ export function readStatusRequest(type: EntryType, { status, statusMessage }: St
 const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
 
 /**
- * Rejects integers that parsing has rounded: the served document would differ from the one sent.
+ * Rejects integers that parsing has rounded, because the served document would differ from the published one.
  *
  * @throws ApiError 400 `invalid_body`.
  */
@@ -74,7 +74,7 @@ export function refuseLostDigits(raw: Buffer | undefined): void {
       );
 }
 
-// Numbers beyond the range of doubles parse as Infinity.
+// Numbers beyond the range of a double are parsed as Infinity.
 function isExact(digits: string): boolean {
   const parsed = Number(digits);
   return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
@@ -96,8 +96,8 @@ export class PublishRules {
   }
 
   /**
-   * Refuses reserved names (contract §7). Call it before looking up the name, so that the response does not reveal whether
-   * the name exists.
+   * Refuses reserved names (contract §7). Call it before looking up the name, so that the response does not reveal
+   * whether the name exists.
    *
    * @throws ApiError 400 `name_reserved`.
    */
@@ -112,8 +112,8 @@ export class PublishRules {
   }
 
   /**
-   * All versions of an entry have equal claims (contract §4). A caller who may not see the entry learns only that the claims
-   * differ.
+   * Checks that a later version has the same claims as the entry (contract §4). A caller who may not see the entry
+   * learns only that the claims differ.
    *
    * @param entry the existing entry with that name.
    * @throws ApiError 400 `claims_mismatch`.

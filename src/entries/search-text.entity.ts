@@ -5,7 +5,9 @@ import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'search_text_pkey';
 
-/** A partition (source, type and claim set). Its id stays the same when all of its entries move to another claim set. */
+/**
+ * A partition (source, type and claim set). Its id stays the same when all of its entries move to another claim set.
+ */
 @Entity('search_partition')
 @Unique('search_partition_source_id_type_claim_set_id_key', ['sourceId', 'type', 'claimSetId'])
 export class SearchPartition {
@@ -27,11 +29,11 @@ export class SearchPartition {
 }
 
 /**
- * The texts that `search` matches, one row per entry and distinct text. Triggers on `entry` and `entry_version` maintain the
- * rows, so no writer can forget to.
+ * The texts that `search` matches, one row per entry and distinct text. Triggers on `entry` and `entry_version`
+ * maintain the rows, so no writer can forget to update them.
  */
 @Entity('search_text')
-// TypeORM does not support this type of index, so a migration creates it.
+// TypeORM does not support this type of index, so a migration creates the index.
 @Index('search_text_keys', { synchronize: false })
 export class SearchText {
   @PrimaryColumn({ name: 'entry_id', type: 'bigint', primaryKeyConstraintName: PRIMARY_KEY })

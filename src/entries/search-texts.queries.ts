@@ -5,12 +5,12 @@ import { batches } from './writer/catalog-diff.js';
 
 /** Separates grams; grams containing it are omitted, as in the database function `search_grams`. */
 const SEPARATOR = '\u0001';
-/** Looking up more grams costs more than the false positives they would remove. */
+/** Maximum number of grams to look up. More lookups would cost more than the false positives that they avoid. */
 const MAX_GRAMS = 6;
 
 /**
- * Returns the distinct grams of a text: all single code points and adjacent pairs, including white space and punctuation, so
- * that the index can find any text.
+ * Returns the distinct grams of a text: all single code points and adjacent pairs, including white space and
+ * punctuation, so that the index can find any text.
  */
 export function gramsOf(text: string): string {
   const grams = new Set<string>();
@@ -24,8 +24,8 @@ export function gramsOf(text: string): string {
 }
 
 /**
- * Returns grams that every match must contain: the pairs of the search text, evenly sampled if it is long, or its only code
- * point. Returns null if the index omits all of them.
+ * Returns grams that every match must contain: the pairs of the search text, evenly sampled if it is long, or its only
+ * code point. Returns null if the index omits all of them.
  */
 export function gramsToFind(search: string): string | null {
   const letters = [...search];
@@ -48,8 +48,8 @@ function joined(grams: readonly string[]): string {
 const TEXTS_PER_BATCH = 200;
 
 /**
- * Inserts the search texts of versions. Call it before writing the versions: otherwise triggers compute the grams, which is
- * slower.
+ * Inserts the search texts of versions. Call it before writing the versions: otherwise triggers compute the grams,
+ * which is slower.
  */
 export async function insertSearchTexts(
   manager: EntityManager,

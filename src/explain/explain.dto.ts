@@ -20,7 +20,7 @@ import { type Action, ACTIONS } from './question.js';
 import { type Decision, DECISIONS, type Outcome, OUTCOMES, type StepName, STEPS } from './steps.js';
 
 const MAX_NAME = 500;
-/** Limits on assumed claims: a real token has to fit in a header. */
+/** Limits on assumed claims, which are reasonable because a real token must fit in a header. */
 const MAX_HELD = 200;
 const MAX_HELD_BYTES = 64 * 1_024;
 const MAX_HELD_DEPTH = 20;
@@ -144,7 +144,7 @@ export class ExplainedMissingClaim {
   /** The value that the caller needs. */
   needs: string;
 
-  /** The caller's values of this claim. */
+  /** The caller's values for this claim. */
   @ApiProperty({ type: [String] })
   held: readonly string[];
 
@@ -222,7 +222,7 @@ export class ClaimSetAccess {
   @ApiProperty({ example: 'org is acme and team is both platform and data' })
   sentence: string;
 
-  /** How many entries carry the claims. */
+  /** The number of entries with these claims. */
   count: number;
 
   @ApiPropertyOptional({ description: 'The registry that shows the entry' })

@@ -12,7 +12,7 @@ import { CURRENCY } from '../visibility/views.queries.js';
 export interface AskedEntry {
   readonly type: string;
   readonly name: string;
-  /** The latest version if undefined. */
+  /** Undefined means the latest version. */
   readonly version?: string;
 }
 
@@ -22,7 +22,7 @@ export interface SourceFacts {
   readonly name: string;
   readonly kind: SourceKind;
   readonly claims: Claims;
-  /** Error of the last sync; null if it did not fail. */
+  /** The error of the last sync; null if the sync succeeded. */
   readonly problem: string | null;
   readonly entry: { readonly claims: Claims; readonly claimSetId: number } | null;
 }
@@ -53,7 +53,7 @@ select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as 
 from registry r join claim_set c on c.id = r.claim_set_id
 where ${condition}`;
 const BY_NAME = registriesWhere('r.name = $1');
-// Reads only sources with the entry: registry managers may create many registries with many sources each.
+// Reads only sources that have the entry, because there may be many registries with many sources each.
 const BY_SOURCE = registriesWhere(
   `exists (
   select from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id and s.name = $1
@@ -72,7 +72,7 @@ export class FactsQueries {
     return found;
   }
 
-  /** Returns the registries that contain this source, in order, each with only the sources that have the entry. */
+  /** Returns the registries that contain this source, in order. Each lists only its sources that have the entry. */
   async withSource(source: string, entry: AskedEntry): Promise<RegistryFacts[]> {
     return this.read(BY_SOURCE, source, entry);
   }
@@ -101,13 +101,13 @@ function withGivenClaims<Facts extends { readonly claims: Claims }>({
   return { ...facts, claims: asGiven(facts.claims, givenClaims) };
 }
 
-/** A claim set and the number of entries that carry it. */
+/** A claim set and the number of entries that use it. */
 export interface ClaimSetCount {
   readonly claims: Claims;
   readonly count: number;
 }
 
-/** Counts entries by claim set, and names visible in a view. */
+/** Counts entries by claim set, and the names visible in a view. */
 @Injectable()
 export class ClaimSetCounts {
   constructor(private readonly prepared: PreparedStatements) {}
@@ -125,7 +125,7 @@ export class ClaimSetCounts {
     );
   }
 
-  /** Counts the visible names of each type in a view; names with only deleted versions don't count. */
+  /** Counts the visible names of each type in a view; names with only deleted versions are not counted. */
   async ofView(view: View): Promise<Readonly<Record<EntryType, number>>> {
     const sql = new ViewSql(this.prepared, new SnapshotCheck(view));
     const rows = await sql.query<CurrencyRow & { type: EntryType; count: number }>(`

@@ -33,9 +33,9 @@ export class ExplainService {
   ) {}
 
   /**
-   * @param as claims of another caller to ask about.
-   * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 over the asker's limit on concurrent
-   *   questions.
+   * @param as the claims of another caller whom the question is about.
+   * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 if the asker's limit on concurrent
+   *   questions is exceeded.
    */
   async explain(
     asker: Caller,
@@ -58,7 +58,7 @@ export class ExplainService {
     const hidesGate =
       !as &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
-    // Claim mappings are configuration, which only super-admins may see.
+    // Claim mappings are part of the configuration, which only super-admins may see.
     const providers = knowsRules(rights) ? (this.authentication.oauth?.providers ?? []) : [];
     return {
       answer,
@@ -85,7 +85,7 @@ export class ExplainService {
     }
   }
 
-  /** Explains the refusal of a caller without a token; `publicPaths` may let such callers ask. */
+  /** Explains why a caller without a token is refused. Such callers can ask if `publicPaths` admits them. */
   private refusedToken({ identified }: Caller): Explanation | undefined {
     const error = this.authenticator.unidentified();
     if (identified || error.code === 'anonymous_mode') return undefined;

@@ -14,7 +14,9 @@ const MAX_QUOTED = 100;
 
 type Held = Readonly<Record<string, unknown>>;
 
-/** A provider, with its claim mapping if any. Tokens from a mapped provider have only the mapped claims (contract §5). */
+/**
+ * A provider, with its claim mapping if any. Tokens from a mapped provider have only the mapped claims (contract §5).
+ */
 export interface MappedProvider {
   readonly name: string;
   readonly issuerUrl: string;
@@ -22,8 +24,8 @@ export interface MappedProvider {
 }
 
 /**
- * Lists common mistakes in tokens and claims that may explain a refusal (contract §10). Hints depend only on the caller's
- * claims and the reported steps, so they reveal nothing more.
+ * Lists common mistakes in tokens and claims that may explain a refusal (contract §10). Hints depend only on the
+ * caller's claims and the reported steps, so they reveal nothing more.
  */
 export function hintsFor(held: Held, steps: readonly Step[]): string[] {
   const missing = steps.flatMap((step) => step.missing ?? []);
@@ -39,7 +41,7 @@ export function hintsFor(held: Held, steps: readonly Step[]): string[] {
   return [...new Set(hints)].slice(0, MAX_HINTS);
 }
 
-/** Names missing claims that no provider with the token's issuer maps. */
+/** Names the missing claims that are not mapped by any provider with the token's issuer. */
 export function providerHints(
   { iss }: Held,
   steps: readonly Step[],
@@ -77,7 +79,7 @@ function tooLarge(key: string): string {
   return `The claim ${quoted(key)} has a number that is too large to compare: the provider must send it as a string`;
 }
 
-// RFC 8693 §4.2: scopes are one string, separated by spaces.
+// RFC 8693 §4.2: scopes are a single string, separated by spaces.
 function scopeHint({ scope }: Held): string[] {
   return typeof scope === 'string' && scope.includes(' ')
     ? ['The claim "scope" is a single string and is compared as a whole, not scope by scope']

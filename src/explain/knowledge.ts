@@ -7,7 +7,7 @@ export interface Rights {
   readonly manageSources: boolean;
   readonly manageRegistries: boolean;
   readonly manageEntries: boolean;
-  /** True for managers; for every caller with `registryListing: readers`. */
+  /** True for registry managers, and for every caller if `registryListing` is `readers`. */
   readonly listsRegistries: boolean;
 }
 
@@ -43,8 +43,8 @@ export function knowsEntries(rights: Rights, { registry }: Pick<Reach, 'registry
 }
 
 /**
- * Whether the asker may know if a source of the registry has an entry, and the entry's claims. Managers of the source or the
- * entry may, if they may also enter the registry.
+ * Whether the asker may know whether a source of the registry has an entry, and which claims the entry has. Managers of
+ * the source or the entry may know this if they may also enter the registry.
  */
 export function knowsEntry(rights: Rights, reach: Reach): boolean {
   if (knowsEntries(rights, reach)) return true;

@@ -3,16 +3,16 @@ import { type MissingClaim, withClaims } from '../claims/claims.js';
 type Held = Readonly<Record<string, unknown>>;
 type Opens = (held: Held) => boolean | Promise<boolean>;
 
-/** Candidates with more values are skipped: minimising them takes too long. */
+/** Candidates with more values are skipped, because minimizing them would take too long. */
 const MAX_VALUES = 50;
 const MAX_TRIES = 2_000;
 
 /**
- * Returns the smallest of several sets of missing values that grant access (contract §10). The set is minimal: if any one
- * value is removed, access is refused.
+ * Returns the smallest of several sets of missing values that grant access (contract §10). The set is minimal: if any
+ * one value is removed, access is refused.
  *
- * @param opens whether a caller with these claims has access, decided by the code that serves requests.
- * @param weight checks per call of `opens`; a higher weight allows fewer tries.
+ * @param opens returns whether a caller with these claims has access, using the code that serves requests.
+ * @param weight the number of checks per call to `opens`; a higher weight allows fewer tries.
  * @returns undefined if no candidate grants access, or if the tries run out.
  */
 export async function leastMissing<Missing extends MissingClaim>(
@@ -24,7 +24,7 @@ export async function leastMissing<Missing extends MissingClaim>(
   let tries = MAX_TRIES / weight;
   const tryToOpen = (claims: Held) => (tries -= 1) >= 0 && opens(claims);
   const opening: (readonly Missing[])[] = [];
-  // Shortest first, since the tries may run out.
+  // Starts with the shortest candidates, because the tries may run out.
   const inOrder = candidates.map(withoutRepetitions).sort((one, other) => one.length - other.length);
   for (const missing of inOrder) {
     if (missing.length === 0 || missing.length > MAX_VALUES) continue;
@@ -35,7 +35,7 @@ export async function leastMissing<Missing extends MissingClaim>(
   return opening.sort((one, other) => one.length - other.length)[0];
 }
 
-/** Drops values while the rest still grants access. */
+/** Removes values as long as the remaining ones still grant access. */
 async function needed<Missing extends MissingClaim>(
   held: Held,
   missing: readonly Missing[],

@@ -31,7 +31,7 @@ export class ManageService {
     @Inject(changesConfig.KEY) private readonly changes: ConfigType<typeof changesConfig>,
   ) {}
 
-  /** Checks in the order of contract §3: role, read-only, existence, origin. */
+  /** Runs the checks in the order of contract §3: role, read-only, existence, origin. */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { entry } = question;
     const steps = [
@@ -102,8 +102,8 @@ export class ManageService {
   }
 
   /**
-   * Returns a predicate: whether the asker may know about a managed entry with the given claims. Takes equally long whether
-   * or not the entry exists.
+   * Returns a predicate that decides whether the asker may know about a managed entry with the given claims. The call
+   * takes equally long whether or not the entry exists.
    */
   async managedKnowledge({
     asker,

@@ -14,7 +14,7 @@ import { SHOWN } from './steps.js';
 
 const NO_ENTRIES = Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, 0]));
 
-/** Shows managers of a registry the page that a caller with other claims would get (contract §10). */
+/** Shows registry managers the page that a caller with other claims would get (contract §10). */
 @Injectable()
 export class PreviewService {
   constructor(
@@ -25,7 +25,7 @@ export class PreviewService {
     private readonly searches: SearchLimit,
   ) {}
 
-  /** @throws ApiError 404 `registry_not_found` for a registry that is missing or hidden from the asker. */
+  /** @throws ApiError 404 `registry_not_found` if the registry is missing or hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
     return this.searches.run(client.callerKey(asker), () => this.show(body, client.countedAs(asker)));
@@ -46,7 +46,7 @@ function firstPage(type: EntryType) {
   return type === 'server' ? serverListRequest({}) : bareListRequest(type, {});
 }
 
-// Documents are not parsed again: the page is copied byte for byte.
+// The page is copied byte for byte, so that documents are not parsed again.
 function answer(status: object, counts: object, page: string): JsonText {
   return new JsonText(
     `{"answer":${JSON.stringify(status)},"counts":${JSON.stringify(counts)},"page":${page}}`,

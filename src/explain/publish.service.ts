@@ -26,9 +26,9 @@ interface Target {
 }
 
 /**
- * Explains whether a caller may publish an entry (contract §6.2, §7, §10): through the registry with its `publishClaims`, or
- * through `POST /v1/entries` with the claims in the question. Checks every rule, whereas publishing stops at the first
- * refusal.
+ * Explains whether a caller may publish an entry (contract §6.2, §7, §10): through the registry with its
+ * `publishClaims`, or through `POST /v1/entries` with the claims in the question. Checks every rule, whereas publishing
+ * stops at the first rule that refuses.
  */
 @Injectable()
 export class PublishService {
@@ -109,8 +109,8 @@ export class PublishService {
     return [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
   }
 
-  // contract §7: an attempt to publish reveals only that a hidden entry has other claims. With a reserved name or a
-  // read-only server, it reveals nothing.
+  // contract §7: an attempt to publish reveals only that a hidden entry has other claims. If the name is reserved or
+  // the server is read-only, the attempt reveals nothing.
   private async entrySteps(
     asking: Asking,
     { type, name, version }: AskedEntry,

@@ -19,7 +19,7 @@ export interface Question {
   readonly claims?: Claims;
 }
 
-/** The caller who asks, and the caller in question. */
+/** The caller who asks, and the caller whom the question is about. */
 export interface Asking {
   readonly asker: Caller;
   readonly rights: Rights;
@@ -68,7 +68,7 @@ export interface KnownRegistry {
   readonly knowsGate: boolean;
   /** Whether the asker may know about all entries of the registry. */
   readonly isWhole: boolean;
-  /** The sources whose entry with the requested name the asker may know about. */
+  /** The sources for which the asker may know about the entry with the requested name. */
   readonly sources: readonly SourceFacts[];
 }
 
@@ -79,7 +79,7 @@ export const EVERYTHING_UNKNOWN: KnownRegistry = {
   sources: [],
 };
 
-/** contract §10: the asker learns what the admin API would show them, and nothing else. */
+/** contract §10: explanations reveal only what the admin API would show the asker. */
 export function knownOf(
   policy: AccessPolicy,
   { asker, rights }: Pick<Asking, 'asker' | 'rights'>,

@@ -56,12 +56,12 @@ export class SeeService {
   ) {}
 
   /**
-   * Runs the request as the subject and reports the response. If the asker may know about only some of the sources, reports
-   * the response computed from those sources.
+   * Runs the request as the subject and reports the response. If the subject is another caller and the asker may know
+   * about only some of the sources, reports the response computed from these sources.
    */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { rights, isAssumed } = asking;
-    // Callers without a manage role learn no more than from the request itself, so nothing else is read.
+    // For callers without a manage role, nothing is read beyond what the request itself reveals.
     const facts = mayAssume(rights)
       ? await this.facts.ofRegistry(question.registry, question.entry)
       : undefined;
@@ -119,7 +119,7 @@ export class SeeService {
     await this.catalog.version(access, type, name, version, false);
   }
 
-  /** Adds to the known steps what the response itself reveals. */
+  /** Returns the known steps, supplemented with what the response itself reveals. */
   private async entrySteps(
     { subject }: Asking,
     known: KnownRegistry,
@@ -149,7 +149,7 @@ export class SeeService {
     return { judged, read: entry ? await this.read(judged, entry) : NO_VISIBLE_ENTRY };
   }
 
-  /** Runs the consumer API's read on the entries that the policy lets the caller see. */
+  /** Runs the consumer API's read query on the entries that the policy lets the caller see. */
   private async read(judged: readonly JudgedSource<SourceFacts>[], asked: AskedEntry): Promise<EntryRead> {
     const visible = judged.flatMap(({ source: { id, entry }, judgement }) =>
       entry && judgement?.allowed ? [visibleSource(id, [entry.claimSetId])] : [],
@@ -181,7 +181,7 @@ export class SeeService {
     const candidates = entry
       ? entries.map((judgement) => [...atGate, ...(judgedStep('entry', judgement, held).missing ?? [])])
       : [atGate];
-    // Many combinations of claims make the same entries visible; each set of visible entries is read once.
+    // Many combinations of claims make the same entries visible, so each set of visible entries is read only once.
     const reads = new Map<string, Promise<EntryRead>>();
     const opens = async (claims: Readonly<Record<string, unknown>>) => {
       const { mayEnter, judged } = judge(claims);

@@ -19,7 +19,7 @@ export const STEPS = [
 ] as const;
 export type StepName = (typeof STEPS)[number];
 
-/** `skipped`: not checked in this mode. `unknown_to_you`: the asker may not know the outcome. */
+/** `skipped` means not checked in this mode; `unknown_to_you` means that the asker may not know the outcome. */
 export const OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -28,7 +28,7 @@ export type Decision = (typeof DECISIONS)[number];
 
 /** Maximum number of missing values per step; higher than the limit of `leastMissing`. */
 const MAX_MISSING = 100;
-/** Maximum number of characters shown of a held value. */
+/** Maximum number of characters shown for a held value. */
 const MAX_HELD_TEXT = 100;
 
 /** A missing value, and the policy that requires it. */
@@ -40,7 +40,7 @@ export interface ExplainedMissing extends MissingClaim {
 export interface Step {
   readonly step: StepName;
   readonly outcome: Outcome;
-  /** The error code if only this step fails. */
+  /** The error code of a response in which only this step fails. */
   readonly code?: ErrorCode;
   readonly role?: Role;
   readonly required?: Claims;
@@ -65,7 +65,7 @@ export function answerOf({ status, code }: ApiError): Answer {
   return { status, code };
 }
 
-/** Returns the response to a request that is checked in the order of these steps; undefined if all pass. */
+/** Returns the response to a request that is checked in the order of these steps; undefined if all steps pass. */
 export function firstRefusal(steps: readonly Step[]): Answer | undefined {
   const code = steps.find((step) => step.outcome !== 'passed' && step.code !== undefined)?.code;
   return code && { status: ERROR_CATALOGUE[code].status, code };
@@ -89,7 +89,9 @@ export function judgedStep(
   };
 }
 
-/** Returns the missing values, truncated to a readable length; `because` names the policy for arrays of several values. */
+/**
+ * Returns the missing values, truncated to a readable length; `because` names the policy for arrays of several values.
+ */
 function explainMissing(
   held: Readonly<Record<string, unknown>>,
   required: Claims,
@@ -111,7 +113,7 @@ function shortened(text: string): string {
   return text.length > MAX_HELD_TEXT ? `${text.slice(0, MAX_HELD_TEXT)}…` : text;
 }
 
-/** contract §10: a 404 means `hidden` if an existing resource was refused, else `absent`. */
+/** contract §10: a 404 means `hidden` if access to an existing resource was refused, else `absent`. */
 export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision {
   if (status < 300) return 'shown';
   if (status !== 404) return 'refused';
@@ -119,8 +121,8 @@ export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision
 }
 
 /**
- * Returns the step for a role that a route requires. If several rules grant the role, names the rule with the fewest missing
- * values.
+ * Returns the step for a role that a route requires. If several rules can grant the role, reports the rule with the
+ * fewest missing values.
  *
  * @param knowsRules whether the asker may know the rules.
  */

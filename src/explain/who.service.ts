@@ -19,7 +19,7 @@ export interface Condition {
   readonly arrays: ArrayValues;
 }
 
-/** Longer arrays are summarised by their length. */
+/** Longer arrays are summarized by their length. */
 const MAX_NAMED = 20;
 
 /** contract §10: describes conditions in one sentence, such as `org is acme and team is both platform and data`. */
@@ -31,7 +31,8 @@ export function sentenceOf(conditions: readonly Condition[]): string {
 }
 
 /**
- * Combines two sets of required claims. Where one value of an array is enough (`any`), keeps the values that satisfy both.
+ * Combines two sets of required claims. If one value of an array is enough (`any`), keeps the values that satisfy both
+ * sets.
  *
  * @returns undefined if no single set of claims can express both.
  */
@@ -65,7 +66,7 @@ function valuesOf(values: readonly string[], arrays: ArrayValues): string {
 
 /** Maximum number of claim sets in a response. */
 const MAX_CLAIM_SETS = 1_000;
-/** Maximum number of sources per name: each is listed with all earlier sources. */
+/** Maximum number of sources per name, because each is listed with all earlier sources. */
 const MAX_SHADOWING = 100;
 const EVERYBODY = 'every caller';
 const SUPER_ADMINS = 'super-admins only';
@@ -82,7 +83,7 @@ export class WhoService {
     private readonly authenticator: Authenticator,
   ) {}
 
-  /** Reports on a published entry, in each registry that the asker may enter. */
+  /** Reports on a published entry in each registry that the asker may enter. */
   async ofEntry(asker: Caller, { type, name, shownClaims: claims, source }: Entry): Promise<WhoHasAccess> {
     const rights = rightsOf(this.policy, asker);
     const found = await this.facts.withSource(source.name, { type, name });
@@ -107,7 +108,7 @@ export class WhoService {
     };
   }
 
-  /** Reports on a registry: the claims of its entries, combined with its own. */
+  /** Reports on a registry, combining the claims of its entries with the registry's claims. */
   async ofRegistry(registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
-/** How long readiness waits for first syncs: a hanging source must not block the others. */
+/** How long readiness waits for the first syncs. The limit keeps a hanging source from blocking the server. */
 const FIRST_SYNC_TIMEOUT_MS = 15_000;
 
 /** Tracks whether this process is ready. */
@@ -12,7 +12,7 @@ export class Readiness {
   /** @param reachesDatabase resolves to false while PostgreSQL is not reachable. */
   constructor(private reachesDatabase: () => Promise<boolean> = async () => false) {}
 
-  /** Makes the process ready while the database is reachable. */
+  /** Makes the process ready whenever the database is reachable. */
   markStarted(reachesDatabase: () => Promise<boolean>): void {
     this.reachesDatabase = reachesDatabase;
     this.started = true;
@@ -29,9 +29,9 @@ export class Readiness {
 }
 
 /**
- * Waits a limited time for the first sync of every source: until then, a new catalogue is empty.
+ * Waits a limited time for the first sync of every source, because a new catalogue is empty until then.
  *
- * @param areDone whether the first sync of every source has ended, successfully or not.
+ * @param areDone whether the first sync of every source has finished, successfully or not.
  */
 export async function waitForFirstSyncs(
   areDone: () => Promise<boolean>,

@@ -15,9 +15,9 @@ import { isObject } from '../json/json-values.js';
 import { ApiError } from './errors.js';
 import { ApiErrors } from './openapi/api-answers.js';
 
-/** Fits a document of 1 MiB and its envelope. Also limits compressed bodies after inflating. */
+/** Large enough for a 1 MiB document and its envelope. Also limits compressed bodies after inflating. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
-/** Documents may be nested 100 levels deep, and start one or two levels below the top of the body. */
+/** Documents may be nested 100 levels deep, and start one or two levels deep in the body. */
 const MAX_BODY_DEPTH = 128;
 
 interface BodyOptions {
@@ -106,7 +106,7 @@ export async function receiveBody(
   limits: BodyLimits,
 ): Promise<void> {
   if (!hasBody(request)) return;
-  // RFC 8259 §8.1: JSON is UTF-8.
+  // RFC 8259 §8.1: JSON must be encoded in UTF-8.
   if (request.is('application/json') === false || !/^utf-8$/i.test(charsetOf(request)))
     throw new ApiError('unsupported_media_type');
   await new Promise<void>((resolve, reject) => {
@@ -126,7 +126,7 @@ function parseBody(request: RequestWithBody): void {
   if (isDeeperThan(bytes, MAX_BODY_DEPTH))
     throw new ApiError('invalid_body', `The body is nested more than ${MAX_BODY_DEPTH} levels deep`);
   request.body = parse(bytes);
-  // JSON.parse takes the last value; a proxy that inspected the body may have taken the first.
+  // JSON.parse uses the last value of a repeated key, but a proxy that inspected the body may have used the first.
   const repeated = repeatedKey(bytes.toString());
   if (repeated !== null)
     throw new ApiError(

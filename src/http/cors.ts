@@ -4,7 +4,7 @@ import type { Request } from 'express';
 /** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
 const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
 
-/** MCP endpoints, which are read by POST (contract §6.3). */
+/** MCP endpoints, where reads use POST (contract §6.3). */
 const MCP = /^\/registry\/[^/]+\/mcp$/;
 
 /**

@@ -102,7 +102,7 @@ function parserError(error: unknown): ApiError | null {
   }
 }
 
-// Decompression errors have a status and no type.
+// Decompression errors have a status but no type.
 function isClientError(error: unknown): boolean {
   return (
     error instanceof Error &&

@@ -212,7 +212,7 @@ export function routeError({ app, path }: Request): ApiError {
   ]);
 }
 
-// Wildcard routes match every path, so they are skipped.
+// Skips wildcard routes, which match every path.
 function methodsAt(app: Application, path: string): string[] {
   const { stack } = app.router as unknown as { stack: readonly Layer[] };
   const methods = stack.flatMap((layer) => {

@@ -32,7 +32,7 @@ export const LINES_TYPE = 'application/x-ndjson';
 /** A streamed response with one JSON value per line. */
 export class JsonLines {
   /**
-   * @param chunks each contains whole lines; the next is produced once the client has read the previous ones.
+   * @param chunks each contains whole lines; each chunk is produced once the client has read the previous chunks.
    * @param gone aborts when the client disconnects.
    */
   constructor(
@@ -47,7 +47,7 @@ export type Coding = (typeof CODINGS)[number];
 /** Smaller responses gain nothing from compression; larger ones would keep a thread busy for too long. */
 const MIN_COMPRESSIBLE_BYTES = 1_000;
 const MAX_COMPRESSIBLE_BYTES = 4 * 1024 * 1024;
-// A page is compressed once and sent many times; the first request waits a few milliseconds.
+// Compression delays the first request for a page by a few milliseconds; later requests reuse the result.
 const BROTLI_QUALITY = 5;
 
 /** A JSON response that is sent many times, with its ETag and its compressed encodings, created on first use. */
@@ -81,7 +81,7 @@ export class CachedJson {
     return coding === null ? `"${this.digest}"` : `"${this.digest}.${coding}"`;
   }
 
-  /** Returns the bytes in this coding, compressed once, off the event loop. */
+  /** Returns the bytes in this coding, compressed only once, off the event loop. */
   compressed(coding: Coding): Promise<Buffer> {
     const cached = this.encodings.get(coding);
     if (cached) return cached;
@@ -164,7 +164,7 @@ export function madeForExpress(app: Express): Pick<ServerOptions, 'IncomingMessa
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };
 }
 
-/** Nest's Express adapter, extended to send JSON unchanged when it is already text or bytes. */
+/** Nest's Express adapter, extended to send JSON unchanged if it is already text or bytes. */
 export class JsonAnswersAdapter extends ExpressAdapter {
   override initHttpServer(): void {
     const app = this.getInstance<Express>();
@@ -200,7 +200,7 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   response.end(bytes);
 }
 
-/** Sends lines as fast as the client reads them. After the headers, an error can only cut off the response. */
+/** Sends lines as fast as the client reads them. Once the headers are sent, an error can only cut off the response. */
 async function sendLines(response: Response, { chunks, gone }: JsonLines, status?: number): Promise<void> {
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);

@@ -72,7 +72,7 @@ class AdminListCursor {
  *
  * @param items the ordered items that the caller may see.
  * @param isByName whether the items are ordered by name, so that a page can continue after a deleted name. Otherwise the
- *   list starts over after a deleted name: repeated items do less harm than missing ones.
+ *   list starts over after a deleted name, because repeated items do less harm than missing items.
  * @throws ApiError 400 `invalid_cursor`.
  */
 export function pageOf<T extends { readonly name: string }>(

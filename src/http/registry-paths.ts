@@ -47,14 +47,14 @@ export function followPath(target: string, rootRegistry: string | null): Followe
   return { url: isRoot ? `${authority}/registry/${rootRegistry}${path}${query}` : target, pathToLog };
 }
 
-/** Rewrites each request before anything else sees it, so that no log or cache contains the key. */
+/** Rewrites each request before any other code reads it, so that no log or cache contains the key. */
 export function followRegistryPaths(rootRegistry: string | null): (request: IncomingMessage) => void {
   return (request) => {
     Object.assign(request, followPath(request.url ?? '', rootRegistry));
   };
 }
 
-// Returns an empty name, which no registry has, for a malformed percent-encoding.
+// Returns an empty name, which no registry has, if the percent-encoding is malformed.
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);

@@ -8,7 +8,7 @@ import ipaddr from 'ipaddr.js';
 const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const NETWORK_GROUPS = 4;
 
-/** Returns the key that limits use for a client: the peer's network. Ignores X-Forwarded-For, which anyone can send. */
+/** Returns a client's key for rate limits: the peer's network. Ignores X-Forwarded-For, which anyone can send. */
 export function clientKeyOf({ socket }: Request): string {
   return clientNetwork(socket.remoteAddress);
 }
@@ -32,7 +32,7 @@ export function clientNetwork(address: string | undefined): string {
   return `${network.map((group) => group.toString(16)).join(':')}::/64`;
 }
 
-/** Identifies a request in the log and the audit trail. */
+/** Identifies a request in the log and in the audit trail. */
 export interface RequestContext {
   readonly requestId: string;
   /** The trace the request is part of, if any. */

@@ -1,10 +1,10 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { clientNetwork } from './request-context.js';
 
-/** How long one turn of the event loop may spend starting requests. */
+/** Maximum time that one turn of the event loop spends starting requests. */
 const SLICE_MS = 3;
 
-/** For how many turns of the event loop new connections may delay queued requests. */
+/** Maximum number of event loop turns that new connections may delay queued requests. */
 const MAX_ACCEPTING_TURNS = 100;
 
 /**
@@ -67,7 +67,7 @@ export class RequestQueue {
     for (const [client, queue] of this.queues) {
       if (!this.hasTime()) return;
       const start = queue.shift();
-      // Requeue before starting: a request may end at once and enqueue its connection's next request.
+      // Requeue before starting: a request may finish immediately, and its connection's next request is then enqueued.
       this.queues.delete(client);
       if (queue.length > 0) this.queues.set(client, queue);
       start?.();

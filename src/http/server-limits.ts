@@ -30,7 +30,7 @@ const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 const MAX_PIPELINED = 16;
 
 export interface ServerLimits {
-  /** Concurrent connections, plus a reserve (see Quota); further connections are closed at once. */
+  /** Concurrent connections, plus a reserve (see Quota); further connections are closed immediately. */
   readonly connections: number;
   /** Concurrent requests, plus a reserve; further requests get 503 `overloaded`. */
   readonly requestsInFlight: number;
@@ -146,7 +146,7 @@ export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
 }
 
 /**
- * Uses the API's error format for responses that Node sends without calling the application: to malformed HTTP, oversized
+ * Uses the API's error format for responses that Node sends without calling the application: malformed HTTP, oversized
  * headers, request timeouts, CONNECT and unsupported Expect headers.
  */
 export function answerConnectionErrors(server: Server): void {
@@ -159,7 +159,7 @@ export function answerConnectionErrors(server: Server): void {
     response.once('finish', () => answered.add(socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // Parse errors after an early response need no second response.
+    // Do not respond to a parse error if the request already has a response.
     if (error.code === 'ECONNRESET' || !socket.writable || answered.has(socket)) {
       socket.destroy();
       return;

@@ -11,13 +11,13 @@ const MAX_LENGTH = 300;
 /** Size of the cache of valid queries, in characters. */
 const CACHED_CHARACTERS = 1024 * 1024;
 
-/** Metatypes that TypeScript emits for parameters without a class; they would validate nothing. */
+/** Metatypes that TypeScript emits for parameters without a class. Validation against them would accept anything. */
 const NO_CLASSES: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean, Promise, Function];
 
 type Class<T extends object = object> = new () => T;
 
 /**
- * The global validation pipe. Validates `@Body()` and `@Query()` by the parameter's class; other parameters pass unchanged.
+ * Global pipe. Validates `@Body()` and `@Query()` against the parameter's class; ignores other parameters.
  *
  * @throws ApiError 400 `invalid_body`, 400 `invalid_parameter`.
  * @throws Error for a body or query without a DTO class, which is a programming error.
@@ -56,7 +56,7 @@ function readQuery(shape: Class, query: unknown): object {
 /**
  * Returns the body as an instance of the class.
  *
- * @throws ApiError 400 `invalid_body` with every problem, unknown keys included.
+ * @throws ApiError 400 `invalid_body` with every problem, including unknown keys.
  */
 export function readBody<T extends object>(shape: Class<T>, body: unknown): T {
   if (!isObject(body)) throw invalidBody(issue(`must be a JSON object, not ${foundKind(body)}`));
@@ -79,7 +79,7 @@ export function invalidBody(issues: readonly Issue[]): ApiError {
 /**
  * Lets a PUT repeat the read-only members of a GET response with their stored values (contract §7).
  *
- * @param stored the resource as GET returns it; for a new resource, its known members.
+ * @param stored the resource as GET returns it; for a new resource, the members known so far.
  * @throws ApiError 400 `invalid_body` for a member that differs.
  */
 export function checkReadOnlyMembers<T extends object>(

@@ -43,7 +43,7 @@ export class ElementScan {
   private isBehindGap = false;
 
   /**
-   * @param position offset of the next byte; at the end, of the "," or "]" after the element.
+   * @param position offset of the next byte; at the end, the offset of the "," or "]" after the element.
    * @param target receives the copy; bytes beyond its length are dropped but counted.
    */
   constructor(
@@ -53,7 +53,7 @@ export class ElementScan {
   ) {}
 
   /**
-   * Nearly all bytes of a file pass through here, so the hot state is in local variables.
+   * Nearly all bytes of a file pass through here, so the hot state is kept in local variables.
    *
    * @returns whether the element has ended.
    * @throws JsonSliceError when a closing bracket has no matching opening bracket.
@@ -91,7 +91,8 @@ export class ElementScan {
         continue;
       }
       if (isBehindGap) {
-        // Dropping white space inside a number or a word would join its halves: keep one blank, which JSON.parse refuses.
+        // Dropping white space inside a number or a word would join its halves, so one blank is kept, which JSON.parse
+        // rejects.
         if (kind === Kind.Token && KINDS[last] === Kind.Token) {
           target[written] = SPACE;
           written += 1;
@@ -119,7 +120,7 @@ export class ElementScan {
   }
 }
 
-/** @throws JsonSliceError when a closing bracket does not match the one opened last. */
+/** @throws JsonSliceError when a closing bracket does not match the most recent open bracket. */
 export function checkCloses(opener: number | undefined, closer: number, position: number): void {
   if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
     throw new JsonSliceError(`the closing bracket at byte ${position} has no matching opening bracket`);
@@ -149,8 +150,8 @@ export interface Slice {
   readonly list: string;
   readonly index: number;
   /**
-   * The element without white space between tokens; numbers and strings keep their spelling. Null for an element longer than
-   * the limit: only its brackets and strings were checked.
+   * The element without white space between tokens; numbers and strings keep their spelling. Null for an element longer
+   * than the limit: only its brackets and strings were checked.
    */
   readonly text: string | null;
   /** The length of the element's text in UTF-8. */
@@ -174,13 +175,13 @@ const MAX_SKELETON_DEPTH = 100;
 const MAX_SKELETON_BYTES = 1024 * 1024;
 
 /**
- * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one large JSON text without parsing it as a whole:
- * a document of any size is read in short slices of time, and each element keeps its spelling.
+ * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one large JSON text without parsing the
+ * whole text. A document of any size is read in short time slices, and each element keeps its original spelling.
  *
- * Only brackets, strings and the keys that lead to the lists are checked here. Each element, and the rest of the text with
- * those arrays emptied (`skeleton`), must pass JSON.parse, which checks everything else.
+ * Only brackets, strings and the keys that lead to the lists are checked here. Each element, and the rest of the text
+ * with those arrays emptied (`skeleton`), must pass JSON.parse, which checks everything else.
  *
- * @throws JsonSliceError when brackets or strings do not close.
+ * @throws JsonSliceError when brackets or strings are not closed.
  * @throws RepeatedKeyError when the key of a list, or `data`, is repeated, in any spelling.
  */
 export class JsonSlicer {
@@ -282,7 +283,7 @@ export class JsonSlicer {
     }
   }
 
-  // Reads from after the "[" to the "]" that closes the list.
+  // Starts after the "[" and reads up to the "]" that closes the list.
   private async *elements(list: string): AsyncGenerator<Slice> {
     for (let index = 0; ; index += 1) {
       const element = await this.element(list, index);

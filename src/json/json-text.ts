@@ -12,8 +12,8 @@ interface Level {
 }
 
 /**
- * Returns the path of the first repeated key of an object, in any spelling, or null. Repeated keys are legal (RFC 8259 §4),
- * but parsers differ in which value they use.
+ * Returns the path of the first repeated key of an object, in any spelling, or null. Repeated keys are legal (RFC 8259
+ * §4), but parsers differ in which value they use.
  *
  * @param text must be valid JSON.
  */
@@ -79,8 +79,8 @@ function isEscaped(text: string, quote: number): boolean {
 /**
  * Parses a piece of JSON text.
  *
- * @throws JsonSliceError without the parser's message, which quotes the text: the configured file may be a secret instead of
- *   a catalogue.
+ * @throws JsonSliceError without the parser's message, which would quote the text: the configured file may contain a
+ *   secret instead of a catalogue.
  */
 export function parseText(text: string, where: string): unknown {
   try {
@@ -91,10 +91,10 @@ export function parseText(text: string, where: string): unknown {
 }
 
 /**
- * Parses the skeleton of a text that has been sliced to its end.
+ * Parses the skeleton of a text that has been sliced completely.
  *
- * @throws JsonSliceError when it is malformed.
- * @throws RepeatedKeyError when an object has a key twice.
+ * @throws JsonSliceError when the skeleton is malformed.
+ * @throws RepeatedKeyError when an object repeats a key.
  */
 export function parseSkeleton({ skeleton, skeletonKeys }: JsonSlicer): unknown {
   const value = parseText(skeleton, 'the text around the entries');
@@ -112,7 +112,7 @@ export function memberText(text: string, name: string): string | null {
   return span && text.slice(span.start, span.end);
 }
 
-/** Replaces the value of an existing member and keeps the rest of the text. The rules of `memberText` apply to `text`. */
+/** Replaces the value of an existing member and keeps the rest of the text. `text` must be as for `memberText`. */
 export function withMember(text: string, name: string, value: string): string {
   const span = memberSpan(text, name);
   return span ? text.slice(0, span.start) + value + text.slice(span.end) : text;
@@ -158,8 +158,8 @@ function closingQuote(text: string, opening: number): number {
 }
 
 /**
- * Returns `JSON.stringify(value, null, 2)` for an object whose members have thousands of items. Serializes them one by
- * one in time slices, so that the event loop is not blocked.
+ * Returns `JSON.stringify(value, null, 2)` for an object whose members have thousands of items. Serializes the items
+ * one by one in time slices, so that the event loop is not blocked.
  */
 export async function indentedJson(value: object): Promise<string> {
   const slice = new TimeSlice();
@@ -189,8 +189,8 @@ const OPEN = new Set([0x5b, 0x7b]);
 const CLOSE = new Set([0x5d, 0x7d]);
 
 /**
- * Whether arrays and objects are nested deeper than `levels`. Call before parsing: the parser takes seconds for a long run of
- * brackets. The text need not be valid.
+ * Returns whether arrays and objects are nested deeper than `levels`. Call before parsing: the parser takes seconds for
+ * a long run of brackets. The text need not be valid.
  *
  * @param bytes UTF-8.
  */

@@ -38,8 +38,8 @@ export function parsePointer(text: string): Pointer | undefined {
 }
 
 /**
- * Resolves a pointer through own members of objects; undefined if a member is missing. Unlike RFC 6901, list positions are
- * not followed: the order of lists in tokens is not guaranteed.
+ * Resolves a pointer through own members of objects; undefined if a member is missing. Unlike RFC 6901, list positions
+ * are not followed, because the order of lists in tokens is not guaranteed.
  */
 export function valueAt(value: unknown, pointer: Pointer): unknown {
   return pointer.reduce((found, name) => member(found, name), value);

@@ -9,7 +9,8 @@ let began = -Infinity;
 
 /**
  * Shares the event loop: long computations call `pause()` often and yield after each slice of 10 ms. All computations
- * share the same slices, with other work in between, so a hundred computations delay other requests no longer than one.
+ * share the same slices, with other work in between, so a hundred computations delay other requests no longer than one
+ * does.
  */
 export class TimeSlice {
   async pause(): Promise<void> {

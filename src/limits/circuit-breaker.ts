@@ -1,7 +1,7 @@
 /**
- * Circuit breaker (M. Nygard, Release It!). It opens once `threshold` different keys have failed since the last success, and
- * refuses calls for `pauseMs`. Then it is half-open: one probe call goes through, and its outcome closes or reopens the
- * circuit.
+ * Circuit breaker (M. Nygard, Release It!). It opens once `threshold` different keys have failed since the last
+ * success, and refuses calls for `pauseMs`. Then it is half-open: one probe call goes through, and its outcome closes
+ * or reopens the circuit.
  */
 export class CircuitBreaker {
   private readonly failedKeys = new Set<string>();

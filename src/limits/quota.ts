@@ -1,4 +1,4 @@
-/** Reserve for light users, as a fraction of the total. */
+/** Size of the reserve for light users, as a fraction of the total. */
 const RESERVE = 1 / 4;
 /** A key is a light user while it holds less than this fraction of the total. */
 const LIGHT_USE = 1 / 20;
@@ -8,8 +8,8 @@ export interface QuotaLimits {
   readonly total?: number;
   readonly perKey?: number;
   /**
-   * Lets light users exceed `total` by a quarter, so that one heavy user cannot lock out the others. One key may still use
-   * the whole `total`, because all clients behind a proxy share one address.
+   * Lets light users exceed `total` by a quarter, so that one heavy user cannot lock out the others. One key may still
+   * use the whole `total`, because all clients behind a proxy share one address.
    */
   readonly reserve?: boolean;
 }

@@ -14,8 +14,8 @@ export interface AbortSource {
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
- * Fair counting semaphore. Waiters are served round-robin by key, so a key with many waiters does not delay a key with few;
- * waiters of one key are served in order of arrival.
+ * Fair counting semaphore. Waiters are served round-robin by key, so a key with many waiters does not delay a key with
+ * few; waiters of one key are served in order of arrival.
  */
 export class Semaphore {
   /** Waiters by key, next key first. */
@@ -47,7 +47,7 @@ export class Semaphore {
     return this.release;
   }
 
-  /** Grants the key no permits for `ms`; consecutive pauses add up. Other keys are still served. */
+  /** Grants the key no permits for `ms` milliseconds; consecutive pauses add up. Other keys are still served. */
   pause(key: string, ms: number): void {
     const until = this.pauses.get(key);
     this.pauses.set(key, (until ?? performance.now()) + ms);

@@ -13,8 +13,8 @@ import { Tools } from './tools.js';
 import { isToolError, toolError } from './tool-errors.js';
 
 /**
- * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports). It is stateless: each message gets its own SDK
- * server. Access is checked beforehand, as for the REST API.
+ * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports). It is stateless: each message gets
+ * a separate SDK server. Access is checked beforehand, as in the REST API.
  */
 @Injectable()
 export class McpEndpoint {
@@ -42,10 +42,10 @@ export class McpEndpoint {
 
   /**
    * @param message a parsed JSON-RPC message.
-   * @throws ApiError 400 for an invalid message, and REST API errors that are not tool errors.
+   * @throws ApiError 400 for an invalid message, and any REST API error that is not a tool error.
    */
   async answer(access: VerifiedAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
-    // The specification dropped batches in 2025-06-18; a batch would count as one request against the limits.
+    // MCP 2025-06-18 removed batches, and a batch would count as only one request toward the limits.
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
@@ -124,8 +124,8 @@ function refused(request: LoadedRequest, error: ApiError, thrown: unknown = erro
   return toolError(error);
 }
 
-// Returns the parts of the request that the transport reads. It requires an Accept header for event streams but never sends
-// a stream.
+// Returns the parts of the request that the transport reads. The transport requires an Accept header that includes
+// event streams, although it never sends one.
 function asWebRequest({ headers }: LoadedRequest): Request {
   const version = headers['mcp-protocol-version'];
   return new Request('http://localhost/', {

@@ -34,8 +34,8 @@ import { McpMessage } from './mcp.dto.js';
 const SENTENCE = 'Only pages from this server or from cors.origins may use this endpoint';
 
 /**
- * Validates `Origin` (MCP 2025-11-25 basic/transports): allows the server's own and `cors.origins` (contract §6.3). In
- * anonymous mode `refuseForeignOrigins` has already refused the origins that `*` allows here.
+ * Validates `Origin` (MCP 2025-11-25 basic/transports): allows the server's own origin and `cors.origins` (contract
+ * §6.3). In anonymous mode, `refuseForeignOrigins` has already refused foreign origins, even if `*` allows them here.
  */
 @Injectable()
 export class McpOrigins {
@@ -56,7 +56,7 @@ export class McpOrigins {
   }
 }
 
-/** Tool arguments are short; the rest of a message is client information. */
+/** Sufficient for tool arguments, which are short, and client information. */
 const MAX_MESSAGE_BYTES = 64 * 1_024;
 
 /** MCP 2025-11-25 basic/transports: there is no stream for GET and no session for DELETE. */
@@ -111,7 +111,7 @@ export class McpController {
       response.end();
       return;
     }
-    // Bypasses Express, which would add an ETag: the response must not be cached.
+    // Bypasses Express, which would add an ETag, because the response must not be cached.
     const bytes = Buffer.from(text);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', bytes.length);

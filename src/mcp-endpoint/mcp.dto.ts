@@ -1,6 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
-/** A JSON-RPC 2.0 message. Requests have `method` and `id`, notifications only `method`, responses `result` or `error`. */
+/**
+ * A JSON-RPC 2.0 message. Requests have `method` and `id`; notifications have only `method`; responses have `result` or
+ * `error`.
+ */
 export class McpMessage {
   @ApiProperty({ enum: ['2.0'] })
   jsonrpc: string;

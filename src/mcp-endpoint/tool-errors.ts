@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 
-/** Errors that a corrected call can avoid. All other errors fail the whole request, as in the REST API. */
+/** Errors that a corrected call can avoid. Any other error fails the entire request, as in the REST API. */
 const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'entry_not_found',
   'version_not_found',

@@ -12,7 +12,7 @@ export interface ObjectSchema {
   readonly additionalProperties?: boolean;
 }
 
-/** A tool as `tools/list` shows it (MCP 2025-11-25, server/tools). */
+/** A tool as `tools/list` shows it (MCP 2025-11-25 server/tools). */
 export interface ToolDescription {
   readonly name: string;
   readonly title: string;
@@ -22,11 +22,11 @@ export interface ToolDescription {
 }
 
 export interface Tool<Arguments = never> extends ToolDescription {
-  /** Returns the entry that a call reads; absent for search tools. */
+  /** Returns the entry that a call reads. Search tools do not have this method. */
   entryOf?(args: Arguments): ReadEntry;
   /**
-   * @param args valid against the input schema.
-   * @throws ApiError like the corresponding route of the REST API.
+   * @param args arguments that are valid against the input schema.
+   * @throws the same ApiError as the corresponding REST API route.
    */
   run(access: VerifiedAccess, args: Arguments): Promise<object>;
 }
@@ -58,7 +58,7 @@ export function searchInput(what: string, perPage: number): ObjectSchema {
   };
 }
 
-/** @param listKey the key of the array of rows. */
+/** @param listKey the key under which the output contains the array of rows. */
 export function searchOutput(listKey: string, row: ObjectSchema): ObjectSchema {
   return object(
     {

@@ -10,7 +10,7 @@ import { useAdminApi } from './unsupported-writes.controller.js';
 /** A registry with `publishClaims`. */
 export interface PublishingRegistry {
   readonly name: string;
-  /** The claims of every entry published through it. */
+  /** The claims given to every entry published through the registry. */
   readonly publishClaims: Claims;
 }
 
@@ -19,7 +19,7 @@ export interface PublishingRequest {
   readonly params: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Checks a publisher's access to a registry, before the body is read (contract §6.2). */
+/** Checks a publisher's access to a registry before the body is read (contract §6.2). */
 @Injectable()
 export class PublisherGate {
   constructor(
@@ -32,7 +32,7 @@ export class PublisherGate {
    * Checks the role, the registry's gate and the named entry, as `/v1/entries` does.
    *
    * @param caller null on public routes.
-   * @throws ApiError 501 for an unknown registry or a registry without `publishClaims`; then 403 and 404.
+   * @throws ApiError 501 for an unknown registry or a registry without `publishClaims`; otherwise 403 or 404.
    */
   async enter(caller: Caller | null, { method, params }: PublishingRequest): Promise<PublishingRegistry> {
     const registry = await this.registries.findPublishable(String(params['registry']));

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { IsText } from '../validation/class-validation.js';
 
-/** The body of a login with a CI provider's token. */
+/** The body of a login request with a CI provider's token. */
 export class TokenExchangeBody {
   @ApiProperty({ description: 'A token from one of the configured identity providers' })
   @IsText()
@@ -13,7 +13,7 @@ export class ValidationIssue {
   @ApiProperty({ enum: ['schema'] })
   type: string;
 
-  /** Such as `packages[0].transport.url`; empty for the document itself. */
+  /** A path such as `packages[0].transport.url`; empty if the issue concerns the entire document. */
   path: string;
 
   message: string;
@@ -33,16 +33,16 @@ export class ValidationAnswer {
 }
 
 export class RegistryTokenAnswer {
-  /** The token from the request: this server issues none. */
+  /** The token from the request, because this server issues no tokens. */
   registry_token: string;
 
-  /** Expiry in seconds since 1970; absent when the token has no `exp`. */
+  /** Expiration time in seconds since 1970; absent if the token has no `exp`. */
   @ApiProperty({ type: 'integer', required: false })
   expires_at?: number;
 }
 
 export class ServerStatusAnswer {
-  /** Number of versions that have the status now. */
+  /** Number of versions that now have the requested status. */
   @ApiProperty({ type: 'integer' })
   updatedCount: number;
 

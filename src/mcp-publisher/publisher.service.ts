@@ -29,7 +29,7 @@ export function readPublishedServer(sent: SentJson): IncomingVersion {
   throw new ApiError('unprocessable_document', `The server is not valid: ${details.join('; ')}`, details);
 }
 
-/** Returns the document's problems in the client's format; empty when the document can be published. */
+/** Returns the document's problems in the client's format; empty if the document can be published. */
 export function validationIssues(sent: SentJson): ValidationIssue[] {
   return checkServer(sent).problems.map(({ path, message }) => ({
     type: 'schema',
@@ -47,7 +47,7 @@ function checkServer({ json, raw }: SentJson): CheckedDocument {
   return { problems: [{ path: '', message: lost }, ...checked.problems.slice(0, MAX_PROBLEMS - 1)] };
 }
 
-// Clients written in Go send an empty repository object instead of none.
+// Clients written in Go send an empty repository object instead of omitting it.
 function withoutEmptyRepository(body: unknown): unknown {
   if (!isObject(body) || !isObject(body['repository']) || Object.keys(body['repository']).length > 0)
     return body;
@@ -78,7 +78,10 @@ export async function exchangeToken(
   };
 }
 
-/** Publishes for `mcp-publisher` (contract §6.2): applies the rules of `/v1/entries` and responds in the client's format. */
+/**
+ * Publishes for `mcp-publisher` (contract §6.2): applies the rules of `/v1/entries` and responds in the client's
+ * format.
+ */
 @Injectable()
 export class PublisherService {
   constructor(

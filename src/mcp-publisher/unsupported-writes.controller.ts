@@ -16,7 +16,10 @@ export function useAdminApi(method: string): ApiError {
   return new ApiError('use_admin_api', `Registries are read-only views: use ${instead}`);
 }
 
-/** Returns the 501 error for a login method that only the official registry supports; `mcp-publisher` shows its message. */
+/**
+ * Returns the 501 error for a login method that only the official registry supports; `mcp-publisher` shows the error's
+ * message.
+ */
 export function useOtherLogin(): ApiError {
   return new ApiError(
     'use_admin_api',
@@ -26,7 +29,7 @@ export function useOtherLogin(): ApiError {
 }
 
 /**
- * Refuses the MCP Registry API's writes that `PublisherController` does not support, with an error that names the admin API
+ * Refuses MCP Registry API writes that `PublisherController` does not support, with an error that names the admin API
  * route. The response is the same for every path, so nothing is loaded.
  */
 @ApiExcludeController()

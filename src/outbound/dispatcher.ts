@@ -16,9 +16,9 @@ const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 } as const;
 export interface ConnectionOptions {
   /** Maximum number of connections per origin; further requests are queued. */
   readonly maxConnections: number;
-  /** Per connection, including the TLS handshake; default 10 s. */
+  /** Timeout for establishing a connection, including the TLS handshake; default 10 s. */
   readonly connectTimeoutMs?: number;
-  /** PEM; trusted in addition to Node's certificate authorities. */
+  /** PEM certificates to trust in addition to Node's certificate authorities. */
   readonly caCert?: string;
   /** Default: the system's resolver. */
   readonly resolve?: ResolveAll;
@@ -29,8 +29,8 @@ export interface ConnectionOptions {
 /**
  * Creates the dispatcher for direct connections.
  *
- * @param allowPrivate Whether connections may go to private, loopback and link-local addresses. Checked only after name
- * resolution; `checkLiteralAddress` covers addresses in the URL itself.
+ * @param allowPrivate Whether connections may go to private, loopback and link-local addresses. The dispatcher checks
+ * only resolved names; `checkLiteralAddress` checks addresses in the URL itself.
  */
 export function createDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert, resolve }: ConnectionOptions,
@@ -48,8 +48,8 @@ export function createDispatcher(
 }
 
 /**
- * Creates the dispatcher for connections through a proxy. HTTPS is tunnelled, so the proxy sees only the host name. The proxy
- * resolves names, so it also decides which addresses are allowed (contract §2).
+ * Creates the dispatcher for connections through a proxy. HTTPS is tunnelled, so the proxy sees only the host name. The
+ * proxy resolves names, so it also decides which addresses are allowed (contract §2).
  */
 export function createProxyDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert }: ConnectionOptions,
@@ -63,7 +63,7 @@ export function createProxyDispatcher(
     connections: maxConnections,
     proxyTls: { timeout: connectTimeoutMs },
     requestTls: { timeout: connectTimeoutMs, ...trusted(caCert) },
-    // A proxy that never responds to CONNECT must not hold a connection open.
+    // Otherwise, a proxy that never responds to CONNECT would keep a connection open.
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     ...NO_TIMEOUTS,
   });
@@ -83,8 +83,8 @@ export function proxyAuthorization({ credentials }: ProxyServer): string | undef
 }
 
 /**
- * Whether a NO_PROXY entry matches a URL. An entry is `*`, a name (which includes its subdomains, with or without a leading
- * `.` or `*.`), an address or a network such as 10.0.0.0/8; all but `*` may have a port.
+ * Returns whether a NO_PROXY entry matches a URL. An entry is `*`, a name (which includes its subdomains, with or
+ * without a leading `.` or `*.`), an address or a network such as 10.0.0.0/8; all but `*` may have a port.
  */
 function isExempt(url: URL, entry: string): boolean {
   if (entry === '*') return true;
@@ -102,21 +102,21 @@ function isExempt(url: URL, entry: string): boolean {
 function partsOf(entry: string): { host: string; port?: string } {
   const [, bracketed, bare, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? [];
   const host = bracketed ?? bare;
-  // Several colons without brackets: an IPv6 address or network.
+  // An entry with several colons and no brackets is an IPv6 address or network.
   return host === undefined ? { host: entry } : { host, ...(port === undefined ? {} : { port }) };
 }
 
-/** @param network An address, or a network in CIDR notation; anything else contains no address. */
+/** @param network An address or a network in CIDR notation; any other text matches no address. */
 function contains(network: string, address: string): boolean {
   const [base = '', bits = isIP(base) === 6 ? '128' : '32'] = network.split('/');
-  // ipaddr.js also accepts short and octal forms such as "3", which name hosts here.
+  // ipaddr.js also accepts short and octal forms such as "3", but NO_PROXY treats them as host names.
   if (isIP(base) === 0 || !ipaddr.isValidCIDR(`${base}/${bits}`)) return false;
   const target = ipaddr.process(address);
   const range = ipaddr.parseCIDR(`${base}/${bits}`);
   return target.kind() === range[0].kind() && target.match(range);
 }
 
-// `ca` replaces the default authorities, so it must include them.
+// `ca` replaces the default certificate authorities, so it must include them.
 function trusted(caCert: string | undefined): { ca?: string[] } {
   return caCert === undefined ? {} : { ca: [...rootCertificates, caCert] };
 }

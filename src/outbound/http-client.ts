@@ -12,11 +12,11 @@ import {
 import { checkLiteralAddress } from './private-address.js';
 
 const MIB = 1024 * 1024;
-/** Maximum bytes of an unwanted body to read so that its connection can be reused. */
+/** Maximum number of bytes to read from an unneeded body so that its connection can be reused. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
-/** Which redirects are followed, and how many in a row. No policy follows a redirect from https to http. */
+/** Which redirects to follow, and how many in a row. No policy follows a redirect from https to http. */
 const REDIRECT_POLICIES = {
   /** For responses that are trusted because of their origin. */
   'same-origin': { limit: 3, limitInWords: 'three' },
@@ -26,8 +26,8 @@ const REDIRECT_POLICIES = {
 type RedirectPolicy = keyof typeof REDIRECT_POLICIES;
 
 /**
- * Reduces an http(s) URL to origin and path for errors, logs and the audit trail. A query may contain a secret, and a path
- * may contain a registry key, which becomes `{key}`.
+ * Reduces an http(s) URL to origin and path for errors, logs and the audit trail. A query may contain a secret, and a
+ * path may contain a registry key, which becomes `{key}`.
  */
 export function withoutQuery(url: string | URL): string {
   const { origin, pathname } = new URL(url);
@@ -35,8 +35,8 @@ export function withoutQuery(url: string | URL): string {
 }
 
 /**
- * Thrown when a request yields no usable response. The message is for the operator and starts with the URL; it contains no
- * query, no credentials and no part of the body.
+ * Thrown when a request yields no usable response. The message is for the operator and starts with the URL. It does not
+ * contain the query, credentials or any part of the body.
  */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
@@ -54,7 +54,7 @@ export class OutboundError extends Error {
 
 export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Value of the Authorization header; a redirect to another origin never receives it. */
+  /** Value of the Authorization header, which is never sent to another origin after a redirect. */
   readonly authorization?: string;
   /** Time from name resolution to the last byte of the response. */
   readonly timeoutMs: number;
@@ -82,8 +82,8 @@ export interface OutboundResponse {
 }
 
 /**
- * HTTP client for requests to other servers, with limits on time, size and redirects. Connects to public addresses only,
- * unless a request allows private ones: otherwise users who may enter a URL could read internal services.
+ * HTTP client for requests to other servers, with limits on time, size and redirects. Connects to public addresses
+ * only, unless a request allows private ones: otherwise users who can configure a URL could read internal services.
  */
 export class HttpClient {
   private readonly unrestricted: Dispatcher;
@@ -203,7 +203,7 @@ export class HttpClient {
 }
 
 /**
- * Returns the URL a redirect leads to, or the reason not to follow it.
+ * Returns the target URL of a redirect, or the reason not to follow it.
  *
  * @param origin Origin of the first URL.
  */
@@ -222,7 +222,7 @@ function authorized({ headers, authorization }: OutboundRequest): Record<string,
   return { ...headers, ...(authorization === undefined ? {} : { authorization }) };
 }
 
-// Hashed chunk by chunk: hashing a large body at once would block the event loop.
+// Hashes the body chunk by chunk, because hashing a large body at once would block the event loop.
 async function readAll(
   url: string,
   body: AsyncIterable<Buffer>,
@@ -252,7 +252,7 @@ function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
   } catch {
-    // The parser's message quotes the body.
+    // The parser's error is omitted, because it quotes the body.
     throw new OutboundError(url, 'the response is not JSON');
   }
 }
@@ -264,7 +264,10 @@ function describe(error: unknown): string {
   return error.message === '' ? (code ?? 'the request failed') : error.message;
 }
 
-/** Parses `Retry-After` (RFC 9110 §10.2.3: seconds or a date) into milliseconds from now; null when absent or malformed. */
+/**
+ * Parses `Retry-After` (RFC 9110 §10.2.3: seconds or a date) into milliseconds from now; null when absent or
+ * malformed.
+ */
 export function retryAfterMs(header: string | string[] | undefined, now: number): number | null {
   if (typeof header !== 'string') return null;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;

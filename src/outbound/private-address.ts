@@ -7,9 +7,9 @@ import { isLoopbackHost } from '../validation/urls.js';
 const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 
 /**
- * Whether an address is not public: private, loopback, link-local, multicast and every other special-purpose
- * range (RFC 6890), including IPv6 ranges that embed an IPv4 address (NAT64, 6to4, Teredo). IPv4-mapped addresses are treated
- * as IPv4. Text that is not an IP address counts as private.
+ * Returns whether an address is not public, such as a private, loopback, link-local or multicast address. Covers all
+ * special-purpose ranges (RFC 6890), including IPv6 ranges that embed an IPv4 address (NAT64, 6to4, Teredo).
+ * IPv4-mapped addresses are treated as IPv4. Text that is not an IP address counts as private.
  */
 export function isPrivateAddress(address: string): boolean {
   if (isIP(address) === 0) return true;
@@ -34,9 +34,9 @@ export class PrivateAddressError extends Error {
 }
 
 /**
- * A `lookup` for connections that may only go to public addresses. It runs for each new connection, and the connection uses
- * the address it returns, so changing the DNS record later (DNS rebinding) has no effect. Refuses a name if any of its
- * addresses is private, because the connection might use that address.
+ * A `lookup` for connections that may only go to public addresses. It runs for each new connection, and the connection
+ * uses the address it returns, so changing the DNS record later (DNS rebinding) has no effect. Refuses a name if any of
+ * its addresses is private, because the connection might use that address.
  */
 export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunction {
   return (hostname, options, done) => {
@@ -55,10 +55,10 @@ export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunct
 }
 
 /**
- * Resolves a host for a connection that another program makes. That program must use the returned addresses and not resolve
- * the name again.
+ * Resolves a host to which another program will connect. That program must use the returned addresses and must not
+ * resolve the name again.
  *
- * @param host as in a URL, with brackets around an IPv6 address.
+ * @param host the host as it appears in a URL, with brackets around an IPv6 address.
  * @returns an empty list if the host is itself a public address.
  * @throws PrivateAddressError, or the resolver's error when the name has no address.
  */
@@ -74,8 +74,8 @@ export async function publicAddresses(host: string, resolve?: ResolveAll): Promi
 }
 
 /**
- * Refuses a URL whose host is a private address or `localhost`. The lookup does not catch these hosts: Node connects to an
- * address without a lookup, and a proxy resolves names itself.
+ * Refuses a URL whose host is a private address or `localhost`. The lookup does not catch these hosts: Node connects to
+ * an address without a lookup, and a proxy resolves names itself.
  *
  * @throws PrivateAddressError
  */

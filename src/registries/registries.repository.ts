@@ -11,7 +11,7 @@ import { Registry } from './registry.entity.js';
 export class RegistriesRepository {
   constructor(@InjectRepository(Registry) private readonly registries: Repository<Registry>) {}
 
-  /** Returns the registries from the configuration in its order, then registries created through the API, oldest first. */
+  /** Returns the registries in configuration order, followed by registries created through the API, oldest first. */
   async all(): Promise<Registry[]> {
     return this.select(this.registries.manager).getMany();
   }
@@ -21,7 +21,10 @@ export class RegistriesRepository {
     return this.select(manager).where({ name }).getOne();
   }
 
-  /** Returns the registry if entries can be published through it: it has `publishClaims` and contains the managed source. */
+  /**
+   * Returns the registry if entries can be published through it: it has `publishClaims` and contains the managed
+   * source.
+   */
   async findPublishable(name: string): Promise<(Registry & { publishClaims: Claims }) | null> {
     if (hasNul(name)) return null;
     const found = await this.select(this.registries.manager)
@@ -54,7 +57,7 @@ export class RegistriesRepository {
       .leftJoin('held.source', 'source')
       .addSelect(['source.id', 'source.name'])
       .orderBy({
-        // 'config' before 'api'.
+        // 'config' sorts before 'api'.
         'registry.origin': 'DESC',
         'registry.position': 'ASC',
         'registry.id': 'ASC',

@@ -6,7 +6,7 @@ import { contentTag } from '../http/preconditions.js';
 import type { Registry } from './registry.entity.js';
 
 export class RegistrySummary {
-  /** The name in the path of the consumer API. */
+  /** The name used in consumer API paths. */
   name: string;
 
   @ApiProperty({ format: 'date-time' })
@@ -20,7 +20,7 @@ export class RegistryList {
   registries: RegistrySummary[];
 }
 
-/** The claims of callers without a token. */
+/** The claims granted to callers without a token. */
 export class AnonymousAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
@@ -36,7 +36,7 @@ export class RegistryKeyAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** The key is refused from this time on; absent if it does not expire. */
+  /** The time from which the key is refused; absent if the key does not expire. */
   expires?: string;
 }
 
@@ -56,7 +56,7 @@ export class RegistryAnswer {
   /** Shown to callers with `manageRegistries`; absent if the registry has no keys. */
   keys?: RegistryKeyAnswer[];
 
-  /** The claims of entries that `mcp-publisher` publishes through the registry; absent if publishing is disabled. */
+  /** The claims given to entries that `mcp-publisher` publishes; absent if publishing is disabled. */
   @ApiPropertyOptional(CLAIMS_SCHEMA)
   publishClaims?: object;
 
@@ -78,7 +78,8 @@ export class RegistryAnswerList {
 /**
  * Returns a registry as the admin API shows it (contract §7).
  *
- * @param isManager whether to show the keys; with `registryListing: readers`, readers get the registry without its keys.
+ * @param isManager whether to show the keys; with `registryListing: readers`, readers get the registry without its
+ *   keys.
  */
 export function describeRegistry(registry: Registry, isManager: boolean): RegistryAnswer {
   const { anonymousClaims, publishClaims } = registry;
@@ -107,7 +108,7 @@ export function registryTag({
   return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
 }
 
-// Omits the digest, which would confirm a guessed key.
+// Omits the digest, which could be used to confirm a guessed key.
 function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
   return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
 }

@@ -31,7 +31,7 @@ export class RegistriesService {
     private readonly adminKeys: AdminKeys,
   ) {}
 
-  /** Returns the registries whose claims the caller satisfies, in order. */
+  /** Returns the registries whose claims the caller covers, in order. */
   async listReachable(caller: Caller): Promise<Registry[]> {
     return (await this.registries.all()).filter(({ claims }) => this.policy.mayReach(caller, claims));
   }
@@ -39,8 +39,9 @@ export class RegistriesService {
   /**
    * Loads the registry that a request names.
    *
-   * @returns null only for `put`, which creates the registry.
-   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change to a read-only registry.
+   * @returns null only if `use` is `put`, which then creates the registry.
+   * @throws ApiError 404 if the registry is missing or hidden from the caller, 403 for a change to a read-only
+   *   registry.
    */
   async load(caller: Caller, name: string, use: ResourceUse, record?: Recorder): Promise<Registry | null> {
     const registry = await this.registries.findByName(name);
@@ -60,7 +61,9 @@ export class RegistriesService {
     return new JsonText(JSON.stringify(this.describe(caller, registry)), registryTag(registry));
   }
 
-  /** spec §4.4: the caller must satisfy the existing claims, and the new claims must be a subset of the caller's. */
+  /**
+   * spec §4.4: the caller must cover the existing claims, and the new claims must be a subset of the caller's claims.
+   */
   async put(
     caller: Caller,
     name: string,
@@ -124,7 +127,7 @@ export class RegistriesService {
     const held = registry?.sourceNames ?? [];
     const isVisible = ({ name, claims }: Source) =>
       held.includes(name) || this.policy.mayReach(caller, claims);
-    // Locks visible sources only: waiting for a hidden one would reveal that it exists.
+    // Locks only visible sources, because waiting for a hidden one would reveal that it exists.
     const visible = (await this.sources.findByNames(manager, names)).filter(isVisible);
     const inOrder = names.filter((name) => visible.some((source) => source.name === name));
     const sources = (await this.sources.shareByNames(manager, inOrder)).filter(isVisible);

@@ -17,20 +17,21 @@ import { below, issue } from '../validation/value-checks.js';
 import { Registry, RegistrySource } from './registry.entity.js';
 
 export interface WrittenRegistry {
-  /** `moved`: only its position among the registries changed. */
+  /** `moved` means that only the registry's position changed. */
   readonly outcome: 'created' | 'changed' | 'moved' | 'unchanged';
   readonly registry: Registry;
 }
 
-/** Writes registries declared in the configuration file or through the admin API. Runs inside the caller's transaction. */
+/** Writes registries declared in the configuration file or through the admin API, in the transaction passed in. */
 @Injectable()
 export class RegistryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * @param found the stored registry, locked; null if no registry has this name.
+   * @param found the stored registry, already locked; null if no registry has this name.
    * @param sources the declared sources, in order.
-   * @param position the position in the configuration; 0 for registries created through the API, which are ordered by age.
+   * @param position the position in the configuration; 0 for registries created through the API, which are ordered by
+   *   age.
    */
   async put(
     manager: EntityManager,
@@ -113,7 +114,7 @@ export class AdminKeys {
    * Reads the keys from their files; only their digests are stored.
    *
    * @param claims the claims of the registry.
-   * @throws ApiError 400 `path_not_allowed`; `invalid_body` for a file without a valid key or with a duplicate key.
+   * @throws ApiError 400 `path_not_allowed`, or `invalid_body` for a file without a valid key or with a duplicate key.
    */
   async read(caller: Caller, keys: readonly RegistryKeySettings[], claims: Claims): Promise<RegistryKey[]> {
     const read: RegistryKey[] = [];

@@ -27,7 +27,7 @@ export class RegistrySource {
   @PrimaryColumn({ name: 'registry_id', type: 'integer', primaryKeyConstraintName: SOURCES_PRIMARY_KEY })
   registryId: number;
 
-  /** Counted from 1. */
+  /** Starts at 1. */
   @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: SOURCES_PRIMARY_KEY })
   position: number;
 
@@ -38,13 +38,13 @@ export class RegistrySource {
   @JoinColumn({ name: 'registry_id', foreignKeyConstraintName: 'registry_source_registry_id_fkey' })
   registry: Relation<Registry>;
 
-  /** The foreign key prevents deleting a source in use. */
+  /** The foreign key prevents the deletion of a source in use. */
   @ManyToOne(() => Source, { onDelete: 'RESTRICT' })
   @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'registry_source_source_id_fkey' })
   source: Source;
 }
 
-/** A named view over ordered sources. */
+/** A named view of an ordered list of sources. */
 @Entity('registry')
 @Unique('registry_name_key', ['name'])
 @Check('registry_origin_check', `origin in ('config', 'api')`)
@@ -64,14 +64,14 @@ export class Registry {
   @GivenClaims()
   givenClaims: Claims | null;
 
-  /** The claims of callers without a token; null if a token is required. */
+  /** The claims granted to callers without a token; null if such callers are refused. */
   @Column({ name: 'anonymous_claims', type: 'jsonb', nullable: true })
   anonymousClaims: Claims | null;
 
   @Column({ type: 'jsonb', default: [] })
   keys: RegistryKey[];
 
-  /** The claims of entries published through the registry; null if publishing is disabled. */
+  /** The claims given to entries published through the registry; null if publishing is disabled. */
   @Column({ name: 'publish_claims', type: 'jsonb', nullable: true })
   publishClaims: Claims | null;
 

@@ -15,7 +15,7 @@ export interface SshRepository {
   readonly port: number;
 }
 
-// Excludes anything that ssh could parse as an option, or a shell as more than a path.
+// Excludes anything that ssh could parse as an option, or that a shell could parse as more than a path.
 const USER = '[A-Za-z0-9_][A-Za-z0-9_.-]*';
 const HOST = '[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?';
 const PATH = '[A-Za-z0-9_~./+@%=,-]*';

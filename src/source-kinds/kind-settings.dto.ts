@@ -105,14 +105,14 @@ export class KubernetesSettings {
   @IsOptional() @Validate(relistInterval) relistInterval?: string;
 }
 
-// Each relist reads all objects.
+// The interval has a minimum, because each relist reads all objects.
 function relistInterval(value: unknown): Issue[] {
   const issues = duration(value);
   const isTooShort = (parseDuration(String(value)) ?? 0) < SHORTEST_RELIST_MS;
   return issues.length === 0 && isTooShort ? issue('must be at least 1m') : issues;
 }
 
-// Each published name is compared with all globs.
+// The number of globs is limited, because each published name is compared with all of them.
 function nameGlobs(value: unknown): Issue[] {
   if (Array.isArray(value) && value.length === 0) return issue('must not be an empty list');
   if (Array.isArray(value) && value.length > MAX_NAME_GLOBS)

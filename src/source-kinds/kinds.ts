@@ -10,10 +10,10 @@ import {
 /** How entries get into a source: by reading it at an interval, by watching it, or by publishing to it. */
 type FilledBy = 'sync' | 'watch' | 'publishing';
 
-/** Whether a source reads its entries from a file, or needs the file as a password, key or token. */
+/** What a source uses a file for: to read its entries, or as a password, key or token. */
 export type FileUse = 'content' | 'credential';
 
-/** Paths of the settings of type string, such as `auth.passwordFile`. */
+/** Paths of the settings that are strings, such as `auth.passwordFile`. */
 type TextPath<S> = {
   [K in keyof S & string]: NonNullable<S[K]> extends string
     ? K
@@ -24,13 +24,16 @@ type TextPath<S> = {
         : never;
 }[keyof S & string];
 
-/** Every setting called `…File` is required here: otherwise a source created through the API could name any local file. */
+/**
+ * Every setting called `…File` must be listed here. Otherwise a source created through the API could name any local
+ * file.
+ */
 type FilesOf<S> = Readonly<
   Record<Extract<TextPath<Required<S>>, `${string}File`>, FileUse> &
     Partial<Record<TextPath<Required<S>>, FileUse>>
 >;
 
-/** Every decision that depends on the kind of a source, except how it is fetched or watched. */
+/** Every decision that depends on the kind of a source, except how the source is fetched or watched. */
 interface KindRow<S extends object, F extends FilledBy, D extends object> {
   /** The class of the kind's settings. */
   readonly settings: new () => S;
@@ -46,8 +49,8 @@ interface KindRow<S extends object, F extends FilledBy, D extends object> {
   /** The setting with cluster namespaces, which are restricted for sources created through the API (contract §2). */
   readonly namespaces: (keyof S & string) | null;
   /**
-   * Whether a sync that would lose most entries is refused (contract §7); only for sources read from another server. The
-   * path of a setting limits the guard to sources with that setting.
+   * Whether a sync that would lose most entries is refused (contract §7); only for sources read from another server. If
+   * this is the path of a setting, only sources with that setting are guarded.
    */
   readonly shrinkGuard: boolean | TextPath<Required<S>>;
   /** Defaults of optional settings (contract §2). */
@@ -62,8 +65,9 @@ function kind<S extends object, F extends FilledBy, D extends object>(
 }
 
 /**
- * The kinds of sources. A new kind is a new row and a migration of the check constraint on `source.kind`; the compiler then
- * requires its section in `SourceSettings`, its example, its fetcher or watcher, and its form in the web UI.
+ * The kinds of sources. A new kind needs a new row and a migration of the check constraint on `source.kind`; the
+ * compiler then requires its section in `SourceSettings`, its example, its fetcher or watcher, and its form in the web
+ * UI.
  */
 export const KINDS = {
   file: kind(FileSettings, {
@@ -137,13 +141,16 @@ export type WatchedKind = KindFilledBy<'watch'>;
 
 export const WATCHED_KINDS = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy === 'watch');
 
-/** The only kind filled by publishing: a second one does not compile, as there is at most one managed source. */
+/**
+ * The only kind filled by publishing: a second such kind would not compile, because there is at most one managed
+ * source.
+ */
 export const MANAGED_KIND: KindFilledBy<'publishing'> extends 'managed' ? 'managed' : never = 'managed';
 
 /** The settings of a kind as written in the configuration: an instance of its settings class. */
 export type WrittenSettings<K extends SourceKind> = InstanceType<(typeof KINDS)[K]['settings']>;
 
-/** Plain data instead of an instance, read-only. */
+/** The settings as read-only plain data instead of a class instance. */
 type Stored<T> = T extends readonly (infer E)[]
   ? readonly Stored<E>[]
   : T extends object
@@ -156,7 +163,7 @@ export type SettingsOf<K extends SourceKind> = Stored<WrittenSettings<K>>;
 /**
  * Parses the kind of a stored source.
  *
- * @throws Error for an unknown kind: a newer version of this program created the source.
+ * @throws Error for an unknown kind, which means that a newer version of this program created the source.
  */
 export function parseSourceKind(text: string): SourceKind {
   if (!Object.hasOwn(KINDS, text))

@@ -22,7 +22,7 @@ export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
 }
 
 /**
- * Returns the settings in their stored form. Files stay paths: the database stores no file contents.
+ * Returns the settings in their stored form. Files are stored as paths, so the database contains no file contents.
  *
  * @param written validated settings.
  * @param absolute makes a file path absolute.
@@ -51,8 +51,8 @@ function replaceText(
 }
 
 /**
- * Returns the host that a source is read from and its credentials are sent to, in lower case, with IPv6 addresses in
- * brackets.
+ * Returns the host from which a source is read and to which its credentials are sent. The host is in lower case, with
+ * IPv6 addresses in brackets.
  *
  * @param settings stored settings of that kind.
  * @returns null if the source is not read from a host.

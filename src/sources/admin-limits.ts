@@ -12,7 +12,7 @@ import { elements, member } from '../json/json-values.js';
 import { type FileUse, KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
-/** Maximum size of a file that a source made through the API may read (contract §7). */
+/** Maximum size of a file that a source created through the API may read (contract §7). */
 export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
 /** A source that reads a file. */
@@ -23,9 +23,9 @@ export interface ReadingSource {
 }
 
 /**
- * Checks which local files a source made through the API may read, and where its secrets may be sent (contract §7). The
- * deepest of the `adminFileRoots` that contain the path decides. Runs when a source is created or replaced, and again in
- * each sync, because the configuration, the claims and the file behind the path may have changed.
+ * Checks which local files a source created through the API may read, and where its secrets may be sent (contract §7).
+ * The rules of the deepest `adminFileRoots` entry that contains the path apply. The checks run when a source is created
+ * or replaced, and again in each sync, because the configuration, the claims and the file at the path may have changed.
  */
 @Injectable()
 export class AdminFiles {
@@ -55,12 +55,12 @@ export class AdminFiles {
   }
 
   /**
-   * Resolves symbolic links, then checks that the path is inside a root, that the source and the caller may read that root,
-   * and that the path is a regular file of at most 64 MiB.
+   * Resolves symbolic links, then checks that the path is inside a root, that the source and the caller may read from
+   * it, and that the path is a regular file of at most 64 MiB.
    *
    * The error for a forbidden path does not reveal whether the path exists.
    *
-   * @param caller the caller that configures the path; absent in a sync.
+   * @param caller the caller who configures the path; absent during a sync.
    * @returns the resolved path. Open this path, because links may change.
    * @throws ApiError 400 `path_not_allowed`.
    */
@@ -106,7 +106,7 @@ export class AdminFiles {
   }
 }
 
-// Roots may be nested.
+// Roots may be nested, so the most specific root decides.
 function deepest<R extends AdminFileRoot & { readonly real?: string }>(
   roots: readonly R[],
   path: string,
@@ -140,7 +140,7 @@ async function isLink(path: string): Promise<boolean> {
   );
 }
 
-// Resolves links in the existing part of the path.
+// Resolves symbolic links in the part of the path that exists.
 async function resolveLinks(path: string): Promise<{ real: string; exists: boolean }> {
   for (let part = path; ; part = dirname(part)) {
     const real = await realpath(part).catch(() => undefined);
@@ -152,8 +152,8 @@ async function resolveLinks(path: string): Promise<{ real: string; exists: boole
 }
 
 /**
- * Checks that a source made through the API names its namespaces, and only namespaces in `adminKubernetesNamespaces`
- * (contract §2). Runs when a source is created or replaced, and again when its watch starts.
+ * Checks that a source created through the API lists its namespaces, and that all are in `adminKubernetesNamespaces`
+ * (contract §2). The check runs when a source is created or replaced, and again when its watch starts.
  */
 @Injectable()
 export class AdminNamespaces {

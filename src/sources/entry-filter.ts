@@ -1,7 +1,7 @@
 /**
- * Returns whether a name matches a glob: `*` matches any characters including "/", `?` exactly one (contract §2). Worst-case
- * time is proportional to pattern length × name length. Patterns come from users, and regular expressions can take
- * exponential time.
+ * Returns whether a name matches a glob: `*` matches any number of characters including "/", and `?` matches exactly
+ * one (contract §2). The worst-case time is proportional to pattern length × name length. Patterns come from users, so
+ * this does not use regular expressions, which can take exponential time.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   const wanted = [...pattern];
@@ -19,7 +19,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
       at += 1;
       next += 1;
     } else if (star >= 0) {
-      // Lets the last star match one more character; earlier stars never need backtracking.
+      // Extends the match of the last star by one character. Earlier stars never need backtracking.
       at = star + 1;
       resumeAt += 1;
       next = resumeAt;
@@ -40,7 +40,7 @@ export interface EntryFilter {
   readonly tags?: Patterns;
 }
 
-/** contract §2: exclude wins; an include list needs at least one match. Names and tags must both pass. */
+/** Exclude lists take precedence, and an include list needs a match. Names and tags must both pass (contract §2). */
 export function passesFilter(filter: EntryFilter, name: string, tags: readonly string[]): boolean {
   return passes(filter.names, [name]) && passes(filter.tags, tags);
 }

@@ -15,13 +15,13 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
     readonly claims: Claims;
-    /** Whether the shrink guard is disabled, by the settings or for this run. */
+    /** Whether the shrink guard is disabled in the settings or for this run. */
     readonly mayShrink: boolean;
     readonly intervalMs: number;
     readonly contentDigest: Buffer | null;
     /** State from the last successful run; null if there is none or the settings have changed. */
     readonly fetchState: unknown;
-    /** Runs since the last success, including this one. */
+    /** Number of runs since the last success, including this one. */
     readonly attempts: number;
     /** Whether a sync has been requested since the last success. */
     readonly isRequested: boolean;
@@ -39,8 +39,9 @@ export interface WatchedSource {
 }
 
 /**
- * Leases on sources: one owner at a time may sync or watch a source. A lease expires unless renewed; changing the settings
- * frees it at once (`SourceStates.forget`). Owners must write through `writeWhileHeld`.
+ * Manages leases on sources: only one owner at a time may sync or watch a source. A lease expires unless it is renewed,
+ * and changing the source's settings releases it at once (`SourceStates.forget`). Owners must write through
+ * `writeWhileHeld`.
  */
 @Injectable()
 export class SourceLeases {
@@ -67,8 +68,8 @@ export class SourceLeases {
   }
 
   /**
-   * Acquires all free leases on watched sources. Watched sources are never due (`next_run_at` is null); their owner watches
-   * them while it holds the lease. An owner's expired leases are restored by `renew` instead.
+   * Acquires all free leases on watched sources. Watched sources are never due (`next_run_at` is null); their owner
+   * watches them while it holds the lease. An owner's expired leases are restored by `renew` instead.
    */
   async takeUnwatched(owner: string, leaseMs: number): Promise<WatchedSource[]> {
     const [sources] = await this.dataSource.query<[WatchedSource[], number]>(
@@ -91,8 +92,8 @@ export class SourceLeases {
    * Renews all leases of an owner.
    *
    * @param currentIds ids of the watched sources whose entries match their cluster; recorded as successes.
-   * @returns the ids of the sources whose leases the owner still holds; changing, removing or re-leasing a source ends its
-   * lease.
+   * @returns the ids of the sources whose leases the owner still holds; changing, removing or re-leasing a source ends
+   * its lease.
    */
   async renew(owner: string, leaseMs: number, currentIds: readonly number[] = []): Promise<number[]> {
     const [rows] = await this.dataSource.query<[{ id: number }[], number]>(
@@ -105,8 +106,8 @@ export class SourceLeases {
   }
 
   /**
-   * Releases the leases of these owners at once. An unfinished run does not count as an attempt: its source returns to its
-   * previous state.
+   * Releases the leases of these owners immediately. An unfinished run does not count as an attempt, and its source
+   * returns to its previous state.
    */
   async release(owners: readonly string[]): Promise<void> {
     await this.dataSource.query(
@@ -127,7 +128,7 @@ export class SourceLeases {
    * Writes the result of a read in one transaction that locks the source's row.
    *
    * @param source the source as it was when its lease was acquired.
-   * @param write receives the id of the source's claim set; returning null (lease lost) rolls back.
+   * @param write receives the id of the source's claim set; returns null to roll back if the lease was lost.
    * @returns null if nothing was written: the lease was lost or the settings have changed.
    */
   async writeWhileHeld<T extends object>(
@@ -162,8 +163,8 @@ export const SYNC_LEASE = { ms: 15_000, renewMs: 5_000 } as const;
 export const WATCH_LEASE = { ms: 10_000, renewMs: 3_000 } as const;
 
 /**
- * SQL: the time of the next run. Immediately if a sync was requested during this run, otherwise after `$3` milliseconds plus
- * up to 10 %, so that sources created together drift apart.
+ * SQL: the time of the next run. It is due now if a sync was requested during this run, otherwise after `$3`
+ * milliseconds plus up to 10 %, so that sources created together drift apart.
  */
 export const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
   else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;

@@ -20,14 +20,14 @@ export interface RunResult extends SourceReport {
 export interface WatchState {
   readonly status: Exclude<SyncStatus, 'pending'>;
   readonly error: string | null;
-  /** Consecutive failures. */
+  /** Number of consecutive failures. */
   readonly attempts: number;
 }
 
-/** SQL: a permission to shrink applies to one run that begins after it, successful or not. */
+/** SQL: a permission to shrink applies only to the first run that begins after it, even if that run fails. */
 const OPEN_PERMISSION = `case when shrink_allowed_at >= last_attempt_at then shrink_allowed_at end`;
 
-/** SQL: a sync request stays open until a run that began after it succeeds. */
+/** SQL: a sync request stays open until a run that began after the request succeeds. */
 const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_at end`;
 
 /**
@@ -56,7 +56,9 @@ export class SourceStates {
     });
   }
 
-  /** Resets the state after a change of settings or filter: the next sync reads everything; a running sync cannot write. */
+  /**
+   * Resets the state after a settings or filter change. The next sync reads everything; a running sync cannot write.
+   */
   async forget(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<Date | null> {
     return this.schedule(
       manager,
@@ -93,7 +95,7 @@ export class SourceStates {
     );
   }
 
-  /** Makes every synced source of the configuration due now. */
+  /** Makes every synced source from the configuration file due now. */
   async scheduleConfigured(manager: EntityManager): Promise<void> {
     await manager.query(
       `update source_sync y set next_run_at = now() from source s
@@ -185,9 +187,9 @@ export class SourceStates {
   }
 
   /**
-   * Records a write by a watch and keeps its lease.
+   * Records a write by a watch, which keeps its lease.
    *
-   * @param isWhole whether the entries now match the whole cluster.
+   * @param isWhole whether the entries now match the entire cluster.
    * @returns false if the lease was lost: the caller must roll back.
    */
   async recordWatchWrite(

@@ -14,9 +14,9 @@ export interface WrittenSource {
 }
 
 /**
- * Writes sources declared by the configuration file or the admin API. Runs inside the caller's transaction. Changed claims
- * are applied to the entries that inherit them (see `inheritClaims`). After a change of settings or filter, the next sync
- * reads everything, and a running sync can no longer write.
+ * Writes sources declared by the configuration file or the admin API. Runs inside the caller's transaction. Changed
+ * claims are applied to the entries that inherit them (see `inheritClaims`). After a change to the settings or filter,
+ * the next sync reads everything, and a running sync can no longer write.
  */
 @Injectable()
 export class SourceWriter {
@@ -119,7 +119,7 @@ export class SourceWriter {
   }
 }
 
-// Returns the value as the database will return it, without undefined members.
+// Removes undefined members, so that the value equals the one read back from the database.
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

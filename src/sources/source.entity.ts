@@ -43,7 +43,7 @@ export class SourceState {
   @Column({ type: 'text', default: 'pending' })
   status: SyncStatus;
 
-  /** Runs since the last success. */
+  /** Number of runs since the last success. */
   @Column({ type: 'integer', default: 0 })
   attempts: number;
 
@@ -70,7 +70,7 @@ export class SourceState {
   @Timestamp({ name: 'lease_until', nullable: true, select: false })
   leaseUntil: Date | null;
 
-  /** SHA-256 of the last file and the rules it was read with. */
+  /** SHA-256 of the last file and of the rules for reading it. */
   @Column({ name: 'content_digest', type: 'bytea', nullable: true, select: false })
   contentDigest: Buffer | null;
 
@@ -132,7 +132,7 @@ export class Source {
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** Increases with every change of the source or its entries; used in the cache keys of views and pages. */
+  /** Increases with every change to the source or its entries; used in the cache keys of views and pages. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 

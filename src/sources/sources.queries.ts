@@ -21,8 +21,8 @@ export async function registriesOf(
 }
 
 /**
- * Increases the revision of a source, which invalidates its views and pages cached by any replica. Runs inside the
- * transaction that changes its entries.
+ * Increases the revision of a source, which invalidates its cached views and pages in every replica. Runs inside the
+ * transaction that changes the source's entries.
  */
 export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
   await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
@@ -47,9 +47,9 @@ export async function setInheritedClaims(
 }
 
 /**
- * Applies changed claims of a source to the entries that inherit them (contract §5). If the source has not been synced with
- * its current settings and filter, its entries are hidden until the next successful sync, because they may come from
- * a different upstream. Runs inside the transaction that changes the source.
+ * Applies changed claims of a source to the entries that inherit them (contract §5). If the source has not been synced
+ * with its current settings and filter, its entries are hidden until the next successful sync, because they may come
+ * from a different upstream. Runs inside the transaction that changes the source.
  *
  * @param source the source with its new settings.
  */

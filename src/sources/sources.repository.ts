@@ -31,7 +31,9 @@ export class SourcesRepository {
     return this.ofNames(manager, names).getMany();
   }
 
-  /** Returns the existing sources with these names, in this order, locked against changes until the transaction ends. */
+  /**
+   * Returns the existing sources with these names, in this order, locked against changes until the transaction ends.
+   */
   async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
     const found = await this.ofNames(manager, names)
       .setLock('pessimistic_read', undefined, ['source'])

@@ -16,7 +16,7 @@ export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })
   version: string | null;
 
-  /** Each has the path inside the document and the rule. */
+  /** Each reason gives the path in the document and the violated rule. */
   reasons: string[];
 }
 
@@ -36,10 +36,10 @@ export class SourceSyncAnswer {
   @ApiProperty({ type: 'integer', description: 'Runs since the last success' })
   attempts: number;
 
-  /** Why the last run failed; entries of earlier runs stay. */
+  /** Why the last run failed; entries from earlier runs remain. */
   error?: string;
 
-  /** Counts of the last run that wrote: entries, added, changed, removed, unchanged, skipped, filtered. */
+  /** Counts from the last run that wrote entries: entries, added, changed, removed, unchanged, skipped, filtered. */
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   counts: Record<string, number>;
 
@@ -85,7 +85,7 @@ export class SourceList {
   metadata: AdminListMetadata;
 }
 
-/** Returns the declaration of a source (contract §7) for the audit trail, with URLs stripped of their query. */
+/** Returns the declaration of a source (contract §7) for the audit trail, with queries removed from URLs. */
 export function declaredForm(source: Source): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,

@@ -44,7 +44,7 @@ export class SourcesService {
    * Loads the source named in a request.
    *
    * @returns null only for `put`, which then creates the source.
-   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change of a read-only source.
+   * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change to a read-only source.
    */
   async load(caller: Caller, name: string, use: ResourceUse): Promise<Source | null> {
     const source = await this.sources.findByName(name);
@@ -62,7 +62,7 @@ export class SourcesService {
     return new JsonText(JSON.stringify(describeSource(source)), sourceTag(source));
   }
 
-  /** spec §4.4: the caller must satisfy the existing claims, and the new claims must be a subset of the caller's. */
+  /** The caller must satisfy the existing claims, and the new claims must be a subset of the caller's (spec §4.4). */
   async put(
     caller: Caller,
     name: string,
@@ -136,8 +136,8 @@ export class SourcesService {
     return this.get(source);
   }
 
-  // The error lists the registries visible to the caller. The source's row is locked, so a registry that adds the source
-  // concurrently waits or has already committed.
+  // The error lists the registries visible to the caller. The source's row is locked, so a concurrent transaction that
+  // adds the source to a registry is either waiting or already committed.
   private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
     const users = await registriesOf(manager, id);
     if (users.length === 0) return;
@@ -174,7 +174,7 @@ function asConflict(error: unknown): unknown {
   if (!(error instanceof QueryFailedError)) return error;
   const { code, constraint } = error.driverError as { code?: string; constraint?: string };
   if (code === '23505' && constraint === 'source_one_managed') return new ApiError('managed_source_exists');
-  // 23001 since PostgreSQL 18, 23503 before.
+  // PostgreSQL 18 and later use 23001; earlier versions use 23503.
   if (['23001', '23503'].includes(code ?? '') && constraint === 'registry_source_source_id_fkey')
     return new ApiError('source_in_use');
   return error;

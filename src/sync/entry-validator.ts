@@ -14,9 +14,9 @@ import type { Status } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 
-/** Measured overhead per version, excluding its texts: objects, digest, map entries. */
+/** Measured overhead per version for objects, the digest and map entries, excluding texts. */
 const BYTES_PER_VERSION = 1_024;
-/** V8 uses two bytes per character for a string with any such character. */
+/** V8 stores a string that contains such a character with two bytes per character. */
 const BEYOND_LATIN1 = /[^\0-\xff]/;
 
 /** A skipped version with its reasons; `index` is its position in the list. */
@@ -38,7 +38,7 @@ export interface ReadEntries {
 export interface Candidate {
   readonly type: EntryType;
   readonly index: number;
-  /** Parsed; meaningless if there is a `readProblem`. */
+  /** The parsed document; meaningless if `readProblem` is set. */
   readonly document: unknown;
   readonly written: SourceText;
   /** Why the document or the list item around it could not be read. */
@@ -51,7 +51,7 @@ export interface Candidate {
 }
 
 interface ValidatorOptions {
-  /** Whether a duplicate name and version is skipped, with this reason, or replaces the earlier version. */
+  /** Whether a version with the same type, name and version is skipped for this reason or replaces the earlier one. */
   readonly onDuplicate: { readonly skipBecause: string } | 'replace';
   /** Maximum number of skipped versions to list; defaults to the number shown by the API. */
   readonly maxListed?: number;
@@ -60,15 +60,15 @@ interface ValidatorOptions {
   readonly onEntry?: ((version: IncomingVersion) => void) | undefined;
 }
 
-/** Counts the bytes a run holds in memory. */
+/** Counts the bytes that a run holds in memory. */
 export interface MemoryCounter {
   /** @throws Error if the limit is exceeded. */
   add(bytes: number): void;
 }
 
 /**
- * Validates the documents of one run, for every kind of source. Invalid documents are skipped with their reasons; documents
- * excluded by the filter are only counted.
+ * Validates the documents of one run, for every kind of source. Reports why it skips each invalid document, and only
+ * counts the documents excluded by the filter.
  */
 export class EntryValidator {
   skippedCount = 0;
@@ -76,7 +76,7 @@ export class EntryValidator {
   /** Whether any document was valid, filtered or not. Callers treat a source without valid documents as a mistake. */
   hasValid = false;
   private readonly skipped: Skipped[] = [];
-  /** The value is null if the version was already passed to `onEntry`. */
+  /** A value is null if the version has already been passed to `onEntry`. */
   private readonly entries = new Map<string, IncomingVersion | null>();
   private readonly seen = new Set<string>();
   private readonly excluded = new Map<string, VersionName>();
@@ -86,7 +86,7 @@ export class EntryValidator {
     private readonly options: ValidatorOptions,
   ) {}
 
-  /** @returns false if the name and version were added before. */
+  /** @returns false if the same version has already been added. */
   add({ type, index, document, written, readProblem, upstreamMeta }: Candidate): boolean {
     const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
     const version: IncomingVersion | undefined =

@@ -16,8 +16,8 @@ export class FetchError extends Error {
 }
 
 /**
- * JSON that a fetcher keeps for the next run, such as an ETag or a commit. Discarded when the source's settings or filter,
- * or the rules for reading content, change.
+ * JSON that a fetcher stores for the next run, such as an ETag or a commit. It is discarded when the source's settings,
+ * its filter or the rules for reading content change.
  */
 export type FetchState = Readonly<Record<string, unknown>>;
 
@@ -53,15 +53,15 @@ export abstract class Fetcher<K extends SyncedKind> {
   ): Promise<Fetched>;
 }
 
-/** Concurrent connections to one upstream. */
+/** Maximum number of concurrent connections to one upstream. */
 export const MAX_CONNECTIONS = 8;
 
 // Limits for one run against another MCP registry.
 export const MAX_RUN_MS = 60 * 60 * 1_000;
 export const MAX_PAGES = 20_000;
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
-/** A list with this many consecutive pages without a new version counts as endless. */
+/** A list is considered endless after this many consecutive pages without a new version. */
 export const MAX_EMPTY_PAGES = 100;
 export const MAX_VERSIONS = 500_000;
-/** Total size of all documents. */
+/** Maximum total size of all documents. */
 export const MAX_BYTES = 128 * 1024 * 1024;

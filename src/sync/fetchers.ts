@@ -7,7 +7,7 @@ import { GitFetcher } from './git/git.fetcher.js';
 import type { MemoryShare } from './read-memory.js';
 import { ApiFetcher } from './registry-api/api.fetcher.js';
 
-/** The fetcher for each synced kind; a kind without a fetcher does not compile. */
+/** Maps each synced kind to its fetcher; a missing fetcher is a compile-time error. */
 @Injectable()
 export class Fetchers {
   private readonly byKind: { readonly [K in SyncedKind]: Fetcher<K> };

@@ -2,12 +2,12 @@ import { setFlagsFromString } from 'node:v8';
 import { Injectable } from '@nestjs/common';
 
 const MIB = 1024 * 1024;
-/** Maximum memory for the content of all runs in this process together. */
+/** Default limit on the memory that the content of all runs in this process may use. */
 const MAX_BYTES = 208 * MIB;
-/** Memory per byte of the largest permitted file: the file, its documents and their overhead. */
+/** Memory needed per byte of a file, for the file, its documents and their overhead. */
 const PER_FILE_BYTE = MAX_BYTES / (64 * MIB);
 
-/** Returns the limit for all runs together, given the largest permitted file. */
+/** Returns the memory limit for all runs combined, given the maximum size of a file. */
 export function readMemoryFor(mebibytesPerFile: number): number {
   return Math.max(MAX_BYTES, PER_FILE_BYTE * mebibytesPerFile * MIB);
 }
@@ -16,8 +16,8 @@ export function readMemoryFor(mebibytesPerFile: number): number {
 export class ReadMemoryError extends Error {}
 
 /**
- * Limits the memory that all runs in this process use together, because a hostile source may send any amount of data. At the
- * limit, the largest run is ended, so that no source can block the others.
+ * Limits the total memory that all runs in this process use, because a hostile source may send any amount of data. When
+ * the limit is exceeded, the largest run is aborted, so that no source can block the others.
  */
 @Injectable()
 export class ReadMemory {
@@ -25,15 +25,15 @@ export class ReadMemory {
   private total = 0;
 
   /**
-   * @param maxBytes the limit for all runs together.
-   * @param onChange receives the bytes of all runs whenever they change.
+   * @param maxBytes the limit for all runs combined.
+   * @param onChange receives the total bytes of all runs whenever the total changes.
    */
   constructor(
     private readonly maxBytes = MAX_BYTES,
     private readonly onChange: (bytes: number) => void = () => undefined,
   ) {}
 
-  /** Starts counting for one run. */
+  /** Starts counting the memory of one run. */
   begin(): MemoryShare {
     const share: MemoryShare = new MemoryShare(
       (bytes) => this.grow(share, bytes),
@@ -92,7 +92,7 @@ export class MemoryShare {
     this.grow(bytes);
   }
 
-  /** Releases bytes added before; no effect after the run has ended. */
+  /** Releases bytes that were added before. Has no effect if the run has been refused. */
   release(bytes: number): void {
     if (this.refusal) return;
     this.bytes -= bytes;
@@ -106,15 +106,15 @@ export class MemoryShare {
 }
 
 /**
- * Growth of the heap between two collections, in percent. With less, reads wait for collections
+ * Growth of the heap between two garbage collections, in percent. A lower value makes reads wait for collections
  * (docs/decisions/013-runtime-tuning.md).
  */
 const GROWTH = 100;
-/** The same while syncs hold much memory: with 33, four endless upstreams exceed the documented limit. */
+/** Growth while syncs hold a lot of memory. At 33 %, four endless upstreams exceed the documented limit. */
 const GROWTH_UNDER_LOAD = 20;
 const LOAD_BYTES = 32 * MIB;
 
-/** Sets how early V8 collects the heap, from the bytes that all runs hold. */
+/** Makes V8 collect garbage earlier while runs hold a lot of memory. */
 export class HeapGrowth {
   private percent: number | undefined;
 
@@ -123,7 +123,7 @@ export class HeapGrowth {
       setFlagsFromString(`--heap-growing-percent=${percent}`),
   ) {}
 
-  /** @param bytesHeld by all runs now. */
+  /** @param bytesHeld the bytes that all runs currently hold. */
   fit(bytesHeld: number): void {
     const percent = bytesHeld > LOAD_BYTES ? GROWTH_UNDER_LOAD : GROWTH;
     if (percent === this.percent) return;

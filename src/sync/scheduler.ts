@@ -11,7 +11,7 @@ import { SyncQueries } from './sync.queries.js';
 
 const POLL_MS = 500;
 const MAX_CONCURRENT = 4;
-/** Runs longer than this don't count towards MAX_CONCURRENT, up to MAX_SLOW of them. */
+/** Up to MAX_SLOW runs that last longer than this don't count toward MAX_CONCURRENT. */
 const SLOW_AFTER_MS = 30_000;
 const MAX_SLOW = 12;
 const STOP_TIMEOUT_MS = 3_000;
@@ -23,7 +23,7 @@ const STOP_TIMEOUT_MS = 3_000;
 @Injectable()
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  /** Current runs by lease owner. Each run has its own owner id, so that it cannot release the lease of a later run. */
+  /** Current runs by lease owner. Each run has a separate owner id, so that it cannot release a later run's lease. */
   private readonly running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
   private readonly stopping = new AbortController();
   private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
@@ -45,7 +45,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
 
   async onApplicationShutdown(): Promise<void> {
     await this.polling.end();
-    // Runs that are nearly done may finish; the others are aborted.
+    // Runs may finish within the timeout; the others are aborted.
     await this.runsEnd();
     this.stopping.abort();
     await this.runsEnd();
@@ -65,7 +65,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.isFull();
         this.running.delete(owner);
-        // Waiting sources should not also wait for the next poll.
+        // Sources that waited for a free slot should not also wait for the next poll.
         if (wasFull) this.polling.pollNow();
       });
       this.running.set(owner, { run, since: performance.now() });

@@ -11,7 +11,9 @@ const MAX_LISTED = 1_000;
 /** A slow or unreachable database must not delay the other metrics. */
 const TIMEOUT_MS = 1_000;
 
-/** Counts and skipped entries of a source: `added` to `unchanged` cover the last run, the other counts all content. */
+/**
+ * Counts and skipped entries of a source. `added` to `unchanged` cover the last run; other counts cover all content.
+ */
 export interface SyncReport extends SourceReport {
   readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered', number>>;
 }
@@ -55,8 +57,8 @@ function keyOf({ type, name, version }: Pick<SkippedEntry, 'type' | 'name' | 've
 type SourceGauge = Gauge<'source' | 'kind'>;
 
 /**
- * Metrics about sources, read from the database at each scrape: every replica reports all sources, and the metrics of a
- * deleted source disappear. While the database does not respond, these metrics are absent.
+ * Metrics about sources. Each scrape reads them from the database, so every replica reports all sources and the metrics
+ * of a deleted source disappear. The metrics are absent while the database does not respond.
  */
 @Injectable()
 export class SourceMetrics {

@@ -26,13 +26,13 @@ const READER_VERSION = 'reader-4';
 const FIRST_RETRY_MS = 5_000;
 /** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
-/** Smaller sources may lose any number of entries. */
+/** Sources with fewer entries may lose any number of them. */
 const MIN_GUARDED_ENTRIES = 20;
 
 /** The content to write. */
 interface SyncContent {
   readonly content: ReadEntries;
-  /** The versions removed from the source if `content` has only changes; null if `content` is complete. */
+  /** The versions removed from the source if `content` contains only changes; null if `content` is complete. */
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
@@ -42,7 +42,8 @@ interface SyncContent {
  * Returns the delay before the next attempt, in milliseconds.
  *
  * @param attempts consecutive failures, at least one; each doubles the delay, up to the interval.
- * @param retryAfterMs the delay requested by the upstream (RFC 9110 §10.2.3), which may exceed the interval, up to an hour.
+ * @param retryAfterMs the delay requested by the upstream (RFC 9110 §10.2.3); it may exceed the interval, up to one
+ * hour.
  */
 export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: number | null): number {
   const backOff = Math.min(intervalMs, FIRST_RETRY_MS * 2 ** Math.min(attempts - 1, 20));
@@ -61,7 +62,7 @@ export function shrunkSentence(before: number, after: number): string {
   );
 }
 
-/** Returns whether the shrink guard applies. After a change of settings or filter, it does not. */
+/** Returns whether the shrink guard applies. It does not apply after a change to the settings or filter. */
 function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
   return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
 }
@@ -102,8 +103,8 @@ export class SyncRun {
   ) {}
 
   /**
-   * Fetches and validates outside any transaction, then writes the entries in a single transaction. A failed run leaves the
-   * entries unchanged and stores the reason. Throws only if PostgreSQL is unreachable or the signal aborts.
+   * Fetches and validates outside any transaction, then writes the entries in a single transaction. A failed run leaves
+   * the entries unchanged and stores the reason. Throws only if PostgreSQL is unreachable or the signal aborts.
    */
   async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
@@ -161,7 +162,7 @@ export class SyncRun {
       const after =
         counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
       if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
-      // Claims changed together with the settings take effect now.
+      // If the claims were changed together with the settings, they take effect now.
       const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
       const report: SyncReport = gone

@@ -54,7 +54,7 @@ import { SyncQueries } from './sync.queries.js';
 export class SyncModule implements OnApplicationShutdown {
   constructor(private readonly http: HttpClient) {}
 
-  /** Runs after the scheduler's own shutdown, when no sync is running. */
+  /** Runs after the scheduler has shut down, when no sync is running. */
   async onApplicationShutdown(): Promise<void> {
     await this.http.close();
   }

@@ -12,16 +12,16 @@ interface WatchedFile {
   readonly lastAttemptAt: Date | null;
 }
 
-/** The metrics of a source; null for values not yet known. */
+/** The metrics of a source; values are null until they are known. */
 interface SourceFigures {
   readonly source: string;
   readonly kind: string;
   readonly status: string;
-  /** Failed runs since the last success. */
+  /** Number of failed runs since the last success. */
   readonly failures: number;
   /** Unix time in seconds. */
   readonly lastSuccess: number | null;
-  /** Seconds; null for watched sources. */
+  /** The sync interval in seconds; null for watched sources. */
   readonly interval: number | null;
   readonly entries: number | null;
   readonly skipped: number | null;

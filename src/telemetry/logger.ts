@@ -3,20 +3,20 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogFormat } from '../config/config.js';
 import { tracing } from './tracing.js';
 
-/** Bytes buffered for a stalled reader; further lines are dropped. */
+/** The maximum number of bytes buffered for a stalled reader. Further lines are dropped. */
 const MAX_BUFFERED_BYTES = 8 * 1_024 * 1_024;
 /** A batch of lines is written after this interval or this many characters. */
 const BATCH_MS = 20;
 const MAX_BATCH = 64 * 1_024;
 
 /**
- * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the cost
- * of logging. Writes the remaining lines when the process exits.
+ * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the
+ * cost of logging. Writes the remaining lines when the process exits.
  */
 export class LogDestination implements DestinationStream {
   private readonly stream;
   private batch = '';
-  /** Dropped lines not yet reported. */
+  /** The number of dropped lines not yet reported. */
   private dropped = 0;
   private hasExitListener = false;
 
@@ -71,8 +71,8 @@ export class LogDestination implements DestinationStream {
 const STDOUT = 1;
 
 /**
- * Creates the JSON logger, which adds `traceId` to lines logged within a trace. `describeError` selects what is logged of an
- * error, because database errors carry statement parameters, which may be personal data.
+ * Creates the JSON logger, which adds `traceId` to lines logged within a trace. `describeError` selects the parts of an
+ * error that are logged, because database errors include statement parameters, which may be personal data.
  */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -109,7 +109,7 @@ function timestamp(): () => string {
 /** Creates a logger on stdout or stderr. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
   if (format === 'json') {
-    // Short commands log to stderr, synchronously so that no line is lost.
+    // Short-lived commands log to stderr, synchronously so that no line is lost.
     return createLogger(
       level,
       stream === STDOUT ? undefined : pino.destination({ dest: stream, sync: true }),

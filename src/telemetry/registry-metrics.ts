@@ -74,7 +74,7 @@ export class CatalogMetrics {
   }
 }
 
-/** Managed sources are not synced. */
+/** Excludes managed sources, which are never synced. */
 const SYNCED_KINDS = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy !== 'publishing');
 /**
  * Outcomes of a run. `superseded`: the lease or settings of the source changed during the run, so nothing was written.

@@ -68,8 +68,8 @@ export class HttpMetrics {
 }
 
 /**
- * Returns the route template of a request, such as `/registry/:registry/v0.1/servers`; undefined without a matching route. As a
- * label it has bounded cardinality, unlike the path.
+ * Returns the route template of a request, such as `/registry/:registry/v0.1/servers`; undefined without a matching
+ * route. Unlike the path, the template has bounded cardinality as a label.
  */
 export function routeOf(request: IncomingMessage): string | undefined {
   // Set by Express.
@@ -78,7 +78,7 @@ export function routeOf(request: IncomingMessage): string | undefined {
   return typeof path === 'string' ? path : undefined;
 }
 
-/** Error of a refused or failed request. */
+/** The error of a refused or failed request. */
 export interface RequestRefusal {
   /** Error code of the response. */
   readonly code: string;
@@ -86,7 +86,7 @@ export interface RequestRefusal {
   readonly step?: string | undefined;
 }
 
-/** The logged parts of a caller. */
+/** The parts of a caller that are logged. */
 export interface RequestSubject {
   readonly subject: string | null;
   readonly claims: Readonly<Record<string, unknown>>;
@@ -104,8 +104,8 @@ declare module 'node:http' {
 }
 
 /**
- * Assigns each request an id and sends it as `X-Request-Id`; logs and counts the request when it ends. Never logs headers or
- * query strings.
+ * Assigns each request an id and sends it as `X-Request-Id`; logs and counts the request when it ends. Never logs
+ * headers or query strings.
  *
  * @param subjectOf returns the caller of a request, once authenticated.
  * @param onRefused called at the end of each refused or failed request.

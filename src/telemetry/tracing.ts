@@ -4,7 +4,7 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 export interface Tracing {
   /** Returns the id of the current trace. */
   traceId(): string | undefined;
-  /** Captures the current context; the returned function runs work in it. Undefined without tracing. */
+  /** Captures the current context; the returned function runs work in it. Returns undefined without tracing. */
   capture(): ((work: () => void) => void) | undefined;
   /** Runs background work outside any trace. */
   outside<T>(work: () => T): T;
@@ -26,7 +26,10 @@ const OFF: Tracing = {
 
 let current = OFF;
 
-/** Tracing for the rest of the server. A no-op until `useTracing` is called, so OpenTelemetry is loaded only if configured. */
+/**
+ * Tracing for the rest of the server. A no-op until `useTracing` is called, so OpenTelemetry is loaded only if
+ * configured.
+ */
 export const tracing: Tracing = {
   traceId: () => current.traceId(),
   capture: () => current.capture(),
@@ -34,7 +37,7 @@ export const tracing: Tracing = {
   inSpan: (name, attributes, work, options) => current.inSpan(name, attributes, work, options),
 };
 
-/** Called once at start: instrumentation is per process. */
+/** Called once at startup, because instrumentation applies to the whole process. */
 export function useTracing(started: Tracing): void {
   current = started;
 }

@@ -51,7 +51,10 @@ export function Validate(check: Check): PropertyDecorator {
   return ValidateBy({ name, validator: { validate: (value) => required(value).length === 0 } });
 }
 
-/** The member may be absent. Unlike in class-validator, null is refused: in YAML, it is a key with a forgotten value. */
+/**
+ * The member may be absent. Unlike in class-validator, null is refused, because in YAML it is a key whose value was
+ * forgotten.
+ */
 export function IsOptional(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }
@@ -96,7 +99,8 @@ export function ValidateClass<T extends object>(
 }
 
 /**
- * Validates a parsed tree (YAML, JSON or a query) against a class: types, missing and unknown keys, checks, rules. Never throws.
+ * Validates a parsed tree (YAML, JSON or a query) against a class: types, missing and unknown keys, checks, rules.
+ * Never throws.
  *
  * @returns `value`, to be used only when there are no issues.
  */
@@ -177,7 +181,7 @@ function nestedShapeOf(shape: Class, key: string): NestedShape | undefined {
 
 function flatten(error: ValidationError, above: Path, inList: boolean): Issue[] {
   const path = [...above, inList ? Number(error.property) : error.property];
-  // class-validator repeats the constraints of a list for each item; only errors of the item's members are new.
+  // class-validator repeats the constraints of a list for each item; only errors in the item's members are new.
   const own = inList
     ? []
     : Object.keys(error.constraints ?? {}).flatMap((name) => checks.get(name)?.(error.value) ?? []);

@@ -3,7 +3,7 @@ import { findClaimsIssues } from '../claims/claims.js';
 /** The keys and positions that lead to a value. */
 export type Path = readonly (string | number)[];
 
-/** Formats as `auth.oauth.providers[0].issuerUrl`; keys that are not plain words are quoted: `claims["a b"]`. */
+/** Formats a path as `auth.oauth.providers[0].issuerUrl`; keys that are not plain words are quoted: `claims["a b"]`. */
 export function formatPath(path: Path): string {
   return path
     .map((step, index) => {
@@ -14,7 +14,7 @@ export function formatPath(path: Path): string {
     .join('');
 }
 
-/** A problem with a value or a value nested in it; `path` is relative to the outer value. */
+/** A problem with a value, or with a value nested in it; `path` is relative to the outer value. */
 export interface Issue {
   readonly path: Path;
   readonly message: string;
@@ -81,7 +81,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best && best.distance <= allowed ? best.candidate : undefined;
 }
 
-// Typos are often only in case and separators. Truncates the word to bound the time.
+// Many typos are only in case and separators. The word is truncated to bound the time.
 function simplify(word: string): string {
   return word
     .slice(0, 64)
@@ -110,9 +110,10 @@ const SHORTEST_MS = SECOND;
 const LONGEST_MS = 365 * UNITS.d;
 
 /**
- * Parses `30m`, `1h30m`, `45s`, `2d`: whole numbers, units from large to small, each once. Refuses plain numbers as ambiguous.
+ * Parses `30m`, `1h30m`, `45s`, `2d`: whole numbers, units from large to small, each once. Refuses plain numbers as
+ * ambiguous.
  *
- * @returns milliseconds; undefined for other text and outside the bounds, by default 1 s … 365 d.
+ * @returns milliseconds; undefined for other text and for durations outside the bounds (by default, 1 s to 365 d).
  */
 export function parseDuration(
   text: string,
@@ -126,7 +127,7 @@ export function parseDuration(
   return total >= shortestMs && total <= longestMs ? total : undefined;
 }
 
-/** Formats milliseconds (whole seconds) as `1h30m`, for `parseDuration`; the largest unit is the hour. */
+/** Formats milliseconds (whole seconds) as `1h30m`, which `parseDuration` accepts; the largest unit is the hour. */
 export function formatDuration(ms: number): string {
   const parts = [
     { amount: Math.floor(ms / UNITS.h), unit: 'h' },
@@ -252,7 +253,10 @@ export const roleRule: Check = (value) => {
     : [];
 };
 
-/** contract §2: patterns with `*` and `?`. Refuses "[", which would match nothing here; other globs use it for character sets. */
+/**
+ * contract §2: patterns with `*` and `?`. Refuses "[", which would match nothing here; other globs use it for character
+ * sets.
+ */
 export const globs: Check = listOf(
   text((value) => {
     if (value.length > MAX_PATTERN) return `must have at most ${MAX_PATTERN} characters`;
@@ -276,7 +280,7 @@ export function parseTimestamp(text: string): Date | null {
   calendar.setUTCFullYear(year, month - 1, day);
   if (calendar.getUTCMonth() !== month - 1 || calendar.getUTCDate() !== day) return null;
   const moment = new Date(text.replace(' ', 'T').toUpperCase());
-  // The offset may move the time out of the years that PostgreSQL and RFC 3339 share.
+  // The offset can move the time outside the years that PostgreSQL and RFC 3339 share.
   const utcYear = moment.getUTCFullYear();
   return utcYear >= 1 && utcYear <= 9999 ? moment : null;
 }
@@ -305,7 +309,7 @@ export const timestampParameter = givenOnce(
   (text) => parseTimestamp(text) !== null,
 );
 
-/** One of several words: `active, deprecated or archived`. */
+/** Accepts one of several words, such as `active, deprecated or archived`. */
 export function wordParameter(words: readonly string[]): Check {
   const meant = `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
   return givenOnce(meant, (text) => words.includes(text));

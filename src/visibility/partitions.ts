@@ -5,12 +5,12 @@ import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
 
-// Id lists are in ascending order, without duplicates. The first request after a change walks thousands of ids; map lookups
-// would be several times slower.
+// Id lists are in ascending order, without duplicates. The first request after a change walks thousands of ids; map
+// lookups would be several times slower.
 
 /**
- * Returns a function that maps an id to its index, or to undefined if absent. Call it with ascending ids: it walks the list
- * once.
+ * Returns a function that maps an id to its index, or to undefined if absent. Call it with ascending ids: it walks the
+ * list once.
  */
 export function ascendingIndex(ids: readonly number[]): (id: number) => number | undefined {
   let index = 0;
@@ -82,8 +82,8 @@ const NOTHING: Pick<SourcePartitions, 'claimSetIds' | 'claims' | 'keys'> = {
 const MAX_ID = 2 ** 31 - 1;
 
 /**
- * Reads and caches the partitions of each source. A source is read again after its partition revision changes; claim sets
- * are immutable and read only once.
+ * Reads and caches the partitions of each source. A source is read again after its partition revision changes; claim
+ * sets are immutable and read only once.
  */
 @Injectable()
 export class Partitions {

@@ -24,8 +24,9 @@ interface Batch {
 }
 
 /**
- * Reads registries with the revisions of their sources. Requests that arrive during a query share the next query. It starts
- * after all of them, so no result is older than its request, and the cost per request falls under load.
+ * Reads registries with the revisions of their sources. Requests that arrive during a query share the next query. That
+ * query starts after all of them have arrived, so no result is older than its request. The cost per request falls under
+ * load.
  */
 @Injectable()
 export class RegistryLookup {
@@ -86,9 +87,9 @@ export class RegistryLookup {
 }
 
 /**
- * Finds callers without a token and the claims that a registry grants them. Looks up the registry for each request, so a
- * withdrawal takes effect with the next request on every replica (contract §6.1). These callers have no roles and no access
- * to other registries.
+ * Finds callers without a token and the claims that a registry grants them. Looks up the registry for each request, so
+ * withdrawing access takes effect with the next request on every replica (contract §6.1). These callers have no roles
+ * and no access to other registries.
  */
 @Injectable()
 export class RegistryCallers extends CallersWithoutToken {
@@ -143,8 +144,8 @@ export class RegistryCallers extends CallersWithoutToken {
 }
 
 /**
- * contract §6.1: a wrong or expired key gets the same response as an unknown registry, before method, path and token are
- * checked.
+ * contract §6.1: a wrong or expired key gets the same response as an unknown registry, before method, path and token
+ * are checked.
  */
 export function admitKeys(
   callers: RegistryCallers,

@@ -28,9 +28,9 @@ class VerifiedAccess extends Access {
 }
 
 /**
- * A caller's access to a registry, cached by this replica. It proves nothing: the registry, its claims, its sources and
- * their entries may have changed. Before responding, call `RegistryViews.verify`, or run a statement that checks
- * `remembered` in its own snapshot.
+ * A caller's access to a registry, cached by this replica. It does not prove that the caller still has access: the
+ * registry, its claims, its sources and their entries may have changed. Before responding, call `RegistryViews.verify`,
+ * or run a statement that checks `remembered` in its own snapshot.
  */
 class RememberedAccess extends Access {
   readonly isVerified = false;
@@ -80,10 +80,10 @@ export class RegistryViews {
   }
 
   /**
-   * Enters without a query if everything needed is cached; otherwise calls `enter`. Never refuses a caller based on cached
-   * data.
+   * Enters without a query if everything needed is cached; otherwise calls `enter`. Never refuses a caller based on
+   * cached data.
    *
-   * @throws ApiError as `enter`.
+   * @throws ApiError as described for `enter`.
    */
   enterFromMemory(
     caller: Caller,
@@ -105,7 +105,7 @@ export class RegistryViews {
   /**
    * Checks an access against the current state of the database, even if it was verified before.
    *
-   * @throws ApiError as `enter`: the registry or its claims may have changed.
+   * @throws ApiError as described for `enter`: the registry or its claims may have changed.
    */
   async verify(access: RegistryAccess): Promise<VerifiedAccess> {
     const { caller, client, registryName, view, entered } = access;

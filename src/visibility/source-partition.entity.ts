@@ -5,7 +5,7 @@ import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'source_partition_pkey';
 
-/** A claim set carried by entries of a source. Triggers on `entry` maintain it, so no writer can forget to. */
+/** A claim set carried by entries of a source. Triggers on `entry` maintain the rows. */
 @Entity('source_partition')
 @Index('source_partition_claim_set', ['claimSetId'])
 export class SourcePartition {

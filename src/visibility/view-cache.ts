@@ -20,8 +20,8 @@ export interface VisibleSource {
 }
 
 /**
- * The partitions that a caller sees in a registry, in source order: earlier sources shadow later ones. Callers with equal
- * views get identical responses.
+ * The partitions that a caller sees in a registry, in source order: earlier sources shadow later ones. Callers with
+ * equal views get identical responses.
  */
 export interface View {
   /** Whether every entry is visible regardless of its claims; if so, `visible` is empty. */
@@ -51,7 +51,7 @@ export function visibleSource(sourceId: number, claimSetIds: readonly number[]):
 }
 
 /**
- * Creates a view of exactly these sources for an explanation. It has no revisions, so no statement accepts it as current.
+ * Creates a view of only these sources, for an explanation. It has no revisions, so no statement accepts it as current.
  */
 export function viewOfSources(visible: readonly VisibleSource[]): View {
   const tag = `explained ${visible.map(({ digest }) => digest).join()}`;
@@ -62,7 +62,7 @@ export function isEmptyView({ seesAll, visible }: View): boolean {
   return !seesAll && visible.length === 0;
 }
 
-/** Counts the visible partitions. Not applicable to a view that sees all. */
+/** Counts the visible partitions. Must not be called for a view that sees all entries. */
 export function countPartitions({ visible }: View): number {
   return visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
 }
@@ -76,7 +76,7 @@ function contentOf({ seesAll, visible, sourceIds }: View): string {
   return seesAll ? sourceIds.join() : visible.map(({ digest }) => digest).join();
 }
 
-/** Approximate limit of each of the two caches, in bytes. */
+/** Approximate size limit of each of the two caches, in bytes. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** Size per partition: a number in two lists, plus its digits. */
 const PARTITION_BYTES = 24;
@@ -90,8 +90,8 @@ interface EvaluatedSource {
 }
 
 /**
- * Evaluates the partitions of a source in time slices, since there may be ten thousand. Claim sets are immutable, so earlier
- * results for the same visibility key stay valid.
+ * Evaluates the partitions of a source in time slices, since there may be ten thousand of them. Claim sets are
+ * immutable, so earlier results for the same visibility key stay valid.
  */
 export async function evaluateSource(
   { sourceId, revision, claimSetIds, claims }: SourcePartitions,
@@ -109,7 +109,10 @@ export async function evaluateSource(
   return { revision, evaluatedIds: claimSetIds, visible: visibleSource(sourceId, visible) };
 }
 
-/** Returns a function that looks up an id's earlier visibility, undefined for a new id. Call it with ascending ids. */
+/**
+ * Returns a function that looks up an id's earlier visibility, or undefined for a new id. Call the function with
+ * ascending ids.
+ */
 function earlierResult({ evaluatedIds, visible }: EvaluatedSource): (id: number) => boolean | undefined {
   const evaluated = ascendingIndex(evaluatedIds);
   const seen = ascendingIndex(visible.claimSetIds);
@@ -125,8 +128,8 @@ interface LatestView {
 
 /**
  * Computes and caches views. The policy evaluates the partitions of each source once for all callers with the same
- * visibility key. Cache keys contain the revisions of the sources, which change in the transaction that changes an entry.
- * Memory use is bounded, regardless of the number of callers and the size of their tokens.
+ * visibility key. Cache keys contain the revisions of the sources, which change in the transaction that changes an
+ * entry. Memory use is bounded, regardless of the number of callers and the size of their tokens.
  */
 export class ViewCache {
   /** Latest results by epoch, source and visibility key. */
@@ -197,7 +200,7 @@ export class ViewCache {
     { sources, key: read }: RegistryPartitions,
   ): string {
     const isRequired = (key: string) => sources.some(({ keys }) => keys.has(key));
-    // Contains both, since the partitions may be newer than the registry's revisions.
+    // The key contains both revisions, because the partitions may be newer than the registry's revisions.
     return `${revisions}|${read}|${this.policy.visibilityKey(caller, isRequired)}`;
   }
 

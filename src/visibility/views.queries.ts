@@ -9,9 +9,9 @@ import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 
 /**
- * SQL: identifies the PostgreSQL server start and the table files. After a restore, or a failover that lost transactions,
- * ids and revisions may be reused for different rows, so caches from an earlier epoch are invalid. Recreated tables and
- * copied databases have different file paths.
+ * SQL: identifies the PostgreSQL server start and the table files. After a restore, or a failover that lost
+ * transactions, ids and revisions may be reused for different rows, so caches from an earlier epoch are invalid.
+ * Recreated tables and copied databases have different file paths.
  */
 export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
@@ -27,11 +27,11 @@ export interface RegistryState {
   readonly version: string;
   /** In registry order. */
   readonly sourceIds: readonly number[];
-  /** One per source; rises with every change to the source's partitions. */
+  /** One revision per source, which rises with every change to the source's partitions. */
   readonly partitionRevisions: readonly string[];
   /** `DATABASE_EPOCH`; ids are unique only within it. */
   readonly databaseEpoch: string;
-  /** Epoch, and sources with their revisions; changes whenever an entry or the order of the sources changes. */
+  /** The epoch and the sources with their revisions; changes whenever an entry or the order of the sources changes. */
   readonly revisions: string;
 }
 
@@ -44,8 +44,8 @@ const REGISTRY_VERSION = `r.xmin::text`;
 
 /**
  * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`; false if one was deleted. For a
- * remembered registry, `$registry` is set: a registry with this name, `$registryVersion` and these sources must also exist.
- * Each statement selects this condition with its rows, in one snapshot.
+ * remembered registry, `$registry` is set: a registry with this name, `$registryVersion` and these sources must also
+ * exist. Each statement selects this condition with its rows, in one snapshot.
  */
 const IS_CURRENT = `(
   select ${REVISIONS} = $revisions
@@ -61,7 +61,7 @@ export const CURRENCY = `currency as materialized (
   select ${IS_CURRENT} as "isCurrent"
 )`;
 
-/** SQL: false for a remembered view that is no longer current, since its rows would be discarded. */
+/** SQL: false for a remembered view that is no longer current, because the rows read for it would be discarded. */
 export const IS_WORTH_READING = `($registry::text is null or (select "isCurrent" from currency))`;
 
 /** The partitions of one source. */
@@ -152,15 +152,15 @@ export class ViewsQueries {
 
 const RETRY_AFTER_SECONDS = '60';
 
-/** Limits the partitions that publishers can create, since every caller's view must evaluate them. */
+/** Limits the partitions that publishers can create, since all of them must be evaluated for each caller's view. */
 @Injectable()
 export class PartitionLimit {
   constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
 
   /**
-   * contract §2, `claimSetsPerSource`: runs in the transaction that has just assigned this claim set to an entry. Triggers
-   * have locked the source, so no other transaction can add a claim set. A claim set that other entries already carry is
-   * always allowed.
+   * Enforces `claimSetsPerSource` (contract §2). Call it in the transaction that has just assigned this claim set to an
+   * entry. Triggers have locked the source, so no other transaction can add a claim set. A claim set that other entries
+   * already carry is always allowed.
    *
    * @throws ApiError 429 `too_many_requests`.
    */

@@ -6,7 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { OAuthConfig } from '../config/config.js';
 import type { WebConfig } from '../config/web-config.js';
 
-/** Content codings of the files, smallest result first. */
+/** Content codings of the files, most compact first. */
 export const FILE_CODINGS = ['br', 'gzip'] as const;
 export type FileCoding = (typeof FILE_CODINGS)[number];
 
@@ -64,7 +64,7 @@ export function builtPage(): PageFiles {
   return readPageFiles(FOLDER);
 }
 
-/** `Cache-Control` for the files. Asset names contain a digest of their content, so assets never change. */
+/** `Cache-Control` for the files. Asset names contain a content digest, so assets never change. */
 export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
 
 /**

@@ -105,7 +105,7 @@ function settingsOf(
   };
 }
 
-// Browsers list text/html; other clients send `*/*`.
+// Browsers list text/html, while other clients send `*/*`.
 function acceptsHtml({ headers }: Request): boolean {
   return /\btext\/html\b/i.test(headers.accept ?? '');
 }

@@ -33,7 +33,8 @@ const MAJOR = '18';
  * Checks the data directory, or creates it on first use. The caller must hold the directory's lock.
  *
  * @returns the account to run PostgreSQL as.
- * @throws Error for the operator if the major version differs, the directory holds other files, or no account is suitable.
+ * @throws Error for the operator if the major version differs, the directory holds other files, or no account is
+ *   suitable.
  */
 export async function prepareDataDirectory(
   directory: string,
@@ -58,8 +59,8 @@ export async function prepareDataDirectory(
   return findAccount(statSync(directory), binaries, directory);
 }
 
-// The data directory is renamed to its final name when complete; a killed initdb leaves a stray sibling. The sibling's name
-// is random because that initdb may still be running.
+// initdb writes to a temporary sibling directory, which is renamed when complete and left behind if the start is
+// killed. Its name is random, because the initdb of a killed start may still be running.
 async function initialise(directory: string, binaries: PostgresBinaries): Promise<PostgresAccount> {
   const parent = dirname(directory);
   const stray = `.${basename(directory)}.initdb-`;
@@ -103,9 +104,9 @@ export interface DataDirectoryLock {
 }
 
 /**
- * Makes this process the sole owner of a data directory with a lock file next to it. The operating system releases the lock
- * when the process ends, even after `kill -9`. The file is never removed: otherwise two processes could each lock a
- * different file with that name.
+ * Makes this process the sole owner of a data directory by locking a file next to it. The operating system releases the
+ * lock when the process ends, even after `kill -9`. The file is never removed: otherwise two processes could each lock
+ * a different file with that name.
  *
  * @throws Error for the operator when another process is the owner.
  */
@@ -167,11 +168,11 @@ async function tryOpenExclusive(path: string): Promise<number | undefined> {
 const STOP_TIMEOUT_MS = 12_000;
 
 /**
- * Stops a PostgreSQL that survived a `kill -9` of the server, which happens when the guard was killed too. The caller must
- * hold the directory's lock.
+ * Stops a PostgreSQL server that survived a `kill -9` of this server. This happens if the guard was killed too. The
+ * caller must hold the directory's lock.
  *
- * @returns the process id that a dead PostgreSQL left in the directory, if any. By now it may belong to a zombie or to an
- * unrelated process.
+ * @returns the process id that a dead PostgreSQL left in the directory, if any. By now it may belong to a zombie or to
+ *   an unrelated process.
  * @throws Error for the operator when the process does not end.
  */
 export async function stopLeftOver(

@@ -19,8 +19,8 @@ interface Options extends ProcessOptions {
 }
 
 /**
- * Starts the embedded PostgreSQL, creating its data directory on first use. PostgreSQL stops when this process ends for any
- * reason; the next start recovers from a `kill -9`.
+ * Starts the embedded PostgreSQL, creating its data directory on first use. PostgreSQL stops when this process ends for
+ * any reason; the next start recovers from a `kill -9`.
  *
  * @throws Error for the operator if the directory is in use or unsuitable, or no account can run PostgreSQL.
  */
@@ -46,8 +46,8 @@ export async function startEmbeddedPostgres(
   }
 }
 
-// Child processes of a killed PostgreSQL may run for a few seconds and block a new server. Without a stale process id, a
-// failed start is final.
+// Child processes of a killed PostgreSQL may run for a few seconds and block a new server. Without a stale process id,
+// a failed start is not retried.
 async function startWithRetries(
   stopLeftOver: () => Promise<number | undefined>,
   start: (stalePid: number | undefined) => Promise<PostgresProcess>,

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * Starts a guard process that outlives this one. When this process ends, the guard's standard input closes, and the guard
- * stops PostgreSQL and removes its socket directory.
+ * Starts a guard process that outlives this one. When this process ends, the guard's standard input closes, and the
+ * guard stops PostgreSQL and removes its socket directory.
  *
  * @returns a function that ends the guard after a normal stop.
  */
@@ -15,7 +15,7 @@ export function startGuard(server: ChildProcess, socketDirectory: string): () =>
   guard.on('error', () => undefined);
   guard.unref();
   return () => {
-    // Kills the whole process group: the shell and `cat`.
+    // Kills the whole process group, which consists of the shell and `cat`.
     try {
       if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGKILL');
     } catch {

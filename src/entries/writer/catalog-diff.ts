@@ -16,7 +16,9 @@ export async function* batches<T>(items: readonly T[], size: number): AsyncGener
   }
 }
 
-/** As `batches`, with at most `maxItems` items and weight `maxWeight` per batch, unless a single item is heavier. */
+/**
+ * Like `batches`, but with at most `maxItems` items and weight `maxWeight` per batch, unless a single item is heavier.
+ */
 export async function* weighedBatches<T>(
   items: readonly T[],
   maxItems: number,
@@ -39,7 +41,7 @@ export async function* weighedBatches<T>(
   if (batch.length > 0) yield batch;
 }
 
-/** Versions compared before yielding to the event loop; takes a few milliseconds. */
+/** Number of versions to compare before yielding to the event loop; comparing them takes a few milliseconds. */
 const BATCH = 1_000;
 
 /** A stored version without its document. */
@@ -67,8 +69,8 @@ export interface CatalogDiff {
 }
 
 /**
- * Matches versions by type, name and version, then compares their digests, statuses and times. Neither side may contain a
- * version twice.
+ * Matches versions by type, name and version, then compares their digests, statuses and times. Neither side may contain
+ * a version twice.
  */
 export async function diffCatalog(
   stored: readonly StoredVersion[],
@@ -100,7 +102,7 @@ export async function diffCatalog(
   return { ...diff, gone: [...remaining.values()] };
 }
 
-// A time missing from the source keeps its stored value.
+// If the source does not provide a time, the stored time is kept.
 function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
   const isSameTime = (kept: number, given: Date | undefined) =>
     given === undefined || given.getTime() === kept;

@@ -21,7 +21,7 @@ const EPOCH_MS = 946_684_800_000n;
  * Sends rows with binary COPY, which needs no escaping and lets PostgreSQL store rows while the next ones are encoded.
  *
  * @param statement `copy … from stdin (format binary)`.
- * @param rows iterated in chunks, yielding to the event loop in between.
+ * @param rows encoded in chunks; the function yields to the event loop between chunks.
  * @param write writes one row: calls `begin`, then writes the columns in the statement's order.
  */
 export async function copyRows<T>(
@@ -98,7 +98,7 @@ export class RowWriter {
     return taken;
   }
 
-  /** Returns the last bytes, followed by the end-of-rows marker. */
+  /** Returns the remaining bytes, followed by the end-of-rows marker. */
   end(): Buffer {
     this.reserve(2);
     this.length = this.chunk.writeInt16BE(END_OF_ROWS, this.length);
@@ -124,7 +124,7 @@ export class RowWriter {
   }
 }
 
-/** The columns of a version without its entry, `is_latest`, publisher and document. */
+/** The columns of a version except its entry, `is_latest`, publisher and document. */
 export type VersionColumns = Omit<
   EntryVersion,
   'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document'
@@ -138,8 +138,8 @@ interface Stored {
 }
 
 /**
- * Returns the columns of a version written at `now`. Times missing from the source come from the stored version, or else from
- * `now`, so that the version key always matches the publication time.
+ * Returns the columns of a version written at `now`. A time that the source does not provide is taken from the stored
+ * version, or else from `now`, so that the version key always matches the publication time.
  */
 export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
   const { version, digest, searchText, status, statusMessage = null } = incoming;
@@ -158,7 +158,10 @@ export function versionColumns(incoming: IncomingVersion, now: Date, stored?: St
   };
 }
 
-/** Returns the key of an otherwise unchanged version; it differs from the stored key if the position has changed. */
+/**
+ * Returns the key of an otherwise unchanged version; it differs from the stored key if the version's position in the
+ * order has changed.
+ */
 export function versionKeyOf(
   { version, publishedAt, isUpstreamLatest }: IncomingVersion,
   stored: Pick<Stored, 'publishedAt'>,

@@ -175,10 +175,10 @@ export async function updateVersionKeys(
 }
 
 /**
- * Demotes an entry's previous upstream-latest version when the upstream registry names a new one, because incremental syncs
- * report only the new one. Skips entries with several upstream-latest versions.
+ * Demotes an entry's previous upstream-latest version when the upstream registry names a new one, because incremental
+ * syncs report only the new one. Skips entries with several upstream-latest versions.
  *
- * @param latest the versions that the upstream now marks as latest.
+ * @param latest the versions that the upstream registry now marks as latest.
  */
 export async function demoteUpstreamLatest(
   manager: EntityManager,

@@ -35,12 +35,12 @@ import {
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
 
-/** Rows per statement, for whole versions and for entry names or ids. */
+/** Maximum rows per statement, for complete versions and for entry names or ids. */
 const VERSIONS_PER_STATEMENT = 1_000;
 const ENTRIES_PER_STATEMENT = 2_000;
-/** Document bytes per statement: encoding more would block the event loop. */
+/** Maximum document bytes per statement. Encoding more would block the event loop. */
 const BYTES_PER_STATEMENT = 512 * 1024;
-/** Document bytes per COPY, limited because each COPY must finish within `statement_timeout`. */
+/** Maximum document bytes per COPY, because each COPY must finish within `statement_timeout`. */
 const BYTES_PER_COPY = 16 * 1024 * 1024;
 
 export interface WriteCounts {
@@ -67,16 +67,16 @@ export interface EntryScope {
 type ClaimSetOf = (version: IncomingVersion) => number;
 
 /**
- * Writes entries of synced and watched sources; EntriesRepository writes published entries. Runs in the caller's transaction,
- * which must hold the source's row lock so that two runs cannot interleave.
+ * Writes entries of synced and watched sources; EntriesRepository writes published entries. Runs in the caller's
+ * transaction, which must hold the source's row lock so that two runs cannot interleave.
  */
 @Injectable()
 export class EntryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * Makes the entries of a source match `incoming`: deletes missing versions, leaves unchanged versions alone, and elects the
-   * latest version of every changed entry.
+   * Makes the entries of a source match `incoming`: deletes missing versions, leaves unchanged versions alone, and
+   * elects the latest version of every changed entry.
    */
   async replaceAll(
     manager: EntityManager,
@@ -90,7 +90,8 @@ export class EntryWriter {
   }
 
   /**
-   * Writes the versions in `changed`, removes any existing versions in `gone`, and leaves the source's other versions alone.
+   * Writes the versions in `changed`, removes any existing versions in `gone`, and leaves the source's other versions
+   * alone.
    */
   async applyChanges(
     manager: EntityManager,
@@ -112,7 +113,7 @@ export class EntryWriter {
   }
 
   /**
-   * As `replaceAll`, for entries with their own claims, which are updated too.
+   * Like `replaceAll`, but for entries with their own claims, which are updated too.
    *
    * @param scope the entries to replace; all others are left alone.
    */
@@ -239,7 +240,7 @@ export class EntryWriter {
       const { document } = version;
       return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
     };
-    // Large batches, because the search index processes all rows of a statement together.
+    // Uses large batches, because the search index processes all rows of a statement together.
     for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
       await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))

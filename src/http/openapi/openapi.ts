@@ -46,8 +46,8 @@ export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
 }
 
 /**
- * Swagger UI shows a form for every grant and scope in a discovery document. Only the code flow applies here, with this
- * registry's scopes, which many providers do not list.
+ * Swagger UI shows a form for every grant and scope in a discovery document. Leaves only the code flow, with this
+ * server's scopes, which many providers do not list.
  */
 export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
   if (!response.ok || !response.url.endsWith('/.well-known/openid-configuration')) return response;
@@ -63,13 +63,13 @@ export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse 
 
 /** Paths of operations that need a token; all others are public (spec §5.3). */
 const TOKEN_PATH = /^\/(v1|registry)(\/|$)/;
-/** Exceptions that publishers call before they have a token (contract §6.2). */
+/** Public exceptions, which publishers call before they have a token (contract §6.2). */
 const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/github-oidc)$/;
 
 const PASTED = 'bearer';
 
 /**
- * Adds the security schemes: a pasted token, or a login at one of the providers. The document only links to the providers'
+ * Adds the security schemes: a pasted token, or login with a provider. The document only links to the providers'
  * discovery documents, so an unavailable provider does not affect startup.
  */
 export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
@@ -166,7 +166,7 @@ export function publishOpenApi(app: NestExpressApplication, server: DescribedSer
   const yaml = (shown: OpenAPIObject) => stringify(shown, { aliasDuplicateObjects: false });
   serve(['/openapi.json'], 'application/json', () => JSON.stringify(described()));
   serve(['/openapi.yaml'], 'text/yaml', () => yaml(described()));
-  // Every registry name gets the same bytes: a public path must not reveal which registries exist.
+  // The response is the same for every registry name: a public path must not reveal which registries exist.
   const consumerPaths = ['/v0.1', '/v0', ''].map((version) => `/registry/:registry${version}/openapi.yaml`);
   serve(consumerPaths, 'application/yaml', () => yaml(consumerApi(described())));
 }
@@ -175,7 +175,7 @@ function tagged(text: string) {
   return { text, etag: new JsonText(text).etag };
 }
 
-// The user enters the client id: the configuration has none for /docs.
+// The user enters the client ID, because the configuration has none for /docs.
 function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown> {
   return {
     onComplete: comeBackToThisHost,
@@ -206,7 +206,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('audit', 'The admin API: the audit trail')
     .build();
   const document = SwaggerModule.createDocument(app, config);
-  // Without `servers`, clients use the document's origin.
+  // Without `servers`, clients use the origin of the document.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
   if (oauth) describeTokens(document, oauth);

@@ -6,12 +6,12 @@ import { SourceStates } from '../../sources/source-states.queries.js';
 import { SyncQueries } from '../sync.queries.js';
 
 const POLL_MS = 400;
-/** How often the list of files is reloaded, because sources can be added and removed through the API. */
+/** The list of files is reloaded after this many polls, because sources can be added and removed through the API. */
 const POLLS_PER_LIST = 5;
 
 /**
- * Requests a sync when a source's file has changed. Polls the files, because file system events miss atomic renames, the
- * symbolic links of ConfigMaps and network file systems.
+ * Requests a sync when a source's file has changed. Polls the files, because file system events miss atomic renames,
+ * changes to a ConfigMap's symbolic links, and changes on network file systems.
  */
 @Injectable()
 export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -47,7 +47,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       const { fingerprint, changedAt } = await inspect(path);
       now.set(key, fingerprint);
       const before = this.fingerprints.get(key);
-      // On the first poll, the file may have changed since its last sync.
+      // The first poll has no earlier fingerprint, so it compares the file's change time with the last sync.
       const hasChanged =
         before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== fingerprint;
       if (hasChanged && !this.polling.hasEnded) await this.states.request(this.dataSource.manager, id);

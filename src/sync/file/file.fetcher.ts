@@ -10,7 +10,7 @@ import { SourceFiles } from './source-files.js';
 
 /** Timeout for downloading a registry file. */
 const URL_TIMEOUT_MS = 60_000;
-/** A body takes twice its size in memory while its chunks are concatenated. */
+/** While its chunks are concatenated, a body takes up twice its size in memory. */
 const COPIES = 2;
 
 /** Fetches sources of kind file: a local registry file or a URL. */
@@ -38,7 +38,7 @@ export class FileFetcher extends Fetcher<'file'> {
     return { kind: 'file', bytes, digest, state: {} };
   }
 
-  // Sends a conditional request with the last validator (RFC 9110 §13).
+  // Sends a conditional request with the validator from the last response (RFC 9110 §13).
   private async fetchUrl(
     url: string,
     { origin }: LeasedSource<'file'>,

@@ -7,7 +7,7 @@ import { FetchError } from '../fetcher.js';
 import { ReadMemoryError } from '../read-memory.js';
 
 const MIB = 1024 * 1024;
-/** Default of `limits.mebibytesPerFile`, and the maximum for API-managed sources (contract §7). */
+/** The default for `limits.mebibytesPerFile`, and the maximum for API-managed sources (contract §7). */
 const DEFAULT_MAX_BYTES = 64 * MIB;
 /** Hashing a chunk takes less than a millisecond. */
 const CHUNK_BYTES = MIB;
@@ -30,20 +30,20 @@ export interface LocalFile {
 
 interface ReadFileOptions {
   readonly maxBytes?: number;
-  /** Symbolic links were resolved before the path was checked, so it must not contain any now. */
+  /** Set if the path was resolved and checked before; it must not contain symbolic links now. */
   readonly hasNoLinks?: true;
   /** Receives the size in bytes before anything is read; if it throws, nothing is read. */
   readonly onSize?: ((bytes: number) => void) | undefined;
 }
 
 /**
- * Reads a regular file of at most `maxBytes`, by default 64 MiB (contract §7). Reads and hashes it in chunks, so that a large
- * file does not block the event loop.
+ * Reads a regular file of at most `maxBytes`, by default 64 MiB (contract §7). Reads and hashes it in chunks, so that a
+ * large file does not block the event loop.
  *
  * @throws FetchError naming the path and the cause.
  */
 export async function readLocalFile(path: string, options: ReadFileOptions = {}): Promise<LocalFile> {
-  // Non-blocking, because opening a named pipe would otherwise wait for a writer.
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
       throw new FetchError(`${path} could not be opened: ${reasonOf(error)}`);
@@ -56,13 +56,13 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
     const { maxBytes = DEFAULT_MAX_BYTES } = options;
     if (found.size > maxBytes) throw new FetchError(tooLargeSentence(path, maxBytes));
     options.onSize?.(found.size);
-    // Concatenating chunks would copy the whole file at once.
+    // Allocates the whole buffer first, because concatenating chunks would block while copying the file.
     const bytes = Buffer.allocUnsafeSlow(found.size);
     const hash = createHash('sha256');
     let chunk = bytes.subarray(0, 0);
     for (let read = 0; read < bytes.length; read += chunk.length) {
       const reading = file.read(bytes, read, Math.min(CHUNK_BYTES, bytes.length - read), read);
-      // Hashes the previous chunk while this one is read.
+      // The previous chunk is hashed while this one is being read.
       hash.update(chunk);
       const { bytesRead } = await reading;
       if (bytesRead === 0) throw new FetchError(`${path} became shorter while it was read`);
@@ -80,7 +80,7 @@ export async function readLocalFile(path: string, options: ReadFileOptions = {})
   }
 }
 
-// The path may have been replaced between the check and opening, so the open file must still be the file at this path.
+// The file may have been replaced between the check and the open, so the open file must be the one at this path.
 async function checkOpened(path: string, opened: Stats): Promise<void> {
   const real = await realpath(path);
   const current = await stat(real);

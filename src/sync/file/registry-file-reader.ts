@@ -10,14 +10,14 @@ import type { FileMessage, FileToRead } from './registry-file.worker.js';
 const MIB = 1024 * 1024;
 /** Smaller files are read in the main thread, because starting a worker takes about 100 ms. */
 const WORKER_FROM_BYTES = MIB;
-/** Holds one parsed document and the names; file and document bytes are outside the heap. */
+/** The heap holds one parsed document and the names; the bytes of files and documents are outside it. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
-/** A worker ends after being idle for this long; reusing a worker is faster than starting one. */
+/** An idle worker is stopped after this time; until then, it is reused, which is faster than starting one. */
 const IDLE_MS = 15_000;
 
 /**
- * Reads registry files, large ones in a worker thread so that requests don't wait. A single worker reads the files one by
- * one, which bounds its memory. An error ends the worker, and the next file starts a new one.
+ * Reads registry files. Large files are read in a worker thread so that they don't delay requests. A single worker
+ * reads them one at a time, which limits its memory use. An error stops the worker, and the next file starts a new one.
  */
 @Injectable()
 export class RegistryFileReader implements OnApplicationShutdown {
@@ -79,7 +79,7 @@ export class RegistryFileReader implements OnApplicationShutdown {
 
   private startThread(): Worker {
     const thread = new Worker(new URL('./registry-file.worker.js', import.meta.url), {
-      // The worker needs neither the environment nor the flags of the process.
+      // The worker needs neither the environment nor the command-line flags of the process.
       env: {},
       execArgv: [],
       resourceLimits: WORKER_HEAP,
@@ -125,7 +125,7 @@ function contentFrom(thread: Worker, memory: MemoryShare, signal: AbortSignal): 
   });
 }
 
-/** Settles with the work, or rejects when the signal aborts; removes its listener in both cases. */
+/** Settles like `work`, or rejects when the signal aborts. Removes its abort listener in both cases. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);

@@ -25,12 +25,12 @@ import {
 const MAX_SKIPPED = 100_000;
 const DIGEST_BYTES = 32;
 
-/** The file as a whole is invalid; the message is for the operator. */
+/** The entire file is invalid. The message is for the operator. */
 export class RegistryFileError extends Error {}
 
 /**
- * Reads a file in the registry format: `version`, `meta.last_updated`, `data.servers` and optionally the lists of other types.
- * Invalid and duplicate entries are skipped with their reasons. Yields to the event loop regularly.
+ * Reads a file in the registry format: `version`, `meta.last_updated`, `data.servers` and optional lists of other
+ * types. Invalid and duplicate entries are skipped with their reasons. Yields to the event loop regularly.
  *
  * @param memory counts the size of the entries; the caller has already counted `bytes`.
  * @param onEntry receives the entries, as in `EntryValidator`.
@@ -88,7 +88,7 @@ function candidate(
   return { type, index, document, written: { text: text ?? '', keys }, readProblem };
 }
 
-// The filter may exclude everything, but a file without a valid entry is probably a mistake.
+// The filter may exclude every entry, but a file without any valid entry is probably a mistake.
 function checkAnyValid(validator: EntryValidator, { skipped, filtered }: ReadEntries): void {
   const [first] = skipped;
   if (first && !validator.hasValid)
@@ -101,7 +101,7 @@ function noneIsValid({ type, index, name, version, reasons }: Skipped, count: nu
   return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;
 }
 
-// Parsing a deeply nested or very large text would block the event loop.
+// Parsing deeply nested or very large text would block the event loop.
 function unreadable({ bytes, depth }: Slice): Problem | null {
   if (bytes > MAX_DOCUMENT_BYTES) return sizeProblem(bytes);
   if (depth > MAX_DEPTH)
@@ -144,7 +144,7 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
     : bytes;
 }
 
-/** Versions packed for transfer between threads; the documents share one buffer, which is moved instead of copied. */
+/** Versions packed for transfer between threads; all documents share one buffer, so it can be moved, not copied. */
 export interface PackedEntries {
   readonly types: readonly EntryType[];
   readonly names: readonly string[];

@@ -14,8 +14,8 @@ export interface FileToRead {
 }
 
 /**
- * The worker's messages: batches with all entries, then `end` or `refused`. `end` returns the file's bytes, because an idle
- * worker does not collect garbage.
+ * The worker's messages: batches that together contain all entries, then `end` or `refused`. `end` returns the file's
+ * bytes, because an idle worker does not collect garbage.
  */
 export type FileMessage =
   | { readonly kind: 'batch'; readonly bytes: number; readonly entries: PackedEntries }

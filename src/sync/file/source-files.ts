@@ -18,8 +18,8 @@ interface FileSource extends ReadingSource {
 }
 
 /**
- * Reads files named in a source's settings, if the source may read them (contract §7). Each run checks this again, because
- * settings and files may change.
+ * Reads the files named in a source's settings, if the source may read them (contract §7). Each run checks permission
+ * again, because settings and files may change.
  */
 @Injectable()
 export class SourceFiles {
@@ -32,7 +32,7 @@ export class SourceFiles {
    * Reads a registry file; its size counts towards the run's memory.
    *
    * @throws FetchError naming the file, without its content.
-   * @throws ReadMemoryError if it takes too much memory.
+   * @throws ReadMemoryError if the file takes too much memory.
    */
   async content(path: string, source: FileSource, memory: MemoryShare): Promise<LocalFile> {
     return this.read(path, 'content', source, (bytes) => memory.add(bytes));
@@ -52,7 +52,7 @@ export class SourceFiles {
   }
 
   /**
-   * Reads a bearer token; undefined without a path.
+   * Reads a bearer token; returns undefined if there is no path.
    *
    * @throws FetchError naming the file, without its content.
    */

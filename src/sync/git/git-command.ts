@@ -6,16 +6,16 @@ import { SSH_COMMAND } from './git-connection.js';
 
 const MIB = 1024 * 1024;
 const STDERR_BYTES = 8 * 1024;
-/** The first version with GIT_CONFIG_GLOBAL. */
+/** The first git version that supports GIT_CONFIG_GLOBAL. */
 const MIN_VERSION = { major: 2, minor: 32 };
-/** The first version with http.curloptResolve. */
+/** The first git version that supports http.curloptResolve. */
 const MIN_VERSION_TO_PIN = { major: 2, minor: 37 };
 
 /** Limits for fetching one file. */
 export interface GitLimits {
   /** Timeout for `ls-remote`. */
   readonly lsRemoteMs: number;
-  /** Timeout for all commands together. */
+  /** Timeout for all commands combined. */
   readonly totalMs: number;
   /** Maximum size of the temporary directory. */
   readonly diskBytes: number;
@@ -36,7 +36,7 @@ export const LOCKED_DOWN = {
     hooksPath: devNull,
     askPass: '',
     logAllRefUpdates: 'false',
-    // Larger objects are unpacked in pieces, so that a repository cannot exhaust memory.
+    // Git streams larger objects in pieces, so that a repository cannot exhaust memory.
     bigFileThreshold: '1m',
   },
   credential: { helper: '' },
@@ -53,12 +53,12 @@ export const LOCKED_DOWN = {
 /** The result of a git command. */
 export interface GitResult {
   readonly code: number | null;
-  /** The end of stderr. The remote writes to it too, so it must not be shown unfiltered. */
+  /** The end of stderr, which includes messages from the remote and must not be shown unfiltered. */
   readonly stderr: string;
 }
 
 interface GitCall {
-  /** The repository; also git's home directory. */
+  /** The repository's directory, which is also git's home directory. */
   readonly directory: string;
   /** The server's PATH. */
   readonly path: string | undefined;
@@ -75,8 +75,8 @@ export class GitMissingError extends Error {}
 
 /**
  * Runs git without a shell in a clean environment: no system or user configuration, no prompts, no proxy variables (the
- * configuration names the proxy), no tracing, messages in English. Git runs in its own process group, so that its child
- * processes are killed with it.
+ * configuration names the proxy), no tracing, and messages in English. Git gets its own process group, so that its
+ * child processes can be killed along with it.
  */
 export function runGit(args: readonly string[], call: GitCall): Promise<GitResult> {
   // The span name must have few distinct values and no secrets, so it contains only the subcommand.
@@ -113,7 +113,7 @@ function run(args: readonly string[], call: GitCall): Promise<GitResult> {
       call.signal.removeEventListener('abort', kill);
       reject(error.code === 'ENOENT' ? new GitMissingError() : error);
     });
-    // `close` is emitted when all pipes are closed, hence after all child processes have exited.
+    // `close` is emitted once all pipes are closed, and therefore after all child processes have exited.
     child.once('close', (code) => {
       call.signal.removeEventListener('abort', kill);
       if (call.signal.aborted) reject(call.signal.reason as Error);
@@ -136,7 +136,7 @@ function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEn
     GIT_SSH_COMMAND: SSH_COMMAND,
     GIT_SSH_VARIANT: 'ssh',
     GIT_LITERAL_PATHSPECS: '1',
-    // Limits a single allocation, so that the remote cannot exhaust memory.
+    // Limits the size of each allocation, so that the remote cannot exhaust memory.
     GIT_ALLOC_LIMIT: '128m',
   };
 }

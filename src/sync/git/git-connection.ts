@@ -29,10 +29,10 @@ const KEY = 'key';
 const KNOWN_HOSTS = 'known_hosts';
 const AUTHORITIES = 'authorities.pem';
 const DIRECTORY_PREFIX = 'registry-git-';
-/** No fetch takes this long, so any older directory was left by a killed server. */
+/** No fetch takes this long, so an older directory was left behind by a killed server. */
 const LEFTOVER_MS = 60 * 60_000;
 
-/** The ssh command for git, which ignores system and user configuration. */
+/** The ssh command that git runs; it ignores system and user configuration. */
 export const SSH_COMMAND = `ssh -F ${SSH_CONFIG}`;
 
 /**
@@ -77,8 +77,8 @@ function sshConfig({ host, port }: SshRepository, address: string | undefined): 
 type GitConfiguration = readonly (readonly [section: string, Readonly<Record<string, string>>])[];
 
 /**
- * An empty bare repository in a temporary directory that only this user can access. Its configuration file contains the
- * password, which therefore appears in no command line or environment and is removed with the directory.
+ * An empty bare repository in a temporary directory that only this user can access. The password is written only to the
+ * repository's configuration file, never to a command line or the environment, and is removed with the directory.
  */
 export class GitWorkspace {
   private constructor(readonly directory: string) {}
@@ -151,13 +151,13 @@ export interface GitConnection {
   readonly configuration: GitConfiguration;
   /** Contents of the files that the configuration names, by file name. */
   readonly files: Readonly<Record<string, string>>;
-  /** The repository's secrets in every encoding that is sent. */
+  /** The repository's secrets, in every encoding in which they are sent. */
   readonly secrets: readonly string[];
-  /** The proxy's secrets in every encoding that is sent. */
+  /** The proxy's secrets, in every encoding in which they are sent. */
   readonly proxySecrets: readonly string[];
   /** The PATH for git. */
   readonly path: string | undefined;
-  /** Whether the configuration pins the addresses to connect to, which old versions of git ignore. */
+  /** Whether the configuration pins the addresses to connect to; old versions of git ignore this setting. */
   readonly isPinned: boolean;
 }
 
@@ -172,7 +172,7 @@ export class GitConnections {
     private readonly proxies: ProxyConfig = DIRECT,
   ) {}
 
-  /** @throws FetchError if the source may not reach its repository, or settings are missing. */
+  /** @throws FetchError if the source may not connect to its repository, or a setting is missing. */
   async connectionTo(source: GitSource): Promise<GitConnection> {
     const repository = parseGitRepository(source.settings.repository);
     if (!repository) throw new FetchError('git.repository is not an http, https or ssh address');
@@ -193,7 +193,7 @@ export class GitConnections {
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
     const proxy = proxyFor(url, this.proxies);
     if (mustBePublic && proxy) refuseLiteral(url);
-    // A proxy resolves the name itself.
+    // A proxy resolves host names itself.
     const pinned = mustBePublic && !proxy ? await this.addressesOf(url.hostname, url.href) : [];
     const port = url.port || (url.protocol === 'https:' ? '443' : '80');
     const list = pinned.map(({ address, family }) => (family === 6 ? `[${address}]` : address));

@@ -1,4 +1,4 @@
-/** Explanations of git's messages for operators, in order of precedence. */
+/** Explains git's messages to operators; the first match wins. */
 const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[] = [
   [
     /from proxy after CONNECT|response from proxy|resolve proxy|CONNECT tunnel failed|returned error: 407/i,
@@ -57,14 +57,14 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
   ],
 ];
 
-/** Whether the server refused a partial fetch: filters may be disabled or only partly supported. */
+/** Returns whether the server refused a partial fetch, because it disables or only partly supports filters. */
 export function refusesFilters(stderr: string): boolean {
   return /filter '?.*'? not supported|invalid filter|unadvertised object|not our ref/.test(stderr);
 }
 
 /**
- * Returns the cause of a failure as part of a sentence. Unknown failures quote git's own message without secrets, never the
- * remote's messages.
+ * Returns the cause of a failure as part of a sentence. For an unknown failure, it quotes git's own message without
+ * secrets, but never the remote's messages.
  */
 export function explain(
   stderr: string,

@@ -25,7 +25,7 @@ const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
 
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
-/** A file in a commit; its object id identifies its content. */
+/** A file in a commit; the object id identifies the file's content. */
 interface Blob {
   readonly id: string;
   readonly path: string;
@@ -37,7 +37,7 @@ interface Bounds {
   readonly tooLarge?: string;
 }
 
-/** Fetches from one repository into a temporary directory. Must be closed. */
+/** Fetches from one repository into a temporary directory. Callers must close it. */
 export class GitRemote {
   private readonly deadline: AbortSignal;
 
@@ -170,7 +170,7 @@ export class GitRemote {
     ]);
   }
 
-  /** Runs a command and returns its output, at most 1 MiB. */
+  /** Runs a command and returns its output, which may be at most 1 MiB. */
   private async text(args: readonly string[], timeout?: AbortSignal, bounds: Bounds = {}): Promise<string> {
     const { end, output } = await this.run(args, timeout, bounds);
     if (end.code !== 0) throw this.gitFailure(end);

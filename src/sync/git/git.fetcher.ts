@@ -14,7 +14,7 @@ import { GitRemote } from './git-remote.js';
 
 const CLEANUP_INTERVAL_MS = 10 * 60_000;
 
-/** Fetches sources of kind git: one file of a repository, without fetching the others. */
+/** Fetches sources of kind git. Fetches only one file from the repository. */
 @Injectable()
 export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
@@ -52,8 +52,8 @@ export class GitFetcher extends Fetcher<'git'> {
     }
   }
 
-  // The directory of a killed server may contain a password. It is removed once it is certainly unused, which may be long
-  // after this server started.
+  // The directory of a killed server may contain a password. It is removed once it is certain to be unused, which may
+  // be long after this server has started.
   private async cleanUp(): Promise<void> {
     if (performance.now() - this.cleanedUpAt < CLEANUP_INTERVAL_MS) return;
     this.cleanedUpAt = performance.now();
@@ -61,7 +61,7 @@ export class GitFetcher extends Fetcher<'git'> {
   }
 }
 
-/** Reads the commit id, then the blob id, then the content; stops as soon as an id is unchanged. */
+/** Reads the commit id, the blob id and the content in turn, and stops at the first unchanged id. */
 async function read(
   remote: GitRemote,
   settings: SettingsOf<'git'>,

@@ -8,7 +8,7 @@ export class ClusterError extends Error {
     message: string,
     /** HTTP status, if there was a response. */
     readonly status?: number,
-    /** The requested delay (Retry-After); null if there is none. */
+    /** The delay requested by the server (Retry-After); null if it requested none. */
     readonly retryAfterMs: number | null = null,
   ) {
     super(message);
@@ -19,9 +19,9 @@ export class ClusterError extends Error {
 export class ResponseTooLarge extends ClusterError {}
 
 /**
- * Returns an error that explains why the API server refused the request, and what to do.
+ * Returns an error that explains why the API server refused the request and how to fix it.
  *
- * @param body the response body: a Status object, unless another server responded.
+ * @param body the response body, which is a Status object if it came from an API server.
  */
 export function statusError(
   verb: string,

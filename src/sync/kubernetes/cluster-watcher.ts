@@ -26,8 +26,8 @@ const POLL_MS = 1_000;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
- * Watches the sources of kind kubernetes that this replica has leased. A stopping replica releases its leases; a dead
- * replica's leases expire.
+ * Watches the sources of kind kubernetes that this replica has leased. A replica releases its leases when it stops; a
+ * dead replica's leases expire.
  */
 @Injectable()
 export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -72,7 +72,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
 
   private async watchUnleased(): Promise<void> {
     for (const source of await this.leases.takeUnwatched(this.owner, WATCH_LEASE.ms)) {
-      // A source with changed settings is leased again, so any existing watch is outdated.
+      // A source is leased again after its settings change, so an existing watch is outdated.
       await this.watches.get(source.id)?.stop();
       this.watch(source);
     }
@@ -97,7 +97,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     };
     const watch = new SourceWatch(source, dependencies);
     this.watches.set(source.id, watch);
-    // An expired lease is renewed when the database is reachable again, unless another replica has taken it.
+    // Once the database is reachable again, an expired lease is renewed unless another replica has acquired it.
     const { taken } = this.renewal.hold(source.id);
     taken.addEventListener('abort', () => void this.drop(watch), { once: true });
     watch.start();

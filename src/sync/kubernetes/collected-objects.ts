@@ -20,8 +20,8 @@ export interface RetainedEntry {
 }
 
 /**
- * The stored entries of the kinds and namespaces that this replica has not listed yet. Entries excluded by the source's
- * filter are left out, because the filter may be newer than the entries.
+ * The stored entries of the kinds and namespaces that this replica has not listed yet. Omits entries that the source's
+ * filter excludes, because the filter may be newer than the entries.
  */
 export class RetainedEntries<W extends Watched> {
   private constructor(private readonly byWatch: ReadonlyMap<W, Map<string, RetainedEntry>>) {}
@@ -105,9 +105,10 @@ export interface CollectedObjects {
 /**
  * Decides which object provides the entry for each name, and which objects exceed the claim set limit.
  *
- * @param known the objects in the order of their kinds; the first kind wins a name.
- * @param mustWrite returns whether to write the entry with this name; counts and skipped objects always cover all objects.
- * @param maxClaimSets how many claim sets are accepted (`claimSetsPerSource`, contract §2).
+ * @param known the objects in the order of their kinds; if kinds share a name, the first kind wins.
+ * @param mustWrite returns whether to write the entry with this name; counts and skipped objects always cover all
+ * objects.
+ * @param maxClaimSets the maximum number of claim sets (`claimSetsPerSource`, contract §2).
  */
 export async function collectObjects(
   known: readonly KnownObjects[],
@@ -187,7 +188,7 @@ function skippedEntry(
   return { type: 'server', name, version, reasons: [...reasons] };
 }
 
-// An entry has one claim set, so it cannot have versions from two objects.
+// An entry has only one claim set, so its versions cannot come from two objects.
 function duplicate(
   { kind }: Resource,
   name: string,

@@ -8,10 +8,10 @@ export interface Resource {
 
 export const API_GROUP = 'toolhive.stacklok.dev';
 
-/** API versions in order of preference; both have the same fields. */
+/** API versions in order of preference. Both define the same fields. */
 export const API_VERSIONS = ['v1beta1', 'v1alpha1'] as const;
 
-/** If several kinds have an object with the same namespace and name, the first kind wins. */
+/** The resources in order of precedence: if objects share a namespace and name, the first kind wins. */
 export const RESOURCES: readonly Resource[] = [
   { kind: 'MCPServer', plural: 'mcpservers', needsSpec: true },
   { kind: 'VirtualMCPServer', plural: 'virtualmcpservers', needsSpec: false },
@@ -45,8 +45,8 @@ export function describeCollection({
 }
 
 /**
- * Returns whether one resource version of a collection is earlier than another. Resource versions are increasing decimal
- * numbers (Kubernetes API conventions; guaranteed to clients since v1.35). Returns false for any other format.
+ * Returns whether one resource version of a collection is earlier than another. Resource versions are increasing
+ * decimal numbers (Kubernetes API conventions; guaranteed to clients since v1.35). Returns false for any other format.
  */
 export function isEarlierVersion(one: string, other: string): boolean {
   return isNumber(one) && isNumber(other) && BigInt(one) < BigInt(other);

@@ -4,25 +4,25 @@ import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 import type { KubeconfigEntry } from './kubeconfig-merge.js';
 
-/** Allows for cloud plugins, which make network requests. */
+/** Long enough for cloud plugins, which make network requests. */
 const TIMEOUT_MS = 15_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const CLUSTER_EXTENSION = 'client.authentication.k8s.io/exec';
 
-/** The `status` of an ExecCredential. Certificate and key are PEM; either both are set or neither. */
+/** The `status` of an ExecCredential. The certificate and key are PEM-encoded; both are set or neither is. */
 export interface ExecCredential {
   readonly token?: string;
   readonly clientCertificate?: string;
   readonly clientKey?: string;
-  /** Unix time in milliseconds; Infinity without an expiration. */
+  /** Unix time in milliseconds; Infinity if the credential does not expire. */
   readonly expiresAt: number;
 }
 
 /**
- * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). Errors quote neither
- * its output nor its stderr, because both may contain credentials.
+ * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). Errors never
+ * quote the plugin's stdout or stderr, because both may contain credentials.
  *
- * @param exec the plugin's settings, with a resolved command.
+ * @param exec the plugin's settings, with the command's path resolved.
  * @param cluster the cluster's entry, with the certificate authority as data.
  * @throws ClusterError
  */
@@ -68,7 +68,7 @@ export function execInfo(exec: KubeconfigEntry, cluster: KubeconfigEntry): strin
 /**
  * Parses the output of a plugin.
  *
- * @param apiVersion the version in the kubeconfig, which the output must match.
+ * @param apiVersion the API version in the kubeconfig; the output must have the same one.
  * @returns the credential, or the problem as part of a sentence, without quoting the output.
  */
 export function parseExecCredential(output: string, apiVersion: unknown): ExecCredential | string {

@@ -26,7 +26,7 @@ function annotationKey(name: string): string {
   return `${API_GROUP}/${name}`;
 }
 
-/** The registry's annotations of one object. */
+/** The registry's annotations on one object. */
 export class Annotations {
   constructor(private readonly all: unknown) {}
 
@@ -43,7 +43,9 @@ export class Annotations {
     return this.text('registry-export') === 'true';
   }
 
-  /** Parses the claims; none if the annotation is absent. Invalid claims are never ignored: they must hide the object. */
+  /**
+   * Parses the claims; empty if the annotation is absent. Reports invalid claims, because they must hide the object.
+   */
   claims(): { claims: Claims } | { problem: string } {
     const text = this.text('authz-claims');
     if (text === undefined) return { claims: {} };
@@ -59,7 +61,7 @@ export class Annotations {
     return { claims: value as Claims };
   }
 
-  /** Parses a JSON array; undefined if absent, null if it is not an array or an item is invalid. */
+  /** Parses a JSON array; undefined if the annotation is absent, null if it is not an array or has an invalid item. */
   list<T>(name: string, isItem: (item: unknown) => item is T): T[] | null | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -76,7 +78,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Returns whether a text is allowed as the version of an exported server. */
+/** Returns whether an exported server may have this version. */
 export function isUsableVersion(version: string): boolean {
   return version.length <= MAX_VERSION_LENGTH && USABLE_VERSION.test(version);
 }
@@ -89,24 +91,24 @@ export function partsOf(image: string): { tag: string | undefined; digest: strin
   return { tag: tag || undefined, digest: digest || undefined };
 }
 
-/** Returns the package version of an image: its digest, otherwise a tag that identifies one version. */
+/** Returns the package version of an image: its digest if present, otherwise a tag that identifies one version. */
 export function packageVersionOf(image: string): string | undefined {
   const { tag, digest } = partsOf(image);
   if (digest !== undefined) return digest;
   return tag !== undefined && packageVersionProblem(tag) === null ? tag : undefined;
 }
 
-/** An exported object that is a valid entry. */
+/** The server entry of a valid exported object. */
 export interface ExportedServer {
   readonly outcome: 'entry';
   readonly version: IncomingVersion;
   readonly tags: readonly string[];
   readonly claims: Claims;
-  /** Sentences about ignored or shortened annotations. */
+  /** Sentences that report ignored or shortened annotations. */
   readonly warnings: readonly string[];
 }
 
-/** An exported object that is not a valid entry. */
+/** An exported object that cannot become a valid entry. */
 export interface SkippedObject {
   readonly outcome: 'skipped';
   readonly name: string;
@@ -115,10 +117,10 @@ export interface SkippedObject {
 }
 
 /**
- * Converts an object of the cluster to a server entry; null if it is not exported. Labels, phase and readiness have no
- * effect, and the claims come only from the object (spec §2.4).
+ * Converts an object of the cluster to a server entry; returns null if the object is not exported. Labels, phase and
+ * readiness have no effect, and the claims come only from the object (spec §2.4).
  *
- * @param resource the listed or watched resource; listed objects may lack their own `kind`.
+ * @param resource the listed or watched resource; listed objects may have no `kind` field.
  */
 export function readObject(
   { kind, needsSpec }: Resource,
@@ -152,7 +154,7 @@ interface ExportedObject {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string | undefined;
-  /** Empty for kinds whose spec is not needed. */
+  /** Empty if the kind's spec is not needed. */
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
@@ -197,7 +199,7 @@ class ObjectReader {
     };
     let checked = checkDocument('server', document);
     if (!checked.version && extension.tool_definitions !== undefined) {
-      // Tool definitions are by far the largest part, and the only part copied without validation.
+      // Tool definitions are by far the largest part, and only they are copied without validation.
       delete extension.tool_definitions;
       const [problem] = checked.problems;
       checked = checkDocument('server', document);

@@ -4,7 +4,7 @@ import { elements, isObject, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
 
 interface KubeconfigFile {
-  /** Absolute. */
+  /** An absolute path. */
   readonly path: string;
   readonly text: string;
 }
@@ -24,9 +24,9 @@ export interface MergedKubeconfig {
 const FILE_KEYS = ['certificate-authority', 'client-certificate', 'client-key'];
 
 /**
- * Merges files as kubectl does (Organizing Cluster Access Using kubeconfig Files): the first file that defines a name or a
- * current context wins, and entries with the same name are not combined. Relative paths are resolved against the directory
- * of their file: certificates, keys, `tokenFile`, and an `exec` command that contains a slash.
+ * Merges files as kubectl does (Organizing Cluster Access Using kubeconfig Files): the first file that defines a name
+ * or a current context wins, and entries with the same name are not combined. Relative paths of certificates, keys,
+ * `tokenFile` and `exec` commands with a slash are resolved against the directory of the file that contains them.
  *
  * @throws ClusterError if a file is not a kubeconfig.
  */

@@ -10,7 +10,7 @@ import { type ExecCredential, runExecPlugin } from './exec-credential.js';
 import { type KubeconfigEntry, type MergedKubeconfig, mergeKubeconfigs } from './kubeconfig-merge.js';
 
 const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-/** The longest delay `setTimeout` accepts. */
+/** The longest delay that `setTimeout` accepts. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The address of the API server, and the request options with the credentials. */
@@ -35,7 +35,8 @@ interface LoadedKubeconfig {
 
 /**
  * Connects with the kubeconfig or the pod's service account. `@kubernetes/client-node` applies TLS, proxies, basic
- * authentication and legacy auth providers; this project implements merging, token files and exec plugins (decision 015).
+ * authentication and legacy auth providers; this project implements merging, token files and exec plugins (decision
+ * 015).
  */
 export class Kubeconfig {
   private loaded: Promise<LoadedKubeconfig> | undefined;
@@ -53,7 +54,7 @@ export class Kubeconfig {
       const { overrides, credential } = await this.credentials(kubeconfig);
       const config = newConfig();
       config.loadFromClusterAndUser(
-        // The client refuses http:// without this; kubectl does not.
+        // Unlike kubectl, the client refuses http:// URLs unless this is set.
         { ...cluster, skipTLSVerify: cluster.skipTLSVerify || cluster.server.startsWith('http:') },
         { ...user, ...overrides },
       );
@@ -68,14 +69,14 @@ export class Kubeconfig {
     }
   }
 
-  /** Makes the next connection read the files again, because the files or their tokens may have been replaced. */
+  /** Makes the next `connect` read the files again, because the files or their tokens may have been replaced. */
   forget({ loaded, credential }: Connection, { credentials = false } = {}): void {
     if (this.loaded === loaded) this.loaded = undefined;
     if (credentials && credential !== undefined && this.executed?.credential === credential)
       this.executed = undefined;
   }
 
-  // As in kubectl, a token file takes precedence over a token, and both over a command.
+  // As in kubectl, a token file takes precedence over a token, and both take precedence over a command.
   private async credentials({ user, userEntry, clusterEntry }: LoadedKubeconfig): Promise<{
     overrides: Partial<User>;
     credential?: Promise<ExecCredential>;
@@ -95,7 +96,7 @@ export class Kubeconfig {
     return { overrides, credential };
   }
 
-  /** Shares one run of the plugin until its credential expires or is refused. */
+  /** Runs the plugin once and reuses its credential until it expires or is refused. */
   private execute(exec: KubeconfigEntry, cluster: KubeconfigEntry): Promise<ExecCredential> {
     const key = JSON.stringify([exec, cluster]);
     if (this.executed?.key === key) return this.executed.credential;
@@ -195,7 +196,7 @@ async function readToken(file: string, fallback: string | undefined): Promise<st
   throw new ClusterError(`Cannot read the token file ${file} of the kubeconfig: ${reason}`);
 }
 
-// The client sends only the impersonated user; without the other headers, requests would have different permissions.
+// The client sends only the name of the impersonated user. Permissions also depend on the other headers.
 function impersonationHeaders(user: KubeconfigEntry): Record<string, string | string[]> {
   const uid = member(user, 'as-uid');
   const groups = elements(member(user, 'as-groups')).map(String);
@@ -212,7 +213,7 @@ function impersonationHeaders(user: KubeconfigEntry): Record<string, string | st
   };
 }
 
-// A parser's message quotes the text, which may contain credentials.
+// Parser errors quote the text, which may contain credentials.
 function reasonOf(error: unknown): string {
   if (error instanceof SyntaxError || !(error instanceof Error)) return 'they contain invalid data';
   return error.message;

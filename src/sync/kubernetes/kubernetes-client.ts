@@ -12,7 +12,7 @@ import { type Connection, Kubeconfig } from './kubeconfig.js';
 const HEADERS_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 60_000;
 const MAX_ERROR_BYTES = 64 * 1024;
-/** Objects have at most 1.5 MiB by default; JSON escapes make them larger. */
+/** Objects are limited to 1.5 MiB by default; JSON escapes make them larger. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const MAX_QUOTED = 300;
 const NEWLINE = 0x0a;
@@ -32,7 +32,10 @@ export interface WatchEvent {
   readonly object: unknown;
 }
 
-/** Sends list and watch requests to the API server. Decision 015 explains why `@kubernetes/client-node` is not used here. */
+/**
+ * Sends list and watch requests to the API server. Decision 015 explains why `@kubernetes/client-node` is not used
+ * here.
+ */
 @Injectable()
 export class KubernetesClient {
   private readonly kubeconfig: Kubeconfig;
@@ -69,7 +72,7 @@ export class KubernetesClient {
   /**
    * Starts a watch and returns the response, whose body streams the events.
    *
-   * @param idleMs how long the connection may be without data before it is closed.
+   * @param idleMs how long the connection may be idle before it is closed.
    * @throws ClusterError
    */
   async watch(
@@ -133,7 +136,7 @@ function send(
       HEADERS_TIMEOUT_MS,
     );
     signal.addEventListener('abort', stop, { once: true });
-    // Lets the operating system detect a peer that disappeared without closing the connection.
+    // Lets the operating system detect that the peer has disappeared without closing the connection.
     request.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
     request.on('error', reject);
     request.once('response', (response) => {
@@ -159,7 +162,7 @@ async function readAll(response: IncomingMessage, maxBytes: number): Promise<Buf
 }
 
 /**
- * Yields the events of a watch, one per line. An incomplete last line is dropped.
+ * Yields the events of a watch. Each line contains one event; an incomplete last line is dropped.
  *
  * @throws ClusterError for an invalid event; any other error means that the connection broke.
  */

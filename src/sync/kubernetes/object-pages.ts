@@ -3,25 +3,25 @@ import { ClusterError, ResponseTooLarge } from './cluster-error.js';
 import { describeCollection, type ResourceCollection } from './custom-resources.js';
 import type { KubernetesClient, ListResponse } from './kubernetes-client.js';
 
-/** Small enough that parsing a page does not block the event loop. */
+/** Maximum number of objects per page, so that parsing a page does not block the event loop. */
 const MAX_OBJECTS = 250;
 const FIRST_OBJECTS = 50;
 const TARGET_BYTES = 4 * 1024 * 1024;
-/** A larger page is requested again with fewer objects. */
+/** If a page is larger, it is requested again with fewer objects. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
-/** A cluster stores objects of up to 1.5 MiB, unless its etcd is configured otherwise. */
+/** A cluster stores objects of up to 1.5 MiB unless its etcd has a different limit. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
 const SHRINK_FACTOR = 4;
 const GROWTH_FACTOR = 2;
 
 interface ObjectPage {
   readonly items: readonly unknown[];
-  /** A watch continues from this version; the same on all pages. */
+  /** The version from which a watch continues; it is the same on all pages. */
   readonly resourceVersion: string;
 }
 
 /**
- * Lists the objects of a collection in pages; the larger the objects, the smaller the pages.
+ * Lists the objects of a collection in pages. Pages contain fewer objects if the objects are larger.
  *
  * @throws ClusterError
  */
@@ -74,8 +74,8 @@ export async function readNewestVersion(
 }
 
 /**
- * Returns the limit for the next page: the number of objects that fit the target size, but at most twice the last limit,
- * because later objects may be larger.
+ * Returns the limit for the next page: the number of objects that fit into the target size, but at most twice the last
+ * limit, because later objects may be larger.
  */
 export function nextLimit(limit: number, objects: number, bytes: number): number {
   if (objects === 0) return limit;

@@ -12,38 +12,38 @@ import { type KubernetesClient, type WatchEvent, watchError, watchEvents } from 
 import { listObjects, readNewestVersion } from './object-pages.js';
 
 const FIRST_DELAY_MS = 100;
-/** This many failures take about a minute; a restarting API server is back by then. */
+/** The first failures have a shorter maximum delay. They span about a minute, so an API server can restart. */
 const EARLY_FAILURES = 20;
 const MAX_EARLY_DELAY_MS = 5_000;
 const MAX_DELAY_MS = 30_000;
 /**
- * How long a watch lasts, with a random spread so that watches don't all renew at once. The API server checks permissions
- * only when a watch begins, so a withdrawn permission can go unnoticed for this long.
+ * Duration of a watch, before a random spread that prevents all watches from restarting at once. The API server checks
+ * permissions only when a watch begins, so a revoked permission can go unnoticed for this long.
  */
 const WATCH_S = 30;
 const WATCH_SPREAD_S = 20;
-/** A watch is broken if it sends nothing for its whole duration plus this time. */
+/** A watch is considered broken if it sends nothing for its entire duration plus this time. */
 const IDLE_AFTER_END_MS = 10_000;
-/** A watch was interrupted if it ends this much earlier than requested. */
+/** A watch is considered interrupted if it ends this much earlier than requested. */
 const EARLY_END_MS = 2_000;
 /** How often to check whether a missing kind has been installed. */
 const NOT_INSTALLED_MS = 10_000;
-/** A watch that lasted this long resets the failure count, however it ended. */
+/** A watch that lasts this long resets the failure count, even if it ends with an error. */
 const STABLE_MS = 5_000;
 /** The longest delay before an established watch is resumed. */
 const MAX_RECONNECT_MS = 500;
-/** A starting API server sends 429 for some seconds; only a longer period counts as a failure. */
+/** An API server responds with 429 for some seconds while it starts; only a longer period counts as a failure. */
 const THROTTLED_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 5_000;
-/** This many consecutive lists may expire before completion without being reported as a failure. */
+/** Up to this many consecutive lists may expire before completion without a failure being reported. */
 const MAX_EXPIRED = 3;
 const INTERNAL_ERROR = 'The watch failed inside the server; the log has the cause';
 const NOT_FOUND = 404;
 const GONE = 410;
 const TOO_MANY_REQUESTS = 429;
 
-/** Exponential backoff with jitter: between half and all of the delay. */
+/** Returns an exponential backoff delay with jitter, between 50 % and 100 % of the full delay. */
 export function backOffMs(failures: number, random = Math.random()): number {
   const longest = failures < EARLY_FAILURES ? MAX_EARLY_DELAY_MS : MAX_DELAY_MS;
   const maxMs = Math.min(longest, FIRST_DELAY_MS * 2 ** Math.min(failures, EARLY_FAILURES));
@@ -73,31 +73,31 @@ interface WatchListener<T> {
   onChange(names: readonly string[]): void;
   /** Called when `error`, `failures` or `isListed` has changed. */
   onStateChange(): void;
-  /** Called when this server failed; the watch is retried as after a cluster failure. */
+  /** Called after an error in this server; the watch is retried as after a cluster failure. */
   onInternalError(error: unknown): void;
 }
 
 /**
- * Mirrors the objects of one kind in one namespace or in all namespaces: lists them in pages, then watches from the list's
- * resource version. A watch that ends or breaks resumes after its last complete event. Everything is listed again
- * periodically, and if the resource version is too old (410 Gone) or ahead of the cluster (etcd was restored). The mirror
- * does not change while the cluster is unreachable.
+ * Mirrors the objects of one kind in one namespace or in all namespaces: lists them in pages, then watches from the
+ * list's resource version. A watch that ends or breaks resumes after its last complete event. All objects are listed
+ * again periodically, and whenever the resource version is too old (410 Gone) or ahead of the cluster (etcd was
+ * restored). The mirror does not change while the cluster is unreachable.
  */
 export class ResourceWatch<T> {
-  /** By `namespace/name`. */
+  /** The objects by `namespace/name`. */
   readonly objects = new Map<string, T>();
   /** Whether all objects have been listed at least once. */
   isListed = false;
   error: string | null = null;
-  /** Consecutive failures. */
+  /** Number of consecutive failures. */
   failures = 0;
   private resourceVersion: string | null = null;
   private apiVersion: string = API_VERSIONS[0];
-  /** Deadline for listing everything again. */
+  /** Deadline for listing all objects again. */
   private relistAt = 0;
   /** Whether the last watch ended early. */
   private hasBroken = false;
-  /** Since when the API server has responded with 429. */
+  /** When the API server began to respond with 429; null if it currently does not. */
   private throttledSince: number | null = null;
 
   constructor(
@@ -135,7 +135,7 @@ export class ResourceWatch<T> {
   private async mustList(signal: AbortSignal): Promise<boolean> {
     if (this.resourceVersion === null || Date.now() >= this.relistAt) return true;
     if (!this.hasBroken) return false;
-    // A watch that starts from a future version sends nothing and looks healthy.
+    // A watch that starts from a future version looks healthy but sends nothing.
     const newest = await readNewestVersion(this.client, this.collection(this.apiVersion), signal);
     this.hasBroken = false;
     return isEarlierVersion(newest, this.resourceVersion);
@@ -191,7 +191,7 @@ export class ResourceWatch<T> {
     const events = watchEvents(collection, body as AsyncIterable<Buffer>);
     try {
       for (;;) {
-        // A broken connection is not a failure: the next one resumes after the last complete event.
+        // A broken connection is not a failure: the next watch resumes after the last complete event.
         const event = await events.next().catch((error: unknown) => {
           if (error instanceof ClusterError) throw error;
           return null;

@@ -26,9 +26,9 @@ import { KubernetesClient } from './kubernetes-client.js';
 import { backOffMs, pause, ResourceWatch } from './resource-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
-/** Errors or collections beyond this number are counted but not listed. */
+/** Maximum number of errors or collections to list; the others are only counted. */
 const MAX_NAMED = 5;
-/** Changes within this time are written together. */
+/** Changes that arrive within this time are written together. */
 const BATCH_MS = 100;
 /** How long the first write waits for every list to complete or fail. */
 const FIRST_WRITE_MS = 5_000;
@@ -99,14 +99,14 @@ interface WatchDependencies {
 type Watch = ResourceWatch<Outcome>;
 
 /**
- * Keeps the entries of one source equal to its cluster until it is stopped. The entries of kinds and namespaces that cannot
- * be listed or watched stay unchanged; all others are updated.
+ * Keeps the entries of one source in sync with its cluster until it is stopped. Entries of kinds and namespaces that
+ * cannot be listed or watched stay unchanged; all others are updated.
  */
 export class SourceWatch {
   private readonly logger = new Logger('kubernetes');
   private readonly stopping = new AbortController();
   private readonly watches: readonly Watch[];
-  /** Why the source must not be watched with its current settings. */
+  /** Why the current settings are not allowed; undefined if they are. */
   private readonly refusal: string | undefined;
   /** Names of the objects to write; null for all objects. */
   private dirty: Set<string> | null = null;
@@ -142,14 +142,14 @@ export class SourceWatch {
     );
   }
 
-  /** Whether every watch works and all changes are written. */
+  /** Whether every watch works and all changes have been written. */
   get isCurrent(): boolean {
     return this.dirty?.size === 0 && this.state.status === 'complete';
   }
 
   start(): void {
     const { signal } = this.stopping;
-    // Every watch adds listeners, which is not a leak.
+    // Each watch adds listeners; disables Node's warning about a possible leak.
     setMaxListeners(0, signal);
     const watching = this.watches.map((watch) => watch.run(signal));
     const waiting = pause(FIRST_WRITE_MS, signal).then(() => {
@@ -159,7 +159,7 @@ export class SourceWatch {
     this.running = Promise.all([this.write(signal), waiting, ...watching]).then(() => undefined);
   }
 
-  /** Resolves when the last write has ended. */
+  /** Stops watching and resolves when the last write has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.wake();
@@ -178,7 +178,7 @@ export class SourceWatch {
     this.wake();
   }
 
-  // Changes that arrive during a write are written next.
+  // Changes that arrive during a write are included in the next write.
   private async write(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
@@ -211,7 +211,7 @@ export class SourceWatch {
     return (isSettled || this.hasWaited) && this.watches.some(({ isListed }) => isListed);
   }
 
-  /** @returns false if the lease is lost or the settings have changed; then nothing is written. */
+  /** @returns false if nothing was written because the lease was lost or the settings have changed. */
   private async flush(): Promise<boolean> {
     const { owner, leases, states, writer, stored, metrics, audit } = this.dependencies;
     const end = metrics.begin('kubernetes');

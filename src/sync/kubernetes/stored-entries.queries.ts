@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../../claims/claims.js';
 
-/** A stored entry with the document of its only version. */
+/** A stored entry and the document of its only version. */
 export interface StoredEntry {
   readonly name: string;
   readonly document: string;
   readonly claims: Claims;
 }
 
-/** Kept small, because documents are large. */
+/** Small, because documents can be large. */
 const ENTRIES_PER_STATEMENT = 50;
 
 /** Reads the stored entries of a source of kind kubernetes. */
@@ -17,7 +17,9 @@ const ENTRIES_PER_STATEMENT = 50;
 export class StoredEntries {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Yields the entries whose names begin with one of the prefixes, such as `com.toolhive.k8s.tools/`, ordered by name. */
+  /**
+   * Yields the entries whose names begin with one of the prefixes, such as `com.toolhive.k8s.tools/`, ordered by name.
+   */
   async *beginningWith(sourceId: number, prefixes: readonly string[]): AsyncGenerator<StoredEntry> {
     let after = '';
     for (;;) {

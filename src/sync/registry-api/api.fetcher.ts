@@ -135,7 +135,7 @@ class ApiRun {
     return readAt ?? this.now;
   }
 
-  // Unlisted versions must be requested name by name.
+  // Versions missing from the list must be requested separately for each name.
   private async bare(reading: RegistryReader, type: BareType): Promise<string | null> {
     const { path, listKey } = ENTRY_TYPES[type];
     const digest = createHash('sha256');
@@ -160,7 +160,7 @@ class ApiRun {
     return digest.digest('base64url');
   }
 
-  // A type that the upstream did not support is requested again in the next full run.
+  // A type that the upstream did not support is not requested again until the next full run.
   private async digest(type: BareType): Promise<string | null> {
     if (digestBefore(this.before, type) === null) return null;
     const { path, listKey } = ENTRY_TYPES[type];

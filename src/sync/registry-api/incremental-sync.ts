@@ -3,27 +3,27 @@ import type { FetchState } from '../fetcher.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-/** How long entries removed upstream may stay, unless the sync interval is longer. */
+/** How long entries may remain after the upstream removes them, unless the sync interval is longer. */
 const ROUND_MS = 6 * 60 * MINUTE_MS;
 const ROUND_RUNS = 20;
 /** A run may start up to 10 % later than its interval. */
 const MAX_DELAY_FACTOR = 1.1;
-/** The longest expected upstream transaction; changes carry the start time of their transaction. */
+/** The longest expected upstream transaction. Each change is dated with the start of its transaction. */
 const OVERLAP_MS = 5 * MINUTE_MS;
-/** How often a run looks back by OVERLAP_MS. */
+/** How often a run reads changes from OVERLAP_MS further back. */
 const SETTLE_MS = 10 * MINUTE_MS;
-/** The upstream's `Date` header has whole seconds. */
+/** Allows for the upstream's `Date` header, which is precise only to the second. */
 const SLACK_MS = SECOND_MS;
 
-/** State that a run of an api source stores for the next run. Times are Unix times in milliseconds. */
+/** State that a run of an API source stores for the next run. Times are Unix times in milliseconds. */
 export interface ApiState {
-  /** When the last run began, by the upstream's clock. */
+  /** When the last run began, according to the upstream's clock. */
   readonly readAt: number;
-  /** When the last run that also looked for late commits began, by the upstream's clock. */
+  /** When the last run that also looked for late commits began, according to the upstream's clock. */
   readonly settledAt: number;
-  /** When the last round began, by our clock; a round begins with a full run. */
+  /** When the last round began, according to our clock. A round begins with a full run. */
   readonly roundAt: number;
-  /** Runs of this round so far. */
+  /** Number of runs in this round so far. */
   readonly runs: number;
   /** Whether the upstream supports `updated_since`. */
   readonly tellsChanges: boolean;
@@ -31,18 +31,18 @@ export interface ApiState {
   readonly digests: Readonly<Record<string, string>>;
 }
 
-/** A run reads everything, or the changes since a time. */
+/** Whether a run reads everything or only the changes since a given time. */
 export type ApiPlan =
   | { readonly reads: 'all'; readonly beginsRound: boolean }
   | { readonly reads: 'changes'; readonly since: number; readonly catchesUp: boolean };
 
 /**
- * Decides what a run reads. Only a full run notices removed entries, so a run is full if it is the first, the twentieth in
- * its round, the last within six hours, or requested. All other runs read changes.
+ * Decides whether a run reads everything or only changes. Only a full run notices removed entries. A run is full if it
+ * is the first, the twentieth in its round, the last that fits into six hours, or requested.
  *
- * A change carries the start time of its transaction, so it may be committed after a run has read past that time. Every 10
- * minutes, a run therefore reads changes from 5 minutes before the last such run. Doing this in every run would reread a
- * bulk load many times.
+ * A change is dated with the start of its transaction, so it may be committed after a run has read past that time.
+ * Every 10 minutes, a run therefore rereads changes from 5 minutes before the last such run. Doing this in every run
+ * would reread a bulk load many times.
  */
 export function planOf(
   state: ApiState | null,
@@ -62,7 +62,7 @@ export function planOf(
   return { reads: 'changes', since, catchesUp };
 }
 
-/** Returns the state after a run that began at `readAt` by the upstream's clock and at `now` by ours. */
+/** Returns the state after a run that began at `readAt` on the upstream's clock and at `now` on ours. */
 export function stateAfter(
   plan: ApiPlan,
   before: ApiState | null,
@@ -85,8 +85,8 @@ export function stateAfter(
 }
 
 /**
- * Returns the earliest time at which the upstream may have read a page: its `Date` minus the duration of the request, or our
- * send time if that is earlier. Too early a time costs a few pages; too late a time loses changes.
+ * Returns the earliest time at which the upstream may have read a page: its `Date` minus the duration of the request,
+ * or our send time if that is earlier. A time that is too early costs a few pages; one that is too late loses changes.
  *
  * @param date the `Date` header.
  */

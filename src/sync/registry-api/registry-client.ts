@@ -15,22 +15,22 @@ import type { MemoryShare } from '../read-memory.js';
 import { pageTime } from './incremental-sync.js';
 import { type Page, readPage } from './registry-page.js';
 
-/** Delays before the retries of a request, unless the upstream sends Retry-After. */
+/** Delays before each retry of a request, unless the upstream sends Retry-After. */
 const RETRY_DELAYS_MS = [500, 1_000, 2_000];
 /** Limits for one requested delay and for all delays in a run. */
 const MAX_DELAY_MS = 60_000;
 const MAX_DELAYS_MS = 2 * MAX_DELAY_MS;
-/** Status codes worth a retry. */
+/** Status codes of temporary failures. */
 const RETRYABLE = [429, 500, 502, 503, 504];
 const RETRYABLE_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
 const PAGE_SIZE = 100;
-/** Measured memory per byte of a page while it is read: bytes, texts, parsed values. */
+/** Measured memory per byte of a page while it is read, including texts and parsed values. */
 const PAGE_FACTOR = 4;
 /** Status codes from servers that don't support a query parameter. */
 const UNSUPPORTED_PARAMETER = [400, 422];
-/** How far a server may round `updated_since` down; earlier updates mean that it ignores the parameter. */
+/** How far a server may round `updated_since` down. Earlier updates suggest that it ignores the parameter. */
 export const ROUNDING_MS = 60 * 60 * 1_000;
-/** No update is later than this. */
+/** Later than any update. */
 const FAR_FUTURE = '9999-01-01T00:00:00Z';
 
 /** The upstream responded with a status other than 200. */
@@ -44,7 +44,7 @@ class StatusError extends FetchError {
   }
 }
 
-/** Whether the upstream responded with one of these statuses. */
+/** Returns whether the error means that the upstream responded with one of these statuses. */
 export function isStatus(error: unknown, statuses: readonly number[]): boolean {
   return error instanceof StatusError && statuses.includes(error.status);
 }
@@ -59,7 +59,7 @@ interface RegistryOptions {
   readonly memory: MemoryShare;
 }
 
-/** A page, and when the upstream read it by its own clock, in milliseconds. */
+/** A page, with the upstream's time when it read the page, in milliseconds. */
 interface TimedPage extends Page {
   readonly readAt: number;
 }
@@ -70,7 +70,7 @@ export class RegistryClient {
   private readonly startedAt = performance.now();
   private pages = 0;
   private delayedMs = 0;
-  /** Bytes counted for the current page. */
+  /** Bytes counted toward the memory limit for the current page. */
   private held = 0;
 
   constructor(
@@ -83,7 +83,7 @@ export class RegistryClient {
   /**
    * Yields all pages of a list.
    *
-   * @throws StatusError for an error status, after the retries.
+   * @throws StatusError for an error status that remains after all retries.
    * @throws FetchError if there is no response, the response is not a page, or the list does not end.
    */
   async *list(
@@ -218,8 +218,8 @@ export function refusesParameter(error: unknown): boolean {
 }
 
 /**
- * Returns whether the upstream supports `updated_since`, tested with a future time: a registry that ignores the parameter
- * lists everything. Earlier updates on a page prove nothing, because an entry may become visible after its update.
+ * Tests whether the upstream supports `updated_since` by sending a future time: a registry that ignores the parameter
+ * lists everything. Earlier updates on a page prove nothing, because an entry may become visible long after its update.
  */
 export async function supportsUpdatedSince(client: RegistryClient): Promise<boolean> {
   try {

@@ -71,7 +71,7 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
       type: 'server',
       index,
       document,
-      // `envelopeProblem` has checked the whole item for repeated keys.
+      // `envelopeProblem` has already checked the entire item for repeated keys.
       written: {
         text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
         keys: countKeys(document),
@@ -84,7 +84,7 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
 }
 
 /**
- * Parses an element of a list without envelopes, such as skills. Only the letter case of its status is normalized.
+ * Parses an element of a list without envelopes, such as skills. Changes only the letter case of the status.
  *
  * @param isUpstreamLatest whether the registry lists it as the latest version of its name.
  * @throws JsonSliceError if it is malformed.
@@ -104,7 +104,7 @@ export function readBare(type: BareType, slice: Slice, index: number, isUpstream
   return { ...candidate, document: { ...parsed, status }, written: { ...written, text } };
 }
 
-// A substring would keep the whole string in memory.
+// Copies the text, because a substring would keep the entire string in memory.
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -128,7 +128,7 @@ function envelopeProblem(item: unknown, slice: Slice, official: Record<string, u
   };
 }
 
-/** Normalizes a status; ToolHive's registry sends upper case. */
+/** Normalizes a status, because ToolHive's registry sends it in upper case. */
 function statusOf(type: EntryType, status: unknown): Status | undefined {
   return typeof status === 'string'
     ? statusesOf(type).find((known) => known === status.toLowerCase())
@@ -151,7 +151,7 @@ function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamM
   };
 }
 
-// A time before 1970 is a placeholder for an unknown time.
+// Upstreams use a time before 1970 as a placeholder for an unknown time.
 function timeOf(value: unknown): Date | undefined {
   if (typeof value !== 'string' || !TIMESTAMP.test(value)) return undefined;
   const time = new Date(value.toUpperCase());

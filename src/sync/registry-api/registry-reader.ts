@@ -14,11 +14,11 @@ const MAX_LISTED = 1_000;
 const BYTES_PER_LISTED = 256;
 
 /**
- * The listed versions of one type without an envelope, such as skills. Most registries list the latest version of each name;
- * ToolHive lists all versions.
+ * The listed versions of one type without an envelope, such as skills. Most registries list the latest version of each
+ * name; ToolHive lists all versions.
  */
 class ListedEntries {
-  /** Set when a page has several versions of one name, so the list shows all versions. */
+  /** True once a page contains several versions of one name, which means that the list shows all versions. */
   showsAllVersions = false;
   private readonly names = new Set<string>();
   private readonly versions = new Set<string>();
@@ -58,7 +58,7 @@ function pathOf(document: unknown): string | null {
   return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
-// Hashed because names and texts can have any length. Without a name or version, the text identifies the document.
+// Hashes the key, because names and texts can have any length. The text identifies a document without name or version.
 function versionDigest({ document, written }: Candidate): string {
   const { namespace, name, version } = isObject(document) ? document : {};
   const parts = [namespace, name, version];
@@ -87,7 +87,7 @@ export class RegistryReader {
     filter: EntryFilter | null,
     private readonly memory: MemoryShare,
   ) {
-    // Pages may shift while they are read, so a version can appear twice; the later copy is newer.
+    // Entries may move between pages during a run, so a version can appear twice; the later copy is newer.
     this.validator = new EntryValidator(filter, { onDuplicate: 'replace', maxListed: MAX_LISTED, memory });
   }
 
@@ -122,7 +122,7 @@ export class RegistryReader {
   }
 
   /**
-   * Adds a page with the versions of one name, except versions already in the list.
+   * Adds a page with the versions of one name, except versions that are already in the list.
    *
    * @throws FetchError
    */
@@ -150,7 +150,7 @@ export class RegistryReader {
     return this.validator.result();
   }
 
-  /** Returns the skipped and filtered versions, which must be removed. */
+  /** Returns the skipped and filtered versions, which must be removed from the source. */
   excluded(): VersionName[] {
     return this.validator.excludedVersions();
   }

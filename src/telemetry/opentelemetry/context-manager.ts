@@ -3,8 +3,8 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { isTracingSuppressed } from '@opentelemetry/core';
 
 /**
- * The stock context manager without two costs per request: creating contexts outside traces, and patching the listeners of
- * requests and responses, which async code does not need (docs/decisions/013-runtime-tuning.md).
+ * The stock context manager without two costs per request: creating contexts outside traces, and patching the listeners
+ * of requests and responses, which async code does not need (docs/decisions/013-runtime-tuning.md).
  */
 export class LeanContextManager extends AsyncLocalStorageContextManager {
   override with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(

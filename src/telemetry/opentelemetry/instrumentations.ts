@@ -10,16 +10,16 @@ import { routeOf } from '../requests.js';
 
 interface Choices {
   /**
-   * Hosts to which outgoing requests carry `traceparent`. It lets the receiver correlate requests, so it is not sent to third
-   * parties such as identity providers.
+   * Hosts to which outgoing requests carry `traceparent`. That header lets the receiver correlate requests, so it is
+   * not sent to third parties such as identity providers.
    */
   readonly traceparentHosts: ReadonlySet<string>;
   readonly propagator: W3CTraceContextPropagator;
 }
 
 /**
- * Instruments incoming requests, statements and outgoing requests. Statements and outgoing requests need a parent span:
- * otherwise polling every half second would flood the collector.
+ * Instruments incoming requests, SQL statements and outgoing requests. Statements and outgoing requests need a parent
+ * span: otherwise polling every half second would flood the collector.
  */
 export function instrumentations({ traceparentHosts, propagator }: Choices): Instrumentation[] {
   return [
@@ -38,7 +38,7 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
     }),
     new PgInstrumentation({
       requireParentSpan: true,
-      // By default the span is named after the prepared statement, a hash.
+      // By default the span is named after the prepared statement, whose name is a hash.
       requestHook: (span, { query, connection }) => {
         if (!span.isRecording()) return;
         const [operation = ''] = /[a-z]+/i.exec(query.text) ?? [];
@@ -59,8 +59,8 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
 }
 
 /**
- * Makes untraced requests bypass the HTTP instrumentation, which would create a context for each request and bind the request
- * and response to it. Call once, after the instrumentation is registered.
+ * Makes untraced requests bypass the HTTP instrumentation, which would create a context for each request and bind the
+ * request and response to it. Call once, after the instrumentation is registered.
  *
  * @param isUntraced called once per request.
  */

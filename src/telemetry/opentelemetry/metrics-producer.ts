@@ -35,8 +35,8 @@ const UNITS: Readonly<Record<string, string>> = { _seconds: 's', _bytes: 'By' };
 
 /**
  * Converts a Prometheus metric name to OpenTelemetry's name and unit:
- * https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/. A collector that exports to Prometheus
- * restores the original name, so dashboards work with both.
+ * https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/. A collector that exports to
+ * Prometheus restores the original name, so dashboards work with both.
  */
 export function otlpName(prometheusName: string): { name: string; unit: string } {
   const counted = prometheusName.replace(/_total$/, '');

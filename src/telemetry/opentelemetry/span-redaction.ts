@@ -12,8 +12,9 @@ const MAX_LENGTH = 4_000;
 const sanitized = new LRUCache<string, string>({ max: MAX_CACHED });
 
 /**
- * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments. Parameter
- * values (`$1`) are not in the text. https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
+ * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments.
+ * Parameter values (`$1`) are not in the text.
+ * https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
  */
 export function withoutLiterals(statement: string): string {
   const cached = sanitized.get(statement);
@@ -65,8 +66,8 @@ const EXPORTED: ReadonlyMap<string, Redaction> = new Map(
 );
 
 /**
- * Redacts spans before export: no headers, query strings, client addresses or statement values. Error messages may quote
- * data, so only the error status is exported.
+ * Redacts spans before export: no headers, query strings, client addresses or statement values. Error messages may
+ * quote data, so only the error status is exported.
  */
 export class SpanRedaction implements SpanProcessor {
   constructor(private readonly next: SpanProcessor) {}

@@ -34,12 +34,12 @@ import { SpanRedaction } from './span-redaction.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { spanTracing } from './span-tracing.js';
 
-/** Minimum interval between log lines: while a collector is down, every export fails. */
+/** The minimum interval between log lines, because every export fails while a collector is down. */
 const REPEAT_MS = 5 * 60_000;
 
 /**
- * Logs OpenTelemetry's export errors, at most once every five minutes. Logs only the kind of error: messages may quote the
- * collector's response.
+ * Logs OpenTelemetry's export errors, at most once every five minutes. Logs only the kind of error: messages may quote
+ * the collector's response.
  */
 export class ExportProblems implements DiagLogger {
   private reportedAt = -Infinity;
@@ -88,8 +88,8 @@ export async function metricExporter({ url, protocol }: OtlpTarget): Promise<Pus
 }
 
 /**
- * Samples a fixed ratio of new traces, and continues callers' sampled traces (contract §2). Requests without `traceparent` are
- * sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
+ * Samples a fixed ratio of new traces, and continues callers' sampled traces (contract §2). Requests without
+ * `traceparent` are sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
  */
 export class ShareSampling {
   readonly sampler: Sampler;
@@ -103,7 +103,7 @@ export class ShareSampling {
     const chosen = new AlwaysOnSampler();
     const root: Sampler = {
       shouldSample: (...args) =>
-        // `isUnsampled` has already decided about requests.
+        // For requests, `isUnsampled` has already decided.
         args[3] === SpanKind.SERVER ? chosen.shouldSample() : others.shouldSample(args[0], args[1]),
       toString: () => `ShareSampling{${ratio}}`,
     };
@@ -130,8 +130,8 @@ export interface StartedOpenTelemetry {
 }
 
 /**
- * Starts OpenTelemetry, which exports traces and the metrics of `/metrics` over OTLP. Only this module loads the SDK. Call it
- * before importing the application, because instrumentation patches the classes of `http` and `pg`.
+ * Starts OpenTelemetry, which exports traces and the metrics of `/metrics` over OTLP. Only this module loads the SDK.
+ * Call this function before importing the application, because instrumentation patches the classes of `http` and `pg`.
  */
 export async function startOpenTelemetry(
   config: TelemetryConfig,
@@ -192,7 +192,7 @@ async function startTraces(
       propagator,
     }),
   });
-  // Instrumentation hooks into require(). Once required, the patched classes also reach ES modules.
+  // Instrumentation hooks into require(). Once a module has been required, ES modules get its patched classes too.
   const require = createRequire(import.meta.url);
   for (const name of ['http', 'pg']) require(name);
   skipUntraced((request) => isInternal(request) || (sampling?.isUnsampled(request) ?? false));

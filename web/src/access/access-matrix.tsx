@@ -23,10 +23,10 @@ interface Matrix {
 }
 
 const MAX_ROWS = 200;
-/** Each column is a separate request. */
+/** Limited, because each column is a separate request. */
 const MAX_COLUMNS = 30;
 
-/** Claim sets × registries: how many entries each claim set makes visible. */
+/** A matrix of claim sets and registries, with the number of entries that each claim set makes visible. */
 export function AccessMatrix(): JSX.Element {
   const query = useQuery('access matrix', loadMatrix);
   return (
@@ -91,7 +91,7 @@ function Cell({ registry, row, most }: { registry: string; row: Row; most: numbe
   const count = row.counts.get(registry) ?? 0;
   if (count === 0) return <td class="number muted">–</td>;
   const question = { registry, type: 'server', entry: '', action: 'see', as: row.claims } as const;
-  // Logarithmic: counts range from one to 100 000.
+  // Logarithmic, because counts range from one to 100 000.
   const share = Math.round((Math.log1p(count) / Math.log1p(most)) * 5);
   return (
     <td class={`number heat-${share}`}>

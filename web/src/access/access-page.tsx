@@ -12,7 +12,7 @@ import { AccessMatrix } from './access-matrix.js';
 import { ExplanationPanel } from './explanation.js';
 import { queryOf, type Question, QuestionForm, questionFromQuery } from './question-form.js';
 
-/** Explains access. The API computes the explanation with the code that serves requests. */
+/** Explains access. The API computes the explanation with the same code that serves requests. */
 export function AccessPage({ route }: { route: Route }): JSX.Element {
   const session = useSession();
   const question = questionFromQuery(route.query);

@@ -40,7 +40,7 @@ export function QuestionForm({
           autocomplete="off"
           spellcheck={false}
           value={registry}
-          // Keeps the default from changing under the user once the registries have loaded.
+          // Keeps the default from changing during input when the registries finish loading.
           onFocus={() => setTyped(registry)}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />

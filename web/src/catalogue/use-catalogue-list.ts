@@ -9,7 +9,7 @@ export interface CatalogueListState {
   /** Entries read, including those that the local filter removed. */
   readonly scanned: number;
   readonly isLoading: boolean;
-  /** The items belong to the previous filter; the new ones are loading. */
+  /** The items belong to the previous filter, and the new items are still loading. */
   readonly isStale: boolean;
   readonly isComplete: boolean;
   /** Stopped by the user or after `MAX_PAGES_PER_RUN` pages; `resume` continues. */
@@ -77,7 +77,7 @@ export function useCatalogueList(
           setLoading(false);
         });
     },
-    // The key covers registry and filter.
+    // The key includes the registry and the filter.
     [key],
   );
 

@@ -13,7 +13,7 @@ interface Props<T> {
 }
 
 const GAP = 12;
-/** Screens rendered above and below the visible one. */
+/** The number of screens rendered above and below the visible one. */
 const AHEAD = 1;
 
 /** A grid that renders only the rows near the viewport, so 100 000 items scroll smoothly. */

@@ -95,7 +95,7 @@ export function ClaimsEditor({ claims, change, label }: EditorProps): JSX.Elemen
   );
 }
 
-/** Protocol claims, rarely used for access: offered under "Other claims". */
+/** Protocol claims are rarely used for access, so they are offered under "Other claims". */
 const PROTOCOL_CLAIMS = new Set([
   'iss',
   'aud',

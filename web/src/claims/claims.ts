@@ -7,7 +7,7 @@ export function claimPairs(claims: Claims): [string, string][] {
   );
 }
 
-/** Adds a value; a second value of a key makes it a list. */
+/** Adds a value. A second value for a key turns the claim into a list. */
 export function withClaim(claims: Claims, key: string, value: string): Claims {
   const before = Object.hasOwn(claims, key) ? [claims[key] ?? []].flat() : [];
   if (before.includes(value)) return claims;
@@ -18,7 +18,7 @@ export function withClaim(claims: Claims, key: string, value: string): Claims {
   ]);
 }
 
-/** Removes a value, and the key with its last value. */
+/** Removes a value, and also the key if this was its last value. */
 export function withoutClaim(claims: Claims, key: string, value: string): Claims {
   return Object.fromEntries(
     Object.entries(claims).flatMap(([name, values]) => {

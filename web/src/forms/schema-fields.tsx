@@ -63,7 +63,8 @@ function Field(props: FieldProps): JSX.Element {
   const problems = problemsAt(details, path);
   const hint = schema.description;
   const hasProblem = details.some((line) => line.startsWith(path));
-  // Empty optional groups start collapsed. Decided once: switching elements while typing would lose focus.
+  // Empty optional groups start collapsed. Decided only once, because switching elements while the user types would
+  // lose focus.
   const [isCollapsible] = useState(!isRequired && value === undefined && schema.properties !== undefined);
   const described = { id, 'aria-describedby': `${id}-hint`, 'aria-invalid': problems.length > 0 };
   if (isClaims(schema) || (schema.type === 'array' && schema.items?.type !== 'string') || schema.properties) {

@@ -67,7 +67,7 @@ export function dropEmpty(value: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** The API's problems with the field at this path. Items of a string list are named by line. */
+/** The API's problems with the field at this path. Items of a string list are identified by line. */
 export function problemsAt(details: readonly string[], path: string): string[] {
   return details.flatMap((detail) => {
     if (!detail.startsWith(path)) return [];

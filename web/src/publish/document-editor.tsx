@@ -121,7 +121,7 @@ export function DocumentEditor({ text, change, marks }: Props): JSX.Element {
   );
 }
 
-/** Problems of the typed document; `others` have no line, such as problems with claims. */
+/** Problems with the typed document; `others` have no line, such as problems with claims. */
 export interface Problems {
   readonly marks: readonly Mark[];
   readonly others: readonly string[];

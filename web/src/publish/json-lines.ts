@@ -35,7 +35,7 @@ const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 class Parser {
   readonly lines = new Map<string, number>();
   private at = 0;
-  /** Offsets of all lines but the first. */
+  /** Start offsets of all lines except the first. */
   private readonly starts: number[] = [];
 
   constructor(private readonly text: string) {

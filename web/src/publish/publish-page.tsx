@@ -141,7 +141,7 @@ function requestOf(body: string) {
 
 interface ValidationResultProps {
   readonly isEmpty: boolean;
-  /** The other properties apply to the current text. */
+  /** Whether the other properties apply to the current text. */
   readonly isChecked: boolean;
   readonly failure: Failure | undefined;
   readonly problems: Problems;

@@ -138,7 +138,7 @@ export function settingsOf({ sources, claims, anonymous, keys, publishClaims }: 
   return { sources, claims, anonymous, keys, publishClaims };
 }
 
-/** @param etag of the registry to replace; null creates a new one. */
+/** @param etag the ETag of the registry to replace. Null creates a new registry. */
 export async function putRegistry(name: string, etag: string | null, body: RegistrySettings): Promise<void> {
   const header = etag === null ? { 'If-None-Match': '*' as const } : { 'If-Match': etag };
   await unwrap(api.PUT('/v1/registries/{name}', { params: { path: { name }, header }, body }));

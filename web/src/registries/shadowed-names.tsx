@@ -16,7 +16,7 @@ interface Found {
   readonly isComplete: boolean;
 }
 
-/** Names that several sources provide, and which source wins. */
+/** Names that several sources provide, each with the source that wins. */
 export function ShadowedNames({ name, sources }: { name: string; sources: readonly string[] }): JSX.Element {
   const query = useQuery(`${name} ${sources.join(' ')}`, (signal) => read(name, sources, signal));
   return (

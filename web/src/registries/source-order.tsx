@@ -9,7 +9,7 @@ interface Props {
   readonly canRemove?: boolean;
 }
 
-/** Ordered sources, moved by dragging, with buttons or with the arrow keys on a button. */
+/** Ordered sources, which the user moves by dragging, with buttons or with the arrow keys on a button. */
 export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.Element {
   const [dragged, setDragged] = useState<string | null>(null);
   const [announcement, setAnnouncement] = useState('');
@@ -22,7 +22,7 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
   };
   const moveBy = (name: string, by: 1 | -1) => {
     move(name, sources.indexOf(name) + by);
-    // Restores focus: the button moved with its row.
+    // Restores focus, because the button has moved with its row.
     requestAnimationFrame(() =>
       list.current
         ?.querySelector<HTMLElement>(`[data-source="${CSS.escape(name)}"] [data-by="${by}"]`)

@@ -9,7 +9,7 @@ import { BackToList, RESOURCES, type ResourceType } from './resource-pages.js';
 
 interface PageProps<T> {
   readonly resource: ResourceType;
-  /** Null for a new one. */
+  /** Null for a new source or registry. */
   readonly name: string | null;
   readonly query: Query<T>;
   readonly children: (editable: T) => ComponentChildren;

@@ -11,7 +11,7 @@ export const RESOURCES = {
   registries: { one: 'registry', title: 'Registries' },
 } as const;
 
-/** Also the first path segment of their pages. */
+/** A type is also the first path segment of its pages. */
 export type ResourceType = keyof typeof RESOURCES;
 
 interface Pages {
@@ -93,11 +93,11 @@ interface ResourceHeaderProps {
   /** Consequences of deletion, shown in the confirmation. */
   readonly deletionNote: string;
   readonly remove: () => Promise<unknown>;
-  /** More buttons. */
+  /** Additional buttons. */
   readonly children: ComponentChildren;
 }
 
-/** Name and actions of a source or registry. Only origin `api` can be edited or deleted. */
+/** Name and actions of a source or registry. Only resources with origin `api` can be edited or deleted. */
 export function ResourceHeader({
   resource,
   name,

@@ -11,7 +11,7 @@ const LOADED = 'registry.loaded';
 /** OAuth state, returned by the provider unchanged. */
 interface LogInState {
   readonly hash: string;
-  /** Started by a page reload, not by the user. */
+  /** Whether a page reload started the log-in, not the user. */
   readonly isSilent: boolean;
 }
 

@@ -30,7 +30,7 @@ function redirectUri(): string {
   return new URL('.', document.baseURI).href;
 }
 
-/** A token is renewed when a quarter of its lifetime is left, at most a minute. */
+/** A token is renewed when a quarter of its lifetime is left, but never more than a minute before it expires. */
 const LIFETIME_SHARE = 4;
 const MAX_MARGIN_MS = 60_000;
 const CHECK_MS = 1_000;
@@ -80,7 +80,7 @@ export class TokenRenewal {
       if (!user || session.current.token === null) return;
       this.schedule(user);
       session.change({ token: user.access_token });
-      // Roles may have changed too. Not awaited: that request needs the new token itself.
+      // Roles may have changed too. The call is not awaited, because its request needs the new token itself.
       void this.onRenewed().catch(() => undefined);
     } catch (thrown) {
       // An ErrorResponse is final; other failures are retried.

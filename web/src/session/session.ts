@@ -34,7 +34,7 @@ class SessionStore {
     return this.current.token;
   }
 
-  /** Ends the session after a 401, unless the token was renewed since. */
+  /** Ends the session after a 401, unless the token has been renewed since then. */
   refused(token: string): void {
     if (this.current.token === token) this.end();
   }
@@ -61,7 +61,8 @@ export function useSession(): Session {
 }
 
 /**
- * Returns whether to show a menu item. The API enforces access; in anonymous mode there are no roles and everything is shown.
+ * Returns whether to show a menu item. The API enforces access; in anonymous mode there are no roles and everything is
+ * shown.
  */
 export function isOffered({ settings, me }: Session, role: Role | 'any' | 'caller'): boolean {
   if (settings.mode === 'anonymous') return true;

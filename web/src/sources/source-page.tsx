@@ -158,7 +158,7 @@ const SKIPPED_SHOWN = 50;
 
 interface SkippedEntriesProps {
   readonly skipped: readonly SkippedEntry[];
-  /** Total; the API lists only the first ones. */
+  /** The total number. The API lists only the first entries. */
   readonly count: number;
 }
 

@@ -22,7 +22,7 @@ const RUN_CHANGES = ['added', 'changed', 'removed'] as const;
 
 interface SyncRunsProps {
   readonly name: string;
-  /** A change refetches the runs. */
+  /** When this value changes, the runs are fetched again. */
   readonly lastSuccessAt: string | null;
 }
 

@@ -2,8 +2,8 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
- * Text input that reports changes after a pause in typing. A new `value`, from the back button or a link, replaces the typed
- * text.
+ * Text input that reports changes after a pause in typing. A new `value`, from the back button or a link, replaces the
+ * typed text.
  */
 export function useDebouncedText(
   value: string,
