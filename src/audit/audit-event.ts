@@ -121,7 +121,7 @@ export function publisherOf(caller: Caller): Publisher | null {
   return { subject, issuer, ...(client === undefined ? {} : { client }) };
 }
 
-/** Returns null, so that only super-admins see the event, if the claims are too large to store. */
+/** Returns null if the claims are too large to store; only super-admins then see the event. */
 export function boundedScope(role: Role, claims: readonly Claims[]): AuditScope | null {
   return sizeOf(claims) > MAX_SCOPE ? null : { role, claims };
 }

@@ -212,9 +212,9 @@ function redirectTarget(location: string, from: URL, origin: string, policy: Red
   if (!next || !['http:', 'https:'].includes(next.protocol))
     return 'it redirects to something other than an http(s) URL';
   if (policy === 'same-origin' && next.origin !== origin)
-    return 'it redirects to another origin, which is not followed';
+    return 'it redirects to another origin, which is not allowed';
   if (from.protocol === 'https:' && next.protocol === 'http:')
-    return 'it redirects from https to http, which is not followed';
+    return 'it redirects from https to http, which is not allowed';
   return next;
 }
 

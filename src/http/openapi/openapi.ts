@@ -200,7 +200,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('discovery', 'Where to get tokens for this server')
     .addTag('identity', 'Who the caller is')
     .addTag('sources', 'The admin API: where entries come from')
-    .addTag('registries', 'The admin API: ordered views over sources, and their access')
+    .addTag('registries', 'The admin API: ordered views of sources, and who can access them')
     .addTag('entries', 'The admin API: publishing to the managed source')
     .addTag('page', 'The web UI at `/`')
     .addTag('audit', 'The admin API: the audit trail')
