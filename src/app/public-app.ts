@@ -59,7 +59,7 @@ type Middleware = (
  * `host_refused`. A page whose host name was rebound to this machine (DNS rebinding) sends such requests: the browser
  * considers them same-origin, and without tokens no other check would stop them.
  */
-export function refuseForeignHosts(server: Server): Middleware {
+function refuseForeignHosts(server: Server): Middleware {
   let onLoopback = false;
   server.once('listening', () => (onLoopback = listensOnLoopback(server)));
   return (request, _response, next) => {
@@ -89,7 +89,7 @@ export function refuseForeignOrigins(origins: readonly string[]): Middleware {
 }
 
 /** Returns whether the server is reachable only from this machine. */
-export function listensOnLoopback(server: Server): boolean {
+function listensOnLoopback(server: Server): boolean {
   const address = server.address();
   if (address === null || typeof address === 'string') return false;
   const host = address.address.replace(/^::ffff:/i, '');
@@ -117,7 +117,7 @@ function ownOrigin(request: IncomingMessage): string | undefined {
 /**
  * Warns unless the server listens only on loopback. In anonymous mode, anyone who can reach the port can change anything.
  */
-export function warnIfOpen(server: Server, logger: Logger): void {
+function warnIfOpen(server: Server, logger: Logger): void {
   server.once('listening', () => {
     if (!listensOnLoopback(server))
       logger.warn(
@@ -131,7 +131,7 @@ export function warnIfOpen(server: Server, logger: Logger): void {
  * Returns the security headers for all responses. Omits HSTS and upgrade-insecure-requests: TLS, if any, is terminated in
  * front of this server. /docs loads files only from this server, and connects to the identity providers for login.
  */
-export function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
+function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
   const logins = new Set(
     (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
       new URL(issuerUrl).origin,

@@ -117,7 +117,7 @@ function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig
 }
 
 /** Returns the names of the changed sections that a reload does not apply, without their values, which may be secret. */
-export function waitingSections(started: Config, next: Config): string[] {
+function waitingSections(started: Config, next: Config): string[] {
   const takesRules = started.auth.mode === next.auth.mode;
   const parts = ({ auth: { mode, oauth, authz }, ...others }: Config) => {
     const rest = Object.entries(others).filter(([name]) => !['sources', 'registries'].includes(name));

@@ -10,7 +10,7 @@ const MAX_TEXT = 255;
 /** Maximum number of characters in the state before a change, and in the state after it. */
 const MAX_STATE = 16_384;
 /** Maximum number of characters in the claims of a scope; if they are longer, only super-admins see the event. */
-export const MAX_SCOPE = 16_384;
+const MAX_SCOPE = 16_384;
 
 // PostgreSQL's jsonb accepts neither NUL nor lone surrogates.
 const UNSTORABLE = /\0|\p{Surrogate}/gu;
@@ -22,7 +22,7 @@ export function boundedText(text: string): string {
 }
 
 /** Replaces a large state with its digest, because truncated claims would have a different meaning. */
-export function boundedState(state: object): object {
+function boundedState(state: object): object {
   const text = JSON.stringify(state);
   if (text.length <= MAX_STATE) return state;
   return { tooLarge: { characters: text.length, sha256: createHash('sha256').update(text).digest('hex') } };

@@ -45,7 +45,7 @@ class AuditListCursor {
  *
  * @throws ApiError 400 `invalid_cursor`.
  */
-export function auditListRequest(query: AuditListParameters): AuditListRequest {
+function auditListRequest(query: AuditListParameters): AuditListRequest {
   const limit = query.limit ? Number(query.limit) : undefined;
   if (query.cursor) {
     const { conditions, limit: before } = decodeCursor(LIST, query.cursor, hasShape(AuditListCursor));
@@ -69,7 +69,7 @@ export function nextCursor({ conditions }: AuditListRequest, limit: number): str
 }
 
 /** Returns the smallest UUIDv7 for a time; the first 48 bits are milliseconds since 1970 (RFC 9562 §5.7). */
-export function firstIdAt(moment: string): string {
+function firstIdAt(moment: string): string {
   const ms = Math.min(Math.max(0, parseTimestamp(moment)?.getTime() ?? 0), LAST_MS);
   const hex = ms.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}${FIRST_ID.slice(13)}`;
@@ -80,7 +80,7 @@ function uuid(value: unknown): Issue[] {
 }
 
 /** contract §9: super-admins see all events. */
-export function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
+function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
   return policy.seesAll(caller);
 }
 

@@ -113,7 +113,7 @@ export class AuditTrail {
 }
 
 /** Returns the role that manages targets of this type; null if there is no such role. */
-export function managerOf({ type }: AuditTarget): Role | null {
+function managerOf({ type }: AuditTarget): Role | null {
   switch (type) {
     case 'source':
       return 'manageSources';

@@ -88,7 +88,7 @@ function patternOf({ route }: Request): string {
  * Records a read of a registry after the response, even if the client received only part of it (contract §9,
  * `audit.reads`). AuditFilter records refused requests.
  */
-export function recordRead(
+function recordRead(
   context: ExecutionContext,
   request: LoadedRequest,
   route: DeclaredRoute,

@@ -16,7 +16,7 @@ import type { Accepted, Attempt, TokenVerifier, Verdict } from './token-verifier
  *
  * @param path The raw request path: percent-encoded, without the query.
  */
-export function isPublicPath(path: string, patterns: readonly string[]): boolean {
+function isPublicPath(path: string, patterns: readonly string[]): boolean {
   if (patterns.length === 0) return false;
   const segments = decode(path);
   // Express does not resolve dot segments, but a proxy or handler behind a public path might.

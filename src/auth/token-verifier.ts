@@ -39,7 +39,7 @@ export interface VerifiedJwt {
  * Creates the passport strategy for JWTs of one provider: verifies the signature, then the claims of contract §8. Fails with
  * an Error whose message is the reason, or with ProviderUnavailable when the keys can't be fetched.
  */
-export function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
+function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
   const usedKeys = new WeakMap<object, ProviderKey>();
   return new Strategy(
     {

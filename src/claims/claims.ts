@@ -46,7 +46,7 @@ export function claimsProblems(value: unknown): string[] {
 }
 
 /** Returns the problem with one claim's value; undefined if the value is valid. */
-export function memberIssue(member: unknown): string | undefined {
+function memberIssue(member: unknown): string | undefined {
   const values: unknown[] = Array.isArray(member) ? member : [member];
   if (values.length === 0) return 'must not be an empty list';
   if (values.length > MAX_VALUES) return `must not have more than ${MAX_VALUES} values`;
@@ -58,7 +58,7 @@ export function memberIssue(member: unknown): string | undefined {
 /**
  * Is this a plain object? A Date or a Map has no own members and would be mistaken for `{}`, which every caller covers.
  */
-export function isPlainMap(value: unknown): value is Record<string, unknown> {
+function isPlainMap(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
@@ -176,7 +176,7 @@ const LONG_LIST = 16;
 const cachedTexts = new WeakMap<readonly unknown[], ReadonlySet<string>>();
 
 /** Returns the values of a held claim as texts to compare. */
-export function heldValues(value: unknown): ReadonlySet<string> {
+function heldValues(value: unknown): ReadonlySet<string> {
   if (!Array.isArray(value)) return comparable([value]);
   if (value.length <= LONG_LIST) return comparable(value);
   const texts = cachedTexts.get(value) ?? comparable(value);

@@ -27,7 +27,7 @@ import { OfflineAccess, readCatalogue } from './offline-access.js';
 const heldClaims: Check = (value) =>
   isObject(value) ? [] : issue(`must be a map of claims, not ${foundKind(value)}`);
 
-export class ExpectedCaller {
+class ExpectedCaller {
   @Validate(heldClaims) readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -53,7 +53,7 @@ export interface Verdict {
 }
 
 /** Reads a YAML list of expectations, or reports all problems in the file. */
-export function readExpectations(file: string): {
+function readExpectations(file: string): {
   expectations: readonly Expectation[];
   problems: readonly string[];
 } {
@@ -94,7 +94,7 @@ export function judge(access: OfflineAccess, expected: Expectation): Verdict {
 }
 
 /** Formats verdicts as JUnit XML, which CI systems display: https://github.com/testmoapp/junitxml */
-export function junitXml(file: string, verdicts: readonly Verdict[]): string {
+function junitXml(file: string, verdicts: readonly Verdict[]): string {
   const failures = verdicts.filter((verdict) => verdict.failures.length > 0).length;
   const counts = `tests="${verdicts.length}" failures="${failures}" errors="0"`;
   const cases = verdicts.map(({ name, registry, failures: found }) => {

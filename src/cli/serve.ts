@@ -10,7 +10,7 @@ import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
 
 /** Describes to the operator why the start failed. */
-export function startFailure(error: unknown): string {
+function startFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'The server could not start';
   // The error is identified by name, because this module does not load the application.
   if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
@@ -25,7 +25,7 @@ export function startFailure(error: unknown): string {
 }
 
 /** Reloads the configuration on each SIGHUP, one reload at a time (contract §1). */
-export class ReloadOnSignal {
+class ReloadOnSignal {
   private isReloading = false;
   private isRequested = false;
 

@@ -13,11 +13,7 @@ export type AllowedServer = { readonly serverUrl: string } | { readonly serverCo
  * @param expands whether the client expands variables in the allow-list as it does in the configuration.
  * @throws Inexpressible
  */
-export function allowedServer(
-  connection: Connection,
-  command: readonly string[],
-  expands: boolean,
-): AllowedServer {
+function allowedServer(connection: Connection, command: readonly string[], expands: boolean): AllowedServer {
   if (connection.kind === 'remote') return { serverUrl: urlPattern(connection.url) };
   if (!expands && connection.args.some(isOpen)) throw new Inexpressible('chosen_by_user');
   return { serverCommand: command };
@@ -29,14 +25,14 @@ export function allowedServer(
  *
  * @throws Inexpressible
  */
-export function urlPattern(url: Template): string {
+function urlPattern(url: Template): string {
   if (url.some((part) => typeof part === 'string' && part.includes('*'))) throw new Inexpressible('wildcard');
   if (isHostOpen(url)) throw new Inexpressible('chosen_by_user');
   return withInputsAs(url, '*');
 }
 
 /** Returns whether the host depends on user input. */
-export function isHostOpen(url: Template): boolean {
+function isHostOpen(url: Template): boolean {
   const [first] = url;
   return isOpen(url) && !(typeof first === 'string' && /^https?:\/\/[^/?#]+[/?#]/i.test(first));
 }
@@ -65,7 +61,7 @@ export interface ClientFormat<Allowed = unknown> {
  *
  * @throws Inexpressible
  */
-export function typedEntry(connection: Connection, writer: ServerWriter): ServerEntry {
+function typedEntry(connection: Connection, writer: ServerWriter): ServerEntry {
   if (connection.kind === 'remote')
     return {
       type: connection.transport,
@@ -81,12 +77,12 @@ export function typedEntry(connection: Connection, writer: ServerWriter): Server
 }
 
 /** Returns an entry's command, followed by its arguments. */
-export function commandOf({ command, args }: ServerEntry): string[] {
+function commandOf({ command, args }: ServerEntry): string[] {
   return [command, ...elements(args)].filter((word) => typeof word === 'string');
 }
 
 /** Returns the environment variables the user must set, in a member that clients ignore. */
-export function environmentToSet(inputs: readonly NamedInput[]): object {
+function environmentToSet(inputs: readonly NamedInput[]): object {
   if (inputs.length === 0) return {};
   return {
     'x-environment': inputs.map(({ variable, server, name, description, isSecret }) => ({

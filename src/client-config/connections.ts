@@ -136,7 +136,7 @@ const DOCKER_VARIABLE =
  *
  * @throws Inexpressible
  */
-export function packageConnection(document: Package, limit: TextLimit): CommandConnection {
+function packageConnection(document: Package, limit: TextLimit): CommandConnection {
   const type = PACKAGE_TYPES.get(textMember(document, 'registryType') ?? '');
   if (!type) throw new Inexpressible('unsupported_registry_type');
   if (textMember(member(document, 'transport'), 'type') !== 'stdio')

@@ -3,7 +3,7 @@ import type { NamedTemplate } from './connections.js';
 import { Inexpressible, type Input, type Template } from './template.js';
 
 /** Characters with a special meaning in `cmd.exe` or a POSIX shell, except for file name patterns. */
-export const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
+const SHELL_SYNTAX = /["'`$&|;<>^%!()\\\n\r\t]/;
 
 /**
  * Returns whether a command is a batch file on Windows. `cmd.exe` runs batch files, and clients quote their arguments

@@ -67,7 +67,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
 ];
 
 /** Returns the slices of a configuration, for `ConfigModule`. */
-export function configurationSlices(config: Config): ConfigFactory[] {
+function configurationSlices(config: Config): ConfigFactory[] {
   return SLICES.map((each) => registerAs(each.token, () => each(config)));
 }
 

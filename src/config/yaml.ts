@@ -27,7 +27,7 @@ const SCALAR = '\u001f';
  * expression ends the process instead of throwing (V8: "RegExpCompiler Allocation failed"). The limit applies to
  * brackets, `- - -` on one line, and indentation.
  */
-export function isTooDeep(text: string): boolean {
+function isTooDeep(text: string): boolean {
   let brackets = 0;
   let indicators = 0;
   let lineBegins = true;

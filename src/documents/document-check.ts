@@ -34,7 +34,7 @@ export interface WalkResult {
  *
  * @param serialized whether the document will be serialized; otherwise `notRoundTrippable` stays empty.
  */
-export function walkDocument(document: unknown, serialized: boolean): WalkResult {
+function walkDocument(document: unknown, serialized: boolean): WalkResult {
   const keys = serialized ? NaN : countKeysWithin(document, MAX_DEPTH);
   if (!Number.isNaN(keys)) return { keys, tooDeep: undefined, notRoundTrippable: [] };
   const walker = new Walker(serialized);

@@ -4,7 +4,7 @@ import type { Claims } from '../claims/claims.js';
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
 /** Returns the `details` of an error; for 401 and 403 the last detail points to access explanations (contract §10). */
-export function refusalDetails(status: number, details: readonly string[]): readonly string[] {
+function refusalDetails(status: number, details: readonly string[]): readonly string[] {
   return status === 401 || status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 

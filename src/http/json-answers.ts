@@ -41,7 +41,7 @@ export class JsonLines {
   ) {}
 }
 
-export const CODINGS = ['br', 'gzip'] as const;
+const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
 /** Smaller responses gain nothing from compression; larger ones would keep a thread busy for too long. */
@@ -144,7 +144,7 @@ function opaque(etag: string): string {
   return etag.trim().replace(/^W\//, '');
 }
 
-export function sendNotModified(response: Response): void {
+function sendNotModified(response: Response): void {
   response.removeHeader('Content-Type');
   response.statusCode = 304;
   response.end();

@@ -1,13 +1,13 @@
 import { TimeSlice } from './time-slice.js';
 
 export const QUOTE = 0x22;
-export const COMMA = 0x2c;
-export const COLON = 0x3a;
-export const OPEN_BRACKET = 0x5b;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
 export const BACKSLASH = 0x5c;
-export const CLOSE_BRACKET = 0x5d;
-export const OPEN_BRACE = 0x7b;
-export const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 const SPACE = 0x20;
 
 /** Thrown for text whose brackets or strings are not valid JSON. */
@@ -28,7 +28,7 @@ const enum Kind {
 const KINDS = kindsOfBytes();
 
 /** Reads one element of an array in pieces and copies it without white space between tokens. */
-export class ElementScan {
+class ElementScan {
   /** Bytes written so far, without white space. */
   written = 0;
   /** Number of keys in all objects so far. */
@@ -121,12 +121,12 @@ export class ElementScan {
 }
 
 /** @throws JsonSliceError when a closing bracket does not match the most recent open bracket. */
-export function checkCloses(opener: number | undefined, closer: number, position: number): void {
+function checkCloses(opener: number | undefined, closer: number, position: number): void {
   if (opener !== (closer === CLOSE_BRACE ? OPEN_BRACE : OPEN_BRACKET))
     throw new JsonSliceError(`the closing bracket at byte ${position} has no matching opening bracket`);
 }
 
-export function neverClosed(start: number): JsonSliceError {
+function neverClosed(start: number): JsonSliceError {
   return new JsonSliceError(`the string that begins at byte ${start} is never closed`);
 }
 

@@ -22,7 +22,7 @@ import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './p
  *
  * @throws ApiError 422 `unprocessable_document`, which makes the client request the issues.
  */
-export function readPublishedServer(sent: SentJson): IncomingVersion {
+function readPublishedServer(sent: SentJson): IncomingVersion {
   const checked = checkServer(sent);
   if (checked.version) return checked.version;
   const details = checked.problems.map(formatProblem);
@@ -30,7 +30,7 @@ export function readPublishedServer(sent: SentJson): IncomingVersion {
 }
 
 /** Returns the document's problems in the client's format; empty if the document can be published. */
-export function validationIssues(sent: SentJson): ValidationIssue[] {
+function validationIssues(sent: SentJson): ValidationIssue[] {
   return checkServer(sent).problems.map(({ path, message }) => ({
     type: 'schema',
     path,
@@ -65,7 +65,7 @@ function lostDigits(raw: Buffer | undefined): readonly string[] {
 }
 
 /** Verifies a CI provider's token (contract §6.2) and returns it unchanged: the server accepts it as a bearer token. */
-export async function exchangeToken(
+async function exchangeToken(
   authenticator: Authenticator,
   token: string,
   request: Request,

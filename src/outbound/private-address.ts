@@ -11,7 +11,7 @@ const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
  * special-purpose ranges (RFC 6890), including IPv6 ranges that embed an IPv4 address (NAT64, 6to4, Teredo).
  * IPv4-mapped addresses are treated as IPv4. Text that is not an IP address counts as private.
  */
-export function isPrivateAddress(address: string): boolean {
+function isPrivateAddress(address: string): boolean {
   if (isIP(address) === 0) return true;
   const parsed = ipaddr.process(address);
   if (parsed instanceof ipaddr.IPv6 && parsed.match(IPV4_COMPATIBLE)) return true;

@@ -13,7 +13,7 @@ import { type FileUse, KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
 /** Maximum size of a file that a source created through the API may read (contract §7). */
-export const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
+const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
 /** A source that reads a file. */
 export interface ReadingSource {

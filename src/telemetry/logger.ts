@@ -125,7 +125,7 @@ export function logFormat(configured: LogFormat | null, stream: { readonly isTTY
 }
 
 /** Returns the parts of an error that are logged. */
-export function describeError(error: unknown): object {
+function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code } = error as Error & { code?: unknown };
   return {

@@ -45,7 +45,7 @@ export class PageFile {
 }
 
 /** Reads the web UI's files by path. They are few and small, and never change while the server runs. */
-export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
+function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));

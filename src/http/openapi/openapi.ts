@@ -33,13 +33,13 @@ interface IncomingResponse {
  * Sets the OAuth redirect URL. Swagger UI would resolve it relative to the page, which works for `/docs/` but not for
  * `/docs`. Only the browser knows the host name in use.
  */
-export function comeBackToThisHost(): void {
+function comeBackToThisHost(): void {
   const { origin, pathname } = window.location;
   window.ui.getConfigs().oauth2RedirectUrl = `${origin}${pathname.replace(/\/$/, '')}/oauth2-redirect.html`;
 }
 
 /** Limits how long the page waits for a provider's discovery document. */
-export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
+function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
   request.curlOptions = [];
   if (request.url.endsWith('/.well-known/openid-configuration')) request.signal = AbortSignal.timeout(5000);
   return request;
@@ -49,7 +49,7 @@ export function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
  * Swagger UI shows a form for every grant and scope in a discovery document. Leaves only the code flow, with this
  * server's scopes, which many providers do not list.
  */
-export function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
+function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
   if (!response.ok || !response.url.endsWith('/.well-known/openid-configuration')) return response;
   const discovery = JSON.parse(response.text) as { authorization_endpoint?: unknown };
   const scopes = window.ui.authSelectors.getConfigs()?.scopes ?? [];
@@ -72,7 +72,7 @@ const PASTED = 'bearer';
  * Adds the security schemes: a pasted token, or login with a provider. The document only links to the providers'
  * discovery documents, so an unavailable provider does not affect startup.
  */
-export function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
+function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
   const schemes = { [PASTED]: pasted(), ...Object.fromEntries(logIns(oauth.providers)) };
   document.components = { ...document.components, securitySchemes: schemes };
   const security = Object.keys(schemes).map((name) => ({ [name]: [] }));

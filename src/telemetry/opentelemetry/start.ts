@@ -41,7 +41,7 @@ const REPEAT_MS = 5 * 60_000;
  * Logs OpenTelemetry's export errors, at most once every five minutes. Logs only the kind of error: messages may quote
  * the collector's response.
  */
-export class ExportProblems implements DiagLogger {
+class ExportProblems implements DiagLogger {
   private reportedAt = -Infinity;
 
   constructor(private readonly logger: Logger) {}
@@ -71,7 +71,7 @@ function kindOf(problem: unknown): string {
 }
 
 /** Headers, certificates, compression and the timeout come from OTEL_EXPORTER_OTLP_… variables. */
-export async function spanExporter({ url, protocol }: OtlpTarget): Promise<SpanExporter> {
+async function spanExporter({ url, protocol }: OtlpTarget): Promise<SpanExporter> {
   const { OTLPTraceExporter } =
     protocol === 'http/json'
       ? await import('@opentelemetry/exporter-trace-otlp-http')
@@ -79,7 +79,7 @@ export async function spanExporter({ url, protocol }: OtlpTarget): Promise<SpanE
   return new OTLPTraceExporter({ url });
 }
 
-export async function metricExporter({ url, protocol }: OtlpTarget): Promise<PushMetricExporter> {
+async function metricExporter({ url, protocol }: OtlpTarget): Promise<PushMetricExporter> {
   const { OTLPMetricExporter } =
     protocol === 'http/json'
       ? await import('@opentelemetry/exporter-metrics-otlp-http')
@@ -91,7 +91,7 @@ export async function metricExporter({ url, protocol }: OtlpTarget): Promise<Pus
  * Samples a fixed ratio of new traces, and continues callers' sampled traces (contract §2). Requests without
  * `traceparent` are sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
  */
-export class ShareSampling {
+class ShareSampling {
   readonly sampler: Sampler;
 
   /** @param propagates whether requests continue the trace of their `traceparent`. */
