@@ -21,6 +21,7 @@ import {
   below,
   dnsLabel,
   durationFrom,
+  sizeFrom,
   foundKind,
   type Issue,
   issue,
@@ -204,6 +205,16 @@ export class LimitSettings {
   @IsOptional() @IsInt(1, 1_000_000) claimSetsPerSource?: number;
   /** Maximum size of a registry file. */
   @IsOptional() @IsInt(1, 512) mebibytesPerFile?: number;
+  /** Stored versions of one entry, deleted ones included. */
+  @IsOptional() @IsInt(1, 1_000_000) versionsPerEntry?: number;
+  /** Bytes of the stored documents of one entry, such as `64MiB`. */
+  @IsOptional() @Validate(sizeFrom('1KiB', '64GiB')) bytesPerEntry?: string;
+  /** Sources created through the API. */
+  @IsOptional() @IsInt(0, 100_000) apiSources?: number;
+  /** Registries created through the API. */
+  @IsOptional() @IsInt(0, 100_000) apiRegistries?: number;
+  /** Requests of one caller that changed something, per minute. */
+  @IsOptional() @IsInt(1, 1_000_000) changesPerMinute?: number;
   /** How long an idle connection stays open. */
   @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
 }
@@ -240,6 +251,8 @@ export class ConfigFile {
   @IsOptional() @Validate(listOf(dnsLabel, { unique: true })) adminKubernetesNamespaces?: string[];
   /** Whether sources created through the API may be fetched from private addresses. */
   @IsOptional() @IsBoolean() adminAllowPrivateIP?: boolean;
+  /** Whether registries created through the API may have `anonymous` and `keys`. */
+  @IsOptional() @IsBoolean() adminOpenAccess?: boolean;
   @IsOptional() @ValidateNested(() => LogSettings) log?: LogSettings;
   @IsOptional() @ValidateNested(() => AuditSettings) audit?: AuditSettings;
   @IsOptional() @ValidateNested(() => TelemetrySettings) telemetry?: TelemetrySettings;

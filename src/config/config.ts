@@ -45,6 +45,8 @@ export interface Config {
   readonly adminKubernetesNamespaces: readonly string[];
   /** Whether sources created through the API may be fetched from private addresses. */
   readonly adminAllowPrivateIP: boolean;
+  /** Whether registries created through the API may have `anonymous` and `keys`. */
+  readonly adminOpenAccess: boolean;
   readonly dataDirectory: string;
   /** kubeconfig files from REGISTRY_KUBECONFIG or KUBECONFIG. Empty: see Cluster. */
   readonly kubeconfig: readonly string[];
@@ -190,6 +192,16 @@ export interface LimitsConfig {
   readonly claimSetsPerSource: number;
   /** Maximum size of a registry file. */
   readonly mebibytesPerFile: number;
+  /** Stored versions of one entry, deleted ones included. */
+  readonly versionsPerEntry: number;
+  /** Bytes of the stored documents of one entry. */
+  readonly bytesPerEntry: number;
+  /** Sources created through the API. */
+  readonly apiSources: number;
+  /** Registries created through the API. */
+  readonly apiRegistries: number;
+  /** Requests of one caller that changed something, per minute. */
+  readonly changesPerMinute: number;
   /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
 }

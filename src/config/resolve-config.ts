@@ -6,7 +6,7 @@ import { storedSettings } from '../source-kinds/named-files.js';
 import { kindOf, type KindSections, type SourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { Unchecked } from '../validation/class-validation.js';
 import { parseHost } from '../validation/urls.js';
-import { below, type Issue, issue, parseDuration, type Path } from '../validation/value-checks.js';
+import { below, type Issue, issue, parseDuration, parseSize, type Path } from '../validation/value-checks.js';
 import {
   type AuthSettings,
   claimRuleOf,
@@ -63,6 +63,7 @@ export function resolveConfig(
   | 'shutdown'
   | 'adminFileRoots'
   | 'adminAllowPrivateIP'
+  | 'adminOpenAccess'
   | 'adminKubernetesNamespaces'
   | 'log'
   | 'web'
@@ -77,6 +78,7 @@ export function resolveConfig(
     cors: { origins: file.cors?.origins ?? DEFAULTS.cors.origins },
     readOnly: file.readOnly ?? DEFAULTS.readOnly,
     adminFileRoots: adminFileRootsOf(file),
+    adminOpenAccess: file.adminOpenAccess ?? DEFAULTS.adminOpenAccess,
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? DEFAULTS.adminAllowPrivateIP,
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
     audit: auditOf(file.audit),
@@ -254,6 +256,11 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     connections: limits.connections ?? DEFAULTS.limits.connections,
     claimSetsPerSource: limits.claimSetsPerSource ?? DEFAULTS.limits.claimSetsPerSource,
     mebibytesPerFile: limits.mebibytesPerFile ?? DEFAULTS.limits.mebibytesPerFile,
+    versionsPerEntry: limits.versionsPerEntry ?? DEFAULTS.limits.versionsPerEntry,
+    bytesPerEntry: parseSize(limits.bytesPerEntry ?? DEFAULTS.limits.bytesPerEntry) ?? 0,
+    apiSources: limits.apiSources ?? DEFAULTS.limits.apiSources,
+    apiRegistries: limits.apiRegistries ?? DEFAULTS.limits.apiRegistries,
+    changesPerMinute: limits.changesPerMinute ?? DEFAULTS.limits.changesPerMinute,
     keepAliveMs: parseDuration(limits.keepAlive ?? DEFAULTS.limits.keepAlive) ?? 0,
   };
 }

@@ -27,11 +27,12 @@ export const authenticationConfig = slice('authentication', ({ auth, insecureUrl
 /** Mode, roles and policy. */
 export const authorizationConfig = slice('authorization', ({ auth }) => auth);
 
-/** Restrictions for sources created through the API. */
+/** Restrictions for sources and registries created through the API. */
 export const adminSourcesConfig = slice('adminSources', (config) => ({
   adminFileRoots: config.adminFileRoots,
   adminAllowPrivateIP: config.adminAllowPrivateIP,
   adminKubernetesNamespaces: config.adminKubernetesNamespaces,
+  adminOpenAccess: config.adminOpenAccess,
 }));
 
 /** The cluster that Kubernetes sources read from. */

@@ -45,6 +45,11 @@ export const ERROR_CATALOGUE = {
   },
   not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
   invalid_document: { status: 400, sentence: 'The document is not valid' },
+  too_many_claims: { status: 400, sentence: 'The body holds more than 1000 claim values, the maximum' },
+  settings_too_long: {
+    status: 400,
+    sentence: 'The settings of a source or registry may have at most 64 KiB of JSON',
+  },
   claims_mismatch: {
     status: 400,
     sentence: 'The claims must equal the claims of the versions already published',
@@ -84,6 +89,11 @@ export const ERROR_CATALOGUE = {
     status: 403,
     sentence: 'This is declared in the configuration file and can only be changed there',
   },
+  config_only: {
+    status: 403,
+    sentence:
+      'Only the configuration file may open a registry to anonymous callers or keys, unless it sets adminOpenAccess',
+  },
   method_not_allowed: { status: 405, sentence: 'This path does not support this method' },
   access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },
   request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
@@ -94,6 +104,21 @@ export const ERROR_CATALOGUE = {
   managed_source_exists: {
     status: 409,
     sentence: 'A managed source already exists, and there can be only one',
+  },
+  entry_full: {
+    status: 409,
+    sentence:
+      'The entry has reached its limit of stored versions or bytes: delete versions or use another name',
+  },
+  too_many_sources: {
+    status: 409,
+    sentence:
+      'The limit of sources created through the API is reached: delete one, or ask an operator to raise limits.apiSources',
+  },
+  too_many_registries: {
+    status: 409,
+    sentence:
+      'The limit of registries created through the API is reached: delete one, or ask an operator to raise limits.apiRegistries',
   },
   version_exists: {
     status: 409,
@@ -236,7 +261,7 @@ const STEPS = {
   gate: ['registry_forbidden'],
   source: ['source_not_found'],
   entry: ['entry_not_found', 'version_not_found'],
-  origin: ['config_managed'],
+  origin: ['config_managed', 'config_only'],
   claims: ['claims_required', 'claims_not_subset', 'claims_mismatch', 'name_reserved'],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 

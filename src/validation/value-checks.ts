@@ -203,6 +203,25 @@ export function durationFrom(shortest: string, longest: string): Check {
       : issue(`must be a duration from ${shortest} to ${longest} with units, such as ${longest}`);
 }
 
+const SIZE_UNITS: Readonly<Record<string, number>> = { KiB: 1_024, MiB: 1_024 ** 2, GiB: 1_024 ** 3 };
+
+/** Returns the bytes of a size such as `64MiB`; undefined if it is no size. */
+export function parseSize(text: string): number | undefined {
+  const [, digits, unit] = /^([1-9]\d{0,5})(KiB|MiB|GiB)$/.exec(text) ?? [];
+  return unit === undefined ? undefined : Number(digits) * (SIZE_UNITS[unit] ?? Number.NaN);
+}
+
+/** A size within these bounds. */
+export function sizeFrom(smallest: string, largest: string): Check {
+  const [least = 0, most = 0] = [smallest, largest].map(parseSize);
+  return (value) => {
+    const bytes = typeof value === 'string' ? parseSize(value) : undefined;
+    return bytes !== undefined && bytes >= least && bytes <= most
+      ? []
+      : issue(`must be a size from ${smallest} to ${largest} with a unit, such as ${largest}`);
+  };
+}
+
 export const flag: Check = (value) =>
   typeof value === 'boolean' ? [] : issue(`must be true or false, not ${foundKind(value)}`);
 

@@ -29,7 +29,7 @@ export function connectionTo(
   origin: Origin,
   { adminFileRoots = [], adminAllowPrivateIP = false, resolve, proxy }: Options = {},
 ): Promise<GitConnection> {
-  const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [] };
+  const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [], adminOpenAccess: false };
   const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()), LIMITS);
   return new GitConnections(limits, files, resolve, proxy).connectionTo({
     kind: 'git',
