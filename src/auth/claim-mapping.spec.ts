@@ -49,6 +49,24 @@ describe('mapped claims', () => {
       [RENAMED, { from: '/role', to: 'team' }, { to: 'team', value: 'all' }],
       { team: ['red', 'r', 'all'] },
     ],
+    [
+      'are the part of a path that a pattern takes',
+      { groups: ['/teams/red', '/teams/red/leads', '/teams/', '/TEAMS/blue', 'x/teams/red', '/teams/a.b*', '/'] },
+      [{ ...TEAM, pattern: '/teams/*' }],
+      { team: ['red', 'a.b*'] },
+    ],
+    [
+      'are the text between both sides of a pattern, which never overlap',
+      { groups: ['aXb', 'ab', 'a', 'aba', 'aab'] },
+      [{ ...TEAM, pattern: 'a*b' }],
+      { team: ['X', 'a'] },
+    ],
+    [
+      'are translated after their pattern',
+      { groups: ['/teams/g1', 'g2', '/teams/red'] },
+      [{ ...RENAMED, pattern: '/teams/*' }],
+      { team: 'red' },
+    ],
     ['can be constants', {}, [{ to: 'org', value: 'acme' }], { org: 'acme' }],
     [
       'are read from the token, not from other rules',

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { type Claims, claimText, covers, MAX_VALUES } from '../claims/claims.js';
-import type { ClaimRule } from '../config/auth-settings.dto.js';
+import type { ClaimPattern, ClaimRule } from '../config/auth-settings.dto.js';
 import { isObject, valueAt } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 
@@ -26,7 +26,8 @@ export class ClaimsIncomplete extends Error {
  * Applies a provider's claim rules to a verified token (contract §5). The result contains `iss`, `sub` and the mapped
  * claims, whose values are strings; multiple values of one key become a list. Rules with the same `to` are combined.
  *
- * Fails closed: drops values that are not a string, number, boolean or flat list of scalars, or are not listed in `values`.
+ * Fails closed: drops values that are not a string, number, boolean or flat list of scalars, don't fit the `pattern`, or
+ * are not listed in `values`.
  *
  * @throws ClaimsIncomplete when a claim would have too many values.
  */
@@ -63,7 +64,7 @@ export function readsClaim(rules: readonly ClaimRule[] | undefined, name: string
 
 function translated(
   token: Readonly<Record<string, unknown>>,
-  { from, to, values }: Extract<ClaimRule, { from: unknown }>,
+  { from, pattern, to, values }: Extract<ClaimRule, { from: unknown }>,
 ): string[] {
   const found = valueAt(token, from);
   const elements: unknown[] = Array.isArray(found) ? found : [found];
@@ -72,7 +73,15 @@ function translated(
   if (!elements.every((element) => ['string', 'number', 'boolean'].includes(typeof element))) return [];
   return elements
     .flatMap((element) => claimText(element) ?? [])
+    .flatMap((text) => (pattern === null ? text : (matched(text, pattern) ?? [])))
     .flatMap((text) => (values === null ? text : (values.get(text) ?? [])));
+}
+
+/** Returns the text that stands for the `*` of a pattern: at least one character, no `/` (contract §2). */
+function matched(text: string, { before, after }: ClaimPattern): string | undefined {
+  if (!text.startsWith(before) || !text.endsWith(after)) return undefined;
+  const found = text.slice(before.length, text.length - after.length);
+  return text.length > before.length + after.length && !found.includes('/') ? found : undefined;
 }
 
 function constant(

@@ -15,6 +15,7 @@ import {
   below,
   type Check,
   claims,
+  durationFrom,
   foundKind,
   type Issue,
   issue,
@@ -30,6 +31,8 @@ export type ClaimRule =
       readonly to: string;
       /** Location of the value in the token. */
       readonly from: Pointer;
+      /** The text around the part of a value that is used; values that don't fit are dropped. Null: the whole value. */
+      readonly pattern: ClaimPattern | null;
       /** Translates values and drops unlisted ones. Null: values stay unchanged. */
       readonly values: ReadonlyMap<string, string> | null;
     }
@@ -39,6 +42,12 @@ export type ClaimRule =
       /** Claims that the token must cover for the rule to apply. Null: the rule always applies. */
       readonly when: Claims | null;
     };
+
+/** contract §2: text before and after the `*` of a pattern. */
+export interface ClaimPattern {
+  readonly before: string;
+  readonly after: string;
+}
 
 /** Where to fetch groups: the provider's userinfo endpoint or a URL. */
 export type GroupsLocation = { readonly from: 'userinfo' } | { readonly url: string };
@@ -69,17 +78,25 @@ const translations: Check = (value) => {
   return entries.flatMap(([key, member]) => below([key], text()(member)));
 };
 
+const pattern: Check = text((value) =>
+  value.split('*').length === 2
+    ? undefined
+    : 'must have exactly one "*", which stands for the value to take, as in /teams/*',
+);
+
 /** contract §2: a rule in a provider's `claims`. It sets either a value from the token or a constant. */
 @ValidateClass<ClaimRuleSettings>((rule) => {
-  const { from, values, value, when } = rule;
+  const { from, pattern, values, value, when } = rule;
   if ((from === undefined) === (value === undefined))
     return issue('needs either from (a JSON Pointer into the token) or value (a constant)');
   if (value !== undefined && values !== undefined) return below(['values'], issue('needs from'));
+  if (value !== undefined && pattern !== undefined) return below(['pattern'], issue('needs from'));
   return from !== undefined && when !== undefined ? below(['when'], issue('needs value')) : [];
 })
 export class ClaimRuleSettings {
   @Validate(claimName) to: string;
   @IsOptional() @Validate(pointer) from?: string;
+  @IsOptional() @Validate(pattern) pattern?: string;
   @IsOptional() @Validate(translations) values?: Record<string, string>;
   @IsOptional() @IsText() value?: string;
   @IsOptional() @Validate(roleRule) when?: Claims;
@@ -101,25 +118,40 @@ export const fewKeys: Check = (rules): Issue[] =>
     : [];
 
 /** Converts validated settings into a rule. */
-export function claimRuleOf({ to, from, values, value, when }: ClaimRuleSettings): ClaimRule {
+export function claimRuleOf({ to, from, pattern, values, value, when }: ClaimRuleSettings): ClaimRule {
   if (value !== undefined) return { to, value, when: when ?? null };
   return {
     to,
     from: parsePointer(from ?? '') ?? [],
+    pattern: pattern === undefined ? null : patternOf(pattern),
     values: values === undefined ? null : new Map(Object.entries(values)),
   };
+}
+
+function patternOf(text: string): ClaimPattern {
+  const [before = '', after = ''] = text.split('*');
+  return { before, after };
 }
 
 export function groupsLocationOf({ url }: GroupsSettings): GroupsLocation {
   return url === undefined ? { from: 'userinfo' } : { url };
 }
 
+/**
+ * When a provider's introspection endpoint is asked (contract §2): about tokens that no JWT check accepts, or also about
+ * every verified JWT.
+ */
+export const INTROSPECTION_USES = ['fallback', 'always'] as const;
+export type IntrospectionUse = (typeof INTROSPECTION_USES)[number];
+
 /** spec §2.8: one identity provider. */
-@ValidateClass<ProviderSettings>((provider) =>
-  provider.clientSecretFile !== undefined && provider.clientId === undefined
-    ? below(['clientId'], issue('is required with clientSecretFile'))
-    : [],
-)
+@ValidateClass<ProviderSettings>((provider) => {
+  if (provider.clientSecretFile !== undefined && provider.clientId === undefined)
+    return below(['clientId'], issue('is required with clientSecretFile'));
+  return provider.introspection === 'always' && provider.introspectionUrl === undefined
+    ? below(['introspectionUrl'], issue('is required with introspection: always'))
+    : [];
+})
 export class ProviderSettings {
   @IsText() name: string;
   @IsHttpUrl({ bare: true }) issuerUrl: string;
@@ -135,8 +167,19 @@ export class ProviderSettings {
   @Validate(fewKeys)
   @ValidateNested(() => ClaimRuleSettings, { each: true })
   claims?: ClaimRuleSettings[];
+  /** A claim whose value names the caller to people. It never decides anything. */
+  @IsOptional() @IsText() displayName?: string;
+  @IsOptional() @IsIn(INTROSPECTION_USES) introspection?: IntrospectionUse;
+  @IsOptional() @Validate(durationFrom('0s', '120s')) clockTolerance?: string;
   @IsOptional() @ValidateNested(() => GroupsSettings) groups?: GroupsSettings;
   @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) connectOrigins?: string[];
+}
+
+/** contract §2: a caller who is refused whatever their token says; without an issuer, of every provider. */
+export class BlockedCaller {
+  @IsOptional() @IsHttpUrl({ bare: true }) issuer?: string;
+  /** The subject as the audit trail shows it; a client id too. */
+  @IsText() subject: string;
 }
 
 /** spec §2.8 */
@@ -161,6 +204,7 @@ export class OAuthSettings {
   @IsOptional() @Validate(listOf(text(publicPath), { unique: true })) publicPaths?: string[];
   @IsOptional() @IsHttpUrl() resourceDocumentation?: string;
   @ValidateNested(() => ProviderSettings, { each: true, notEmpty: true }) providers: ProviderSettings[];
+  @IsOptional() @ValidateNested(() => BlockedCaller, { each: true }) blocked?: BlockedCaller[];
 }
 
 /** spec §2.3: the rules that grant each role. A role without rules is granted to nobody. */

@@ -1,6 +1,6 @@
 import type { Claims } from '../claims/claims.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
-import type { ClaimRule, GroupsLocation } from './auth-settings.dto.js';
+import type { ClaimRule, GroupsLocation, IntrospectionUse } from './auth-settings.dto.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
 import type { DatabaseTls } from './database-settings.js';
 import type { Address } from './environment.js';
@@ -102,6 +102,8 @@ export interface OAuthConfig {
   readonly publicPaths: readonly string[];
   readonly resourceDocumentation?: string;
   readonly providers: readonly ProviderConfig[];
+  /** Callers who are refused whatever their token says; without an issuer, of every provider. */
+  readonly blocked: readonly { readonly issuer?: string; readonly subject: string }[];
 }
 
 export interface ProviderConfig {
@@ -120,6 +122,12 @@ export interface ProviderConfig {
   readonly allowPrivateIP: boolean;
   /** Claim mapping; absent: all claims stay unchanged. */
   readonly claims?: readonly ClaimRule[];
+  /** A claim whose value names the caller to people; absent: nobody has a name. */
+  readonly displayName?: string;
+  /** Whether to introspect only tokens that no JWT check accepts, or every token. */
+  readonly introspection: IntrospectionUse;
+  /** Tolerance for `exp` and `nbf`. */
+  readonly clockToleranceMs: number;
   /** Where to fetch groups that a token omits; absent: such tokens are refused. */
   readonly groups?: GroupsLocation;
   /** Origins the web UI may connect to for the log-in, in addition to the issuer. */

@@ -5,6 +5,8 @@ export const DEFAULTS = {
   auth: {
     mode: 'oauth',
     realm: 'mcp-registry',
+    introspection: 'fallback',
+    clockTolerance: '0s',
     scopesSupported: ['mcp-registry:read', 'mcp-registry:write'],
   },
   policy: { arrayValues: 'all', unlabeled: 'allow', registryListing: 'managers' },

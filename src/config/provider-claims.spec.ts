@@ -36,6 +36,7 @@ describe('the claims of a provider', () => {
   it.each<[string, unknown]>([
     ['none at all', []],
     ['an untranslated value', [GOOD]],
+    ['a pattern', [{ ...GOOD, pattern: '/teams/*', values: { red: 'r' } }]],
     ['translated values', [{ ...GOOD, values: { '9bf3afbc-77': 'platform', 12: 'twelve' } }]],
     ['a constant', [{ to: 'org', value: 'acme' }]],
     ['a constant with a condition', [{ to: 'org', value: 'acme', when: { repository_owner_id: '12345' } }]],
@@ -64,6 +65,10 @@ describe('the claims of a provider', () => {
     [[{ to: 'team' }], 'claims[0]: needs either from'],
     [[{ ...GOOD, value: 'x' }], 'claims[0]: needs either from'],
     [[{ ...GOOD, when: { a: 'b' } }], 'claims[0].when: needs value'],
+    [[{ ...GOOD, pattern: '/teams' }], 'claims[0].pattern: must have exactly one "*"'],
+    [[{ ...GOOD, pattern: '/*/*' }], 'claims[0].pattern: must have exactly one "*"'],
+    [[{ ...GOOD, pattern: 5 }], 'claims[0].pattern: must be a string, not a number'],
+    [[{ to: 'org', value: 'x', pattern: '*' }], 'claims[0].pattern: needs from'],
     [[{ ...GOOD, values: {} }], 'claims[0].values: must not be empty'],
     [[{ ...GOOD, values: ['a'] }], 'claims[0].values: must be a map, not a list'],
     [[{ ...GOOD, values: { a: 1 } }], 'claims[0].values.a: must be a string, not a number'],

@@ -109,6 +109,7 @@ function authOf({ mode = DEFAULTS.auth.mode, oauth, authz }: AuthSettings, files
       publicPaths: oauth.publicPaths ?? [],
       ...compact({ resourceDocumentation: oauth.resourceDocumentation }),
       providers: oauth.providers.map((provider) => providerOf(provider, files)),
+      blocked: (oauth.blocked ?? []).map(({ issuer, subject }) => compact({ issuer, subject })),
     },
     authz: authz && {
       roles: {
@@ -139,6 +140,9 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
     authTokenFile: absolute(provider.authTokenFile, files),
     allowPrivateIP: provider.allowPrivateIP ?? false,
     claims: provider.claims?.map(claimRuleOf),
+    displayName: provider.displayName,
+    introspection: provider.introspection ?? DEFAULTS.auth.introspection,
+    clockToleranceMs: parseDuration(provider.clockTolerance ?? DEFAULTS.auth.clockTolerance, 0) ?? 0,
     groups: provider.groups && groupsLocationOf(provider.groups),
     connectOrigins: provider.connectOrigins ?? [],
   });
