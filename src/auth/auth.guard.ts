@@ -57,7 +57,7 @@ export abstract class Authenticator {
   abstract unidentified(): ApiError;
 }
 
-/** Mode `anonymous`: ignores tokens (spec §5.1). */
+/** For `anonymous` mode: ignores tokens (spec §5.1). */
 export class AnonymousAuthenticator extends Authenticator {
   identify(): Caller {
     return UNIDENTIFIED_CALLER;
@@ -74,7 +74,7 @@ export class AnonymousAuthenticator extends Authenticator {
   }
 }
 
-/** Mode `oauth`: requires a bearer token that one of the providers accepts (spec §5.2). */
+/** For `oauth` mode: requires a bearer token that one of the providers accepts (spec §5.2). */
 export class TokenAuthenticator extends Authenticator {
   private readonly logger = new Logger('auth');
 

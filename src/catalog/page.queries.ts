@@ -40,9 +40,8 @@ export type WalkRow = MaybeVersion &
 /**
  * Reads the versions of a view's next names by merging its partitions.
  *
- * While some partitions have unread entries, names are complete only up to the smallest of the last names read from
- * those partitions. For a complete name, all visible entries have been read; the first in registry order shadows the
- * others (contract §6).
+ * While some partitions have unread entries, a name is complete only if no such partition stopped before it: then all
+ * its visible entries have been read, and the first in registry order shadows the others (contract §6).
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;

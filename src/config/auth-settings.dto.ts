@@ -229,7 +229,7 @@ export class AuthzSettings {
 
 @ValidateClass<AuthSettings>((auth) =>
   (auth.mode ?? 'oauth') === 'oauth' && auth.oauth === undefined
-    ? below(['oauth'], issue('is required in mode oauth, which is the default'))
+    ? below(['oauth'], issue('is required in oauth mode, which is the default'))
     : [],
 )
 export class AuthSettings {

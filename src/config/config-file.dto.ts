@@ -37,7 +37,7 @@ export class PoolSettings {
   @IsOptional() @IsInt(1, 1_000) max?: number;
 }
 
-/** The PostgreSQL connection; without this section an embedded PostgreSQL starts (contract §2). */
+/** The PostgreSQL connection; without this section the embedded PostgreSQL starts (contract §2). */
 @ValidateClass<DatabaseSettings>(urlOrParts)
 @ValidateClass<DatabaseSettings>(oneSecret('password', 'passwordFile'))
 @ValidateClass<DatabaseSettings>(oneSecret('migrationPassword', 'migrationPasswordFile'))

@@ -34,7 +34,7 @@ export interface Config {
   readonly registries: readonly RegistryConfig[];
   /** The registry that is also served at `/v0.1` and `/v0`; null: none. */
   readonly rootRegistry: string | null;
-  /** Null: an embedded PostgreSQL under `dataDirectory`. */
+  /** Null: embedded PostgreSQL under `dataDirectory`. */
   readonly database: DatabaseConfig | null;
   readonly cors: { readonly origins: readonly string[] };
   /** Whether the API refuses all changes. Sources in the file are still synced. */
@@ -89,7 +89,7 @@ export interface AdminFileRoot {
 
 export interface AuthConfig {
   readonly mode: AuthMode;
-  /** Required in mode `oauth`; ignored in mode `anonymous`. */
+  /** Required in `oauth` mode; ignored in `anonymous` mode. */
   readonly oauth?: OAuthConfig;
   /** Absent: auth-only mode. */
   readonly authz?: AuthzConfig;
@@ -242,12 +242,12 @@ export function freeze<T>(value: T): T {
 }
 
 /**
- * Returns the OAuth settings in effect; undefined in mode `anonymous`, which ignores them.
+ * Returns the OAuth settings in effect; undefined in `anonymous` mode, which ignores them.
  *
- * @throws Error when mode `oauth` has no settings, because the server must never fall back to mode `anonymous`.
+ * @throws Error when `oauth` mode has no settings, because the server must never fall back to `anonymous` mode.
  */
 export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined {
   if (mode === 'anonymous') return undefined;
-  if (!oauth) throw new Error('Mode oauth has no settings: validation is broken');
+  if (!oauth) throw new Error('oauth mode has no settings: validation is broken');
   return oauth;
 }

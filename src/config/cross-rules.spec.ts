@@ -87,7 +87,7 @@ describe('the warning about claims that several providers can satisfy', () => {
   ])('is absent when %s', (_what, auth) => expect(warnings({ auth })).toEqual([]));
 });
 
-const RULES = /^auth\.authz: has no effect in mode anonymous/;
+const RULES = /^auth\.authz: has no effect in anonymous mode/;
 const FILTER = /^sources\[\d\]\.filter \((\w+)\): has no effect/;
 
 describe('the warning about auth.authz without effect', () => {

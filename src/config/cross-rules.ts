@@ -109,7 +109,7 @@ export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'
   const rules =
     auth.authz && !oauthInUse(auth)
       ? [
-          'auth.authz: has no effect in mode anonymous: callers are not identified, so its rules restrict nobody',
+          'auth.authz: has no effect in anonymous mode: callers are not identified, so its rules restrict nobody',
         ]
       : [];
   const filters = sources.flatMap(({ name, kind, filter }, position) =>

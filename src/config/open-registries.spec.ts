@@ -82,7 +82,7 @@ describe('a warning', () => {
       'it has no effect',
       { sources: ['open'], anonymous, keys },
       { mode: 'anonymous' },
-      ['registries[0] (ide): anonymous and keys have no effect in mode anonymous'],
+      ['registries[0] (ide): anonymous and keys have no effect in anonymous mode'],
     ],
     [
       'a key has expired',

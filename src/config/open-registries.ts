@@ -39,7 +39,7 @@ export function openRegistryWarnings(config: Declared, nowMs: number): string[] 
         return anonymousClaims === null && keys.length === 0
           ? []
           : [
-              `${path} (${name}): anonymous and keys have no effect in mode anonymous, which requires no token`,
+              `${path} (${name}): anonymous and keys have no effect in anonymous mode, which requires no token`,
             ];
       const held = [
         ...(anonymousClaims ? [{ path: `${path}.anonymous (${name})`, claims: anonymousClaims }] : []),

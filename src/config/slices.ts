@@ -17,7 +17,7 @@ function slice<T extends object>(token: string, pick: (config: Config) => T): Co
   return Object.assign((config: Config) => freeze(pick(config)), { token, KEY: getConfigToken(token) });
 }
 
-/** How tokens are verified; `oauth` is null in mode anonymous. */
+/** How tokens are verified; `oauth` is null in anonymous mode. */
 export const authenticationConfig = slice('authentication', ({ auth, insecureUrls, proxy }) => ({
   oauth: oauthInUse(auth) ?? null,
   insecureUrls,

@@ -70,7 +70,7 @@ export function createDataSource(
 }
 
 export interface DatabaseSettings {
-  /** Null for an embedded PostgreSQL under `dataDirectory`. */
+  /** Null for embedded PostgreSQL under `dataDirectory`. */
   readonly connection:
     | (Omit<ConnectionConfig, 'ssl'> & {
         readonly tls?: DatabaseTls | undefined;

@@ -98,26 +98,26 @@ export class SyncMetrics {
     const registers = [register];
     this.durations = new Histogram({
       name: 'registry_sync_duration_seconds',
-      help: 'Duration of the sync runs of this replica',
+      help: "Duration of this replica's sync runs",
       labelNames: ['kind', 'outcome'],
       buckets: DURATIONS_S,
       registers,
     });
     this.runs = new Counter({
       name: 'registry_sync_runs_total',
-      help: 'Finished sync runs of this replica',
+      help: 'Finished sync runs on this replica',
       labelNames: ['kind', 'outcome'],
       registers,
     });
     this.entries = new Counter({
       name: 'registry_sync_entries_total',
-      help: 'Versions that sync runs of this replica added, changed, removed, or skipped as invalid',
+      help: "Versions added, changed, removed, or skipped as invalid by this replica's sync runs",
       labelNames: ['kind', 'change'],
       registers,
     });
     this.running = new Gauge({
       name: 'registry_sync_running',
-      help: 'Running syncs of this replica',
+      help: 'Running syncs on this replica',
       labelNames: ['kind'],
       registers,
     });

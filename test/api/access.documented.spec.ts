@@ -29,7 +29,7 @@ for (const { name, managed, claims } of sources)
 for (const { name, ...registry } of registries) service.registry(name, registry);
 service.runs();
 
-/** The questions of the page, each with the claims named last before it. */
+/** The page's questions, each with the last claims named before it. */
 const questions = TEXT.split(/^### /m)
   .slice(1)
   .reduce<{ title: string; claims: object; request: string; answer: string }[]>((parsed, section) => {

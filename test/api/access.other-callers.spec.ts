@@ -164,7 +164,7 @@ describe('response times', () => {
   });
 });
 
-/** Loose because CI machines are shared; it catches work done for only one of the two, such as an extra query. */
+/** A loose limit, because CI machines are shared. It catches work done for one name only, such as an extra query. */
 const TIMING = 2;
 
 function median(values: number[]): number {

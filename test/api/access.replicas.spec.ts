@@ -14,7 +14,7 @@ import { within } from '../support/within.js';
 const LIST = '/registry/main/v0.1/servers';
 /** Maximum staleness of a replica. */
 const LATE_MS = 1_000;
-/** Enough for each replica to write both claim sets, and to be read after both. */
+/** Enough for each replica to write both claim sets, and to serve reads after both. */
 const ROUNDS = inSoak(12, 6);
 
 interface Expectation {

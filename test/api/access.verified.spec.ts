@@ -16,7 +16,7 @@ class Pong {
   registry: string;
 }
 
-/** New routes by the recipe of CONTRIBUTING.md; neither does anything for its access to be checked. */
+/** New routes that follow the recipe in CONTRIBUTING.md; neither of them checks access itself. */
 @Controller('registry/:registry')
 class PingController {
   @Get('ping')
@@ -98,7 +98,7 @@ describe('a verified access', () => {
   const needsVerified = (access: VerifiedAccess) => access;
   const needsRemembered = (access: RememberedAccess) => access;
 
-  // `npm run types` fails on an expected error that does not occur.
+  // `npm run types` fails if an expected error does not occur.
   it('is a type of its own for the compiler', () => {
     const [verified, remembered] = [{} as VerifiedAccess, {} as RememberedAccess];
     // @ts-expect-error A remembered access proves nothing.

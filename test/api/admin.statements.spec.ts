@@ -3,7 +3,7 @@ import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 import { StatementTap } from '../support/statement-tap.js';
 
-/** Selects a source by name; background work never does. */
+/** Matches statements that select a source by name; background work never runs one. */
 const READS_SOURCE = /^select\b.*\bfrom "?source"?\s.*\bwhere\b.*\bname"?\s*=/is;
 
 describe('reads of the source row', () => {

@@ -52,7 +52,7 @@ const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['redirects to an invalid URL', () => ({ redirect: 'http://[' })],
 ];
 
-/** Expects the failing provider to recover, and no request to another origin before. */
+/** Expects the failing provider to recover, without requests to another origin before. */
 async function expectRecovery(): Promise<void> {
   expect(elsewhere.requests).toEqual([]);
   troubled.behave();

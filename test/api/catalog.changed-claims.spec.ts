@@ -179,7 +179,7 @@ describe('an api source that mirrors a registry with claims', () => {
       await partner.as(SUPER_ADMIN).put(entryAt('server', name, '/claims'), { claims });
     pagesAsked();
     expect((await mirror.synced('main')).counts).toMatchObject({ added: 1, changed: 0, removed: 0 });
-    // The changes, and a probe of updated_since, since the new entries have old dates.
+    // One request for the changes and one to probe updated_since, because the new entries have old dates.
     expect(pagesAsked()).toBe(2);
     expect(await listed()).toEqual([opened, narrowed].sort().map((name) => `${name}@1.0.0`));
     await ago(5 * 60 * 60_000);

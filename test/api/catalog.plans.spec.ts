@@ -20,12 +20,12 @@ import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';
 const SMALL = 2_000;
 const LARGE = 5_000;
 const LIMIT = 10;
-// From md5('1'); below also md5('2').
+// Contains md5('1'); the code below also uses md5('2').
 const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
 /** Row budget of a list: per row of the page, per partition or source, and for index candidates. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
 const NAME_ROWS = 30;
-/** Greatest claim set id. */
+/** The greatest possible claim set id. */
 const NONE_IS_NEWER = 2 ** 31 - 1;
 
 type Ask = (dataSource: DataSource) => Promise<unknown>;

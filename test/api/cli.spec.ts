@@ -47,7 +47,7 @@ const WITHOUT_EFFECT = GOOD.replace(
   'sources:\n  - { name: made, managed: {}, filter: { names: { include: [com.acme/*] } } }',
 );
 
-/** With a key of the ToolHive registry server. */
+/** Contains a key of the ToolHive registry server. */
 const TOOLHIVE = GOOD.concat(
   'database: { host: db, port: 5432, user: app, database: registry, password: hunter2, maxOpenConns: 25 }\n',
 );
@@ -114,7 +114,7 @@ describe('check', () => {
   it('warns of settings without effect', async () => {
     const { code, output } = await checked(WITHOUT_EFFECT);
     expect(code).toBe(0);
-    expect(output).toMatch(/^warning: auth\.authz: has no effect in mode anonymous/m);
+    expect(output).toMatch(/^warning: auth\.authz: has no effect in anonymous mode/m);
     expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
   });
 
@@ -167,7 +167,7 @@ describe('serve', () => {
   it('warns of settings without effect, and waits for an unreachable database', async () => {
     const waiting = serving(await file(WITHOUT_EFFECT.concat(UNREACHABLE_DATABASE)));
     const log = await waiting.logs('waiting for it');
-    expect(log).toMatch(/"warn".*auth\.authz: has no effect in mode anonymous/);
+    expect(log).toMatch(/"warn".*auth\.authz: has no effect in anonymous mode/);
     expect(log).toMatch(/"warn".*sources\[0\]\.filter \(made\): has no effect/);
     expect(log).toMatch(/localhost:1 is not reachable yet, waiting for it: connect ECONNREFUSED \S+:1\b/);
     waiting.child.kill('SIGTERM');

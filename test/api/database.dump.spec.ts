@@ -54,7 +54,7 @@ describe('the command dump', () => {
       code: 0,
       output: expect.stringContaining('\nentry_version: 15 row(s)\n') as string,
     });
-    // The target is not empty anymore.
+    // The target is no longer empty.
     expect(await dump(config, url)).toBe(1);
 
     service.database = other;

@@ -30,7 +30,7 @@ const files = readdirSync(FOLDER)
   .sort();
 const texts = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
 
-// Each file is a source too: publishing must accept and refuse what a sync takes and skips.
+// Each file is also synced as a source: publishing must accept what the sync accepts, and refuse what it skips.
 describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
   'the documents of $file, published one by one',
   ({ file, text }) => {

@@ -33,7 +33,7 @@ const BOTH = { ...ACME_WRITER, team: ['platform', 'data'] };
 
 type Case = readonly [what: string, existing: Document, claims: Document, held: Document, answers: ByMode];
 
-// spec §4.3: the caller covers the old claims, else 404 (contract §3), and the new claims, else 400.
+// spec §4.3: the caller must cover the old claims, or gets 404 (contract §3), and the new claims, or gets 400.
 const CHANGES: readonly Case[] = [
   ['old and new claims are held', PLATFORM, { org: 'acme' }, ACME_WRITER, OK],
   ['unchanged claims', PLATFORM, PLATFORM, ACME_WRITER, OK],
@@ -216,7 +216,7 @@ describe.each(TYPES)('with arrayValues "any" for reads, a %s of two teams', (typ
   const service = aPublishingService('full', { arrayValues: 'any' }).runs();
   const writer = () => service.as(ACME_WRITER);
 
-  // contract §5: existing claims require one value, new claims all of them.
+  // contract §5: of existing claims, the caller must hold one value; of new claims, all values.
   it('is reachable with one value, and accepts only fully held claims', async () => {
     const name = aName();
     await seed(service, type, name, TEAMS);

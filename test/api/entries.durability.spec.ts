@@ -11,7 +11,7 @@ import { inSoak } from '../support/soak.js';
 const ROUNDS = inSoak(20, 2);
 /** Concurrent publishers, each publishing version after version. */
 const PUBLISHERS = 8;
-/** So that half of the publications are first versions. */
+/** Two, so that half of the publications are first versions. */
 const VERSIONS_OF_A_NAME = 2;
 const LONGEST_MS = 1_200;
 
@@ -98,7 +98,7 @@ describe('kill -9 of a server during publishing', () => {
          row_number() over (partition by e.id order by v.version_key desc) = 1 as newest, v.is_latest as "isLatest"
        from entry e left join entry_version v on v.entry_id = e.id`,
       );
-      // An entry without a version, without a latest one, or with the wrong latest one.
+      // Entries without a version, without a latest version, or with the wrong latest version.
       const halves = rows.filter(
         ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
       );

@@ -95,7 +95,7 @@ describe('GET /v1/entries in full mode', () => {
             expected.slice(page * limit, (page + 1) * limit),
           ),
         );
-      // Listed entries are readable, all others are 404.
+      // Listed entries are readable; all others return 404.
       for (const [type, name] of ENTRIES)
         expect((await caller.get(entryAt(type, name))).status).toBe(
           expected.includes(`${type} ${name}`) ? 200 : 404,

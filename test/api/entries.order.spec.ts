@@ -113,7 +113,7 @@ describe.each(TYPES)('order of the checks for a %s', (type) => {
     expect((await anyone(service).get(entryAt(type, name))).status).toBe(200);
   });
 
-  // A name in a file source is not owned by it: the managed source may have its own entry.
+  // File sources do not own their names: the managed source may have an entry of the same name.
   it('a name of another source may be published', async () => {
     const reply = await service
       .as(ACME_WRITER)

@@ -26,9 +26,9 @@ const BEYOND: ByMode = ['400 claims_mismatch', '400 claims_not_subset', '400 cla
 
 const PLATFORM = { org: 'acme', team: 'platform' };
 const TEAMS = { org: 'acme', team: ['platform', 'data'] };
-/** Of several teams, so that refusals are not about claims beyond the token. */
+/** A member of several teams, so that no refusal is due to claims that the token lacks. */
 const WRITER = { ...ACME_WRITER, team: ['platform', 'data', 'web'] };
-/** The same, as a super-admin. */
+/** The same person as a super-admin. */
 const ADMIN = { ...WRITER, ...SUPER_ADMIN };
 
 type Case = readonly [

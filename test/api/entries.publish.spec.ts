@@ -177,7 +177,7 @@ describe('a managed source with the claims of another organisation', () => {
     .source('published', { kind: 'managed', claims: { org: 'contoso' } })
     .runs();
 
-  // contract §5: claims of a managed source decide who manages it, not who publishes to it.
+  // contract §5: a managed source's claims decide who manages it, not who publishes to it.
   it.each(TYPES)('accepts a %s from any publisher, and does not add its own claims', async (type) => {
     const name = aName();
     const body = aPublication(type, name, { org: 'acme' });

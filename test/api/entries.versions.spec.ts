@@ -82,7 +82,7 @@ describe.each(MODES)('in %s mode', (mode) => {
   });
 });
 
-// Published in this order, then deleted; the resulting latest.
+// Versions published in this order, versions then deleted, and the resulting latest version.
 const LATEST: readonly [published: string[], removed: string[], latest: string][] = [
   [['1.0.0'], [], '1.0.0'],
   [['1.0.0', '2.0.0'], [], '2.0.0'],
@@ -120,7 +120,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
 
   it('are found by any version text', async () => {
     const name = aName();
-    // All for servers; other types use the same code.
+    // All versions for servers, fewer for other types, which use the same code.
     const versions = REAL_VERSIONS.filter(
       (version, index) => type === 'server' || index % 10 === 0 || version === '1.0.0+build.2',
     );

@@ -36,7 +36,7 @@ const MATCHING = tableWith('resource', 'satisfied');
 const { config } = loadConfig(EXAMPLE, {}, {});
 const claimsOf = new Map<string, string>();
 for (const { caller = '', 'claims of the token': claims = '' } of [...WHO_SEES, ...WHO_MANAGES]) {
-  // The claims of a person are the same in every table.
+  // A person has the same claims in every table.
   expect(claimsOf.get(caller) ?? claims, caller).toBe(claims);
   claimsOf.set(caller, claims);
 }

@@ -199,7 +199,7 @@ describe('access to the MCP endpoint', () => {
     const withKey = await service.post(`/registry/ide/k/${key}/mcp`, list);
     expect(namesIn(toolResult(withKey))).toEqual(['io.acme/bundle', 'io.acme/weather', 'io.open/clock']);
     expectRefused(await service.post(`/registry/ide/k/${aKey()}/mcp`, list), 404, 'registry_not_found');
-    // A token that is sent counts alone.
+    // If a token is sent, only its claims count.
     expectRefused(await platform().post('/registry/ide/mcp', list), 403, 'registry_forbidden');
   });
 

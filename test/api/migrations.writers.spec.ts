@@ -16,8 +16,8 @@ const MIGRATIONS = [
   { what: 'that counts partition changes', needed: [PartitionRevisions], publishes: true },
 ];
 
-// Each migration runs alone: the running server has this version and needs the other migrations. It
-// simulates the previous version, and publishes only where partitions are already stored.
+// Each migration runs alone, because the running server, which has the current version, needs the other
+// migrations. It stands in for the previous version and publishes only where partitions are already stored.
 describe.each(MIGRATIONS)(
   'the migration $what, while a server of the previous version is writing',
   ({ needed, publishes }) => {

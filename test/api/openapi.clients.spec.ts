@@ -31,7 +31,7 @@ describe('a strict TypeScript client generated from the OpenAPI document', () =>
     .configuration({ adminFileRoot: folder.path })
     .runs();
 
-  // Generated next to the client sources, so that both are compiled and run together.
+  // Generates the code next to the client sources, so that both are compiled and run together.
   beforeAll(async () => {
     const document = (await service.get('/openapi.json')).json as OpenAPI3;
     rmSync(GENERATED, { recursive: true, force: true });

@@ -31,7 +31,7 @@ const service = aService({
       issuerUrl: github.iss,
       audience: github.audience,
       allowPrivateIP: true,
-      // A workflow token names only the repository owner; the configuration maps owners to organisations.
+      // A workflow token names only the repository owner; the configuration maps owners to organizations.
       claims: [{ from: '/repository_owner', to: 'org', values: { acme: 'acme', contoso: 'contoso' } }],
     },
   ],
@@ -104,7 +104,7 @@ async function loggedIn(job: Document = JOB, registry?: string): Promise<McpPubl
   return publisher;
 }
 
-/** Includes every member the client writes, empty ones too, such as `repository`. */
+/** Includes every member that the client writes, including empty ones such as `repository`. */
 function aWrittenServer(name: string, version = '1.0.0', more: Document = {}): Document {
   return aServer(name, version, {
     repository: {},

@@ -22,7 +22,7 @@ import { within } from '../support/within.js';
 /** How often the server's connections are cut. */
 const CUTS = inSoak(60, 8);
 const KILLED_ENTRIES = inSoak(3_000, 1_000);
-/** Roughly the time a sync gets before the server is killed: from the start of the write to after its end. */
+/** Roughly the duration of a sync. The server is killed at various points of it, and after its end. */
 const SYNC_MS = inSoak(1_400, 600);
 const KILLS_AFTER_MS = inSoak(
   Array.from({ length: 16 }, (_, round) => 50 + (round * SYNC_MS) / 16),
@@ -211,7 +211,7 @@ describe('a server killed with SIGKILL during a sync', () => {
     await first.cli.logs('"Ready"');
     first.cli.child.kill('SIGTERM');
     await first.cli.finished;
-    // Kills later each round, until both outcomes have been seen.
+    // Kills the server later in each round, until both outcomes have been seen.
     const outcomes = new Set<boolean>();
     for (let round = 1; round <= KILLS_AFTER_MS.length || (outcomes.size < 2 && round <= 30); round += 1) {
       await writeFile(join(folder, 'killed.json'), JSON.stringify(generation(round)));
@@ -234,7 +234,7 @@ describe('a server killed with SIGKILL during a sync', () => {
   }, 240_000);
 });
 
-describe('an embedded PostgreSQL', () => {
+describe('the embedded PostgreSQL', () => {
   it('keeps its data between runs, stops with the server, and recovers from SIGKILL', async () => {
     const config = await configuration('embedded', aCatalogue([aServer('io.acme/a')]), null);
     const environment = { REGISTRY_DATA_DIR: join(folder, 'data'), PGHOST: '/nonexistent', PGPORT: '1' };

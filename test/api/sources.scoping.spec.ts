@@ -77,7 +77,7 @@ describe("a change of a source's claims", () => {
     .runs();
   const superAdmin = () => service.as(SUPER_ADMIN);
 
-  /** Creates an API-made source with entries, in a separate registry. */
+  /** Creates a source with entries through the API, and a registry for it. */
   async function aMadeSource(name: string, claims: object): Promise<string> {
     expect(outcomeOf(await superAdmin().put(`/v1/sources/${name}`, body(claims)))).toBe('201');
     expect(outcomeOf(await superAdmin().put(`/v1/registries/${name}`, { sources: [name] }))).toBe('201');

@@ -8,7 +8,7 @@ const { upstream, mirror, forget } = aMirror();
 
 const at = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString();
 
-/** Versions, newest first, an asterisk marking `isLatest`, then the version that `latest` returns. */
+/** The versions, newest first, with `isLatest` marked by an asterisk, then the version that `latest` returns. */
 async function shown(name: string): Promise<string> {
   const path = consumerAt('server', name, '/versions');
   const { servers } = (await mirror.get(`${path}?include_deleted=true`)).json as {
@@ -46,7 +46,7 @@ describe('the latest version of a mirrored server', () => {
     await forget();
     await mirror.synced('main');
     expect(await shown(name)).toBe('2.0.0* 1.0.0, 2.0.0');
-    // Losing isLatest is no update of 2.0.0.
+    // Losing isLatest is not an update of 2.0.0.
     upstream
       .put([aServer(name, '2.0.0')], { isLatest: false, ...older })
       .put([aServer(name, '1.5.0')], { isLatest: true });

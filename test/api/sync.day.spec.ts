@@ -120,7 +120,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
     }
   }
 
-  // Each source only moves forward; a failing source keeps showing what preceded the failure.
+  // Each source only moves forward; a failing source keeps showing its content from before the failure.
   const failing = new Map<DayUpstream, number>();
   const seen = new Map<DayUpstream, number>();
   const counted = { changes: 0, failures: 0, samples: 0, stops: 0, kills: 0 };

@@ -75,7 +75,7 @@ describe('an object larger than the read limit', () => {
     await sees(['data/served@1.2.3', 'data/virtual@1.0.0']);
     await becomes('failed');
     expect((await syncOf(service)).error).toBe(
-      'Cannot list mcpservers in the namespace data: an object has more than 16777216 bytes; ' +
+      'Cannot list mcpservers in the namespace data: an object is larger than 16 MiB; ' +
         'Not current: mcpservers in the namespace data',
     );
     cluster.delete('MCPServer', 'data/too-large');

@@ -8,7 +8,7 @@ const COUNT = inSoak(5_000, 2_000);
 /** Page size of the service's list requests. */
 const PAGE = 250;
 const A_WHILE = 60_000;
-/** The promise is 50 ms on an idle machine; the fake cluster and the tests share this process. */
+/** The target is 50 ms on an idle machine, but here the fake cluster and the tests share the process. */
 const STRETCH_MS = 500;
 
 describe(`${COUNT} objects of a cluster`, () => {

@@ -41,7 +41,7 @@ describe('a cluster whose etcd is restored from a backup', () => {
     await cluster.start(port);
     await sees(['tools/back@1.0.0', 'tools/stays@1.0.0']);
     await isWatched();
-    // Its resourceVersion is far behind the one watched before.
+    // Its resourceVersion is far behind the last one watched.
     cluster.put('VirtualMCPServer', 'tools/new', exported('new'));
     await sees(['tools/back@1.0.0', 'tools/new@1.0.0', 'tools/stays@1.0.0']);
     cluster.delete('VirtualMCPServer', 'tools/new');

@@ -4,7 +4,7 @@ import { aService } from '../support/service.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 
 const upstream = anUpstreamRegistry().runs();
-/** More than one write statement holds. */
+/** More rows than one write statement holds. */
 const MANY = 1_100;
 const service = aService();
 beforeAll(() => {

@@ -69,7 +69,7 @@ describe.each(KINDS)('an endless registry, %s', (kind) => {
   });
 
   it('fails with the reason in under 400 MB of memory, and the server keeps running', async () => {
-    // A page that is late on a busy machine is retried.
+    // A page that times out on a busy machine is retried.
     await served.logs(
       /"error":"(The registry has more than 128 MiB|The source takes more than 208 MiB|All syncs together take too much)/,
     );

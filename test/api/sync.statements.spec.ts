@@ -5,7 +5,7 @@ import { StatementTap } from '../support/statement-tap.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
 
 const COUNT = 3_000;
-/** The driver parses a result synchronously, blocking the event loop. */
+/** Limits the time for which the driver blocks the event loop, because it parses a result synchronously. */
 const MAX_ROWS = 2_000;
 
 const servers = (description: string) =>

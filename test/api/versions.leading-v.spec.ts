@@ -18,7 +18,7 @@ const SEMVER: readonly Case[] = [
   ['1.0.0 v1.0.0', '1.0.0 v1.0.0'],
   ['v1.0.0 1.0.0', '1.0.0 v1.0.0'],
 ];
-/** Some order by time; a file publishes all its versions at once. */
+/** Some of these versions are ordered by time; a file publishes all its versions at once. */
 const MIXED: readonly Case[] = [
   ['v1.0 v1.0.0 1.0', 'v1.0.0 1.0 v1.0'],
   ['v3.0.0 2024-05 v1', 'v3.0.0 v1 2024-05'],

@@ -91,7 +91,7 @@ describe(`one server whose ${SOME.length} versions are published one after anoth
     .registry('main', { sources: ['tools'] })
     .runs();
 
-  // By the semver library, independently of our keys: the highest semver version, or else the last published.
+  // Uses the semver library, not our keys: the highest semver version, or else the last one published.
   const latestOf = (published: readonly string[]) => {
     const semvers = published.filter(isSemver);
     return semvers.length === 0
@@ -175,7 +175,7 @@ function isSemver(version: string): boolean {
   return /^v?\d/.test(version) && parse(version) !== null;
 }
 
-// contract §6: among equals the one without `v` is newer.
+// contract §6: of two equal versions, the one without `v` is newer.
 function compareVersions(one: string, other: string): number {
   return compareBuild(one, other) || Number(other.startsWith('v')) - Number(one.startsWith('v'));
 }

@@ -15,7 +15,7 @@ import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
 const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 600));
-/** Every n-th state is also explained: each one in the soak, or when MODEL_STATES is set. */
+/** Every n-th state is also explained: all states in the soak tests and when MODEL_STATES is set. */
 const EXPLAINED = process.env['MODEL_STATES'] === undefined ? inSoak(1, 6) : 1;
 const BATCHES_A_ROUND = 10;
 const STATES_A_BATCH = 50;
@@ -113,7 +113,7 @@ describe('visibility', () => {
   );
 });
 
-// The smallest failing state, the question and both answers; fast-check alone would print them in one line.
+// Prints the smallest failing state, the question and both answers; fast-check would print them on one line.
 function explain({ failed, errorInstance, numShrinks }: fc.RunDetails<[readonly Asked[]]>): void {
   if (!failed) return;
   const why = errorInstance instanceof Error ? errorInstance.message : 'it took too long';

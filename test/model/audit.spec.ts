@@ -18,7 +18,7 @@ import { nothing, replayed, type State } from '../support/audit-replay.js';
 
 const ROUNDS = inSoak(12, 2);
 const WORKERS = 6;
-/** Responses per round before the process may be killed, and the maximum delay until then. */
+/** Responses per round before the process may be killed, and the maximum delay before the kill. */
 const ROUND_ANSWERS = inSoak(500, 150);
 const LONGEST_MS = 300;
 const NAMES = ['io.acme/a', 'io.acme/b', 'io.acme/c', 'io.acme/d'];

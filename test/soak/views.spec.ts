@@ -9,9 +9,9 @@ import { type Load, LoadRun } from '../support/load/load.js';
 const seed = Number(process.env['LOAD_SEED'] ?? randomInt(2 ** 31));
 const LASTING_S = Number(process.env['SOAK_SECONDS'] ?? 120);
 const CALLERS = 1_000;
-/** p99 over p50. */
+/** Maximum ratio of p99 to p50. */
 const SLOWEST = 10;
-/** Memory is flat: the last quarter compared with the second, when all caches are warm. */
+/** Memory must stay flat: the most it may grow from the second quarter, when all caches are warm, to the last. */
 const GROWTH = 1.15;
 const GROWTH_MIB = 16;
 

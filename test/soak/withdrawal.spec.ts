@@ -11,7 +11,7 @@ import { MARKS, prepareWithdrawals, relabelForAll, withdrawals } from '../suppor
 const CONNECTIONS = 200;
 /** How often an entry gets new claims that all readers hold. */
 const ROUNDS = 100;
-/** Tolerated lateness of a response; the service promises none. */
+/** Tolerated lateness of a response; the service itself guarantees that no response is late. */
 const LATE_MS = 1_000;
 
 describe('withdrawn access while 200 connections read from two replicas', () => {
@@ -76,7 +76,7 @@ describe('withdrawn access while 200 connections read from two replicas', () => 
   it('does not interrupt entries whose new claims all readers hold', async () => {
     const before = watch.seen.length;
     const began = performance.now();
-    // Back to back, so that caches are short-lived and each read overlaps a change.
+    // Without pauses, so that caches are short-lived and each read overlaps a change.
     for (let round = 0; round < ROUNDS; round += 1)
       await acknowledged(() => relabelForAll(manager(round), round));
     await watch.allSeenSince(performance.now(), sights);

@@ -1,7 +1,7 @@
 import type { Document } from './documents.js';
 import type { ServiceUnderTest } from './service.js';
 
-/** `full` is oauth with roles, `auth-only` is oauth without. */
+/** `full` is oauth mode with roles, `auth-only` is oauth mode without roles. */
 export interface AuthOptions {
   mode?: 'anonymous' | 'auth-only' | 'full';
   roles?: Document;

@@ -10,9 +10,9 @@ export const ACME_WRITER = { sub: 'wim', org: 'acme', team: 'platform', role: 'w
 export const ACME_PLATFORM = { sub: 'pia', org: 'acme', team: 'platform' };
 /** In another Acme team, without a role. */
 export const ACME_DATA = { sub: 'dirk', org: 'acme', team: 'data' };
-/** Manages another organisation's sources and registries. */
+/** Manages another organization's sources and registries. */
 export const CONTOSO_ADMIN = { sub: 'carl', org: 'contoso', role: 'admin' };
-/** In another organisation, without a role. */
+/** In another organization, without a role. */
 export const CONTOSO_READER = { sub: 'cleo', org: 'contoso' };
 /** Has a valid token with nothing but a subject. */
 export const NOBODY = { sub: 'nemo' };

@@ -25,7 +25,7 @@ export async function printed(command: () => Promise<number>): Promise<Finished>
   }
 }
 
-/** The program as a separate process, as an administrator starts it. */
+/** Runs the program in a separate process, as an administrator would. */
 export class Cli {
   readonly child: ChildProcess;
   readonly finished: Promise<Finished>;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, vi } from 'vitest';
 export class Clock {
   private shift = 0;
 
-  /** @param monotonic false leaves the monotonic clock alone, which slices work and outlives the file. */
+  /** @param monotonic false: only the date moves; the monotonic clock, which sliced work depends on, does not. */
   runs({ monotonic: isMonotonicMoved = true } = {}): this {
     const date = Date.now.bind(Date);
     const monotonic = performance.now.bind(performance);

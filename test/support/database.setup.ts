@@ -21,9 +21,9 @@ const IN_MEMORY = '/dev/shm';
 const ROOM_BYTES = 6 * 1024 ** 3;
 
 /**
- * Starts one PostgreSQL per run, or uses TEST_POSTGRES, such as
- * `postgres://registry@127.0.0.1:5414/postgres`, to test another version; with TEST_POOLER_PORT, services
- * connect through a pooler on that port. Test files copy a database that is migrated once.
+ * Starts one PostgreSQL server per run. TEST_POSTGRES, such as `postgres://registry@127.0.0.1:5414/postgres`,
+ * names another server to use instead. With TEST_POOLER_PORT, services connect through a pooler on that port.
+ * One database is migrated, and each test file copies it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const other = process.env['TEST_POSTGRES'];
@@ -56,7 +56,7 @@ async function roomyFolder(): Promise<string> {
   return tmpdir();
 }
 
-/** Left over from a killed run. */
+/** Whether this directory was left over from a killed run. */
 function isLeftOver(name: string): boolean {
   const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
   if (pid === undefined) return false;

@@ -130,7 +130,7 @@ export class DayUrl implements DayUpstream {
   private answer(request: IncomingMessage, response: ServerResponse): void {
     const { text, generation } = this.shelf;
     const etag = `"${generation}"`;
-    // The generation serves as clock: two changes within a second get different times.
+    // The generation serves as the clock, so that two changes within a second get different times.
     const modified = new Date(Date.UTC(2026, 0, 1) + generation * 1_000).toUTCString();
     switch (this.fault) {
       case 'status':
@@ -190,7 +190,7 @@ export class DayRepository implements DayUpstream {
     this.repository = git.repository(name);
   }
 
-  // Each of its runs starts processes on both sides.
+  // Each run starts processes on both sides.
   readonly declared = () => ({
     git: { repository: this.git.url(this.name), path: 'sub/registry.json' },
     syncPolicy: { interval: '4s' },

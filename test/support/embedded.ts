@@ -16,7 +16,7 @@ const OWNER = `
   process.stdout.write('Ready');
 `;
 
-/** A directory for services with an embedded PostgreSQL. */
+/** A directory for services that use the embedded PostgreSQL. */
 export class EmbeddedFolder {
   private constructor(readonly path: string) {}
 
@@ -44,14 +44,14 @@ export class EmbeddedFolder {
     return join(this.path, data, 'postgres');
   }
 
-  /** Starts a process that owns only the embedded PostgreSQL of this subdirectory: quicker than a service. */
+  /** Starts a process that runs only the embedded PostgreSQL of this subdirectory: faster than a whole service. */
   own(data: string): ChildProcess {
     return spawn(process.execPath, ['--input-type=module', '-e', OWNER, this.postgres(data)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
   }
 
-  /** That process, once its PostgreSQL is running. */
+  /** Starts that process, and resolves once its PostgreSQL is running. */
   async owning(data: string): Promise<ChildProcess> {
     const owner = this.own(data);
     const ended = once(owner, 'exit').then(() => Promise.reject(new Error('The owner has exited')));
@@ -81,7 +81,7 @@ export class EmbeddedFolder {
   }
 }
 
-/** Child processes of `parent`: for a service, its PostgreSQL and the guard. */
+/** Child processes of `parent`: for a service, PostgreSQL and the guard. */
 export async function childrenOf(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=']);
   const pairs = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number));

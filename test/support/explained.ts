@@ -27,8 +27,8 @@ export async function rowsTouched(runner: Runner, work: Work): Promise<number> {
 }
 
 /**
- * How much dearer, in planner units, the generic plan is than the custom one: the maximum over the statements
- * of `work`.
+ * How much more the generic plan costs than the custom plan, in planner units: the maximum over the statements of
+ * `work`.
  */
 export async function costOfKeepingPlans(runner: Runner, work: Work): Promise<number> {
   const differences: number[] = [];
@@ -62,7 +62,7 @@ async function plansOf(runner: Runner, explain: string, values?: unknown[]): Pro
   return (answer?.['QUERY PLAN'] ?? []).map(({ Plan }) => Plan);
 }
 
-// Every row that scans of tables and indexes read, including discarded ones. Materialized rows count once.
+// Counts the rows read by scans of tables and indexes, including discarded rows. Materialized rows count once.
 function rowsOf(node: PlanNode): number {
   const isScan = node['Relation Name'] !== undefined || node['Index Name'] !== undefined;
   const read =

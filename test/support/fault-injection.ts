@@ -10,8 +10,8 @@ export type InjectedFault =
   | 'error' // 500
   | 'html' // 200 with HTML
   | 'garbage' // 200 with truncated JSON
-  | 'huge' // the right response in 50 MB
-  | { readonly padding: number } // the right response in this many bytes
+  | 'huge' // the right response, padded to 50 MB
+  | { readonly padding: number } // the right response, padded to this many bytes
   | 'wrong-issuer' // the right response with another issuer
   | { readonly redirect: string } // 302 to this URL
   | { readonly answer: unknown }; // 200 with this JSON

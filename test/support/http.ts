@@ -20,7 +20,7 @@ interface Call {
   from?: string | undefined;
 }
 
-/** Sends one HTTP request with nothing added, normalised or retried: paths are sent verbatim. */
+/** Sends one HTTP request with nothing added, normalized or retried: paths are sent verbatim. */
 export function call(url: string, { method = 'GET', headers = {}, body, from }: Call = {}): Promise<Reply> {
   const [, host, port, path] = /^http:\/\/([^/:]+):(\d+)(.*)$/s.exec(url) ?? [];
   return new Promise((resolve, reject) => {

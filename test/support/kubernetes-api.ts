@@ -51,7 +51,7 @@ export class KubernetesApi {
   readonly served: Record<string, string[]> = {};
   /** Denied permissions: `verb plural`, or `verb plural namespace`. */
   readonly forbidden = new Set<string>();
-  /** How an expired history is reported: as HTTP status or as watch event. */
+  /** How an expired history is reported: as an HTTP status or as a watch event. */
   goneAs: 'status' | 'event' = 'event';
   /** Continue tokens expire after this many pages. */
   expiresAfterPages = Infinity;
@@ -116,12 +116,12 @@ export class KubernetesApi {
     for (const watcher of this.watchers) bookmark(watcher, this.storage.revision);
   }
 
-  /** Ends every watch as at its timeout. */
+  /** Ends every watch, as its timeout would. */
   endWatches(): void {
     for (const watcher of this.watchers) this.end(watcher);
   }
 
-  /** Changes objects without any watch event, now or later. */
+  /** Changes objects without causing a watch event, now or later. */
   unnoticed(edit: () => void): void {
     this.storage.unnoticed(edit);
   }

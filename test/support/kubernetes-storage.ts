@@ -83,7 +83,7 @@ export class KubernetesStorage {
     this.compact();
   }
 
-  /** Objects from a position on, and the number that remain. All pages of a list have one revision. */
+  /** Returns the objects from a position on, and how many remain. All pages of a list have the same revision. */
   page(
     plural: string,
     namespace: string | null,

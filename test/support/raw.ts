@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
 /**
- * Sends raw bytes and reads until the peer has answered or closed: for requests no HTTP client would send.
+ * Sends raw bytes, for requests that no HTTP client would send, and reads until the peer has answered or closed.
  */
 export function sendRaw(port: number, bytes: string | Buffer, patienceMs = 3_000): Promise<string> {
   return new Promise((resolve, reject) => {

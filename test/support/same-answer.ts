@@ -30,7 +30,7 @@ export function answerTo(
 }
 
 /**
- * Expects byte-identical responses, headers and their order included, except for the request id, the date and
+ * Expects byte-identical responses, including headers and their order, except for the request id, the date and
  * the two names, which must have equal length.
  */
 export function expectSameAnswer(hidden: string, missing: string, names: readonly [string, string]): void {

@@ -5,7 +5,7 @@ const GRAM = PIECE / 2;
 const STRIDE = PIECE - GRAM + 1;
 
 const secrets = new Set<string>();
-/** The secret parts of tokens, and all their grams. */
+/** The secret parts of tokens. */
 const parts = new Set<string>();
 const grams = new Set<string>();
 

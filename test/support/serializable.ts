@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Claims } from '../../dist/claims/claims.js';
 
-/** The versions published under a name, in order of publication; undefined without any. */
+/** The versions published under a name, in order of publication; undefined if there are none. */
 export interface Published {
   readonly claims: Claims;
   readonly versions: readonly string[];

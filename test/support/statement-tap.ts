@@ -4,7 +4,7 @@ import type { TestDatabase } from './database.js';
 
 /**
  * A proxy between one service and PostgreSQL that records executed statements. PostgreSQL's `log_statement =
- * 'all'` would mix all services.
+ * 'all'` would record the statements of all services.
  */
 export class StatementTap {
   readonly statements: string[] = [];

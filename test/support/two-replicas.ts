@@ -29,7 +29,7 @@ export async function startReplicas(issuer: Issuer, roles: Partial<Setting['role
       auth: { mode: 'oauth', oauth, authz: { roles } },
       database: database.connection,
       adminFileRoot: folder,
-      // Few readers, each with many concurrent reads.
+      // There are few readers, each with many concurrent reads.
       limits: { searchesPerCaller: 1_000 },
     }),
   );

@@ -215,7 +215,7 @@ export class UpstreamRegistry {
   }
 }
 
-// As in the official registry: semver wins over other versions, which order by publication time.
+// As in the official registry: semver wins over other versions, which are ordered by publication time.
 function latestOf(items: readonly Item[], names: ReadonlySet<unknown>): Map<unknown, Item> {
   const latest = new Map<unknown, Item>();
   for (const item of items) {

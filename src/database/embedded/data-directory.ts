@@ -171,8 +171,8 @@ const STOP_TIMEOUT_MS = 12_000;
  * Stops a PostgreSQL server that survived a `kill -9` of this server. This happens if the guard was killed too. The
  * caller must hold the directory's lock.
  *
- * @returns the process id that a dead PostgreSQL left in the directory, if any. By now it may belong to a zombie or to
- *   an unrelated process.
+ * @returns the process id that a dead PostgreSQL server left in the directory, if any. By now it may belong to a
+ *   zombie or to an unrelated process.
  * @throws Error for the operator when the process does not end.
  */
 export async function stopLeftOver(
@@ -187,7 +187,7 @@ export async function stopLeftOver(
     const [pid, dataDirectory] = [Number(lines[0]), lines[1] ?? ''];
     if (!(await commandLine(pid)).includes(`postgres -D ${dataDirectory} `)) return pid;
     if (!isSignalled) {
-      log(`Stopping a PostgreSQL left over from a server that was killed (process ${pid})`);
+      log(`Stopping the embedded PostgreSQL of a server that was killed (process ${pid})`);
       ignoreMissing(() => process.kill(pid, 'SIGINT'));
     }
     if (Date.now() > deadline)

@@ -46,8 +46,8 @@ export async function startEmbeddedPostgres(
   }
 }
 
-// Child processes of a killed PostgreSQL may run for a few seconds and block a new server. Without a stale process id,
-// a failed start is not retried.
+// Child processes of a killed PostgreSQL server may run for a few seconds and block a new one. Without a stale process
+// id, a failed start is not retried.
 async function startWithRetries(
   stopLeftOver: () => Promise<number | undefined>,
   start: (stalePid: number | undefined) => Promise<PostgresProcess>,

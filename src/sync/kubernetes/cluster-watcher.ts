@@ -79,7 +79,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private watch(source: WatchedSource): void {
-    this.logger.log({ source: source.name }, 'Watching the cluster of this source');
+    this.logger.log({ source: source.name }, "Watching this source's cluster");
     const { owner, dataSource, leases, states, writer, stored, client, metrics, namespaces, audit } = this;
     const maxClaimSets = this.limits.claimSetsPerSource;
     const dependencies = {

@@ -97,6 +97,6 @@ function parsePage(collection: ResourceCollection, value: unknown): ObjectPage &
 
 function objectTooLarge(collection: ResourceCollection): ClusterError {
   return new ClusterError(
-    `Cannot list ${describeCollection(collection)}: an object has more than ${MAX_OBJECT_BYTES} bytes`,
+    `Cannot list ${describeCollection(collection)}: an object is larger than ${MAX_OBJECT_BYTES / 1024 / 1024} MiB`,
   );
 }

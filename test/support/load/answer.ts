@@ -4,8 +4,8 @@ import type { LoadQuestion } from './questions.js';
 type Row = Record<string, unknown>;
 
 /**
- * A raw body, parsed only when judged: parsing during the load would distort the times. The parsed form is
- * not cached: only the raw bodies of hundreds of thousands fit into memory.
+ * A raw body, parsed only when judged: parsing during the load would distort the times. The parsed form is not
+ * cached: memory can hold hundreds of thousands of raw bodies, but not their parsed forms.
  */
 export class Answer {
   constructor(

@@ -82,15 +82,15 @@ export interface Reader {
 }
 
 /**
- * All callers hold these. Few, since the service caches each combination used as claims and memory must stay
- * flat.
+ * All callers hold these. There are few, because the service caches each combination used as claims, and memory
+ * must stay flat.
  */
 export const PROJECTS = ['p1', 'p2', 'p3', 'p4', 'p5'];
 
 /** The first spelling of each sort. */
 export const SORTS_OF_CALLERS: readonly Held[] = SORTS.map(([first]) => ({ ...first, project: PROJECTS }));
 
-/** Callers with a token each, evenly distributed over the sorts. */
+/** Creates callers, each with a token, evenly distributed over the sorts. */
 export function manyCallers(issuer: Issuer, size: number): Reader[] {
   return Array.from({ length: size }, (_, index) => {
     const sort = index % SORTS.length;

@@ -43,7 +43,7 @@ export const LABELS: readonly Claims[] = [
   { tier: '1' },
 ];
 
-/** Claims for file sources; none hides their entries from all but super-admins. */
+/** Claims for file sources; with each, callers other than super-admins see the entries too. */
 export const FILE_LABELS: readonly Claims[] = [
   { org: 'acme', team: 'platform' },
   { org: 'acme' },
@@ -79,7 +79,7 @@ export function aStartingState(): ModelState {
     return { name, kind: 'file', origin: 'api', claims, entries };
   };
   const published = [
-    // For super-admins alone.
+    // Visible to super-admins only.
     anEntry(MANAGED, 'server', SERVERS[15] ?? '', {}, ['1.0.0']),
     ...SERVERS.slice(0, 12).map((name, index) => anEntry(MANAGED, 'server', name, label(index), ['1.0.0'])),
     ...SKILLS.slice(0, 4).map((name, index) => anEntry(MANAGED, 'skill', name, label(index * 2), ['1.0.0'])),

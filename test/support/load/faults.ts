@@ -6,7 +6,7 @@ import type { Read } from './reading.js';
 export type Faults = Record<Fault, string[]>;
 
 /**
- * How many faulty reads are analysed, spread over all of them; the first of each kind are reported in full.
+ * How many faulty reads are analyzed, spread over all of them; the first of each kind are reported in full.
  */
 const LOOKED_INTO = 60;
 const MAX_REPORTED = 4;

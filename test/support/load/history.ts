@@ -54,7 +54,7 @@ export class History {
   }
 }
 
-/** The last index of the leading run for which the condition holds; -1 without any. */
+/** The last index of the leading run for which the condition holds; -1 if there is none. */
 function lastWhere(all: readonly Generation[], holds: (one: Generation) => boolean): number {
   let [from, to] = [0, all.length];
   while (from < to) {

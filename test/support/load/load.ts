@@ -19,7 +19,7 @@ export interface LoadOptions {
   readonly connections: number;
 }
 
-/** Everything done and seen, to be judged. */
+/** All reads and changes, to be judged. */
 export interface Load {
   readonly reads: readonly Read[];
   readonly history: History;
@@ -30,10 +30,10 @@ export interface Load {
 /** Reads per change: 5 % of all requests are changes. */
 const READS_PER_CHANGE = 19;
 const READS_A_TURN = 3;
-/** How many changes may be behind before readers wait. */
+/** How many changes the writer may fall behind before readers wait. */
 const BEHIND = 4;
 
-/** Many callers reading two replicas while one writer changes the catalog through both. */
+/** Many callers read from two replicas while one writer changes the catalog through both. */
 export class LoadRun {
   private readonly crowd: readonly Reader[];
   private readonly random: Random;

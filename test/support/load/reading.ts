@@ -26,7 +26,7 @@ interface Remembered {
 
 const REMEMBERED = 8;
 
-/** What readers request: sequentially, as clients do, revalidating cached responses and following cursors. */
+/** Reads as clients do: one request at a time, revalidating cached responses and following cursors. */
 export class Reading {
   private readonly known = new Map<Reader, Remembered[]>();
   /** By path: the last response any reader got. */
@@ -47,7 +47,7 @@ export class Reading {
     const old = again.length > 0 && this.random.chance(0.5) ? this.random.pick(again) : undefined;
     const question = old?.question ?? this.followCursor(again.at(-1)) ?? this.aQuestion();
     const path = pathOf(question);
-    // Another reader's ETag must not yield 304, unless both see the same.
+    // Another reader's ETag must not yield 304, unless both readers see the same content.
     const sent = old ?? (this.random.chance(0.1) ? this.lastByPath.get(path) : undefined);
     const encoding = this.random.weigh([
       [5, undefined],

@@ -131,7 +131,7 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
     registries.map((registry, index) => ({ ...registry, name: REGISTRY_NAMES[index] ?? '' })),
   );
 
-/** A question before its state is drawn: the numbers pick existing targets and sometimes missing ones. */
+/** A question generated before its state: the numbers pick existing targets and sometimes missing ones. */
 const aDraft = fc.record({
   by: fc.nat(CALLERS),
   ask: fc.oneof(
@@ -257,7 +257,7 @@ function withTwin(callers: (Held | null)[], key: string | null): (Held | null)[]
   return [...callers, { ...first, [key]: String(first[key]) }];
 }
 
-// Drawn independently, claims and rules rarely match: most callers would have no role.
+// If claims and rules were independent, they would rarely match, and most callers would have no role.
 function acting(held: Held, { roles }: Setting, acts: readonly Role[]): Held {
   const claims: Record<string, unknown> = { ...held };
   for (const role of acts)

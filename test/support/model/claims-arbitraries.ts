@@ -6,7 +6,7 @@ export const KEYS = ['org', 'team', 'tier'];
 const VALUES = ['a', 'b', '1', 'true'];
 
 /**
- * A single value, or several distinct ones in order: one spelling per meaning, so that answers compare
+ * A single value, or several distinct ones in order: one spelling per meaning, so that answers can be compared
  * directly.
  */
 const aLabelValue = fc.oneof(
@@ -48,7 +48,7 @@ export const someHeld: fc.Arbitrary<Held> = fc
   })
   .map(({ sub, aud, nested, more }) => ({ sub, aud, nested, ...more }));
 
-/** Claims of callers without a token: as many matches as with one. */
+/** Claims of callers without a token. They match as often as the claims of a token. */
 export const aHeldLabel: fc.Arbitrary<Claims> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({}) },
   {
@@ -94,7 +94,7 @@ const aMappingRule: fc.Arbitrary<MappingRule> = fc.oneof(
     }),
   },
 );
-/** Some rules pass values through, so that drawn callers sometimes have roles. */
+/** Some rules pass values through, so that generated callers sometimes have roles. */
 export const aMapping = fc
   .record({
     kept: fc

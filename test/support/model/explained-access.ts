@@ -40,7 +40,7 @@ export function superAdminOf({ roles }: Setting): Held {
   return { sub: 'root', aud: 'registry', ...rule };
 }
 
-/** Whether explain contradicts the response, or preview shows another page. */
+/** Returns details if explain contradicts the response or preview shows a different page. */
 export async function explainedDifference(replica: Replica, answered: Answered): Promise<object | undefined> {
   const { state, question, prefix, expected, token } = answered;
   // A caller without a token cannot explain; keys, deleted versions and the registry list are not covered.
@@ -82,7 +82,7 @@ async function claimsOf(replica: Replica, token: string | null): Promise<{ claim
   return { claims: status === 200 ? (JSON.parse(text) as { claims: Held }).claims : {} };
 }
 
-/** Whether the steps name another source or another version than the consumer API shows, with and without `include_deleted`. */
+/** Whether the steps name a different source or version than the consumer API, with and without `include_deleted`. */
 async function wrongSteps(
   replica: Replica,
   { question, prefix, expected, token }: Answered,
@@ -115,7 +115,7 @@ async function wrongSteps(
   return isRight ? undefined : { question, steps, wanted };
 }
 
-/** contract §10: adding exactly `missing` opens it, and adding all but one value does not. */
+/** contract §10: adding exactly `missing` grants access, and adding all but one value does not. */
 async function notMinimal(
   replica: Replica,
   asked: { as: { claims: Held } },

@@ -16,7 +16,7 @@ export type Origin = 'config' | 'api';
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What one service is started with. */
+/** The settings of one service. */
 export interface Setting {
   readonly mode: 'anonymous' | 'auth-only' | 'full';
   readonly arrayValues: 'all' | 'any';
@@ -30,7 +30,7 @@ export interface Setting {
 /** The audiences of the providers that map claims. */
 export const MAPPED = Array.from({ length: 8 }, (_, index) => `mapped-${index}`);
 
-/** As the configuration spells it. */
+/** In the spelling of the configuration. */
 export interface MappingRule {
   readonly to: string;
   readonly from?: string;

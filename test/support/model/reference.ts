@@ -1,5 +1,5 @@
-// The reference model: who sees what, as short as possible. Written from the specification alone, to be
-// compared with the API. It imports nothing from src/ and need not be fast.
+// The reference model of who sees what, as short as possible. It is derived from the specification alone and
+// compared with the API; it imports nothing from src/ and need not be fast.
 import {
   type AdminQuestion,
   type Answer,
@@ -40,7 +40,7 @@ export function answer(state: ModelState, question: Question): Answer {
 }
 
 // contract §5: only mapped claims exist, and `sub` stays; rules with the same `to` add up; values other than
-// strings, numbers, booleans and flat arrays are dropped, and so are values missing in `values`.
+// strings, numbers, booleans and flat arrays are dropped, and so are values missing from `values`.
 function mapped(token: Held, rules: readonly MappingRule[]): Held {
   const given = rules.flatMap(({ to, from, values, value, when }) => {
     if (from === undefined) return covers(token, when ?? {}, 'all') ? [[to, String(value)] as const] : [];
@@ -86,8 +86,8 @@ function rightsOf(setting: Setting, held: Held, hasToken = true) {
   };
 }
 
-// spec §2.2, contract §5: AND over the keys; any element of the caller's array; numbers and booleans by their
-// JSON text.
+// spec §2.2, contract §5: AND over the keys; any element of the caller's array suffices; numbers and booleans
+// compare as JSON text.
 function covers(held: Held, required: Claims, arrays: 'all' | 'any'): boolean {
   return Object.entries(required).every(([key, wanted]) => {
     const owned: unknown[] = Object.hasOwn(held, key) ? [held[key]].flat() : [];
@@ -139,8 +139,8 @@ function consume(
 ): Answer {
   const registry = registries.find(({ name }) => name === question.of);
   const asksForTokens = setting.mode !== 'anonymous';
-  // contract §6.1: an invalid key is refused first; a token counts alone; anonymous and key claims grant no
-  // role.
+  // contract §6.1: an invalid key is refused first; if a token is sent, only its claims count; anonymous and key
+  // claims grant no role.
   const lent = question.key ? question.key === 'right' && registry?.key : registry?.anonymous;
   if (question.key && !(asksForTokens && lent)) return refuse(404, 'registry_not_found');
   if (asksForTokens && caller === null && !lent) return refuse(401, 'token_missing');
@@ -186,7 +186,7 @@ const show = (shown: readonly unknown[]): Answer => ({ status: 200, shown });
 const refuse = (status: number, code: string): Answer => ({ status, code });
 const isEmpty = (claims: Claims) => Object.keys(claims).length === 0;
 const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
-// contract §6: configuration order; API-made registries by age.
+// contract §6: configuration order; registries created through the API by age.
 const inOrder = (all: readonly Registry[]) => [
   ...all.filter(({ origin }) => origin === 'config'),
   ...all.filter(({ origin }) => origin === 'api'),

@@ -13,7 +13,7 @@ import { type Held, MAPPED, type Setting } from './model.js';
 
 const CONNECTIONS = 3;
 
-/** A service of the model check: in process, without log, called over keep-alive connections. */
+/** A service for the model check: in-process, without a log, called over keep-alive connections. */
 export interface Replica {
   get(path: string, token?: string | null): Promise<{ status: number; text: string }>;
   post(path: string, body: object, token?: string | null): Promise<{ status: number; text: string }>;
@@ -37,7 +37,7 @@ export async function startReplica(
     stringify({
       auth: authOf(setting, issuer),
       database: { ...connection, pool: { max } },
-      // Few subjects account for the callers of all states.
+      // The callers of all states share a few subjects.
       limits: { searchesPerCaller: 1_000 },
     }),
   );
@@ -66,7 +66,7 @@ export async function startReplica(
   };
 }
 
-/** A token of the issuer, signed fast and not registered as a secret, for thousands of callers. */
+/** A token of the issuer. There are thousands, so it is signed quickly and not registered as a secret. */
 export function tokenFor(issuer: Issuer, caller: Held): string {
   const kid = 'model';
   const { alg, privateKey } = issuer.key(kid, { alg: 'ES256' });

@@ -19,7 +19,7 @@ export function toolRequest(question: ConsumerQuestion, prefix: string): { path:
   return { path, body: toolCall(`get_${type}`, { ...named, version }) };
 }
 
-/** The model's answer reduced to a tool's content: names and versions, in lists the latest ones. */
+/** The model's answer reduced to what a tool returns: names and versions, and in lists only latest versions. */
 export function expectedOfTool({ ask, type }: ConsumerQuestion, answer: Answer): Answer {
   if (!('shown' in answer)) return answer;
   const rows = answer.shown as Row[];
@@ -27,7 +27,7 @@ export function expectedOfTool({ ask, type }: ConsumerQuestion, answer: Answer):
   return { status: 200, shown: visible.map(({ name, version }) => ({ name, version })) };
 }
 
-/** A tool's answer in the model's terms. A missing entry is an error result, where the routes answer 404. */
+/** A tool's answer in the model's terms. For a missing entry, a tool returns an error result instead of 404. */
 export function observedByTool(
   { ask, type }: ConsumerQuestion,
   reply: { status: number; text: string },
