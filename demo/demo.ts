@@ -8,9 +8,9 @@ import { createLogger } from '#service/telemetry/logger.js';
 import { type DemoProvider, startDemoProvider } from './provider.js';
 
 export interface DemoOptions {
-  /** The configuration: one provider, on loopback. */
+  /** Path of the configuration, which has one identity provider, on loopback. */
   readonly configuration: string;
-  /** Ports of the API and the provider; 0 for the provider: any free one. */
+  /** Ports of the API and the provider; `providerPort` 0: any free port. */
   readonly port: number;
   readonly providerPort: number;
 }
@@ -20,9 +20,9 @@ export interface Demo {
   readonly origin: string;
   readonly issuer: string;
   tokenFor(user: string): Promise<string>;
-  /** Resolves with a reason when PostgreSQL has exited. */
+  /** Resolves with a reason when PostgreSQL exits. */
   readonly lost: Promise<string>;
-  /** Leaves nothing running and nothing on disk. */
+  /** Stops everything and removes the data. */
   stop(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ const VERSION = {
 };
 
 /**
- * Starts the identity provider, PostgreSQL and the server on loopback, with data that are removed at the end.
+ * Starts the identity provider, PostgreSQL and the server on loopback. The data is removed at the end.
  */
 export async function startDemo({ configuration, port, providerPort }: DemoOptions): Promise<Demo> {
   const data = await mkdtemp(join(tmpdir(), 'registry-demo-'));

@@ -1,7 +1,4 @@
-/**
- * The example publication, visible to pia's team. It must not contain a single quote, which would end the
- * shell's string.
- */
+/** The example publication, visible to pia's team. A single quote in it would end the shell's string. */
 export const FIRST_PUBLICATION = {
   server: {
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',

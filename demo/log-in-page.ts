@@ -24,7 +24,7 @@ export function logInPage(action: string): string {
   b { display: inline-block; min-width: 3rem }
 </style>
 <h1>Who are you?</h1>
-<p>For development only: nobody is asked for a password here.</p>
+<p>For development only: you are not asked for a password.</p>
 <form method="post" action="${escape(action)}">
 ${users.join('\n')}
 </form>

@@ -17,10 +17,10 @@ export const DOCS_CLIENT = 'docs';
 const PAGE_CLIENT = 'page';
 const PAGE_PREFIX = '/registries';
 
-/** An identity provider for development: it trusts every log-in. */
+/** An identity provider for development: it accepts every login. */
 export interface DemoProvider {
   readonly issuer: string;
-  /** An access token of a user, as a log-in yields it. */
+  /** Returns an access token for a user, as issued at login. */
   tokenFor(user: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -134,8 +134,8 @@ function resourceServer({ audience, scopes }: Pick<DemoProviderOptions, 'audienc
   };
 }
 
-// A browser that remembers the last log-in could not switch users; the web UI handles that itself when
-// logging out. No consent is required: the client belongs to the registry.
+// Asks for the user at every login, so that /docs can switch users; the web UI does this itself when logging out.
+// Asks for no consent, because the clients belong to the registry.
 function alwaysAsk(): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base();
   const { Check } = interactionPolicy;

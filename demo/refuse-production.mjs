@@ -1,7 +1,6 @@
 import process from 'node:process';
 
-// Runs separately, before the build, which a production installation cannot do: it has no development
-// dependencies.
+// Runs before the build, because a production installation has no development dependencies and cannot build.
 if (process.env.NODE_ENV === 'production') {
   process.stderr.write(
     'The demo does not run with NODE_ENV=production: its identity provider lets anyone log in as any user.\n',

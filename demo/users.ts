@@ -1,12 +1,12 @@
 /** A user of the demo's identity provider. */
 export interface DemoUser {
-  /** Log-in name, and the `sub` of their tokens. */
+  /** Login name, and the `sub` of the user's tokens. */
   readonly name: string;
   /** A short description. */
   readonly who: string;
-  /** Claims of their tokens besides `sub`. */
+  /** Claims of the user's tokens besides `sub`. */
   readonly claims: Readonly<Record<string, string | readonly string[]>>;
-  /** What the claims and `registry.yaml` grant. */
+  /** What the user sees, given the claims and `registry.yaml`. */
   readonly sees: string;
 }
 

@@ -1,6 +1,6 @@
-// Renders the Helm chart with each of its `ci/*-values.yaml`, lints it, and compares the result with
-// test/conventions/chart; `--update` rewrites that. Uses helm, or the program that HELM names. The tests use
-// the rendered files and compare their digest with the chart, so they do not need helm.
+// Lints the Helm chart, renders it with each of its `ci/*-values.yaml`, and compares the output with
+// test/conventions/chart; `--update` overwrites those files. Uses `helm`, or the program named by HELM. The tests
+// read the rendered files and compare the stored digest with the chart's, so they do not need helm.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const CHART = join(ROOT, 'deploy/helm/registry-server');
 const RENDERED = join(ROOT, 'test/conventions/chart');
 const HELM = process.env['HELM'] || 'helm';
 
-/** Covers everything that is rendered except the version, which changes with every release. */
+/** Digest of the chart's files, ignoring the version, which changes with every release. */
 export function chartDigest() {
   const hash = createHash('sha256');
   const files = readdirSync(CHART, { recursive: true, encoding: 'utf8' }).filter((file) =>

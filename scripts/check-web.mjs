@@ -1,4 +1,4 @@
-// Type-checks `web/` against the API, and the browser code of its tests. Vite only strips types.
+// Type-checks `web/` against the API types, and the browser code of its tests. Vite only strips types.
 import { spawnSync } from 'node:child_process';
 import process from 'node:process';
 

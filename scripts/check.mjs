@@ -1,12 +1,12 @@
-// Static checks: formatting, lint, types. Runs them concurrently, or with --in-turn sequentially
-// when something else needs the processor. Prints each one's output when it ends.
+// Runs the static checks (formatting, lint, types) concurrently, or with `--in-turn` one after another, to leave
+// processors free for other work. Prints the output of each check when it ends.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 
 const CHECKS = [
   ['prettier/bin/prettier.cjs', '--check', '.'],
   ['eslint/bin/eslint.js', '.'],
-  // TypeScript 7 takes a quarter of the time; the build and eslint need the API of the previous version.
+  // TypeScript 7 is four times as fast; the build and eslint need the previous version's API.
   ['typescript-7/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
   // The build generates the API types that `web/` is checked against.
   ['../scripts/check-web.mjs'],

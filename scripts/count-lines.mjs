@@ -26,7 +26,7 @@ for (const [folder, isSource] of Object.entries(FOLDERS)) {
     process.stdout.write(`         ${lines} ${file}\n`);
 }
 
-/** As `wc -l` counts them. */
+/** Counts lines as `wc -l` does. */
 function linesOf(file) {
   return readFileSync(file, 'utf8').split('\n').length - 1;
 }

@@ -1,10 +1,10 @@
 /* global Buffer, URL, fetch, performance */
-// Counts the project's own files that execute because of one request, by V8 function coverage of the running service.
-// Run `npm run build` first, then `node scripts/files-per-request.mjs [--names] [checkout]`. It needs `git` on the path.
+// Counts how many of the project's own files a request executes, using V8 function coverage of a running service.
+// Run `npm run build` first, then `node scripts/files-per-request.mjs [--names] [checkout]`. Needs git.
 //
-// A function counts when it runs in the interval of the request in all rounds but one, and in total clearly more often than in idle
-// intervals of the same length: that leaves out background work such as polling. A file counts when one of its functions does.
-// Module-level code does not count. Caches are warm: keys are fetched, code is loaded.
+// A function counts if it runs during the request in at least all rounds but one, and clearly more often than in idle
+// intervals of the same length, which excludes background work such as polling. A file counts if one of its functions
+// does. Module-level code does not count. Caches are warm: keys are fetched, code is loaded.
 import { execFileSync, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -26,11 +26,11 @@ const { values, positionals } = parseArgs({
 const DIST = realpathSync(join(positionals[0] ?? join(import.meta.dirname, '..'), 'dist'));
 const WARM_UPS = 3;
 const ROUNDS = 9;
-/** After the answer, for work that the request leaves behind, such as its log line. */
+/** Pause after the response, for trailing work such as the request's log line. */
 const SETTLE_MS = 100;
 const SYNC_MS = 2_000;
 
-/** Runs in the service before its own code. Each message returns, and resets, `[file, function offset, calls]` since the last one. */
+/** Preloaded into the service. Answers each message with `[file, function offset, calls]` since the previous one. */
 const PRELOAD = `
   import { Session } from 'node:inspector/promises';
   import { isMainThread } from 'node:worker_threads';
@@ -73,7 +73,7 @@ const publish = (status, token) =>
     claims: { org: 'acme' },
   });
 
-/** Each request: preparation outside the measured interval, the request, and how long its work may go on after the answer. */
+/** Preparation that is not measured, the request itself, and how long its work may continue after the response. */
 const REQUESTS = {
   'cold list': [() => publish(201, writer), () => list(reader)],
   'cold list, new token': [() => publish(201, writer), () => list(tokenOf({ sub: 'reader', org: 'acme' }))],
@@ -113,7 +113,7 @@ async function filesOf(prepare, request, settleMs = SETTLE_MS) {
   const functions = new Map();
   for (let round = -WARM_UPS; round < ROUNDS; round += 1) {
     await prepare();
-    // A random pause keeps the rounds from falling into step with polling.
+    // A random pause keeps the rounds from synchronizing with polling.
     await pause(SETTLE_MS + 500 * Math.random());
     await coverage();
     const began = performance.now();
@@ -137,7 +137,7 @@ async function filesOf(prepare, request, settleMs = SETTLE_MS) {
   return [...new Set(needed.map(({ file }) => file.replace(/\.js$/, '.ts')))].sort();
 }
 
-/** In how many rounds a function ran, and how many more calls than when idle there were. */
+/** Counts the rounds in which a function ran, and its calls in excess of idle intervals. */
 function seen(functions, file, offset) {
   const key = `${file}:${offset}`;
   if (!functions.has(key)) functions.set(key, { file, rounds: 0, more: 0 });
@@ -252,7 +252,7 @@ function commit() {
   execFileSync('git', ['-C', directory, 'fast-import', '--quiet'], { input: input.join('') });
 }
 
-/** Relays `git http-backend`, a CGI program. */
+/** Serves the repository through `git http-backend`, a CGI program. */
 function serveGit(request, response) {
   const { pathname, searchParams } = new URL(request.url, 'http://git');
   const child = spawn('git', ['http-backend'], {

@@ -1,8 +1,8 @@
-// Writes the build's commit to dist/commit.txt, for `--version` and `GET /version`; nothing without git.
+// Writes the build's commit to dist/commit.txt, for `--version` and `GET /version`. Without git it writes nothing.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 
-// Only this directory's own repository: sources unpacked inside another one are not part of its commit.
+// Reads only a repository in this directory: sources unpacked inside another repository are not part of its commit.
 const args = [
   '--git-dir=.git',
   '--work-tree=.',

@@ -1,6 +1,5 @@
-// Builds a release in release/: the package, its software bill of materials (CycloneDX) and checksums. `npm
-// run release` builds first. Refuses a version that differs from CHANGELOG.md, the lock file or the Helm
-// chart.
+// Creates a release in release/: the package, its software bill of materials (CycloneDX) and checksums. Fails if
+// the version differs from CHANGELOG.md, the lock file or the Helm chart. `npm run release` builds the project first.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +38,7 @@ const npm = (...args) =>
     maxBuffer: 256 * 1024 * 1024,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-// The build exists already.
+// The project is already built.
 npm('pack', '--ignore-scripts', '--pack-destination', RELEASE);
 // Production dependencies only.
 const bill = JSON.parse(

@@ -1,5 +1,5 @@
-// `npm test` runs the whole suite and all checks. `npm test -- <file>` builds (tests run dist) and runs that
-// file alone.
+// `npm test` builds the project, then runs the whole suite and all checks. `npm test -- <file>` builds it, since
+// tests run dist, then runs only that file.
 import { spawn, spawnSync } from 'node:child_process';
 import { constants, setPriority } from 'node:os';
 import process from 'node:process';

@@ -1,5 +1,5 @@
-// Generates API types for web/ from the OpenAPI document. Starts no service: Nest only reads the build's
-// routes.
+// Generates the API types for web/ from the OpenAPI document. Starts no service: Nest only reads the routes of
+// the build.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { NestFactory } from '@nestjs/core';
 import openapiTypes, { astToString } from 'openapi-typescript';

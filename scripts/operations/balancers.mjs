@@ -7,8 +7,8 @@ import { setInterval, clearInterval } from 'node:timers';
 import { freePort, ROOT, until } from './programs.mjs';
 
 /**
- * Rotates over the replicas that were ready at the last poll, or over all when none was. Never retries: a
- * failed request is answered with 502.
+ * Rotates over the replicas that were ready at the last poll, or over all if none was. Never retries: a failed
+ * request gets 502.
  */
 export async function pollingBalancer(replicas, periodMs) {
   const backends = replicas.map((replica) => ({
@@ -50,7 +50,7 @@ export async function pollingBalancer(replicas, periodMs) {
   return { port, close };
 }
 
-/** Uses the guide's configuration, except for addresses and TLS. */
+/** Starts nginx with the configuration from docs/operating.md, except for addresses and TLS. */
 export async function nginx(replicas, folder) {
   const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8');
   const port = await freePort();

@@ -1,6 +1,6 @@
-// Connects with each `sslMode` to PostgreSQL servers with a valid certificate, one for another name, one from
-// another CA and none, with and without what they require: reports which connections are accepted and the
-// message of each refusal. Needs Debian's PostgreSQL and openssl.
+// Connects to PostgreSQL servers with each `sslMode`. The servers have a valid certificate, one for another name,
+// or none; some require a client certificate or a password. Reports which connections are accepted, and the
+// message of each refusal. Needs openssl; uses Debian's PostgreSQL unless `--binaries` names another installation.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
 import { writeFile } from 'node:fs/promises';
@@ -84,7 +84,7 @@ await inFolder(async (folder, atEnd) => {
   process.exitCode = differing > 0 ? 1 : 0;
 });
 
-/** Standard error of `migrate status`; empty when it could connect. */
+/** Standard error of `migrate status`; empty if it connected. */
 async function statusOf(folder, database) {
   const config = join(folder, 'tls.yaml');
   await writeFile(config, JSON.stringify({ auth: { mode: 'anonymous' }, database }));

@@ -1,6 +1,6 @@
-// Kills the primary of a PostgreSQL with a synchronous standby, promotes the standby, and moves the address
-// that two replicas use, under reads and publications: no acknowledged publication may be missing. Needs
-// Debian's PostgreSQL, or the binaries of another.
+// Kills the primary of a PostgreSQL cluster that has a synchronous standby, promotes the standby, and repoints
+// the address that two replicas use, all under a load of reads and publications. No acknowledged publication
+// may be lost. Uses Debian's PostgreSQL unless `--binaries` names another installation.
 import console from 'node:console';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ await inFolder(async (folder, atEnd) => {
   process.exitCode = missing.length > 0 ? 1 : 0;
 });
 
-/** A port whose target can change, which breaks its existing connections. */
+/** A port whose target can be changed; changing it breaks existing connections. */
 async function movingAddress(to) {
   let target = to;
   const sockets = new Set();

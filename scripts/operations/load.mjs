@@ -8,7 +8,7 @@ import { aServer } from './programs.mjs';
 const LIST = '/registry/main/v0.1/servers';
 
 export class Load {
-  /** Responses: `{ at, tookMs, published?, status, text, replica? }`; status 0: none. */
+  /** Responses: `{ at, tookMs, published?, status, text, replica? }`; status 0 means no response. */
   answers = [];
   isRunning = true;
   agent = new http.Agent({ keepAlive: true, maxSockets: 200 });
@@ -16,9 +16,9 @@ export class Load {
   loads = [];
 
   /**
-   * @param portOf port for the request with this number.
-   * @param publicationEvery requests per publication.
-   * @param names servers to read.
+   * @param portOf returns the port for the request with this number.
+   * @param publicationEvery number of requests per publication.
+   * @param names names of the servers to read.
    */
   constructor({ portOf, rate, publicationEvery, names }) {
     Object.assign(this, { portOf, rate, publicationEvery, names });
@@ -109,13 +109,13 @@ export class Load {
     return this.answers.flatMap(({ status, published }) => (published && status === 201 ? [published] : []));
   }
 
-  /** The 1-minute load average meanwhile, minimum and maximum. */
+  /** Minimum and maximum of the 1-minute load average during the run. */
   get machineLoad() {
     return `${Math.min(...this.loads).toFixed(1)} to ${Math.max(...this.loads).toFixed(1)}`;
   }
 }
 
-/** How often each status, with its code, occurred. */
+/** Counts the responses by status and error code. */
 export function countsOf(answers) {
   const counts = {};
   for (const { status, text } of answers) {

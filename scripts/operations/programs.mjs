@@ -1,6 +1,6 @@
 /* global fetch, AbortSignal */
-// Shared by the scripts of this directory: starts any version of PostgreSQL, and replicas of this or another
-// build.
+// Shared by the scripts in this directory: starts PostgreSQL servers of any version, and replicas of this or
+// another build.
 import { execFile, spawn } from 'node:child_process';
 import console from 'node:console';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const AS_POSTGRES =
   process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
 const execute = promisify(execFile);
 
-/** The arguments as `parseArgs` reads them; exits with the usage line when they are invalid. */
+/** Parses the arguments with `parseArgs`; prints the usage line and exits if they are invalid. */
 export function readArguments(usage, options) {
   try {
     return parseArgs(options);
@@ -74,7 +74,7 @@ export async function freePort() {
   return port;
 }
 
-/** Polls until the result is true; a failure counts as false. Resolves with the elapsed milliseconds. */
+/** Polls until the result is true; an error counts as false. Resolves with the elapsed milliseconds. */
 export async function until(what, isTrue, limitMs = 60_000) {
   const began = Date.now();
   while (!(await isTrue().catch(() => false))) {
@@ -84,7 +84,7 @@ export async function until(what, isTrue, limitMs = 60_000) {
   return Date.now() - began;
 }
 
-/** A PostgreSQL with a separate data directory, TCP only. Its superuser is `registry`, without a password. */
+/** A PostgreSQL server with its own data directory, TCP only. The superuser is `registry`, without a password. */
 export class Postgres {
   constructor(binaries, folder, port) {
     Object.assign(this, { binaries, port, directory: join(folder, `postgres-${port}`) });
@@ -121,7 +121,7 @@ export class Postgres {
     const all = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings];
     const flags = ['-D', this.directory, '-p', `${this.port}`, ...all.flatMap((one) => ['-c', one])];
     this.child = startAsPostgres(join(this.binaries, 'postgres'), ...flags);
-    // A refused connection is an answer too.
+    // A refused login also means that the server is up.
     const answers = () => this.query('select 1').catch(({ code }) => /^28/.test(code));
     await until('PostgreSQL answers', answers);
   }
@@ -137,7 +137,7 @@ export class Postgres {
     }
   }
 
-  /** Kills all of its processes at once, like a machine failure. */
+  /** Kills all its processes at once, as a machine failure would. */
   kill() {
     const { pid } = this.child;
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
@@ -162,7 +162,7 @@ export class Replica {
     return new Replica(config, await freePort(), await freePort(), environment);
   }
 
-  /** Resolves with the milliseconds until it was ready. */
+  /** Resolves with the milliseconds it took to become ready. */
   async start(main = this.main) {
     const addresses = [
       '--address',
@@ -208,7 +208,8 @@ export class Replica {
 }
 
 /**
- * Writes a configuration in anonymous mode, with a managed source and, if there are names, a file of servers.
+ * Writes a configuration in anonymous mode, with a managed source and, if there are names, a file of servers with
+ * these names.
  */
 export async function writeConfiguration(folder, database, names = []) {
   const catalogue = join(folder, 'catalog.json');

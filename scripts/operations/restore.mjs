@@ -1,5 +1,6 @@
-// Backs up, restores and moves a database with the literal commands of docs/operating.md: responses stay the
-// same, and a cursor continues. Needs Debian's PostgreSQL, or the binaries of another.
+// Backs up, restores and moves a database with the exact commands from docs/operating.md. Responses must stay
+// the same, and cursors must remain valid. Uses Debian's PostgreSQL unless `--binaries` names another
+// installation.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
 import { readFile } from 'node:fs/promises';
@@ -99,7 +100,7 @@ async function json(url) {
   return (await globalThis.fetch(url)).json();
 }
 
-/** What consumers see, and the changes in the audit trail, without the syncs of each start. */
+/** Consumer responses, and the publications in the audit trail; excludes the syncs of each start. */
 async function answersOf(origin, cursor) {
   const { events } = await json(`${origin}/v1/audit`);
   return {

@@ -1,6 +1,6 @@
-// Restarts two replicas alternately and repeatedly under requests through a load balancer: none may fail.
-// With --from, the replicas begin as an older version and each is replaced by the build. The nginx balancer
-// needs nginx.
+// Restarts two replicas in turn, repeatedly, while requests arrive through a load balancer. No request may fail.
+// With `--from`, both replicas start as an older version, and each restart replaces one with the current build.
+// `nginx` as the balancer needs nginx.
 import console from 'node:console';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -49,8 +49,7 @@ await inFolder(async (folder, atEnd) => {
   await pause(2_000);
   for (let round = 1; round <= (values.from ? 1 : rounds); round += 1)
     for (const replica of replicas) {
-      // An older version may stop at once: it is removed from the balancer first, as a pod's preStop hook
-      // does.
+      // An older version may stop at once, so remove it from the balancer first, as a pod's preStop hook would.
       replica.isOut = replica.main !== MAIN;
       if (replica.isOut) await pause(5_500);
       const stoppedMs = await replica.stop();
