@@ -12,8 +12,8 @@ const REQUESTS = 20;
 const JUDGED_PARTITIONS = 10_000;
 
 /**
- * The first read after an entry gets new claims, which changes a view of many partitions, compared with a
- * first read without a change. Each is an uncached page, for a caller who sees everything through claims.
+ * Compares the first read after an entry gets new claims, which changes a view of many partitions, with a first
+ * read without a change. Both read an uncached page, for a caller who sees everything through claims.
  */
 export async function measureChanges(stage: Stage, quick: boolean): Promise<Figure[]> {
   const token = stage.issuer.tokenOf(SEES_ALL);
@@ -70,7 +70,7 @@ async function countPartitions(client: pg.Client): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** One entry of one source gets unique claims through the triggers, as in a publication. */
+/** Gives one entry of one source unique claims. The triggers run, as in a publication. */
 async function giveNewClaims(client: pg.Client, change: number): Promise<void> {
   await client.query(
     `with made as (

@@ -34,9 +34,10 @@ interface Row {
 }
 
 /**
- * Uncached reads: each request is for another name or page. 100 callers with RS256 tokens who see everything
- * through claims, compared with a bare Nest + Express route with an equal pool that verifies the token (once,
- * cached like the service) and runs one prepared SELECT by primary key; for a list, by the ids of its rows.
+ * Measures uncached reads: every request is for another name or page, by one of 100 callers with RS256 tokens who
+ * see everything through claims. The baseline is a bare Nest + Express route with an equal pool. It verifies the
+ * token (cached, as in the service) and runs one prepared SELECT by primary key or, for a list, by the ids of its
+ * rows.
  */
 export async function measureFirstReads(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(100_000, 200);
@@ -107,7 +108,7 @@ async function bareReads(
   return Child.start([BARE_READS, String(port), file], { port, readiness: { port, path: '/ready' } });
 }
 
-// Of several entries with one name the first source's is shown, without deleted versions.
+// If several entries share a name, the first source's is shown; deleted versions are not shown.
 const SHOWN = `(select distinct on (name) id, name from entry where type = 'server' order by name, source_id) e
   join entry_version v on v.entry_id = e.id and v.status <> 'deleted'`;
 
@@ -126,7 +127,7 @@ async function latestOf(client: pg.Client): Promise<Read[]> {
   }));
 }
 
-/** Pages that begin anywhere, by cursor. */
+/** Pages that begin at arbitrary positions, selected by cursor. */
 function pagesOf(versions: readonly Row[], limit: number): { reads: Read[]; pages: string[][] } {
   const apart = Math.floor((versions.length - 2 * limit) / PAGES);
   const reads: Read[] = [];

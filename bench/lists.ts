@@ -23,8 +23,8 @@ const TARGETS = { plain: 1, stripped: 0.75 };
 const BARE_ROUTE = fileURLToPath(new URL('./harness/bare-route.js', import.meta.url));
 
 /**
- * Cached pages, for 100 callers with RS256 tokens and four views, compared with a bare Nest + Express route
- * that sends the same bytes, plain and stripped of everything optional. Each runs in a separate process.
+ * Compares cached pages, for 100 callers with RS256 tokens and four views, with a bare Nest + Express route that
+ * sends the same bytes, both plain and stripped of everything optional. Each runs in a separate process.
  */
 export async function measureLists(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(100_000, 200);

@@ -1,6 +1,6 @@
 // npm run bench -- [--quick] [--only <name>,…] [--attack <name>,…] [--json <file>] [--profile <folder>]
-// Starts a separate PostgreSQL and leaves nothing behind but the JSON file; `--profile` leaves CPU profiles
-// of the services.
+// Starts its own PostgreSQL server and leaves only the JSON file behind, plus CPU profiles of the services with
+// `--profile`.
 import { parseArgs } from 'node:util';
 import { measureUnderAttack } from './attack/under-attack.js';
 import { measureAuthentication } from './authentication.js';
@@ -25,8 +25,8 @@ import { measureVisibility } from './visibility.js';
 type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
 
 /**
- * Order matters: syncs run in this process, before it holds other garbage; benchmarks with equal claim sets
- * are adjacent, since redistributing them is slow.
+ * Order matters: syncs run in this process and come first, before it accumulates garbage; benchmarks with equal
+ * claim sets are adjacent, because redistributing claim sets is slow.
  */
 const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),

@@ -20,8 +20,8 @@ interface Answer {
 }
 
 /**
- * A list of 30 through the MCP tool compared with the same page of the REST API, both cached, for the same
- * caller. The difference is the protocol, a request body, and shorter rows.
+ * Compares a list of 30 through the MCP tool with the same page of the REST API, both cached, for the same
+ * caller. They differ in the protocol, the request body, and shorter rows.
  */
 export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]> {
   const service = await startService(stage, await stage.catalogue(100_000, 200));

@@ -7,7 +7,7 @@ import { pageOf, startService, SUPER_ADMIN } from './harness/service.js';
 import type { Stage } from './harness/stage.js';
 
 const VERSIONS = 100_000;
-/** More concurrency would measure the kernel's buffers. */
+/** With more concurrency, the kernel's buffers would be measured too. */
 const AT_ONCE = 10;
 /** `limits.searchesPerCaller`. */
 const SEARCHES_AT_ONCE = 2;
@@ -16,7 +16,7 @@ const NAMES = 2_000;
 const MIB = 2 ** 20;
 
 /**
- * Memory of the service after it has served 100 000 versions: all pages to three callers, searches, and
+ * Measures the service's memory after it has served 100 000 versions: all pages to three callers, searches, and
  * versions by name, repeatedly, so that all bounded caches are full.
  */
 export async function measureMemory(stage: Stage, quick: boolean): Promise<Figure[]> {

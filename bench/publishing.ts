@@ -11,7 +11,7 @@ import { median } from './harness/rounds.js';
 import type { Stage } from './harness/stage.js';
 
 const HUNDRED = 100;
-/** Published and removed before measuring, so that the first hundred run warm. */
+/** Published and removed before measuring, to warm up the service. */
 const WARM_UP = 500;
 const VERSION = { version: '0', commit: '', build_date: '', node_version: '', platform: process.platform };
 
@@ -21,9 +21,9 @@ interface Published {
 }
 
 /**
- * Whether publishing slows down as a managed source fills, and as one name gains versions: sequential, over
- * HTTP, into a PostgreSQL that writes to disk. Compares the last hundred with the first, both relative to a
- * twin that stays small.
+ * Measures whether publishing slows down as a managed source fills, and as one name gains versions. Requests are
+ * sequential, over HTTP, and PostgreSQL writes to disk. Compares the last hundred with the first, both relative
+ * to a twin service that stays small.
  */
 export async function measurePublishing({ folder }: Stage, quick: boolean): Promise<Figure[]> {
   const grows = await serve(folder, 'grows');
@@ -93,7 +93,7 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
   return figures;
 }
 
-/** A service with an embedded PostgreSQL, as in a trial installation. */
+/** A service with the embedded PostgreSQL, as in a trial installation. */
 async function serve(folder: string, data: string): Promise<RunningService> {
   const configuration = join(folder, `${data}.yaml`);
   const sources = [{ name: 'tools', managed: {} }];

@@ -34,7 +34,7 @@ const TEXTS = {
 } as const;
 type Kind = keyof typeof TEXTS;
 const KINDS = Object.keys(TEXTS) as Kind[];
-/** Names after which the second and third of three requests continue: in the middle, and near the end. */
+/** Names after which the lists start: at the beginning, in the middle, and near the end. */
 const POSITIONS = ['', 'io.', 'org.v'];
 
 interface Timed {
@@ -42,7 +42,7 @@ interface Timed {
   readonly refused: boolean;
 }
 
-/** Searches that miss the cache, compared with plain lists of the same callers from the same positions. */
+/** Compares searches that miss the cache with plain lists by the same callers from the same positions. */
 export async function measureSearches(stage: Stage, quick: boolean): Promise<Figure[]> {
   const versions = quick ? 100_000 : 1_000_000;
   const catalogue = await stage.catalogue(versions, CLAIM_SETS);

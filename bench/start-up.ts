@@ -8,8 +8,8 @@ import type { Catalogue, Stage } from './harness/stage.js';
 const LATER = 30;
 
 /**
- * How long another replica takes from process start to ready, and whether its first list is slower than later
- * ones.
+ * Measures how long another replica takes from process start to readiness, and whether its first list is slower
+ * than later ones.
  */
 export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figure[]> {
   const versions = quick ? 100_000 : 1_000_000;

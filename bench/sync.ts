@@ -1,6 +1,6 @@
 // Measures syncs of 10 000 servers of 1.5 to 4 KB from a file: into an empty source, unchanged, reformatted,
-// and with one in ten changed. The baseline is COPY of the same rows into equal tables with the same indexes,
-// on the same PostgreSQL with default settings (fsync on). Rounds alternate, so that noise affects all alike.
+// and with one in ten changed. The baseline is a COPY of the same rows into identical tables and indexes on the
+// same PostgreSQL server, with default settings (fsync on). Rounds alternate, so that noise affects all alike.
 // Also measures the longest block of the event loop. Leaves nothing behind.
 import 'reflect-metadata';
 import { chmod, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -149,7 +149,7 @@ async function start(configuration: string) {
   return startService(config, version, createLogger('error'));
 }
 
-// The log has durations only for runs that wrote something, and polling the status would add its interval.
+// The log has durations only for runs that wrote something, and polling the status would add the polling interval.
 function watchRuns(): { next(): Promise<Run> } {
   const loop = watchLoop();
   let done: (run: Run) => void = () => undefined;
@@ -164,7 +164,7 @@ function watchRuns(): { next(): Promise<Run> } {
   return { next: () => new Promise((resolve) => (done = resolve)) };
 }
 
-/** COPY of the current rows, into twins of the tables and into copies without indexes and constraints. */
+/** Prepares COPY of the current rows into identical tables and into tables without indexes and constraints. */
 async function copyOf(client: pg.Client) {
   const TABLES = ['entry', 'entry_version', 'search_text'];
   const rows = new Map<string, Buffer[]>();

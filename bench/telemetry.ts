@@ -14,12 +14,12 @@ const UNCOUNTED = new URL('./harness/uncounted.js', import.meta.url).href;
 const UNAUDITED = new URL('./harness/unaudited.js', import.meta.url).href;
 const PUBLICATIONS_AT_ONCE = 4;
 /**
- * How often both services of a pair are restarted: V8's optimizations make a process up to a tenth faster or
- * slower for its lifetime.
+ * How many processes of each service are measured: V8's optimizations make a process up to 10 % faster or slower
+ * for its lifetime.
  */
 const PROCESSES = 3;
 
-/** What is compared with what. */
+/** The baseline of each service. */
 const PAIRS = {
   shipped: 'without',
   good: 'without',
@@ -46,8 +46,8 @@ const ROWS: Record<keyof typeof PAIRS, { row: string; measure: string; target: n
 };
 
 /**
- * The cost of observability: a cached list of 30 from services that differ in that alone. Rounds of a pair
- * alternate in order; both processes are equally old.
+ * Measures the cost of observability: compares a cached list of 30 from services that differ only in their
+ * telemetry. The two services of a pair are started together, and which one is measured first alternates.
  */
 export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(10_000, 200);
@@ -117,7 +117,7 @@ export async function measureTelemetry(stage: Stage, quick: boolean): Promise<Fi
   return [...figures, await measureAudit(stage, quick)];
 }
 
-/** The cost of auditing: publications with and without audit events. */
+/** Measures the cost of auditing: publications with and without audit events. */
 async function measureAudit(stage: Stage, quick: boolean): Promise<Figure> {
   const catalogue = await stage.catalogue(10_000, 200);
   const token = stage.issuer.tokenOf({ sub: 'publisher', ...SUPER_ADMIN });

@@ -12,15 +12,12 @@ const CALLERS = { few: SEES_LITTLE, 'all by role': SUPER_ADMIN, 'all by claims':
 type Who = keyof typeof CALLERS;
 const WHO = Object.keys(CALLERS) as Who[];
 const CASES = ['same view again', 'second page', 'first time'] as const;
-/**
- * The inverse limit is generous: the promise would mean nothing if a page for all-seeing callers took
- * seconds.
- */
+/** Generous limit on the inverse ratio: without it, slow pages for callers who see everything would go unnoticed. */
 const REVERSE = 10;
 
 /**
- * The price of a small view: pages of 30 for a caller who sees 0.1 % of the entries, scattered over the list,
- * and for two who see everything, by role and by claims.
+ * Measures the cost of a small view: pages of 30 for a caller who sees 0.1 % of the entries, scattered over the
+ * list, and for two callers who see everything, by role and by claims.
  */
 export async function measureVisibility(stage: Stage, quick: boolean): Promise<Figure[]> {
   const worlds = quick
@@ -73,7 +70,7 @@ export async function measureVisibility(stage: Stage, quick: boolean): Promise<F
 const smallOverFull = ([few = Number.NaN, ...all]: number[]) => few / Math.min(...all);
 const fullOverSmall = ([few = Number.NaN, ...all]: number[]) => Math.max(...all) / few;
 
-// Checks the premise: about the expected number of names for one caller, and many pages for the others.
+// Also checks the premise: one caller sees about the expected number of versions, the others see many more.
 async function secondPages(
   service: Child,
   tokens: Readonly<Record<string, string>>,

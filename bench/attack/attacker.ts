@@ -1,4 +1,4 @@
-// The attacker's thread: keeps the cost of attacking out of the others' times.
+// Runs the attack in a separate thread, so that its cost does not affect the measured times.
 import { workerData } from 'node:worker_threads';
 import { ATTACKS, type Target } from './attacks.js';
 

@@ -28,7 +28,7 @@ const HALF_SENT = 1_500;
 const SLOW_READERS = 300;
 const LEFT_OPEN = 10_000;
 const MADE_UP_TOKENS = 300;
-/** Any two of them form a claim set: 19 900. */
+/** Any two teams form a claim set: 19 900 in total. */
 export const TEAMS = Array.from({ length: 200 }, (_, team) => `t-${team}`);
 /** Prefix of the attacker's entries; sorts last. */
 export const LARGE_NAMES = 'zz.large/server-';
@@ -94,7 +94,7 @@ export const ATTACKS = {
   },
 } satisfies Record<string, (target: Target) => Promise<void>>;
 
-/** Gives one of the attacker's entries a new claim set: by a change of claims, or by publishing. */
+/** Gives one of the attacker's entries a new claim set, by changing its claims or by publishing it. */
 export async function newClaimSet(target: Target, number: number): Promise<void> {
   const one = Math.floor(number / (TEAMS.length - 1)) % TEAMS.length;
   const other = (one + 1 + (number % (TEAMS.length - 1))) % TEAMS.length;
@@ -102,7 +102,7 @@ export async function newClaimSet(target: Target, number: number): Promise<void>
   await relabel(target, `${ATTACKERS_NAMES}${isNewName ? `of-${number}` : number % 8}`, one, other);
 }
 
-// Publishes an entry with these claims if it does not exist.
+// Changes the claims of an entry, or publishes it with these claims if it does not exist.
 async function relabel(target: Target, name: string, one: number, other: number): Promise<void> {
   const claims = { team: [TEAMS[one], TEAMS[other]] };
   const path = `/v1/entries/server/${encodeURIComponent(name)}/claims`;
@@ -129,7 +129,7 @@ interface Asked {
   readonly hangsUpAfterMs?: number;
 }
 
-/** The status of a response, whose body is discarded. */
+/** Returns the status of the response and discards the body. */
 export function statusOf(asked: Asked): Promise<number> {
   return new Promise((resolve, reject) => {
     ask(asked)
@@ -160,7 +160,7 @@ function ask({ port, token, method = 'GET', path, headers, body, hangsUpAfterMs 
   return outgoing.end(payload);
 }
 
-// Texts without three consecutive letters or digits cannot use the index.
+// Every text is new, so no response is cached.
 function searches(target: Target, perSecond: number): Promise<void> {
   let number = 0;
   return forever(perSecond, () => {
@@ -169,7 +169,7 @@ function searches(target: Target, perSecond: number): Promise<void> {
   });
 }
 
-// No two are alike, so none is cached.
+// Every page is different, so none is cached.
 function largePage(number: number): string {
   const after = { name: LARGE_NAMES, key: String(number) };
   return listPath({ cursor: encodeCursor('servers', { filter: {}, limit: 100, after }) });

@@ -2,20 +2,20 @@ import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOf } from './attacks.js';
 
-/** Several times the rate of a person who clicks without a break. */
+/** Interval between requests: several times faster than a person who clicks continuously. */
 const EVERY_MS = 40;
 const HEALTH_EVERY_MS = 50;
 /** The caller's timeout. */
 const PATIENCE_MS = 15_000;
 
 export interface Seen {
-  /** Milliseconds of every request, failed ones included. */
+  /** Duration of every request in ms, including failed ones. */
   readonly times: number[];
   /** Number of 503 responses. */
   overloaded: number;
-  /** Other responses than 200, none, or timeouts. */
+  /** Number of other failures: statuses other than 200, no response, or a timeout. */
   failed: number;
-  /** Milliseconds of every `/health` request. */
+  /** Duration of every `/health` request in ms. */
   readonly health: number[];
 }
 
@@ -25,8 +25,8 @@ interface Watched {
 }
 
 /**
- * Measures what a well-behaved caller sees meanwhile: a list, requested at fixed times regardless of earlier
- * responses, alternating between a keep-alive and a new connection, and the response time of `/health`.
+ * Measures what a well-behaved caller experiences: the times of a list, requested at fixed intervals regardless of
+ * earlier responses, alternately over a keep-alive and a new connection, and the response times of `/health`.
  */
 export async function watch(
   { url, internalUrl }: Watched,

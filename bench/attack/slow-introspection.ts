@@ -11,7 +11,7 @@ export interface SlowIntrospection {
   stop(): void;
 }
 
-/** An introspection endpoint that knows the tokens `valid-…` at once and is slow for all others. */
+/** Starts an introspection endpoint that accepts the tokens `valid-…` at once and answers slowly for all others. */
 export async function startSlowIntrospection(claims: object): Promise<SlowIntrospection> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

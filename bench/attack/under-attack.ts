@@ -22,16 +22,13 @@ import { type SlowIntrospection, startSlowIntrospection } from './slow-introspec
 
 const MIB = 2 ** 20;
 const LIST = listPath({ limit: 30 });
-/** The attacker has a separate catalog, so that its leftovers affect no other benchmark. */
+/** Size of the attacked catalog. It is separate, so that the attacker's leftovers affect no other benchmark. */
 const VERSIONS = 20_000;
 const LARGE_DOCUMENTS = 20;
 const AT_ONCE = 8;
 const MOST_CLAIM_SETS = 8_000;
 const MEMORY_EVERY_MS = 250;
-/**
- * The time in which the initial burst of half-sent bodies, slow readers, connections and fake tokens is
- * absorbed.
- */
+/** Time to absorb the initial burst of half-sent bodies, slow readers, connections or forged tokens. */
 const BEGINNING_SECONDS = 5;
 const MANIFEST = new URL('../../../deploy/kubernetes/registry.yaml', import.meta.url);
 
@@ -49,7 +46,7 @@ interface Round {
   readonly versions: number;
   /** Runs before anything is measured. */
   readonly setUp?: (bench: Bench) => Promise<void>;
-  /** Starts the attack, before it is measured. */
+  /** Starts the attack before it is measured. */
   readonly begin?: (bench: Bench) => Promise<void>;
   /** Runs after the attack, before the caller is measured again. */
   readonly after?: { readonly row: string; readonly act: (bench: Bench) => Promise<void> };
@@ -57,10 +54,10 @@ interface Round {
 }
 
 /**
- * What an attacker with one address takes from the others: list times of a caller with another address and
- * token, alone and during each attack, which makes 20 requests a second by default. Attacks that begin with a
- * burst have separate figures for it. The service runs with the heap of the shipped manifest.
- * @param only the attacks to be measured; absent: all.
+ * Measures how much an attacker with one address slows down others: list times of a caller with another address
+ * and token, without and during each attack. An attack makes 20 requests a second by default; an initial burst has
+ * separate figures. The service runs with the heap size of the shipped manifest.
+ * @param only names of the attacks to measure; undefined: all.
  */
 export async function measureUnderAttack(
   stage: Stage,
@@ -153,7 +150,7 @@ function watchMemory(service: Child): () => Promise<number> {
   };
 }
 
-/** A burst is no rate: it must cause no refusals, and its times are only reported. */
+/** Figures of the initial burst: it must cause no failures; its times have no target. */
 function figuresOfBeginning(row: string, alone: Seen, now: Seen): Figure[] {
   return figuresOf(row, alone, now).map((figure) =>
     figure.target === 0 ? figure : { ...figure, ...reportedOnly },
@@ -225,7 +222,7 @@ async function publishLargeDocuments({ target }: Bench): Promise<void> {
   }
 }
 
-/** As many as time allows. */
+/** Creates as many claim sets as time allows. */
 async function makeClaimSets({ target, quick }: Bench): Promise<void> {
   const end = performance.now() + (quick ? 10_000 : 120_000);
   let made = 0;

@@ -1,4 +1,4 @@
-// A worker: writing ten megabytes in the measured thread would block the event loop it measures.
+// A worker, because writing ten megabytes in the measured thread would block its event loop.
 import { writeFileSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { nameOf, serverDocument } from './documents.js';
@@ -9,9 +9,9 @@ const SEED = 7;
 export interface WrittenCatalogue {
   readonly file: string;
   readonly count: number;
-  /** In later editions one in ten servers has another description, and half of these another version. */
+  /** In later editions, one in ten servers has a different description, and half of these a different version. */
   readonly edition: number;
-  /** The same documents in other bytes: reversed, with other white space. */
+  /** Writes the same documents as different bytes: in reverse order, with different white space. */
   readonly reformatted: boolean;
 }
 

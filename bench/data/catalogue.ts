@@ -95,7 +95,7 @@ export async function dealClaimSets(client: pg.Client, count: number): Promise<v
   await client.query('vacuum (full, analyze) entry');
 }
 
-// The bulk load bypasses the triggers.
+// Rebuilds the table of partitions: the bulk load bypasses its triggers.
 async function notePartitions(client: pg.Client): Promise<void> {
   await client.query('truncate source_partition');
   await client.query(
@@ -103,7 +103,7 @@ async function notePartitions(client: pg.Client): Promise<void> {
   );
 }
 
-// Also bypassed; the index is built last. Rows with known texts keep them, under another partition's number.
+// Rebuilds the search texts, whose triggers are bypassed too. Existing rows only get their new partition's number.
 async function noteSearchTexts(client: pg.Client): Promise<void> {
   await client.query('delete from search_partition');
   await client.query(
@@ -126,7 +126,7 @@ async function noteSearchTexts(client: pg.Client): Promise<void> {
   await client.query('alter index search_text_keys alter column 1 set statistics 0');
 }
 
-/** Invalidates everything cached of the catalog, as a sync or publication does. */
+/** Invalidates all cached data of the catalog, as a sync or publication does. */
 export async function changeRevisions(client: pg.Client): Promise<void> {
   await client.query('update source set revision = revision + 1');
 }

@@ -63,7 +63,7 @@ const REGISTRY_TYPES = ['npm', 'pypi', 'oci', 'nuget'];
 /** Documents are filled up to this size, in bytes of compact JSON. */
 const SHORTEST = 1_500;
 const LONGEST = 4_000;
-/** The maximum size of a tool in the publisher's block, and its share of keys and punctuation. */
+/** The maximum size of a tool in the publisher's block, and how much of it keys and punctuation take. */
 const ROOM_FOR_A_TOOL = 230;
 const KEYS_AND_PUNCTUATION = 48;
 

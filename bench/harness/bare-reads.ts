@@ -1,6 +1,6 @@
-// The upper bound of an uncached read: a Nest + Express route that checks an RS256 token, runs one prepared
+// The upper bound for uncached reads: a Nest + Express route that checks an RS256 token, runs one prepared
 // SELECT and sends the same bytes. No guard, view or log. Like the service, it verifies a token once and
-// caches it for a minute. Usage: bare-reads.js <port> <file>; the file is a JSON of BareReads.
+// caches it for a minute. Usage: bare-reads.js <port> <file>; the file contains BareReads as JSON.
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Header, Headers, Module, Param, UnauthorizedException } from '@nestjs/common';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export const COLLECTORS = ['good', 'silent', 'gone', 'rubbish'] as const;
 export type CollectorKind = (typeof COLLECTORS)[number];
 
-/** An OTLP trace collector that answers correctly, never, not at all, or with garbage. */
+/** Starts an OTLP trace collector that answers correctly, never answers, is unreachable, or answers garbage. */
 export async function startCollector(kind: CollectorKind): Promise<{ url: string; stop(): void }> {
   const server = createServer((request, response) => {
     request.resume();

@@ -8,12 +8,12 @@ export interface Figure {
   measure: string;
   /** The median of the rounds. */
   value: number;
-  /** Not finite: reported only. */
+  /** Infinite for a figure without a target. */
   target: number;
-  /** Whether the value may equal the target. */
+  /** Whether the target is an upper bound. */
   atMost: boolean;
   rounds: number[];
-  /** Figures that hold for one machine only, such as milliseconds. */
+  /** Values that are meaningful only for this machine, such as milliseconds. */
   note?: string;
 }
 
@@ -37,7 +37,7 @@ export function figure(
 
 export const atLeast = (target: number) => ({ target, atMost: false });
 export const atMost = (target: number) => ({ target, atMost: true });
-/** Reported without a target. */
+/** For figures that have no target. */
 export const reportedOnly = { target: Number.POSITIVE_INFINITY, atMost: true };
 
 export function isMet({ value, target, atMost: below }: Figure): boolean {

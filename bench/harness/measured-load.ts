@@ -3,7 +3,7 @@ import { type Load, requestsPerSecond } from './load.js';
 
 export interface UnderLoad {
   readonly perSecond: number;
-  /** CPU per request: more meaningful than the rate when the load generator is the limit. */
+  /** CPU per request: more meaningful than the rate when the load generator is the bottleneck. */
   readonly cpuMs: number;
 }
 

@@ -4,7 +4,7 @@ process.on('message', () => {
   process.send?.({ ...memory, peak: process.resourceUsage().maxRSS * 1_024, cpu: process.cpuUsage() });
 });
 process.channel?.unref();
-// An aborted benchmark leaves no service behind.
+// Exits with the parent, so that an aborted benchmark leaves no service behind.
 process.on('disconnect', () => process.exit());
 
 export interface Usage {

@@ -15,8 +15,8 @@ const START_US = 8_000_000;
 const IDLE = new Set(['(idle)', '(program)']);
 
 /**
- * The functions with the most self time after start-up, from the newest profile in a directory, one line
- * each.
+ * Returns one line for each of the functions with the most self time after start-up, from the newest profile in a
+ * directory.
  */
 export async function topOfNewestProfile(folder: string, count: number): Promise<string[]> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.cpuprofile')).sort();

@@ -5,18 +5,18 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { type Figure, isMet } from './figure.js';
 
-/** The machine the figures are from: they are ratios, but still vary between machines. */
+/** The machine that produced the figures: even ratios vary between machines. */
 export interface Machine {
   readonly cpus: number;
   readonly model: string;
   readonly memoryGiB: number;
-  /** Load average of the minute before the benchmark: above the number of CPUs, figures are unreliable. */
+  /** 1-minute load average before the benchmark. If it exceeds the number of CPUs, the figures are unreliable. */
   readonly load: number;
   readonly platform: string;
   readonly node: string;
   readonly postgres: string;
   readonly date: string;
-  /** `+` when files differ from it; empty outside a repository. */
+  /** Ends with `+` if files differ from the commit; empty outside a repository. */
   readonly commit: string;
 }
 
@@ -65,7 +65,7 @@ export function table(figures: readonly Figure[], machine: Machine): string {
   ].join('\n');
 }
 
-/** All figures as JSON; the target of an unjudged figure is null. */
+/** Writes all figures as JSON; figures without a target have null as target. */
 export async function writeJson(
   file: string,
   figures: readonly Figure[],

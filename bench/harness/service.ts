@@ -19,7 +19,7 @@ export interface ServiceOptions {
   readonly configuration?: object;
 }
 
-/** The service as shipped, in full mode, on a catalog's database. */
+/** Starts the service as shipped, in full mode, on a catalog's database. */
 export async function startService(
   stage: Stage,
   catalogue: Catalogue,

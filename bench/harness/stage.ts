@@ -23,7 +23,7 @@ export interface Catalogue {
   readonly client: pg.Client;
 }
 
-/** The basis of every benchmark: a PostgreSQL with default settings, an identity provider, a directory. */
+/** What every benchmark needs: a PostgreSQL server with default settings, an identity provider, a directory. */
 export class Stage {
   private readonly filled = new Map<number, { catalogue: Catalogue; claimSets: number }>();
 
@@ -31,7 +31,7 @@ export class Stage {
     readonly folder: string,
     readonly issuer: Issuer,
     private readonly postgres: EmbeddedPostgres,
-    /** Directory for the services' CPU profiles, if wanted. */
+    /** Directory for the services' CPU profiles; undefined: none are recorded. */
     readonly profiles: string | undefined,
   ) {}
 
@@ -43,7 +43,7 @@ export class Stage {
     return new Stage(folder, await startIssuer(), postgres, profiles);
   }
 
-  /** The catalog of this size: filled on first use, its claim sets redistributed when they differ. */
+  /** Returns a catalog of this size: filled on first use, its claim sets redistributed if their number differs. */
   async catalogue(versions: number, claimSets: number): Promise<Catalogue> {
     const known = this.filled.get(versions);
     if (known && known.claimSets !== claimSets) {
