@@ -53,12 +53,18 @@ program
   .option('--access <file>', 'check the access of callers against the expectations in this file')
   .option('--junit <file>', 'with --access: write the results as JUnit XML')
   .option('--against <file>', 'the previous configuration: print whose access changes and how')
-  .action(async ({ config: file, access, junit, against, ...flags }: CheckOptions) => {
+  .addOption(
+    new Option('--fail-on <changes>', 'with --against: exit with 1 if somebody gains access, or at any change')
+      .choices(['none', 'gain', 'any'])
+      .default('none'),
+  )
+  .action(async ({ config: file, access, junit, against, failOn, ...flags }: CheckOptions) => {
     const { check } = await import('./cli/check.js');
     const checks = {
       ...(access ? { access } : {}),
       ...(junit ? { junit } : {}),
       ...(against ? { against } : {}),
+      ...(failOn ? { failOn } : {}),
     };
     exit(await check(file, flags, checks));
   });

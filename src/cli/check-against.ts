@@ -1,102 +1,572 @@
-import { canonicalClaims, type Claims } from '../claims/claims.js';
-import type { Config } from '../config/config.js';
-import { bothOf, sentenceOf } from '../explain/who.service.js';
+import { isDeepStrictEqual } from 'node:util';
+import { ROLES, type Caller } from '../auth/caller.js';
+import { readsClaim } from '../auth/claim-mapping.js';
+import { type Claims, claimText } from '../claims/claims.js';
+import { type Config, oauthInUse, type ProviderConfig, type SourceConfig } from '../config/config.js';
+import { parseExpiry } from '../config/registry-keys.js';
+import { isReserved } from '../entries/name-rules.js';
+import { sentenceOf } from '../explain/who.service.js';
+import { ApiError } from '../http/errors.js';
+import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
+import {
+  callerOn,
+  callersToCompare,
+  type ComparedCaller,
+  MAX_CALLERS,
+  mayRequireAnyClaim,
+  type ProviderPair,
+  type Side,
+} from './compared-callers.js';
 import { OfflineAccess, readCatalogue, type ShownNames } from './offline-access.js';
 
-const MAX_CALLERS = 5_000;
+const MAX_LINES = 200;
 const MAX_NAMED = 5;
-const NO_CLAIMS = 'a caller without claims';
+/** Stands for every name that no rule of `managed.names` lists. */
+const OTHER_NAME = 'any.other/name';
+
+/** Which changes make `check --against` fail (contract §10). */
+export type FailOn = 'none' | 'gain' | 'any';
+
+/** One change of somebody's access. */
+export interface Change {
+  readonly who: string;
+  /** What is gained or lost; `both` also where it cannot be known. A note reports no change of access. */
+  readonly effect: 'gain' | 'loss' | 'both' | 'note';
+  readonly what: string;
+  /** A caller whose access changes; absent if the change cannot be shown by their token alone. */
+  readonly witness?: ComparedCaller;
+}
 
 /**
- * Prints whose access changes from one configuration to another, and how (contract §10). Compares callers who hold the
- * claims that either configuration requires anywhere. Any real caller whose access changes therefore holds at least the
- * claims of one of the compared callers.
+ * Prints whose access changes from one configuration to another, and how (contract §10). Returns the exit code: 1 if
+ * `failOn` names a change that was found.
  */
-export async function checkAgainst(config: Config, old: Config): Promise<number> {
+export async function checkAgainst(config: Config, old: Config, failOn: FailOn = 'none'): Promise<number> {
   const catalogue = await readCatalogue(config);
   const before = new OfflineAccess(old, await readCatalogue({ ...old, database: config.database }));
-  const after = new OfflineAccess(config, catalogue);
-  const lines = changes(before, after);
-  process.stdout.write(lines.length === 0 ? 'No access changes.' : lines.join('\n'));
-  process.stdout.write(`\n${lines.length} change(s), ${catalogue.origin}\n`);
-  return 0;
+  const found = changes(before, new OfflineAccess(config, catalogue));
+  const lines = found.map(({ who, what }) => `${who}: ${what}`);
+  const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
+  const count = (effect: 'gain' | 'loss') =>
+    found.filter((change) => change.effect === effect || change.effect === 'both').length;
+  const [gains, losses] = [count('gain'), count('loss')];
+  const none = gains + losses === 0 ? ['No access changes.'] : [];
+  process.stdout.write(`${[...lines.slice(0, MAX_LINES), ...more, ...none].join('\n')}\n`);
+  process.stdout.write(`${gains} gain(s), ${losses} loss(es), ${catalogue.origin}\n`);
+  return (failOn !== 'none' && gains > 0) || (failOn === 'any' && losses > 0) ? 1 : 0;
 }
 
-/** Returns one sentence for each caller and each changed role or registry. */
-export function changes(before: OfflineAccess, after: OfflineAccess): string[] {
-  const registries = [...new Set([...namesOf(before), ...namesOf(after)])];
-  return callersOf([before, after]).flatMap((claims) => {
-    const who = sentenceOf([{ required: claims, arrays: 'all' }]) || NO_CLAIMS;
-    const [had, has] = [before.rolesOf(claims), after.rolesOf(claims)];
-    const roles = [
-      ...had.filter((role) => !has.includes(role)).map((role) => `loses the role ${role}`),
-      ...has.filter((role) => !had.includes(role)).map((role) => `gains the role ${role}`),
-    ];
-    const seen = registries.flatMap((registry) => registryChanges(before, after, registry, claims));
-    return [...roles, ...seen].map((change) => `${who}: ${change}`);
-  });
-}
-
-function registryChanges(
-  before: OfflineAccess,
-  after: OfflineAccess,
-  registry: string,
-  claims: Claims,
-): string[] {
-  const [entered, enters] = [before.enters(claims, registry), after.enters(claims, registry)];
-  const [had, has] = [before.shown(claims, registry), after.shown(claims, registry)];
-  const lost = without(had, has);
-  const gained = without(has, had);
+/** Returns every change of access: first settings that change it as a whole, then callers, the least privileged first. */
+export function changes(before: OfflineAccess, after: OfflineAccess): Change[] {
+  const providers = pairsOf(before.config, after.config);
+  const { callers, isComplete } = callersToCompare(before, after, providers);
   return [
-    ...(entered && !enters ? [`can no longer enter registry ${registry}`] : []),
-    ...(!entered && enters ? [`can now enter registry ${registry}`] : []),
-    ...(lost.length > 0 ? [`loses ${listed(lost)} in registry ${registry}: ${named(lost)}`] : []),
-    ...(gained.length > 0 ? [`gains ${listed(gained)} in registry ${registry}: ${named(gained)}`] : []),
+    ...(isComplete ? [] : [uncompared(`only ${MAX_CALLERS} of the different callers`)]),
+    ...providers.flatMap(providerChanges),
+    ...([before, after].some(({ config }) => mayRequireAnyClaim(config))
+      ? providers.flatMap(mappingChanges)
+      : []),
+    ...settingChanges(before.config, after.config),
+    ...keyChanges(before.config, after.config),
+    ...sourceChanges(before, after),
+    ...callerChanges(before, after, callers, providers),
   ];
 }
 
-function callersOf(both: readonly OfflineAccess[]): Claims[] {
-  const callers = new Map<string, Claims>();
-  const add = (claims: Claims | undefined) => {
-    if (claims && callers.size < MAX_CALLERS) callers.set(canonicalClaims(claims), claims);
+function uncompared(what: string): Change {
+  return { who: 'not compared', effect: 'both', what };
+}
+
+/** Pairs providers that judge the same tokens, then providers with the same name. */
+function pairsOf(old: Config, config: Config): ProviderPair[] {
+  const [from, to] = [old, config].map(({ auth }) => [...(oauthInUse(auth)?.providers ?? [])]);
+  const pairs: ProviderPair[] = [];
+  const pair = (isSame: (one: ProviderConfig, other: ProviderConfig) => boolean) => {
+    for (const before of [...(from ?? [])]) {
+      const after = to?.find((other) => isSame(before, other));
+      if (!after) continue;
+      pairs.push({ before, after });
+      from?.splice(from.indexOf(before), 1);
+      to?.splice(to.indexOf(after), 1);
+    }
   };
-  add({});
-  for (const { config } of both)
-    for (const rules of Object.values(config.auth.authz?.roles ?? {}))
-      for (const rule of rules) for (const caller of callersCovering(rule, 'any')) add(caller);
-  for (const access of both) {
-    const arrays = access.config.auth.authz?.policy.arrayValues ?? 'all';
-    for (const { name, claims: gate } of access.config.registries) {
-      for (const caller of callersCovering(gate, arrays)) add(caller);
-      for (const claims of access.claimsOf(name))
-        for (const caller of callersCovering(claims, arrays))
-          for (const entering of callersCovering(gate, arrays)) add(bothOf(entering, caller, 'all'));
+  pair((one, other) => isDeepStrictEqual(trustOf(one), trustOf(other)));
+  pair((one, other) => one.name === other.name);
+  return [
+    ...pairs,
+    ...(from ?? []).map((before) => ({ before, after: undefined })),
+    ...(to ?? []).map((after) => ({ before: undefined, after })),
+  ];
+}
+
+/** The settings that decide which tokens are believed. */
+function trustOf(provider: ProviderConfig) {
+  const { issuerUrl, audience, jwksUrl, introspectionUrl, clientId, caCert } = provider;
+  return { issuerUrl, audience, jwksUrl, introspectionUrl, clientId, caCert };
+}
+
+// What no token shows: which tokens are believed, and for how long.
+function providerChanges({ before, after }: ProviderPair): Change[] {
+  if (!before || !after) return [];
+  const found: Change[] = [];
+  const add = (effect: Change['effect'], what: string) =>
+    found.push({ who: `provider ${after.name}`, effect, what });
+  const [one, other] = [trustOf(before), trustOf(after)];
+  for (const name of ['issuerUrl', 'audience'] as const)
+    if (one[name] !== other[name])
+      add('both', `${name} changes from ${one[name]} to ${other[name]}: other tokens are accepted`);
+  const keys = (['jwksUrl', 'clientId', 'caCert'] as const).filter((name) => one[name] !== other[name]);
+  if (keys.length > 0) add('both', `${keys.join(' and ')} changes: other tokens may be accepted`);
+  const [asked, asks] = [one.introspectionUrl, other.introspectionUrl];
+  if (asked !== asks)
+    add(
+      asked === undefined ? 'gain' : asks === undefined ? 'loss' : 'both',
+      'introspectionUrl changes: other tokens that no key verifies are accepted',
+    );
+  if (before.allowPrivateIP !== after.allowPrivateIP)
+    add(
+      after.allowPrivateIP ? 'gain' : 'loss',
+      `allowPrivateIP is now ${after.allowPrivateIP}: tokens are ${after.allowPrivateIP ? 'accepted' : 'refused'} if the provider is at a private address`,
+    );
+  if (before.introspection !== after.introspection)
+    add(
+      'both',
+      after.introspection === 'always'
+        ? 'introspection is now always: only claims of the introspection response count, and tokens that it rejects are refused'
+        : 'introspection is no longer always: the claims of a JWT count, and a JWT that introspection rejects is accepted',
+    );
+  const tolerance = after.clockToleranceMs - before.clockToleranceMs;
+  if (tolerance !== 0)
+    add(
+      tolerance > 0 ? 'gain' : 'loss',
+      `clockTolerance is now ${after.clockToleranceMs / 1_000} s: expired tokens are accepted for ${Math.abs(tolerance) / 1_000} s ${tolerance > 0 ? 'more' : 'less'}`,
+    );
+  const [used, uses] = [groupsOf(before), groupsOf(after)];
+  if ((before.groups ?? after.groups) && !isDeepStrictEqual(used, uses))
+    add(
+      used === 'none' ? 'gain' : uses === 'none' ? 'loss' : 'both',
+      'groups changes: tokens that omit their groups are judged differently',
+    );
+  return found;
+}
+
+// Entries that carry claims of their own may require claims that no rule names.
+function mappingChanges({ before, after }: ProviderPair): Change[] {
+  if (!before || !after || !before.claims === !after.claims) return [];
+  const who = `provider ${after.name}`;
+  return after.claims
+    ? [{ who, effect: 'loss', what: 'has claims now: all claims that they do not list are dropped' }]
+    : [{ who, effect: 'gain', what: 'has no claims any more: all claims of a token count' }];
+}
+
+function groupsOf({ claims, groups }: ProviderConfig) {
+  return readsClaim(claims, 'groups') ? (groups ?? 'none') : 'unused';
+}
+
+function settingChanges(old: Config, config: Config): Change[] {
+  const found: Change[] = [];
+  const [was, is] = [oauthInUse(old.auth), oauthInUse(config.auth)];
+  const paths = { before: was?.publicPaths ?? [], after: is?.publicPaths ?? [] };
+  const who = 'a caller without a token';
+  if (was && is) {
+    for (const path of paths.after.filter((one) => !paths.before.includes(one)))
+      found.push({ who, effect: 'gain', what: `can now request ${path} (publicPaths)` });
+    for (const path of paths.before.filter((one) => !paths.after.includes(one)))
+      found.push({ who, effect: 'loss', what: `can no longer request ${path} (publicPaths)` });
+    found.push(...orderChanges(was.providers, is.providers));
+  }
+  if (old.rootRegistry !== config.rootRegistry)
+    found.push({
+      who: 'note',
+      effect: 'note',
+      what: `the root now serves ${config.rootRegistry ?? 'no registry'} instead of ${old.rootRegistry ?? 'none'}`,
+    });
+  const limits = ['adminFileRoots', 'adminKubernetesNamespaces', 'adminOpenAccess'] as const;
+  for (const name of limits)
+    if (!isDeepStrictEqual(old[name], config[name]))
+      found.push(uncompared(`${name}, which concerns sources and registries created through the API`));
+  return found;
+}
+
+// The first provider that accepts a token maps its claims.
+function orderChanges(was: readonly ProviderConfig[], is: readonly ProviderConfig[]): Change[] {
+  const order = (all: readonly ProviderConfig[], others: readonly ProviderConfig[]) =>
+    all
+      .filter(({ issuerUrl }) => all.filter((one) => one.issuerUrl === issuerUrl).length > 1)
+      .filter(({ name }) => others.some((one) => one.name === name))
+      .map(({ name }) => name);
+  return isDeepStrictEqual(order(was, is), order(is, was))
+    ? []
+    : [uncompared('the order of providers with the same issuer, for tokens with the audiences of several')];
+}
+
+function keyChanges(old: Config, config: Config): Change[] {
+  const end = (expires: string | null) =>
+    expires === null ? Infinity : (parseExpiry(expires)?.getTime() ?? 0);
+  return config.registries.flatMap(({ name, keys }) => {
+    const had = old.registries.find((registry) => registry.name === name)?.keys ?? [];
+    return keys.flatMap((key): Change[] => {
+      const before = had.find(({ digest }) => digest === key.digest);
+      if (!before || end(before.expires) === end(key.expires)) return [];
+      // The access of a key that expired already is compared like any other caller's.
+      if (Math.min(end(before.expires), end(key.expires)) <= Date.now()) return [];
+      return [
+        {
+          who: `the key ${key.name} of registry ${name}`,
+          effect: end(key.expires) > end(before.expires) ? 'gain' : 'loss',
+          what: `now expires ${key.expires ?? 'never'} instead of ${before.expires ?? 'never'}`,
+        },
+      ];
+    });
+  });
+}
+
+// What the entries at hand do not show.
+function sourceChanges(before: OfflineAccess, after: OfflineAccess): Change[] {
+  const moved = after.config.sources.flatMap((source) => {
+    const was = before.source(source.name);
+    const is = after.source(source.name);
+    if (!was || !is) return [];
+    const isRead = (one: typeof was) => one.entries !== null && !one.isStored;
+    if (isRead(was) && isRead(is)) return [];
+    const { name, filter } = source;
+    const unknown: string[] = [];
+    if (was.config.kind !== source.kind || !isDeepStrictEqual(placeOf(was.config), placeOf(source)))
+      unknown.push('place');
+    const parts =
+      was.entries && is.entries ? [was.config.filter?.tags, filter?.tags] : [was.config.filter, filter];
+    if (!isDeepStrictEqual(parts[0], parts[1])) unknown.push('filter');
+    return unknown.map((what) =>
+      uncompared(`the ${what} of source ${name} changes, and its entries are not known yet`),
+    );
+  });
+  const added = after.config.registries.flatMap((registry) => {
+    const had = before.registry(registry.name)?.sources ?? [];
+    const changed = (some: readonly string[], others: readonly string[], access: OfflineAccess) =>
+      some.filter((name) => !others.includes(name) && hasUnknownClaims(access, name));
+    return [...changed(registry.sources, had, after), ...changed(had, registry.sources, before)].map((name) =>
+      uncompared(`source ${name} of registry ${registry.name}, whose entries have unknown claims`),
+    );
+  });
+  return [...moved, ...added, ...nameOrderChanges(before.config, after.config)];
+}
+
+// The first rule decides about a name that several match, and only one name per pattern is tried.
+function nameOrderChanges(old: Config, config: Config): Change[] {
+  const [was, is] = [old, config].map((one) => (nameRulesOf(one) ?? []).map((rule) => JSON.stringify(rule)));
+  const common = (some: readonly string[] = [], others: readonly string[] = []) =>
+    some.filter((rule) => others.includes(rule));
+  return isDeepStrictEqual(common(was, is), common(is, was))
+    ? []
+    : [uncompared('the order of managed.names, for names that several rules match')];
+}
+
+function hasUnknownClaims(access: OfflineAccess, name: string): boolean {
+  const source = access.source(name);
+  return source !== undefined && source.entries === null && !KINDS[source.config.kind].inheritsClaims;
+}
+
+/** The settings that decide which entries a source has, besides its filter. */
+function placeOf({ settings }: SourceConfig): Record<string, unknown> {
+  const ignored = ['names', 'auth', 'tokenFile', 'timeout', 'relistInterval'];
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !ignored.includes(name)));
+}
+
+/** What changes for one caller: the right by which `IMPLIED` recognizes it, and the words for people. */
+interface Difference {
+  readonly right: string;
+  readonly effect: 'gain' | 'loss' | 'both';
+  readonly what: string;
+}
+
+/** A caller's rights, with the words for gaining and losing each. */
+type Rights = Map<string, readonly [gained: string, lost: string]>;
+
+/** Rights that go without saying if the first one is gained or lost too. */
+const IMPLIED: readonly (readonly [right: string, implied: RegExp])[] = [
+  ['role superAdmin', /^(?!role superAdmin|accepted)/],
+  ['role manageSources', /^(change|source )/],
+  ['role manageRegistries', /^(change|list|registry )/],
+  ['role manageEntries', /^(change|publish |managed)/],
+  ['change', /^publish /],
+];
+
+function callerChanges(
+  before: OfflineAccess,
+  after: OfflineAccess,
+  callers: readonly ComparedCaller[],
+  providers: readonly ProviderPair[],
+): Change[] {
+  const rights = new RightsOf(before, after);
+  const lists = new ListDifferences(before, after);
+  const reported = new Reported();
+  const found = [...callers]
+    .sort((one, other) => sizeOf(one) - sizeOf(other))
+    .flatMap((witness) =>
+      withoutImplied([...rights.differences(witness), ...lists.differences(witness)])
+        .filter(({ what }) => reported.isNew(witness, what))
+        .map(({ effect, what }) => ({ effect, what, witness })),
+    );
+  // Providers whose callers change alike share a line.
+  const alike = new Map<string, Set<ProviderPair>>();
+  const key = ({ what, witness }: Pick<(typeof found)[number], 'what' | 'witness'>) =>
+    `${sentence(witness)}: ${what}`;
+  for (const change of found)
+    if (change.witness.kind === 'token')
+      alike.set(key(change), (alike.get(key(change)) ?? new Set()).add(change.witness.provider));
+  const byWho = new Map<string, Map<string, Change>>();
+  for (const change of found) {
+    const sharing = alike.get(key(change)) ?? new Set();
+    const who = nameOf(change.witness, [after.config, before.config], sharing, providers.length);
+    byWho.set(who, (byWho.get(who) ?? new Map<string, Change>()).set(change.what, { ...change, who }));
+  }
+  return [...byWho.values()].flatMap((ofWho) => [...ofWho.values()]);
+}
+
+function withoutImplied(found: readonly Difference[]): Difference[] {
+  const has = (right: string, effect: string) =>
+    found.some((one) => one.right === right && one.effect === effect);
+  return found.filter(({ right, effect }) => {
+    if (effect === 'loss' && right !== 'accepted' && has('accepted', 'loss')) return false;
+    return !IMPLIED.some(([stronger, implied]) => has(stronger, effect) && implied.test(right));
+  });
+}
+
+/** What a caller may do, apart from the entries that they see. */
+class RightsOf {
+  private readonly names: readonly string[];
+  private readonly comparesClaims: boolean;
+
+  constructor(
+    private readonly before: OfflineAccess,
+    private readonly after: OfflineAccess,
+  ) {
+    const configs = [before.config, after.config];
+    this.names = configs.flatMap((config) => nameRulesOf(config)?.flatMap(({ include }) => include) ?? []);
+    // Entries that carry claims of their own may require any claim.
+    this.comparesClaims = configs.every(({ auth }) => oauthInUse(auth)) && configs.some(mayRequireAnyClaim);
+  }
+
+  differences(witness: ComparedCaller): Difference[] {
+    const [had, has] = [this.on(this.before, 'before', witness), this.on(this.after, 'after', witness)];
+    return [
+      ...[...had]
+        .filter(([right]) => !has.has(right))
+        .map(([right, [, lost]]): Difference => ({ right, effect: 'loss', what: lost })),
+      ...[...has]
+        .filter(([right]) => !had.has(right))
+        .map(([right, [gained]]): Difference => ({ right, effect: 'gain', what: gained })),
+    ];
+  }
+
+  private on(access: OfflineAccess, side: Side, witness: ComparedCaller): Rights {
+    const rights: Rights = new Map();
+    const { config, policy } = access;
+    const can = (right: string, what: string) =>
+      rights.set(right, [`can now ${what}`, `can no longer ${what}`]);
+    for (const { name, claims } of config.registries) {
+      const reader = callerOn(config, side, witness, name);
+      if (reader && policy.mayReach(reader, claims)) can(`enter ${name}`, `enter registry ${name}`);
+    }
+    const caller = callerOn(config, side, witness, null);
+    if (!caller) return rights;
+    rights.set('accepted', ['is now accepted', 'is now refused']);
+    const roles = ROLES.filter((role) => policy.mayAct(caller, role));
+    for (const role of roles)
+      rights.set(`role ${role}`, [`gains the role ${role}`, `loses the role ${role}`]);
+    if (roles.length > 0 && !config.readOnly) can('change', 'change what its roles manage');
+    if (policy.mayListRegistries(caller)) can('list', 'list registries through the admin API');
+    if (policy.mayAct(caller, 'manageSources'))
+      for (const { name, claims } of config.sources)
+        if (policy.mayReach(caller, claims)) can(`source ${name}`, `manage source ${name}`);
+    if (policy.mayAct(caller, 'manageRegistries'))
+      for (const { name, claims } of config.registries)
+        if (policy.mayReach(caller, claims)) can(`registry ${name}`, `manage registry ${name}`);
+    for (const what of this.publishingOn(access, caller)) can(what, what);
+    if (this.comparesClaims)
+      for (const [key, values] of Object.entries(caller.claims))
+        if (!['iss', 'sub', 'aud'].includes(key))
+          for (const value of [values].flat().flatMap((one) => claimText(one) ?? []))
+            rights.set(`claim ${key}=${value}`, [
+              `gains the claim ${key}=${value}`,
+              `loses the claim ${key}=${value}`,
+            ]);
+    return rights;
+  }
+
+  private publishingOn({ config, policy }: OfflineAccess, caller: Caller): string[] {
+    const rules = nameRulesOf(config);
+    if (!rules || config.readOnly || !policy.mayAct(caller, 'manageEntries')) return [];
+    const isFree = (glob: string) => {
+      const { claims } = caller;
+      const name = glob.replaceAll(/[*?]/g, 'x');
+      return !policy.isBoundByNames(caller) || !isReserved(rules, name, claims, claims as Claims);
+    };
+    const managed = config.sources.filter(({ kind }) => kind === MANAGED_KIND).map(({ name }) => name);
+    const published = config.registries.flatMap(({ name, claims, sources, publishClaims: given }) =>
+      given && sources.some((source) => managed.includes(source)) && policy.mayReach(caller, claims)
+        ? [{ name, given }]
+        : [],
+    );
+    return [
+      ...(isFree(OTHER_NAME) ? ['publish other names'] : []),
+      ...[...new Set(this.names)].filter(isFree).map((glob) => `publish names like ${glob}`),
+      ...published
+        .filter(({ given }) => isAllowed(() => policy.checkPublish(caller, given)))
+        .map(
+          ({ name, given }) =>
+            `publish through registry ${name} with ${sentenceOf([{ required: given, arrays: 'all' }])}`,
+        ),
+    ];
+  }
+}
+
+/** Returns the rules for names of the managed source; undefined if there is none. */
+function nameRulesOf({ sources }: Pick<Config, 'sources'>) {
+  const managed = sources.find((source): source is SourceConfig<'managed'> => source.kind === MANAGED_KIND);
+  return managed && (managed.settings.names ?? []);
+}
+
+function isAllowed(check: () => void): boolean {
+  try {
+    check();
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError) return false;
+    throw error;
+  }
+}
+
+interface ListDifference {
+  readonly gained: readonly string[];
+  readonly lost: readonly string[];
+  /** Names that another source provides now. */
+  readonly moved: readonly string[];
+}
+
+/** The entries that a caller sees in each registry, and those that they manage. */
+class ListDifferences {
+  // Most callers see one of few lists.
+  private readonly known = new Map<ShownNames, Map<ShownNames, ListDifference>>();
+  private readonly registries: readonly string[];
+
+  constructor(
+    private readonly before: OfflineAccess,
+    private readonly after: OfflineAccess,
+  ) {
+    const names = [before, after].flatMap(({ config }) => config.registries.map(({ name }) => name));
+    this.registries = [...new Set(names)];
+  }
+
+  differences(witness: ComparedCaller): Difference[] {
+    const list = (access: OfflineAccess, side: Side, registry: string | null): ShownNames => {
+      const caller = callerOn(access.config, side, witness, registry);
+      if (!caller) return new Map();
+      return registry === null ? access.managed(caller) : access.shown(caller, registry);
+    };
+    return [...this.registries, null].flatMap((registry): Difference[] => {
+      const { gained, lost, moved } = this.between(
+        list(this.before, 'before', registry),
+        list(this.after, 'after', registry),
+      );
+      const right = registry === null ? 'managed' : `entries ${registry}`;
+      const where = registry === null ? ' to manage' : ` in registry ${registry}`;
+      return [
+        ...some(lost, (names) => ({
+          right,
+          effect: 'loss',
+          what: `loses ${count(names)}${where}: ${listed(names)}`,
+        })),
+        ...some(gained, (names) => ({
+          right,
+          effect: 'gain',
+          what: `gains ${count(names)}${where}: ${listed(names)}`,
+        })),
+        ...some(moved, (names) => ({
+          right,
+          effect: 'both',
+          what: `gets ${count(names)}${where} from another source: ${listed(names)}`,
+        })),
+      ];
+    });
+  }
+
+  private between(had: ShownNames, has: ShownNames): ListDifference {
+    const known = this.known.get(had)?.get(has);
+    if (known) return known;
+    const found: ListDifference = {
+      gained: [...has.keys()].filter((name) => !had.has(name)),
+      lost: [...had.keys()].filter((name) => !has.has(name)),
+      moved: [...has].flatMap(([name, source]) => (had.has(name) && had.get(name) !== source ? [name] : [])),
+    };
+    this.known.set(had, (this.known.get(had) ?? new Map<ShownNames, ListDifference>()).set(has, found));
+    return found;
+  }
+}
+
+function some(names: readonly string[], difference: (names: readonly string[]) => Difference): Difference[] {
+  return names.length === 0 ? [] : [difference(names)];
+}
+
+/** Recognizes what was already reported for a caller with fewer claims. */
+class Reported {
+  private readonly holders = new Map<ProviderPair, Map<string, ReadonlySet<string>[]>>();
+
+  isNew(witness: ComparedCaller, what: string): boolean {
+    if (witness.kind !== 'token') return true;
+    const ofProvider = this.holders.get(witness.provider) ?? new Map<string, ReadonlySet<string>[]>();
+    const sets = ofProvider.get(what) ?? [];
+    const held = new Set(witness.holds.map((value) => JSON.stringify(value)));
+    if (sets.some((fewer) => [...fewer].every((value) => held.has(value)))) return false;
+    this.holders.set(witness.provider, ofProvider.set(what, [...sets, held]));
+    return true;
+  }
+}
+
+function sizeOf(caller: ComparedCaller): number {
+  return caller.kind === 'token' ? caller.holds.length : 0;
+}
+
+/** Describes the values of a token, with pointers for those that are nested. */
+function sentence(caller: ComparedCaller): string {
+  if (caller.kind !== 'token') return '';
+  const required = new Map<string, string[]>();
+  for (const { at, value } of caller.holds) {
+    const key = at.length === 1 ? String(at[0]) : `/${at.join('/')}`;
+    required.set(key, [...(required.get(key) ?? []), value]);
+  }
+  return sentenceOf([{ required: Object.fromEntries(required), arrays: 'all' }]);
+}
+
+function nameOf(
+  witness: ComparedCaller,
+  configs: readonly Config[],
+  sharing: ReadonlySet<ProviderPair>,
+  providers: number,
+): string {
+  switch (witness.kind) {
+    case 'none':
+      return 'a caller without a token';
+    case 'key': {
+      const { registry: name, digest } = witness;
+      const [key, former] = configs.map(({ registries }) =>
+        registries.find((one) => one.name === name)?.keys.find((one) => one.digest === digest),
+      );
+      return `${key ? 'the key' : 'the former secret of the key'} ${(key ?? former)?.name} of registry ${name}`;
+    }
+    case 'token': {
+      const names = [...sharing].map(({ before, after }) => (after ?? before)?.name).join(', ');
+      const who = sentence(witness) || 'any caller';
+      return sharing.size === providers ? who : `${who} (provider ${names})`;
     }
   }
-  return [...callers.values()];
 }
 
-// contract §5: if one value of an array is enough, each value yields a separate caller.
-function callersCovering(claims: Claims, arrays: 'all' | 'any'): Claims[] {
-  if (arrays === 'all') return [claims];
-  const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];
-  if (key === undefined || values === undefined) return [claims];
-  return [values].flat().flatMap((value) => callersCovering({ ...claims, [key]: value }, arrays));
-}
-
-function namesOf({ config }: OfflineAccess): string[] {
-  return config.registries.map(({ name }) => name);
-}
-
-function without(these: ShownNames, those: ShownNames): string[] {
-  return [...these].filter((name) => !those.has(name));
-}
-
-function listed({ length }: readonly string[]): string {
+function count({ length }: readonly string[]): string {
   return length === 1 ? '1 entry' : `${length} entries`;
 }
 
-function named(names: readonly string[]): string {
+function listed(names: readonly string[]): string {
   const more = names.length - MAX_NAMED;
   return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

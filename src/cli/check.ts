@@ -5,6 +5,7 @@ import { openRegistries } from '../config/open-registries.js';
 import { providerReaches } from '../config/provider-claims.js';
 import { proxyReport } from '../config/proxy-variables.js';
 import { ConfigurationError } from '../validation/value-checks.js';
+import type { FailOn } from './check-against.js';
 
 /**
  * Loads the configuration.
@@ -25,7 +26,7 @@ export function configuration(
   }
 }
 
-/** Optional access checks (contract §10). */
+/** Optional checks (contract §1, §10). */
 export interface AccessChecks {
   /** A file of expectations. */
   readonly access?: string;
@@ -33,13 +34,15 @@ export interface AccessChecks {
   readonly junit?: string;
   /** The previous configuration, used to print whose access changes. */
   readonly against?: string;
+  /** With `against`: the changes that make the check fail. */
+  readonly failOn?: FailOn;
 }
 
 /** Validates a configuration and runs the access checks. Returns exit code 0 or 1. */
 export async function check(
   file: string,
   flags: Flags,
-  { access, junit, against }: AccessChecks = {},
+  { access, junit, against, failOn }: AccessChecks = {},
 ): Promise<number> {
   const loaded = configuration(file, flags);
   if (!loaded) return 1;
@@ -55,13 +58,16 @@ export async function check(
       `provider ${provider}: claims: ${claims?.join(', ') ?? 'any'}; roles: ${roles.join(', ') || 'none'}\n`,
     );
   for (const line of proxyReport(proxy)) process.stdout.write(`${line}\n`);
+  const codes: number[] = [];
   if (against !== undefined) {
     const old = configuration(against, flags);
     if (!old) return 1;
     const { checkAgainst } = await import('./check-against.js');
-    await checkAgainst(loaded.config, old.config);
+    codes.push(await checkAgainst(loaded.config, old.config, failOn));
   }
-  if (access === undefined) return 0;
-  const { checkAccess } = await import('./check-access.js');
-  return checkAccess(loaded.config, access, junit);
+  if (access !== undefined) {
+    const { checkAccess } = await import('./check-access.js');
+    codes.push(await checkAccess(loaded.config, access, junit));
+  }
+  return Math.max(0, ...codes);
 }

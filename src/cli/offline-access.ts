@@ -13,7 +13,7 @@ import {
   NO_VISIBLE_ENTRY,
   SHOWN,
 } from '../explain/steps.js';
-import { KINDS } from '../source-kinds/kinds.js';
+import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { passesFilter } from '../sources/entry-filter.js';
 import { readLocalFile } from '../sync/file/local-file.js';
 import { readRegistryFile } from '../sync/file/registry-file.js';
@@ -32,6 +32,8 @@ interface KnownSource {
   readonly config: SourceConfig;
   /** Null if the source was not read. */
   readonly entries: readonly KnownEntry[] | null;
+  /** Whether the entries were read from the database. */
+  readonly isStored: boolean;
 }
 
 /** A configuration's sources with their entries. */
@@ -73,9 +75,9 @@ async function sourceOf(config: SourceConfig, stored: StoredCatalogue | undefine
     const entries = stored.entries
       .filter((entry) => entry.source === name && mayHold(config, entry.name))
       .map((entry) => ({ ...entry, claims: claimsOf(config, entry.claims) }));
-    return { name, config, entries };
+    return { name, config, entries, isStored: true };
   }
-  return { name, config, entries: await readOffline(config) };
+  return { name, config, entries: await readOffline(config), isStored: false };
 }
 
 /** Whether the source's filter accepts this name. */
@@ -117,10 +119,11 @@ async function readFileOf(config: SourceConfig, path: string): Promise<readonly 
 const WHOLE_SOURCE = 'source';
 
 /**
- * The names that a caller sees in a registry: `server io.acme/a` for an entry, `source catalog` for a source that was
- * not read.
+ * The names that a caller sees in a registry, with the source that provides each: `server io.acme/a` for an entry,
+ * `source catalog` for a source that was not read.
  */
-export type ShownNames = ReadonlySet<string>;
+export type ShownNames = ReadonlyMap<string, string>;
+const NOTHING: ShownNames = new Map();
 
 /** A source that may have the requested entry. */
 interface Candidate {
@@ -180,34 +183,72 @@ export class OfflineAccess {
   }
 
   /** Returns everything that a caller sees in a registry; empty if they may not enter it. */
-  shown(claims: Readonly<Record<string, unknown>>, registry: string): ShownNames {
-    if (!this.enters(claims, registry)) return new Set();
-    const caller = assumedCaller(claims);
-    const sources = this.sourcesOf(registry).map((source) => ({
-      source,
-      sets: this.visibleSets(source, caller),
-    }));
-    const key = JSON.stringify([registry, sources.map(({ sets }) => [...sets])]);
+  shown(caller: Caller, name: string): ShownNames {
+    const registry = this.registries.get(name);
+    if (!registry || !this.policy.mayReach(caller, registry.claims)) return NOTHING;
+    return this.named(name, this.sourcesOf(name), (claims) => this.policy.maySee(caller, claims), isShown);
+  }
+
+  /** Returns the published entries that a caller may manage, as far as they are known. */
+  managed(caller: Caller): ShownNames {
+    if (!this.policy.mayAct(caller, 'manageEntries')) return NOTHING;
+    const managed = [...this.catalogue.sources.values()].filter(({ config }) => config.kind === MANAGED_KIND);
+    return this.named(
+      '',
+      managed,
+      (claims) => this.policy.mayManage(caller, claims),
+      () => true,
+    );
+  }
+
+  // contract §6: the first visible entry of a name shadows all others, even if its versions are deleted.
+  private named(
+    registry: string,
+    sources: readonly KnownSource[],
+    allows: (claims: Claims) => boolean,
+    isListed: (status: string) => boolean,
+  ): ShownNames {
+    const visible = sources.map((source) => ({ source, sets: visibleSets(source, allows) }));
+    const key = JSON.stringify([registry, visible.map(({ sets }) => [...sets])]);
     const cached = this.shownByClaimSets.get(key);
     if (cached) return cached;
-    // contract §6: the first visible entry of a name shadows all others, even if its versions are deleted.
-    const statuses = new Map<string, string>();
-    for (const { source, sets } of sources) {
-      if (!source.entries && sets.size > 0) statuses.set(`${WHOLE_SOURCE} ${source.name}`, COMMON_STATUS);
-      for (const { type, name, claims: required, status } of source.entries ?? []) {
+    const first = new Map<string, { source: string; status: string }>();
+    for (const { source, sets } of visible) {
+      if (!source.entries && sets.size > 0)
+        first.set(`${WHOLE_SOURCE} ${source.name}`, { source: source.name, status: COMMON_STATUS });
+      for (const { type, name, claims, status } of source.entries ?? []) {
         const entry = `${type} ${name}`;
-        if (sets.has(JSON.stringify(required)) && !statuses.has(entry)) statuses.set(entry, status);
+        if (sets.has(JSON.stringify(claims)) && !first.has(entry))
+          first.set(entry, { source: source.name, status });
       }
     }
-    const shown = new Set([...statuses].flatMap(([name, status]) => (isShown(status) ? [name] : [])));
+    const shown = new Map(
+      [...first].flatMap(([name, { source, status }]) => (isListed(status) ? [[name, source] as const] : [])),
+    );
     this.shownByClaimSets.set(key, shown);
     return shown;
   }
 
   /** Returns the distinct claims of a registry's entries. */
   claimsOf(registry: string): Claims[] {
-    const all = this.sourcesOf(registry).flatMap((source) => [...setsOf(source).values()]);
-    return [...new Map(all.map((claims) => [JSON.stringify(claims), claims])).values()];
+    return distinct(this.sourcesOf(registry).flatMap((source) => [...setsOf(source).values()]));
+  }
+
+  /** Returns the known entries of a registry's sources, shadowed ones too. */
+  entriesIn(registry: string): { source: string; name: string; claims: Claims }[] {
+    return this.sourcesOf(registry).flatMap(({ name: source, entries }) =>
+      (entries ?? []).map(({ type, name, claims }) => ({ source, name: `${type} ${name}`, claims })),
+    );
+  }
+
+  /** Returns the distinct claims of published entries. */
+  managedClaims(): Claims[] {
+    const managed = [...this.catalogue.sources.values()].filter(({ config }) => config.kind === MANAGED_KIND);
+    return distinct(managed.flatMap((source) => [...setsOf(source).values()]));
+  }
+
+  source(name: string): KnownSource | undefined {
+    return this.catalogue.sources.get(name);
   }
 
   private sourcesOf(registry: string): KnownSource[] {
@@ -215,11 +256,14 @@ export class OfflineAccess {
       (name) => this.catalogue.sources.get(name) ?? [],
     );
   }
+}
 
-  private visibleSets(source: KnownSource, caller: Caller): Set<string> {
-    const visible = [...setsOf(source)].filter(([, claims]) => this.policy.maySee(caller, claims));
-    return new Set(visible.map(([text]) => text));
-  }
+function visibleSets(source: KnownSource, allows: (claims: Claims) => boolean): Set<string> {
+  return new Set([...setsOf(source)].flatMap(([text, claims]) => (allows(claims) ? [text] : [])));
+}
+
+function distinct(all: readonly Claims[]): Claims[] {
+  return [...new Map(all.map((claims) => [JSON.stringify(claims), claims])).values()];
 }
 
 /** Reads an entry like the consumer API, but without SQL: the first visible entry shadows all others (contract §6). */
