@@ -66,6 +66,7 @@ describe('the warning about claims that several providers can satisfy', () => {
       expect.stringMatching(
         /each of corporate, partner may put any sub .*: auth\.authz\.roles\.manageSources\[0\]\. Add/,
       ),
+      expect.stringMatching(/superAdmin\[0\]: no provider's claims yield role=root/),
     ]);
   });
 

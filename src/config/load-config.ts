@@ -30,6 +30,7 @@ import {
   unknownVariables,
 } from './environment.js';
 import { openRegistryWarnings, publishWarnings } from './open-registries.js';
+import { impossibleClaims } from './provider-claims.js';
 import { proxyOf } from './proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { adminFileRoots, resolveConfig } from './resolve-config.js';
@@ -92,6 +93,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...referenced.warnings,
       ...telemetry.warnings,
       ...sharedClaims(config),
+      ...impossibleClaims(config),
       ...withoutEffect(config),
       ...openRegistryWarnings(config, Date.now()),
       ...publishWarnings(config),

@@ -149,3 +149,111 @@ describe('the reach of a provider', () => {
     expect(providerReaches({ ...authOnly, mode: 'anonymous' })).toEqual([]);
   });
 });
+
+describe('claims that no mapping can yield are warned about (contract §10)', () => {
+  const CLAIMS = [
+    { from: '/groups', to: 'team', values: { g1: 'red', 'a/b': 'blue' } },
+    { from: '/roles', to: 'role', pattern: 'r-*', values: { a: 'admin', 'b/c': 'owner' } },
+    { from: '/org', to: 'org', pattern: 'o-*' },
+  ];
+  const SYNCED = { syncPolicy: { interval: '1h' } };
+
+  function warnings(more: Record<string, unknown>, roles: object = {}, claims: object | null = CLAIMS) {
+    const providers = [{ ...provider, ...(claims ? { claims } : {}) }];
+    const oauth = { resourceUrl: 'https://registry.example.com', providers };
+    writeFileSync(file, JSON.stringify({ auth: { oauth, authz: { roles } }, ...more }));
+    return loadConfig(file, {}, {}).warnings.filter((warning) =>
+      warning.includes("no provider's claims yield"),
+    );
+  }
+  const gate = (claims: object, more: object = {}) => ({
+    sources: [{ name: 's', file: { path: 's.json' }, ...SYNCED }],
+    registries: [{ name: 'r', sources: ['s'], claims, ...more }],
+  });
+  const GATE = "registries[0].claims (r): no provider's claims yield";
+
+  it.each<[what: string, found: () => string[], expected: string[]]>([
+    ['a value that is mapped', () => warnings(gate({ team: 'red' })), []],
+    [
+      'a value that is not',
+      () => warnings(gate({ team: 'green' })),
+      [`${GATE} team=green, so only super-admins enter it`],
+    ],
+    [
+      'a key that is not',
+      () => warnings(gate({ dept: '7' })),
+      [`${GATE} dept=7, so only super-admins enter it`],
+    ],
+    ['a key of no mapping, without a mapping', () => warnings(gate({ dept: '7' }), {}, null), []],
+    ['subjects', () => warnings(gate({ sub: 'ada' })), []],
+    ['the issuer', () => warnings(gate({ iss: provider.issuerUrl })), []],
+    [
+      'another issuer',
+      () => warnings(gate({ iss: 'https://other.example' })),
+      [`${GATE} iss=https://other.example, so only super-admins enter it`],
+    ],
+    ['what a pattern can leave', () => warnings(gate({ org: 'acme' })), []],
+    [
+      'what a pattern cannot leave',
+      () => warnings(gate({ org: 'a/b', role: 'owner' })),
+      [`${GATE} org=a/b, role=owner, so only super-admins enter it`],
+    ],
+    [
+      'what callers without a token hold',
+      () => warnings(gate({ audience: 'ide' }, { anonymous: { claims: { audience: 'ide' } } })),
+      [],
+    ],
+    [
+      'an alternative of a rule',
+      () => warnings({}, { superAdmin: [{ role: ['admin', 'root'] }] }),
+      ["auth.authz.roles.superAdmin[0]: no provider's claims yield role=root"],
+    ],
+    [
+      'a whole rule',
+      () => warnings({}, { superAdmin: [{ role: 'root' }] }),
+      [
+        "auth.authz.roles.superAdmin[0]: no provider's claims yield role=root, so the rule grants the role to nobody",
+      ],
+    ],
+    [
+      'a source and its names',
+      () =>
+        warnings({
+          sources: [
+            {
+              name: 'own',
+              managed: { names: [{ include: ['com.red/*'], claims: { team: 'pink' } }] },
+              claims: { team: ['red', 'green'] },
+            },
+          ],
+        }),
+      [
+        "sources[0].claims (own): no provider's claims yield team=green, so only super-admins reach it",
+        "sources[0].managed.names[0].claims (own): no provider's claims yield team=pink, so only super-admins publish these names",
+      ],
+    ],
+  ])('%s', (_what, found, expected) => {
+    expect(found()).toEqual(expected);
+  });
+
+  it('claims that only several providers together yield', () => {
+    const providers = ['org', 'team'].map((to) => ({
+      name: to,
+      issuerUrl: `https://${to}.example.com`,
+      audience: 'registry',
+      claims: [{ from: `/${to}`, to }],
+    }));
+    const oauth = { resourceUrl: 'https://registry.example.com', providers };
+    const auth = { oauth, authz: { roles: {} } };
+    writeFileSync(file, JSON.stringify({ auth, ...gate({ org: 'acme', team: 'red' }) }));
+    expect(loadConfig(file, {}, {}).warnings).toContain(
+      `${GATE} all of org, team, so only super-admins enter it`,
+    );
+  });
+
+  it('at most 20 places', () => {
+    const superAdmin = Array.from({ length: 22 }, (_, index) => ({ role: `none-${index}` }));
+    expect(warnings({}, { superAdmin })).toHaveLength(21);
+    expect(warnings({}, { superAdmin }).at(-1)).toMatch(/^2 more places/);
+  });
+});

@@ -85,6 +85,15 @@ export function checkLiteralAddress(url: URL): void {
   if (isPrivate) throw new PrivateAddressError(host);
 }
 
+/** Names that public DNS does not resolve (RFC 6761, RFC 6762, RFC 8375, Kubernetes); others are known only by resolution. */
+const PRIVATE_NAME = /^[^.]+$|\.(local|localhost|localdomain|internal|intranet|lan|svc|home\.arpa)$/i;
+
+/** Returns whether a host is certainly or probably private, without resolving it. */
+export function looksPrivate({ hostname }: URL): boolean {
+  const host = withoutBrackets(hostname).replace(/\.+$/, '');
+  return isIP(host) === 0 ? PRIVATE_NAME.test(host) : isPrivateAddress(host);
+}
+
 function withoutBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }
