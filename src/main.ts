@@ -54,17 +54,22 @@ program
   .option('--junit <file>', 'with --access: write the results as JUnit XML')
   .option('--against <file>', 'the previous configuration: print whose access changes and how')
   .addOption(
-    new Option('--fail-on <changes>', 'with --against: exit with 1 if somebody gains access, or at any change')
+    new Option(
+      '--fail-on <changes>',
+      'with --against: exit with 1 if somebody gains access, or at any change',
+    )
       .choices(['none', 'gain', 'any'])
       .default('none'),
   )
-  .action(async ({ config: file, access, junit, against, failOn, ...flags }: CheckOptions) => {
+  .option('--online', 'also contact the identity providers, the database and the sources')
+  .action(async ({ config: file, access, junit, against, failOn, online, ...flags }: CheckOptions) => {
     const { check } = await import('./cli/check.js');
     const checks = {
       ...(access ? { access } : {}),
       ...(junit ? { junit } : {}),
       ...(against ? { against } : {}),
       ...(failOn ? { failOn } : {}),
+      ...(online ? { online } : {}),
     };
     exit(await check(file, flags, checks));
   });

@@ -36,17 +36,22 @@ export interface AccessChecks {
   readonly against?: string;
   /** With `against`: the changes that make the check fail. */
   readonly failOn?: FailOn;
+  /** Whether to contact the identity providers, the database and the sources. */
+  readonly online?: boolean;
 }
 
 /** Validates a configuration and runs the access checks. Returns exit code 0 or 1. */
 export async function check(
   file: string,
   flags: Flags,
-  { access, junit, against, failOn }: AccessChecks = {},
+  { access, junit, against, failOn, online }: AccessChecks = {},
 ): Promise<number> {
   const loaded = configuration(file, flags);
   if (!loaded) return 1;
-  for (const warning of loaded.warnings) process.stderr.write(`warning: ${warning}\n`);
+  // Loaded here, because `serve` imports this file before it starts tracing.
+  const { privateProviders } = await import('../auth/provider-contact.js');
+  for (const warning of [...loaded.warnings, ...privateProviders(loaded.config)])
+    process.stderr.write(`warning: ${warning}\n`);
   const { sources, registries, auth, database, proxy } = loaded.config;
   process.stdout.write(
     `${file} is valid: ${auth.mode} mode, ${sources.length} source(s), ${registries.length} registry(ies), ` +
@@ -59,6 +64,10 @@ export async function check(
     );
   for (const line of proxyReport(proxy)) process.stdout.write(`${line}\n`);
   const codes: number[] = [];
+  if (online) {
+    const { checkOnline } = await import('./check-online.js');
+    codes.push(await checkOnline(loaded.config));
+  }
   if (against !== undefined) {
     const old = configuration(against, flags);
     if (!old) return 1;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { STOP_LIMIT_MS } from '../app/drain.js';
 import type { RunningService } from '../app/start-service.js';
-import type { Config, Flags } from '../config/config.js';
+import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
@@ -126,7 +126,10 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   try {
     const service = await starting;
     isReady = true;
-    if (!stopping.signal.aborted) announce(logger, config, service);
+    if (!stopping.signal.aborted) {
+      announce(logger, config, service);
+      void reportProviders(config, logger);
+    }
     void service.lost.then((reason) => {
       if (stopping.signal.aborted) return;
       logger.fatal(`The embedded PostgreSQL stopped: ${reason}`);
@@ -172,6 +175,17 @@ function announce(logger: Logger, config: Config, { publicPort, internalPort }: 
   if (logFormat(config.log.format, process.stdout) === 'json')
     logger.info({ ...urls, internalPort }, 'Ready');
   else logger.info(`Ready: registries at ${registries}, documentation at ${docs}, metrics at ${metrics}`);
+}
+
+/** Logs a line for each identity provider (contract §1). A provider that is down stops neither the start nor the process. */
+async function reportProviders(config: Config, logger: Logger): Promise<void> {
+  const { contactProviders } = await import('../auth/provider-contact.js');
+  const contacts = await contactProviders(oauthInUse(config.auth)?.providers ?? [], config);
+  for (const { provider, isOk, message } of contacts)
+    logger[isOk ? 'info' : 'warn'](
+      { context: 'auth', provider },
+      `Identity provider ${provider}: ${isOk ? 'ok' : 'cannot be used'} (${message})`,
+    );
 }
 
 function urlOf(host: string | undefined, port: number): string {

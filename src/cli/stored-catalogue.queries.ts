@@ -39,3 +39,19 @@ export async function readStoredCatalogue(connection: DatabaseConfig): Promise<S
     await dataSource.destroy();
   }
 }
+
+/**
+ * Connects to the database and returns the version of PostgreSQL as a number, such as 160004.
+ *
+ * @throws connection errors and PostgreSQL errors.
+ */
+export async function readServerVersion(connection: DatabaseConfig): Promise<number> {
+  const dataSource = createDataSource({ ...connection, poolMax: 1 }, [], () => undefined);
+  await dataSource.initialize();
+  try {
+    const [row] = await dataSource.query<{ server_version_num: string }[]>(`show server_version_num`);
+    return Number(row?.server_version_num);
+  } finally {
+    await dataSource.destroy();
+  }
+}
