@@ -16,6 +16,7 @@ import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js'
 import { AuditFilters1797350000000 } from './1797350000000-audit-filters.js';
 import { AppliedAuthorization1797500000000 } from './1797500000000-applied-authorization.js';
 import { SearchKeysOfPartitions1797700000000 } from './1797700000000-search-keys-of-partitions.js';
+import { AuditWalks1797820000000 } from './1797820000000-audit-walks.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -40,4 +41,5 @@ export const migrations = [
   AuditFilters1797350000000,
   AppliedAuthorization1797500000000,
   SearchKeysOfPartitions1797700000000,
+  AuditWalks1797820000000,
 ];

@@ -11,7 +11,7 @@ import type { AuditScope } from './audit-event.js';
 @Index('audit_event_outcome', ['outcome', 'id'])
 @Index('audit_event_actor', ['actor', 'id'], { where: 'actor is not null' })
 @Index('audit_event_target', ['target', 'id'])
-@Index('audit_event_scope', ['scopeDigest', 'id', 'action', 'outcome'], { where: 'scope_digest is not null' })
+@Index('audit_event_scope', ['id', 'scopeDigest', 'outcome'], { where: 'scope_digest is not null' })
 export class AuditEventRow {
   /** A UUIDv7 (RFC 9562 §5.7) with microseconds; it reveals nothing about other events. */
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'audit_event_pkey' })
@@ -39,7 +39,7 @@ export class AuditEventRow {
   @Column({ type: 'jsonb', nullable: true })
   scope: AuditScope | null;
 
-  /** The digest of the scope, used to find events by scope. */
+  /** The digest of the scope: events with equal digests are seen by the same managers. */
   @Column({ name: 'scope_digest', type: 'bytea', nullable: true })
   scopeDigest: Buffer | null;
 

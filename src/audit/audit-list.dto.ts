@@ -67,7 +67,7 @@ export class AuditListParameters {
     maximum: MAX_EVENTS,
     default: DEFAULT_EVENTS,
     description:
-      'Maximum number of events on a page; large events may end it earlier. Streams are unlimited by default',
+      'Maximum number of events on a page; large events, or many that the caller may not see, end it earlier. Streams are unlimited by default',
   })
   @IsOptional()
   @Validate(emptyOr(givenOnce(`a whole number from 1 to ${MAX_EVENTS}`, (text) => PAGE_LIMIT.test(text))))
@@ -162,7 +162,7 @@ export class AuditEventAnswer {
 }
 
 export class AuditEventList {
-  /** Newest first. */
+  /** Newest first. May be empty before the end of the list: continue until `nextCursor` is absent. */
   events: AuditEventAnswer[];
   metadata: AdminListMetadata;
 }

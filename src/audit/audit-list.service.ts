@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { Caller, Client } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
@@ -10,7 +11,15 @@ import { hasShape, IsInt, IsOptional, Validate, ValidateNested } from '../valida
 import { type Issue, issue, parseTimestamp, storableText } from '../validation/value-checks.js';
 import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
-import { type EventConditions, type EventRow, knownScopes, newestEvents } from './audit-page.queries.js';
+import {
+  type EventConditions,
+  type EventRow,
+  type EventViewer,
+  type MostEvents,
+  newestEvents,
+  walkEvents,
+  type WalkedEvents,
+} from './audit-page.queries.js';
 
 /** A request for the newest `limit` events that match the conditions. */
 export interface AuditListRequest {
@@ -34,7 +43,7 @@ class CursorConditions implements EventConditions {
   @Validate(uuid) readonly before: string;
 }
 
-/** The content of a cursor. It reveals nothing beyond the query and the events already returned. */
+/** The content of a cursor: the query, and either the last event returned or a position that is no event's ID. */
 class AuditListCursor {
   @ValidateNested(() => CursorConditions) readonly conditions: CursorConditions;
   @IsInt(1, MAX_EVENTS) readonly limit: number;
@@ -101,13 +110,20 @@ const MAX_CHARACTERS = 1_024 * 1_024;
 /** Maximum number of characters in a chunk of a stream; each chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
+/** Shorter than the idle timeouts of usual proxies. */
+const KEEP_ALIVE_MS = 30_000;
 const TIMEOUT_MS = 10_000;
 
-/** A caller who reads events. `scopes` contains digests of the scopes they may see; null means all events. */
+/** Maximum duration of a walk, so that a page ends even if the caller sees few of many events. */
+const WALK_MS = 1_000;
+/** Number of scopes whose decision is remembered during a request. */
+const MAX_JUDGED = 10_000;
+
+/** A caller who reads events. `viewer` is null if they see all events. */
 interface Reader {
   readonly callerKey: string;
   readonly gone: AbortSignal;
-  readonly scopes: readonly Buffer[] | null;
+  readonly viewer: EventViewer | null;
 }
 
 /** A chunk of a stream, and the request for the next chunk. */
@@ -131,7 +147,7 @@ export class AuditListService {
 
   async page(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonText> {
     const request = auditListRequest(query);
-    const reader = await this.readerOf(caller, client);
+    const reader = this.readerOf(caller, client);
     const { rows, rest } = await this.read(reader, request, request.limit);
     const metadata = { count: rows.length, ...(rest ? { nextCursor: nextCursor(rest, request.limit) } : {}) };
     const events = rows.map((row) => describe(row, reader));
@@ -141,7 +157,7 @@ export class AuditListService {
   /** Streams one event per line as fast as the client reads, up to `limit` events if `limit` is given. */
   async lines(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonLines> {
     const request = auditListRequest(query);
-    const reader = await this.readerOf(caller, client);
+    const reader = this.readerOf(caller, client);
     const most = query.limit ? request.limit : Infinity;
     // The first chunk is read before the response begins, while the response can still report an error.
     const first = await this.readLines(reader, request, most);
@@ -155,18 +171,14 @@ export class AuditListService {
     return { text: rows.map((row) => `${describe(row, reader)}\n`).join(''), count: rows.length, rest };
   }
 
-  private async readerOf(caller: Caller, client: Client): Promise<Reader> {
-    const everything = { callerKey: client.callerKey(caller), gone: client.abortSignal(), scopes: null };
-    if (knowsAllEvents(this.policy, caller)) return everything;
-    const scopes = await this.run(everything, async (statements) => {
-      const visible: Buffer[] = [];
-      for await (const known of knownScopes(statements))
-        visible.push(
-          ...known.filter(({ scope }) => mayKnow(this.policy, caller, scope)).map(({ digest }) => digest),
-        );
-      return visible;
-    });
-    return { ...everything, scopes };
+  private readerOf(caller: Caller, client: Client): Reader {
+    const viewer = knowsAllEvents(this.policy, caller)
+      ? null
+      : {
+          sees: (scope: AuditScope) => mayKnow(this.policy, caller, scope),
+          judged: new LRUCache<string, boolean>({ max: MAX_JUDGED }),
+        };
+    return { callerKey: client.callerKey(caller), gone: client.abortSignal(), viewer };
   }
 
   /** @returns the events and the request for the next page, which is undefined after the last page. */
@@ -177,18 +189,31 @@ export class AuditListService {
     characters = MAX_CHARACTERS,
   ): Promise<{ rows: readonly EventRow[]; rest: AuditListRequest | undefined }> {
     const most = { events: limit + 1, characters };
-    const found = await this.run(reader, (statements) =>
-      newestEvents(statements, request.conditions, reader.scopes, most),
-    );
+    const { rows: found, reached } = await this.find(reader, request.conditions, most);
     const rows = found.slice(0, limit);
-    const last = rows.at(-1);
     const isFull = found.length > limit || sizeOf(found) >= characters;
-    if (!last || !isFull) return { rows, rest: undefined };
-    return { rows, rest: { ...request, conditions: { ...request.conditions, before: last.id } } };
+    const before = isFull ? rows.at(-1)?.id : reached;
+    const rest =
+      before === undefined ? undefined : { ...request, conditions: { ...request.conditions, before } };
+    return { rows, rest };
+  }
+
+  private async find(reader: Reader, conditions: EventConditions, most: MostEvents): Promise<WalkedEvents> {
+    const { viewer } = reader;
+    if (!viewer)
+      return { rows: await this.run(reader, (statements) => newestEvents(statements, conditions, most)) };
+    // Each slice takes its own permit, so that callers take turns.
+    return walkEvents(
+      (read) => this.run(reader, read),
+      conditions,
+      viewer,
+      most,
+      performance.now() + WALK_MS,
+    );
   }
 
   private async run<T>(
-    { callerKey, gone }: Pick<Reader, 'callerKey' | 'gone'>,
+    { callerKey, gone }: Reader,
     read: (statements: StatementRunner) => Promise<T>,
   ): Promise<T> {
     const release = await this.semaphores.exports.acquire(callerKey, gone);
@@ -203,14 +228,19 @@ export class AuditListService {
   }
 }
 
-async function* linesFrom(
+/** Yields the text of all chunks, and an empty line after KEEP_ALIVE_MS without events. */
+export async function* linesFrom(
   first: Lines,
   most: number,
   read: (rest: AuditListRequest, left: number) => Promise<Lines>,
 ): AsyncGenerator<string> {
   let [lines, left] = [first, most];
+  let sentAt = performance.now();
   for (;;) {
-    if (lines.count > 0) yield lines.text;
+    if (lines.count > 0 || performance.now() - sentAt >= KEEP_ALIVE_MS) {
+      yield lines.text || '\n';
+      sentAt = performance.now();
+    }
     left -= lines.count;
     if (!lines.rest || left <= 0) return;
     lines = await read(lines.rest, left);
@@ -222,7 +252,7 @@ function sizeOf(rows: readonly EventRow[]): number {
 }
 
 // `dropped` counts the events of all callers, so only super-admins see it.
-function describe({ id, time, dropped, event }: EventRow, { scopes }: Reader): string {
-  const lost = scopes === null && dropped !== null ? `,"dropped":${dropped}` : '';
+function describe({ id, time, dropped, event }: EventRow, { viewer }: Reader): string {
+  const lost = viewer === null && dropped !== null ? `,"dropped":${dropped}` : '';
   return `{"id":"${id}","time":"${time}"${lost},${event.slice(1)}`;
 }

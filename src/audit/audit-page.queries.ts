@@ -1,5 +1,7 @@
+import type { LRUCache } from 'lru-cache';
 import type { StatementRunner } from '../database/search-pool.js';
 import { utcText } from '../database/statements.js';
+import { TimeSlice } from '../json/time-slice.js';
 import type { AuditScope } from './audit-event.js';
 
 /** The filters of a list; an event must match all of them. */
@@ -22,71 +24,157 @@ export interface EventRow {
   readonly event: string;
 }
 
-/** A distinct scope of stored events. */
-export interface KnownScope {
-  readonly digest: Buffer;
-  readonly scope: AuditScope;
-}
+const COLUMNS = ['target', 'actor', 'action', 'outcome'] as const;
+/** The columns whose index leads a walk, most selective first. */
+const LEADING = ['target', 'actor', 'action'] as const;
 
-const COLUMNS = ['action', 'actor', 'target', 'outcome'] as const;
-
+/** Number of events examined per step of a walk. */
+const SLICE = 2_000;
 /** Number of scopes read per statement. Each scope may be large. */
 const SCOPES_AT_A_TIME = 200;
-/** Sorts before every digest. */
-const NO_DIGEST = Buffer.alloc(0);
 
-/** Selects the distinct scopes after a digest, using an index skip scan. */
-const SCOPES = `
-with recursive known as (
-  (select scope_digest, scope, 1 as place from audit_event where scope_digest > $1 order by scope_digest limit 1)
-  union all
-  select next.scope_digest, next.scope, known.place + 1
-  from known cross join lateral (
-    select scope_digest, scope from audit_event where scope_digest > known.scope_digest order by scope_digest limit 1
-  ) next
-  where known.place < $2
-)
-select scope_digest as digest, scope from known`;
+/** The maximum numbers of events and of characters; the last event may exceed the limit on characters. */
+export interface MostEvents {
+  readonly events: number;
+  readonly characters: number;
+}
 
-/** Yields all distinct scopes in batches, because entry managers can create many large scopes. */
-export async function* knownScopes(statements: StatementRunner): AsyncGenerator<KnownScope[]> {
-  for (let after: Buffer | undefined = NO_DIGEST; after;) {
-    const scopes: KnownScope[] = await statements.query<KnownScope[]>(SCOPES, [after, SCOPES_AT_A_TIME]);
-    yield scopes;
-    after = scopes.length < SCOPES_AT_A_TIME ? undefined : scopes.at(-1)?.digest;
+/** A caller who sees some of the events. */
+export interface EventViewer {
+  readonly sees: (scope: AuditScope) => boolean;
+  /** Whether the caller sees a scope, by the digest of the scope. Must hold the scopes of one slice. */
+  readonly judged: LRUCache<string, boolean>;
+}
+
+/** Runs statements on a connection that is taken for `read` only. */
+export type StatementRun = <T>(read: (statements: StatementRunner) => Promise<T>) => Promise<T>;
+
+export interface WalkedEvents {
+  readonly rows: readonly EventRow[];
+  /** Where to continue, if the walk ended at its deadline: a position, not the ID of an event. */
+  readonly reached?: string;
+}
+
+interface SliceRow {
+  readonly id: string;
+  /** Null if no manager sees the event, or if it does not match the conditions. */
+  readonly digest: string | null;
+}
+
+/** Returns the newest events that match the conditions, newest first, as super-admins see them. */
+export async function newestEvents(
+  statements: StatementRunner,
+  conditions: EventConditions,
+  most: MostEvents,
+): Promise<EventRow[]> {
+  const values: unknown[] = [conditions.from, conditions.before];
+  const filters = COLUMNS.filter((column) => conditions[column] !== undefined).map(
+    (column) => `and ${column} = $${values.push(conditions[column])}`,
+  );
+  return readEvents(statements, `id >= $1::uuid and id < $2::uuid ${filters.join(' ')}`, values, most);
+}
+
+/**
+ * Walks the events that match the conditions, newest first, and returns those that the viewer sees. Stops at `most`, at
+ * the last event, or after the first slice that ends later than `deadline` (on the `performance.now()` clock). Memory
+ * does not depend on the number of events or scopes.
+ */
+export async function walkEvents(
+  run: StatementRun,
+  conditions: EventConditions,
+  viewer: EventViewer,
+  most: MostEvents,
+  deadline: number,
+): Promise<WalkedEvents> {
+  const rows: EventRow[] = [];
+  let left = most;
+  for (let { before } = conditions; ;) {
+    const { slice, found } = await run(async (statements) => {
+      const walked = await readSlice(statements, { ...conditions, before });
+      const visible = await visibleIn(statements, walked, viewer);
+      const ids = visible.slice(0, left.events);
+      return {
+        slice: walked,
+        found: await readEvents(statements, 'id = any($1::uuid[])', [ids], left),
+      };
+    });
+    rows.push(...found);
+    const characters = found.reduce((sum, { event }) => sum + event.length, 0);
+    left = { events: left.events - found.length, characters: left.characters - characters };
+    const last = slice.at(-1);
+    if (left.events <= 0 || left.characters <= 0 || !last || slice.length < SLICE) return { rows };
+    if (performance.now() >= deadline) {
+      const reached = positionBetween(last.id, before);
+      return { rows: rows.filter(({ id }) => id >= reached), reached };
+    }
+    before = last.id;
   }
 }
 
 /**
- * Returns the newest events that match the conditions, newest first.
- *
- * @param scopes digests of the scopes to include; null for all events.
- * @param most the maximum numbers of events and of characters; the last event may exceed the limit on characters.
+ * Returns the roundest position from `low` up to, but excluding, `high`: as a 128-bit number it ends in the most zeros.
+ * A cursor with it reveals roughly how far the walk came, and no ID or time of an event that the caller may not see.
  */
-export async function newestEvents(
+function positionBetween(low: string, high: string): string {
+  const before = (id: string) => BigInt(`0x${id.replaceAll('-', '')}`) - 1n;
+  const zeros = BigInt((before(low) ^ before(high)).toString(2).length - 1);
+  const hex = ((before(high) >> zeros) << zeros).toString(16).padStart(32, '0');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+// The inner condition is one that an index answers, so a slice reads at most SLICE events, whatever the other filters.
+async function readSlice(statements: StatementRunner, conditions: EventConditions): Promise<SliceRow[]> {
+  const values: unknown[] = [conditions.from, conditions.before, SLICE];
+  const leading = LEADING.find((column) => conditions[column] !== undefined);
+  const matches = (column: (typeof COLUMNS)[number]) => `${column} = $${values.push(conditions[column])}`;
+  const walked = leading ? matches(leading) : 'scope_digest is not null';
+  const others = COLUMNS.filter((column) => column !== leading && conditions[column] !== undefined);
+  return statements.query<SliceRow[]>(
+    `select id, case when ${['true', ...others.map(matches)].join(' and ')} then encode(scope_digest, 'base64') end as digest
+     from audit_event where id >= $1::uuid and id < $2::uuid and ${walked} order by id desc limit $3`,
+    values,
+  );
+}
+
+/** Returns the IDs of the events that the viewer sees. */
+async function visibleIn(
   statements: StatementRunner,
-  conditions: EventConditions,
-  scopes: readonly Buffer[] | null,
-  most: { readonly events: number; readonly characters: number },
+  slice: readonly SliceRow[],
+  { sees, judged }: EventViewer,
+): Promise<string[]> {
+  const unknown = new Map<string, string>();
+  for (const { id, digest } of slice)
+    if (digest !== null && judged.get(digest) === undefined) unknown.set(digest, id);
+  const ids = [...unknown.values()];
+  const slices = new TimeSlice();
+  // Runs even without unknown scopes, so that its duration does not reveal that a hidden event matches.
+  do {
+    const scopes = await statements.query<{ digest: string; scope: AuditScope }[]>(
+      `select encode(scope_digest, 'base64') as digest, scope from audit_event where id = any($1::uuid[])`,
+      [ids.splice(0, SCOPES_AT_A_TIME)],
+    );
+    for (const { digest, scope } of scopes) {
+      await slices.pause();
+      judged.set(digest, sees(scope));
+    }
+  } while (ids.length > 0);
+  return slice.filter(({ digest }) => digest !== null && judged.get(digest) === true).map(({ id }) => id);
+}
+
+async function readEvents(
+  statements: StatementRunner,
+  condition: string,
+  parameters: readonly unknown[],
+  most: MostEvents,
 ): Promise<EventRow[]> {
-  const values: unknown[] = [conditions.from, conditions.before, most.events, most.characters];
-  const filters = COLUMNS.flatMap((column) => {
-    const value = conditions[column];
-    return value === undefined ? [] : [`and ${column} = $${values.push(value)}`];
-  }).join(' ');
-  const newest = `where id >= $1::uuid and id < $2::uuid ${filters}`;
-  const found =
-    scopes === null
-      ? `select id, time, dropped, event::text as event from audit_event ${newest} order by id desc limit $3`
-      : `select id, time, dropped, event::text as event from unnest($${values.push(scopes)}::bytea[]) as s(digest)
-         cross join lateral (
-           select * from audit_event ${newest} and scope_digest = s.digest order by id desc limit $3
-         ) one
-         order by id desc limit $3`;
+  const values = [...parameters, most.events, most.characters];
   return statements.query<EventRow[]>(
-    `with found as (${found}),
+    `with found as (
+       select id, time, dropped, event::text as event from audit_event
+       where ${condition} order by id desc limit $${values.length - 1}
+     ),
      measured as (select *, sum(length(event)) over (order by id desc) - length(event) as before from found)
-     select id, ${utcText('time')} as time, dropped, event from measured where before < $4 order by id desc`,
+     select id, ${utcText('time')} as time, dropped, event from measured where before < $${values.length} order by id desc`,
     values,
   );
 }

@@ -34,9 +34,17 @@ export function auditCursorIn(reply: Reply): string | undefined {
   return (reply.json as EventList).metadata.nextCursor;
 }
 
-/** The audit events a caller sees, newest first. */
+/** The newest 1,000 audit events a caller sees, newest first. */
 export async function auditOf(sender: Sender, query = ''): Promise<AuditEvent[]> {
-  return eventsIn(await sender.get(`/v1/audit?limit=1000${query && `&${query}`}`));
+  const events: AuditEvent[] = [];
+  for (let next: string | undefined = query; next !== undefined && events.length < 1_000;) {
+    const page: Reply = await sender.get(`/v1/audit?limit=1000${next && `&${next}`}`);
+    events.push(...eventsIn(page));
+    // A page may be short, or even empty, before the end.
+    const cursor = auditCursorIn(page);
+    next = cursor === undefined ? undefined : `cursor=${cursor}`;
+  }
+  return events.slice(0, 1_000);
 }
 
 /** Waits for the events of a request: refusals and reads are written in batches. */

@@ -14,8 +14,12 @@ export class ServedProcess {
     return this.cli.child.pid ?? 0;
   }
 
-  static async start(configuration: string, issuer: Issuer): Promise<ServedProcess> {
-    const cli = Cli.serve(configuration);
+  static async start(
+    configuration: string,
+    issuer: Issuer,
+    environment: Record<string, string> = {},
+  ): Promise<ServedProcess> {
+    const cli = Cli.serve(configuration, environment);
     return new ServedProcess(cli, await cli.origin(), issuer);
   }
 

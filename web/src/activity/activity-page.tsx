@@ -1,18 +1,21 @@
 import type { JSX } from 'preact';
-import { api, unwrap } from '../api/client.js';
-import type { AuditEvent } from '../api/types.js';
+import type { AuditQuery } from '../api/types.js';
 import { hashOf, replaceHash, type Route } from '../navigation/route.js';
-import { CursorList, type CursorPage } from '../ui/cursor-list.js';
+import { CursorList } from '../ui/cursor-list.js';
 import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
 import { type EventFilter, eventFilterFromQuery, EventFilters } from './event-filters.js';
 import { EventRow } from './event-row.js';
+import { readEvents } from './read-events.js';
 
 const PER_PAGE = 100;
 const COLUMNS = ['Time', 'Action', 'Actor', 'Target', { title: 'Details', isHidden: true }];
 
 /** Query parameters; empty values are omitted. */
-function parametersOf({ action, actor, target, outcome, since, until }: EventFilter, cursor?: string) {
+function parametersOf(
+  { action, actor, target, outcome, since, until }: EventFilter,
+  cursor?: string,
+): AuditQuery {
   const values = { action, actor, target, outcome, since: toUtc(since), until: toUtc(until), cursor };
   return {
     limit: PER_PAGE,
@@ -29,7 +32,7 @@ function toUtc(local: string): string {
 export function ActivityPage({ route }: { route: Route }): JSX.Element {
   const filter = eventFilterFromQuery(route.query);
   const key = JSON.stringify(filter);
-  const query = useQuery(key, (signal) => readEvents(filter, undefined, signal));
+  const query = useQuery(key, (signal) => readEvents(parametersOf(filter), signal));
   const change = (to: Partial<EventFilter>) =>
     replaceHash(hashOf(['activity'], { ...filter, ...to } as EventFilter));
   const isFiltered = Object.values(filter).some((value) => value !== '');
@@ -44,7 +47,7 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
       <EventFilters filter={filter} change={change} />
       <QueryResult query={query}>
         {(first) =>
-          first.items.length === 0 ? (
+          first.items.length === 0 && first.next === undefined ? (
             <EmptyState title={isFiltered ? 'No matching events' : 'No events'}>
               {isFiltered ? (
                 <button type="button" onClick={() => replaceHash('#/activity')}>
@@ -56,9 +59,9 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
             </EmptyState>
           ) : (
             <CursorList
-              key={first.items[0]?.id}
+              key={first.items[0]?.id ?? first.next}
               first={first}
-              read={(cursor) => readEvents(filter, cursor)}
+              read={(cursor) => readEvents(parametersOf(filter, cursor))}
               moreLabel="Earlier events"
             >
               {(all) => (
@@ -74,16 +77,4 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
       </QueryResult>
     </>
   );
-}
-
-async function readEvents(
-  filter: EventFilter,
-  cursor: string | undefined,
-  signal?: AbortSignal,
-): Promise<CursorPage<AuditEvent>> {
-  const query = parametersOf(filter, cursor);
-  const { events, metadata } = await unwrap(
-    api.GET('/v1/audit', { params: { query }, ...(signal ? { signal } : {}) }),
-  );
-  return { items: events, next: metadata.nextCursor };
 }

@@ -1,8 +1,9 @@
-import type { components } from '../../generated/openapi.js';
+import type { components, paths } from '../../generated/openapi.js';
 
 type Schemas = components['schemas'];
 
 export type AuditEvent = Schemas['AuditEventAnswer'];
+export type AuditQuery = NonNullable<paths['/v1/audit']['get']['parameters']['query']>;
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 export type EntryType = Schemas['ListedEntry']['type'];
 export type ListedEntry = Schemas['ListedEntry'];

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { api, unwrap } from '../api/client.js';
+import { readEvents } from '../activity/read-events.js';
 import type { AuditEvent } from '../api/types.js';
 import { Ago, exactTime, formatDuration, pluralize } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
@@ -29,12 +29,7 @@ interface SyncRunsProps {
 /** The latest runs with changes, from the audit trail. */
 export function SyncRuns({ name, lastSuccessAt }: SyncRunsProps): JSX.Element {
   const query = useQuery(name, (signal) =>
-    unwrap(
-      api.GET('/v1/audit', {
-        params: { query: { action: 'sync.run', target: name, limit: MAX_RUNS } },
-        signal,
-      }),
-    ),
+    readEvents({ action: 'sync.run', target: name, limit: MAX_RUNS }, signal),
   );
   const { refetch } = query;
   const shown = useRef(lastSuccessAt);
@@ -43,7 +38,7 @@ export function SyncRuns({ name, lastSuccessAt }: SyncRunsProps): JSX.Element {
     shown.current = lastSuccessAt;
   }, [lastSuccessAt, refetch]);
   if (query.failure) return <Refusal failure={query.failure} retry={query.refetch} />;
-  const runs = (query.value?.events ?? []).map(runOf);
+  const runs = (query.value?.items ?? []).map(runOf);
   const [last] = runs;
   return (
     <section>
