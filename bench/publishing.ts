@@ -98,7 +98,11 @@ async function serve(folder: string, data: string): Promise<RunningService> {
   const configuration = join(folder, `${data}.yaml`);
   const sources = [{ name: 'tools', managed: {} }];
   const registries = [{ name: 'main', sources: ['tools'] }];
-  await writeFile(configuration, JSON.stringify({ auth: { mode: 'anonymous' }, sources, registries }));
+  const limits = { changesPerMinute: 1_000_000 };
+  await writeFile(
+    configuration,
+    JSON.stringify({ auth: { mode: 'anonymous' }, sources, registries, limits }),
+  );
   const addresses = { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' };
   const { config } = loadConfig(configuration, { REGISTRY_DATA_DIR: join(folder, data) }, addresses);
   return startService(config, VERSION, createLogger('error'));

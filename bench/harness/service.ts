@@ -39,6 +39,7 @@ export async function startService(
     },
     database: { host, port: catalogue.connection.port, user, database },
     shutdown: { notice: '0s' },
+    limits: { changesPerMinute: 1_000_000 },
     ...more,
   };
   await writeFile(file, JSON.stringify(configuration));

@@ -1,11 +1,16 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { hash } from 'node:crypto';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, callerKeyOf } from '../auth/caller.js';
 import type { AuditAction, Role } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import type { Claims } from '../claims/claims.js';
-import type { RequestContext } from '../http/request-context.js';
+import { limitsConfig } from '../config/slices.js';
+import { ApiError } from '../http/errors.js';
+import { clientNetwork, type RequestContext } from '../http/request-context.js';
+import { RateLimit } from '../limits/quota.js';
 import {
   actorOf,
   type AuditActor,
@@ -47,21 +52,58 @@ export interface SyncResult {
   readonly durationMs?: number;
 }
 
+const MINUTE_MS = 60_000;
+
+/** Counts the changes of each caller, so that nobody fills the audit trail (contract §3, `changesPerMinute`). */
+class ChangeLimit {
+  private readonly changes: RateLimit;
+
+  constructor(private readonly perMinute: number) {
+    this.changes = new RateLimit({ perKey: perMinute }, MINUTE_MS);
+  }
+
+  /**
+   * Counts a change.
+   *
+   * @returns takes the change back if it failed.
+   * @throws ApiError 429 `too_many_requests`.
+   */
+  count({ caller, context }: Requester): () => void {
+    // Subjects may be long.
+    const key = hash(
+      'sha256',
+      callerKeyOf(caller, () => clientNetwork(context.sourceIp ?? undefined)),
+    );
+    if (this.changes.tryAcquire(key)) return () => this.changes.release(key);
+    throw new ApiError(
+      'too_many_requests',
+      `You have made ${this.perMinute} changes within a minute, the maximum: try again later`,
+      undefined,
+      { headers: { 'Retry-After': String(this.changes.retryAfterSeconds) } },
+    );
+  }
+}
+
 /** Writes an event in the same transaction as each change, and logs the event after the commit (contract §9). */
 @Injectable()
 export class AuditTrail {
   private readonly logger = new Logger('audit');
+  private readonly limit: ChangeLimit;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly queries: AuditQueries,
     private readonly policy: AccessPolicy,
-  ) {}
+    @Inject(limitsConfig.KEY) limits: ConfigType<typeof limitsConfig>,
+  ) {
+    this.limit = new ChangeLimit(limits.changesPerMinute);
+  }
 
   /**
    * Runs a transaction; `work` must call `record` for each of its changes.
    *
    * @param requester null for changes made by the configuration.
+   * @throws ApiError 429 `too_many_requests` if `work` records a change and the requester has reached the limit.
    */
   async transaction<T>(
     requester: Requester | null,
@@ -71,15 +113,22 @@ export class AuditTrail {
     const actor = requester
       ? actorOf(requester.caller, this.policy.rolesOf(requester.caller))
       : CONFIGURATION_ACTOR;
-    const result = await this.dataSource.transaction((manager) =>
-      work(manager, async (change) => {
-        const event = eventOf(change, actor, requester?.context ?? null);
-        written.push(await this.queries.insertChange(manager, event));
-      }),
-    );
-    // Send the response before logging.
-    setImmediate(() => this.report(written));
-    return result;
+    let undo: (() => void) | undefined;
+    try {
+      const result = await this.dataSource.transaction((manager) =>
+        work(manager, async (change) => {
+          if (requester) undo ??= this.limit.count(requester);
+          const event = eventOf(change, actor, requester?.context ?? null);
+          written.push(await this.queries.insertChange(manager, event));
+        }),
+      );
+      // Send the response before logging.
+      setImmediate(() => this.report(written));
+      return result;
+    } catch (error) {
+      undo?.();
+      throw error;
+    }
   }
 
   /**

@@ -55,6 +55,12 @@ export const CurrentCaller = createParamDecorator((_: unknown, context: Executio
   callerOf(context),
 );
 
+/** Key for limits per caller: the token's issuer and subject, or the client key if there is no subject. */
+export function callerKeyOf({ subject, claims }: Caller, clientKey: () => string): string {
+  // Subjects are unique per issuer only (RFC 7519 §4.1.2).
+  return subject === null ? clientKey() : JSON.stringify([claims['iss'], subject]);
+}
+
 /** The client that waits for the response to one request. */
 export class Client {
   constructor(
@@ -67,10 +73,9 @@ export class Client {
     return clientKeyOf(this.request);
   }
 
-  /** Key for limits per caller: the token's issuer and subject, or the client key if there is no subject. */
-  callerKey({ subject, claims }: Caller): string {
-    // Subjects are unique per issuer only (RFC 7519 §4.1.2).
-    return subject === null ? this.clientKey : JSON.stringify([claims['iss'], subject]);
+  /** Key for limits per caller: see `callerKeyOf`. */
+  callerKey(caller: Caller): string {
+    return callerKeyOf(caller, () => this.clientKey);
   }
 
   /** A cheaper alternative to `abortSignal()` for waits that may be shorter than creating an AbortSignal. */

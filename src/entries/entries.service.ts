@@ -86,18 +86,19 @@ export class EntriesService {
         const entry = await this.entries.findByName(incoming, undefined, manager);
         if (entry) this.rules.checkLater(caller, entry, claims);
         const shownClaims = entry?.shownClaims ?? shownForm(claims);
-        await record({
-          action: 'entry.publish',
-          target: targetOf(incoming, source.name, incoming.version),
-          claims: [shownClaims],
-          change: {
-            after: {
-              claims: shownClaims,
-              status: incoming.status,
-              sha256: incoming.digest.toString('hex'),
+        if (!dryRun)
+          await record({
+            action: 'entry.publish',
+            target: targetOf(incoming, source.name, incoming.version),
+            claims: [shownClaims],
+            change: {
+              after: {
+                claims: shownClaims,
+                status: incoming.status,
+                sha256: incoming.digest.toString('hex'),
+              },
             },
-          },
-        });
+          });
         const by = publisherOf(caller);
         const version = entry
           ? await this.entries.addVersion(manager, entry, incoming, by, now)

@@ -90,4 +90,25 @@ describe('RateLimit', () => {
     vi.advanceTimersByTime(1);
     expect(granted(limit, ['one', 3])).toEqual([2]);
   });
+
+  it('grants what was given back in the same window, but no more', () => {
+    const limit = new RateLimit({ perKey: 2 }, 60_000);
+    expect(granted(limit, ['one', 2])).toEqual([2]);
+    limit.release('one');
+    expect(granted(limit, ['one', 2])).toEqual([1]);
+    vi.advanceTimersByTime(60_001);
+    expect(granted(limit, ['two', 1])).toEqual([1]);
+    limit.release('one');
+    expect(granted(limit, ['one', 3])).toEqual([2]);
+  });
+
+  it('names the seconds until the next window', () => {
+    const limit = new RateLimit({ perKey: 1 }, 60_000);
+    granted(limit, ['one', 1]);
+    vi.advanceTimersByTime(12_500);
+    const { retryAfterSeconds } = limit;
+    expect(retryAfterSeconds).toBe(48);
+    vi.advanceTimersByTime(retryAfterSeconds * 1_000);
+    expect(granted(limit, ['one', 1])).toEqual([1]);
+  });
 });

@@ -73,4 +73,14 @@ export class RateLimit {
     }
     return this.quota.tryAcquire(key);
   }
+
+  /** Gives back a unit that was not used, unless its window has ended. */
+  release(key: string): void {
+    if (this.quota.held(key) > 0) this.quota.release(key);
+  }
+
+  /** Whole seconds until the next window. */
+  get retryAfterSeconds(): number {
+    return Math.floor((this.windowStart + this.windowMs - performance.now()) / 1_000) + 1;
+  }
 }

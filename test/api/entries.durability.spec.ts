@@ -37,6 +37,7 @@ beforeAll(async () => {
     sources: [{ name: 'tools', managed: {} }],
     registries: [{ name: 'main', sources: ['tools'] }],
     database: database.connection,
+    limits: { changesPerMinute: 1_000_000 },
   };
   await writeFile(config, JSON.stringify(declared));
 });

@@ -91,6 +91,7 @@ describe(`a day of 50 sources in fast motion, DAY_SEED=${seed}`, () => {
         sources: upstreams.map((upstream) => ({ name: upstream.name, ...upstream.declared() })),
         registries: [...all.map((each) => ({ name: each, sources: [each] })), { name: 'all', sources: all }],
         database: { ...database.connection, pool: { max: POOL } },
+        limits: { changesPerMinute: 1_000_000 },
       }),
     );
     lasting = await serve();

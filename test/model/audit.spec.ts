@@ -51,6 +51,7 @@ beforeAll(async () => {
     JSON.stringify({
       auth: authSection({ mode: 'full' }, { issuer } as ServiceUnderTest),
       database: database.connection,
+      limits: { changesPerMinute: 1_000_000 },
     }),
   );
 });

@@ -307,6 +307,8 @@ export class ServiceUnderTest extends Sender {
       registries: [...this.registries].map(([name, declared]) => ({ name, ...declared })),
       database: this.database.connection,
       ...this.extra,
+      // Tests change more in a minute than people do.
+      limits: { changesPerMinute: 1_000_000, ...(this.extra['limits'] as object | undefined) },
     });
   }
 }

@@ -29,8 +29,8 @@ export async function startReplicas(issuer: Issuer, roles: Partial<Setting['role
       auth: { mode: 'oauth', oauth, authz: { roles } },
       database: database.connection,
       adminFileRoot: folder,
-      // There are few readers, each with many concurrent reads.
-      limits: { searchesPerCaller: 1_000 },
+      // Few callers, each with many concurrent reads and many changes.
+      limits: { searchesPerCaller: 1_000, changesPerMinute: 1_000_000 },
     }),
   );
   const both: Replicas['both'] = [
