@@ -80,6 +80,8 @@ describe('the values of the Helm chart', () => {
     ['a route without a gateway', { gateway: { enabled: true } }],
     ['a secret at the path of the database secret', { existingSecrets: ['database'] }],
     ['an invalid digest', { image: { digest: 'latest' } }],
+    ['egress to every port', { networkPolicy: { egress: [{ to: [{ podSelector: {} }] }] } }],
+    ['DNS from anywhere', { networkPolicy: { dns: [] } }],
   ])('are refused: %s', (_what, values) => {
     expect(accepts(over(defaults, values))).toBe(false);
   });
@@ -93,6 +95,8 @@ interface Rendered {
   readonly subjects: unknown;
   readonly roleRef: { readonly kind: string; readonly name: string };
   readonly spec: {
+    readonly policyTypes: string[];
+    readonly egress: { to?: object[]; ports: { port: number }[] }[];
     readonly template: {
       readonly spec: {
         readonly automountServiceAccountToken: boolean;
@@ -174,6 +178,37 @@ describe('the rendered chart', () => {
     expect(container?.args).toEqual(
       expect.arrayContaining(['--address', `:${http}`, '--internal-address', `:${internal}`]),
     );
+  });
+
+  const DNS = [
+    { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } },
+    { ipBlock: { cidr: '169.254.20.10/32' } },
+  ];
+  const CLUSTER = { podSelector: { matchLabels: { 'cnpg.io/cluster': 'registry-registry-server-db' } } };
+  it.each<[set: string, ...rules: [ports: number[], to?: object[]][]]>([
+    ['default', [[5432]], [[443]]],
+    ['ha', [[5432], [CLUSTER]], [[443]]],
+    ['whole-cluster', [[5432]], [[443, 6443]], [[443]]],
+    ['cluster-source', [[5432]], [[443, 6443]], [[443]]],
+    [
+      'ingress',
+      [[5432], [{ ipBlock: { cidr: '10.1.2.0/24' } }]],
+      [[3128], [{ ipBlock: { cidr: '10.1.3.4/32' } }]],
+    ],
+  ])('lets the server reach only DNS, the database and what the values name: %s', (set, ...rules) => {
+    const [policy] = rendered(set)('NetworkPolicy');
+    expect(policy?.spec.policyTypes).toEqual(['Ingress', 'Egress']);
+    const reached = policy?.spec.egress.map(({ ports, to }) => [ports.map(({ port }) => port), to]);
+    expect(reached).toEqual([[[53, 53], DNS], ...rules.map(([ports, to]) => [ports, to])]);
+  });
+
+  it.each(SETS)('verifies the database: %s', (set) => {
+    const [configMap] = rendered(set)('ConfigMap');
+    const { database } = parse(configMap?.data['registry.yaml'] ?? '') as { database: object };
+    expect(database).toMatchObject({
+      sslMode: 'verify-full',
+      sslRootCertFile: expect.stringMatching(/ca\.crt$/) as string,
+    });
   });
 
   it.each([

@@ -49,19 +49,20 @@ describe('the examples', () => {
     expect(config.auth.mode).toBe('oauth');
   });
 
-  it('docker.yaml loads once its secret exists', () => {
-    const environment = {
-      REGISTRY_DATABASE_PASSWORD_FILE: join(ROOT, 'deploy/database_password'),
-    };
+  it('docker.yaml loads once its secret exists', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'registry-docker-'));
+    await writeFile(join(folder, 'password'), 'made by the reader\n');
+    const environment = { REGISTRY_DATABASE_PASSWORD_FILE: join(folder, 'password') };
     const { config } = loadConfig(join(EXAMPLES, 'docker.yaml'), environment, {});
-    expect(config.database).toMatchObject({ host: 'postgres', password: 'change-me' });
+    await rm(folder, { recursive: true });
+    expect(config.database).toMatchObject({ host: 'postgres', password: 'made by the reader' });
   });
 
   it('cluster.yaml loads with the files of a pod', async () => {
     const pod = await mkdtemp(join(tmpdir(), 'registry-pod-'));
     const text = await readFile(join(EXAMPLES, 'cluster.yaml'), 'utf8');
     const files = [...text.matchAll(/\S*\/run\/secrets\/\S+/g)].map(([path]) => path);
-    expect(files).toHaveLength(3);
+    expect(files).toHaveLength(4);
     for (const [index, file] of files.entries()) {
       const content = file.endsWith('.crt') ? '-----BEGIN CERTIFICATE-----' : 'a secret';
       await writeFile(join(pod, String(index)), content);
@@ -88,6 +89,22 @@ describe('the examples', () => {
     expect(warnings).toEqual([]);
     expect(openRegistries(config)).toHaveLength(2);
     expect(config.rootRegistry).toBe('ide');
+  });
+
+  it('docker-compose.yml reads a password that is not committed, but that the documents say how to create', async () => {
+    const text = await readFile(join(ROOT, 'docker-compose.yml'), 'utf8');
+    const { services, secrets } = parse(text) as {
+      services: Record<string, { environment?: Record<string, string> }>;
+      secrets: Record<string, { file: string }>;
+    };
+    const { file = '' } = secrets['database_password'] ?? {};
+    const path = file.replace('./', '');
+    expect(await readFile(join(ROOT, '.gitignore'), 'utf8')).toContain(`/${path.split('/')[0]}/\n`);
+    const [command] = /mkdir .*/.exec(text) ?? [''];
+    expect(command).toContain(`> ${path}`);
+    expect(await readFile(join(ROOT, 'README.md'), 'utf8')).toContain(command);
+    const variables = Object.values(services).flatMap(({ environment = {} }) => Object.keys(environment));
+    expect(variables.filter((name) => /PASSWORD$/.test(name))).toEqual([]);
   });
 
   it('docker-compose.yml mounts existing files', async () => {

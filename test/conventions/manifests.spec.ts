@@ -28,6 +28,7 @@ interface Manifest {
     selector: unknown;
     policyTypes: string[];
     ingress: { from: { namespaceSelector: { matchLabels: object } }[]; ports: { port: string }[] }[];
+    egress: { to?: object[]; ports: { port: number }[] }[];
     template: {
       metadata: { labels: unknown };
       spec: {
@@ -37,7 +38,6 @@ interface Manifest {
         volumes: { name: string; emptyDir?: object }[];
         containers: {
           image: string;
-          imagePullPolicy: string;
           volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
           env: { name: string; value: string }[];
           resources: { limits: { memory: string } };
@@ -80,14 +80,15 @@ it("the role grants what the watch requests and is bound to the deployment's ser
 it("the deployment's configuration loads with the files of its pod", async () => {
   const registry = await manifests('registry.yaml');
   const text = registry('ConfigMap').data['registry.yaml'] ?? '';
-  const [secret] = /\/run\/secrets\/\S+/.exec(text) ?? [''];
+  const secrets = [...text.matchAll(/\/run\/secrets\/\S+/g)].map(([path]) => path);
   const { mountPath } = registry('Deployment').spec.template.spec.containers[0]?.volumeMounts[1] ?? {
     mountPath: '',
   };
-  expect(secret).toBe(`${mountPath}/password`);
+  expect(secrets).toEqual([`${mountPath}/ca.crt`, `${mountPath}/password`]);
   const pod = await mkdtemp(join(tmpdir(), 'registry-pod-'));
   await writeFile(join(pod, 'password'), 'a secret');
-  await writeFile(join(pod, 'registry.yaml'), text.replace(secret, join(pod, 'password')));
+  await writeFile(join(pod, 'ca.crt'), '-----BEGIN CERTIFICATE-----');
+  await writeFile(join(pod, 'registry.yaml'), text.replaceAll(mountPath, pod));
   const { config, warnings } = loadConfig(join(pod, 'registry.yaml'), {}, {});
   await rm(pod, { recursive: true });
   expect(warnings).toEqual([]);
@@ -96,10 +97,20 @@ it("the deployment's configuration loads with the files of its pod", async () =>
   ]);
 });
 
-it('a locally built image runs although its tag is "latest"', async () => {
+it('the image is named by version and digest, so that it cannot be moved', async () => {
   const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
-  // By default Kubernetes pulls images tagged "latest".
-  expect(container).toMatchObject({ image: 'registry-server:latest', imagePullPolicy: 'IfNotPresent' });
+  const { version } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  expect(container?.image).toBe(`registry.example.com/registry-server:${version}@sha256:${'0'.repeat(64)}`);
+});
+
+it('no image in Compose is called latest', async () => {
+  const compose = parse(await readFile(join(REPOSITORY, 'docker-compose.yml'), 'utf8')) as {
+    services: Record<string, { image?: string }>;
+  };
+  const images = Object.values(compose.services).flatMap(({ image }) => (image === undefined ? [] : [image]));
+  expect(images.filter((image) => !/:v?\d/.test(image))).toEqual([]);
 });
 
 it("the heap gets half of the pod's memory and runs out before the pod is killed", async () => {
@@ -123,6 +134,15 @@ it("only named namespaces reach the deployment's pods", async () => {
     for (const { namespaceSelector } of from)
       expect(Object.keys(namespaceSelector.matchLabels).length).toBeGreaterThan(0);
   }
+});
+
+it("the deployment's pods reach only names, the database and the Kubernetes API", async () => {
+  const { policyTypes, egress } = (await manifests('registry.yaml'))('NetworkPolicy').spec;
+  expect(policyTypes).toContain('Egress');
+  expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[53, 53], [5432], [443, 6443]]);
+  const [names, database] = egress;
+  for (const { to = [] } of [names, database].filter((rule) => rule !== undefined))
+    expect(to.length).toBeGreaterThan(0);
 });
 
 it("the disruption budget and the topology spread select the deployment's pods", async () => {

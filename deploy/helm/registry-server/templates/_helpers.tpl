@@ -46,6 +46,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- with .Values.database.external.sslRootCertFile -}}
 {{- $_ := set $database "sslRootCertFile" . -}}
 {{- end -}}
+{{- if include "registry.caKey" . -}}
+{{- $_ := set $database "sslRootCertFile" "/run/secrets/database/ca.crt" -}}
+{{- end -}}
 {{- if eq .Values.database.kind "cloudnativepg" -}}
 {{- $database = dict "user" "registry" "database" "registry" "host" (printf "%s-rw" (include "registry.cluster" .)) "port" 5432 "sslMode" "verify-full" "sslRootCertFile" "/run/secrets/database/ca.crt" -}}
 {{- end -}}
@@ -66,6 +69,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- printf "%s-database" (include "registry.fullname" .) -}}
 {{- else -}}
 {{- required "database.external: set existingSecret or password" .Values.database.external.existingSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The key of the CA in the secret with the password; empty if the CA is elsewhere or not needed. */ -}}
+{{- define "registry.caKey" -}}
+{{- with .Values.database.external -}}
+{{- if and (hasPrefix "verify-" .sslMode) (not .sslRootCertFile) (not .password) -}}
+{{- .caKey -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
