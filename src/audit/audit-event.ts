@@ -4,6 +4,7 @@ import type { AuditAction, Role } from '../auth/route.js';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { RequestContext } from '../http/request-context.js';
+import { type StorableText, toStorable } from '../validation/storable-text.js';
 
 /** Maximum length of a text sent by a caller, such as a subject or an entry name. */
 const MAX_TEXT = 255;
@@ -12,13 +13,9 @@ const MAX_STATE = 16_384;
 /** Maximum number of characters in the claims of a scope; if they are longer, only super-admins see the event. */
 const MAX_SCOPE = 16_384;
 
-// PostgreSQL's jsonb accepts neither NUL nor lone surrogates.
-const UNSTORABLE = /\0|\p{Surrogate}/gu;
-
-/** Makes a text storable in PostgreSQL and truncates it to MAX_TEXT characters. */
-export function boundedText(text: string): string {
-  const storable = text.slice(0, MAX_TEXT).replaceAll(UNSTORABLE, '\uFFFD');
-  return text.length > MAX_TEXT ? `${storable}…` : storable;
+/** Makes a text storable and truncates it to MAX_TEXT characters. */
+export function boundedText(text: string): StorableText {
+  return toStorable(text.length > MAX_TEXT ? `${toStorable(text, MAX_TEXT)}…` : text);
 }
 
 /** Replaces a large state with its digest, because truncated claims would have a different meaning. */
@@ -44,11 +41,11 @@ const DIGEST_BYTES = 16;
 
 /** The caller who caused an event (contract §9). */
 export interface AuditActor {
-  readonly subject: string | null;
-  readonly issuer: string | null;
-  readonly client?: string;
+  readonly subject: StorableText | null;
+  readonly issuer: StorableText | null;
+  readonly client?: StorableText;
   /** The name of the registry key that the caller used. */
-  readonly key?: string;
+  readonly key?: StorableText;
   readonly roles: readonly string[];
 }
 
@@ -92,8 +89,12 @@ export interface AuditEvent {
 }
 
 /** Actors of changes made without a request. */
-export const SYNC_ACTOR: AuditActor = { subject: 'sync', issuer: null, roles: [] };
-export const CONFIGURATION_ACTOR: AuditActor = { subject: 'configuration', issuer: null, roles: [] };
+export const SYNC_ACTOR: AuditActor = { subject: boundedText('sync'), issuer: null, roles: [] };
+export const CONFIGURATION_ACTOR: AuditActor = {
+  subject: boundedText('configuration'),
+  issuer: null,
+  roles: [],
+};
 
 /** The caller who published a version (contract §9). */
 export interface Publisher {

@@ -59,6 +59,8 @@ export class AuditRecorder implements OnApplicationShutdown {
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
+  /** Number of events at the front of the queue that are written one by one, because their batch failed. */
+  private suspects = 0;
   private hasEnded = false;
   private readonly drops: Counter;
 
@@ -121,14 +123,19 @@ export class AuditRecorder implements OnApplicationShutdown {
   /** @throws the database error if the database is unreachable; the events then stay queued. */
   private async flush(): Promise<void> {
     while (this.queue.length > 0) {
-      const batch = this.queue.slice(0, EVENTS_PER_STATEMENT);
-      await this.write(batch);
+      const batch = this.queue.slice(0, this.suspects > 0 ? 1 : EVENTS_PER_STATEMENT);
+      if (!(await this.write(batch))) {
+        this.suspects = batch.length;
+        continue;
+      }
+      this.suspects = Math.max(0, this.suspects - 1);
       this.queue.splice(0, batch.length);
       for (const { callerKey, bytes } of batch) this.queuedBytes.release(callerKey, bytes);
     }
   }
 
-  private async write(batch: readonly QueuedEvent[]): Promise<void> {
+  /** @returns false if the batch failed and its events must be written one by one. */
+  private async write(batch: readonly QueuedEvent[]): Promise<boolean> {
     const now = performance.now();
     const first = batch.findIndex(({ isKept }) => isKept);
     const reported = first === -1 ? 0 : this.dropped;
@@ -145,9 +152,11 @@ export class AuditRecorder implements OnApplicationShutdown {
       this.trail.report(written);
     } catch (error) {
       if (isDatabaseUnreachable(error)) throw error;
+      if (batch.length > 1) return false;
       this.drop(batch.filter(({ isKept }) => isKept).length);
-      this.logger.error({ err: error }, 'Audit events could not be written and are lost');
+      this.logger.error({ err: error }, 'An audit event could not be written and is lost');
     }
+    return true;
   }
 
   private drop(count: number): void {

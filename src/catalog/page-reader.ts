@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientName, ConfigForm } from '../client-config/client-config.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
-import { hasNul, PreparedStatements } from '../database/statements.js';
+import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
+import { isStorable } from '../validation/storable-text.js';
 import { isEmptyView } from '../visibility/view-cache.js';
 import { clientConfigPage } from './client-config-page.js';
 import { readList } from './list-strategies.js';
@@ -118,8 +119,7 @@ export class PageReader {
     name: string,
     request: VersionsRequest,
   ): Promise<readonly string[]> {
-    const { includeDeleted, after } = request;
-    const found = await readVersions(sql, { type, name, which: 'all', includeDeleted, after });
+    const found = isStorable(name) ? await readVersions(sql, { type, name, which: 'all', ...request }) : [];
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
     const rows = withinPage(found);
     const last = rows.at(-1);
@@ -140,17 +140,20 @@ export class PageReader {
     { type, name, version, includeDeleted }: VersionPage,
     which: 'latest' | 'exact',
   ): Promise<FoundVersion | undefined> {
-    if (hasNul(name) || (which === 'exact' && hasNul(version))) return undefined;
-    if (!isEmptyView(sql.view))
-      return this.versionLoader.load(sql, { type, which, includeDeleted }, { name, version });
-    await nothingVisible(sql);
-    return undefined;
+    if (!isStorable(name)) return undefined;
+    if (isEmptyView(sql.view)) {
+      await nothingVisible(sql);
+      return undefined;
+    }
+    if (which === 'latest') return this.versionLoader.load(sql, { type, which, includeDeleted }, { name });
+    return isStorable(version)
+      ? this.versionLoader.load(sql, { type, which, includeDeleted }, { name, version })
+      : undefined;
   }
 }
 
 /** Reads the versions of one name, newest first, from the first source with a visible entry. */
 export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
-  if (hasNul(asked.name)) return [];
   if (isEmptyView(sql.view)) return nothingVisible(sql);
   return (await versionsOfName(sql, asked)).filter(isVersion);
 }

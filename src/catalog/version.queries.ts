@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import { orAlone } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { tracing } from '../telemetry/tracing.js';
+import type { StorableText } from '../validation/storable-text.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 import { hasShownStatus, isVisible, rankedBy } from './list-request.js';
 import {
@@ -31,10 +33,10 @@ const ONLY_FOUND = { columns: ONLY_FOUND_COLUMNS, order: 'limit 1' };
 
 export interface NamedVersions {
   readonly type: EntryType;
-  readonly name: string;
+  readonly name: StorableText;
   readonly which: keyof typeof WHICH;
   /** Required for `exact`. */
-  readonly version?: string;
+  readonly version?: StorableText;
   readonly includeDeleted: boolean;
   /** Sort key; only older versions are returned. */
   readonly after?: string | null;
@@ -77,9 +79,9 @@ export interface SingleVersions {
 }
 
 export interface VersionName {
-  readonly name: string;
-  /** Used only for `exact`. */
-  readonly version: string;
+  readonly name: StorableText;
+  /** Required for `exact`. */
+  readonly version?: StorableText;
 }
 
 /** A version, or nulls if none was found. */
@@ -118,7 +120,7 @@ from currency left join (
   where ${hasShownStatus(includeDeleted)}
 ) found on true
 window page as (order by found.place rows unbounded preceding)`,
-    { type, names: asked.map(({ name }) => name), versions: asked.map(({ version }) => version) },
+    { type, names: asked.map(({ name }) => name), versions: asked.map(({ version }) => version ?? null) },
   );
 }
 
@@ -186,11 +188,13 @@ export class VersionLoader {
     await batch.closed;
     if (batch.names.length === 1) return this.loadAlone(sql, which, name);
     batch.rows ??= singleVersions(sql, which, batch.names);
-    const rows = sql.observe(await batch.rows);
-    const row = rows.find((each) => each.place === place);
-    if (!row || !isVersion(row)) return undefined;
-    // The document did not fit next to the others.
-    return row.document === null ? this.loadAlone(sql, which, name) : row;
+    const found = batch.rows.then((rows) => {
+      const row = sql.observe(rows).find((each) => each.place === place);
+      if (!row || !isVersion(row)) return undefined;
+      // The document did not fit next to the others.
+      return row.document === null ? this.loadAlone(sql, which, name) : row;
+    });
+    return orAlone(found, () => this.loadAlone(sql, which, name));
   }
 
   private async loadAlone(

@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.queries.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { hasNul, PreparedStatements } from '../database/statements.js';
+import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
+import { isStorable } from '../validation/storable-text.js';
 import type { View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 
@@ -78,7 +79,7 @@ export class FactsQueries {
   }
 
   private async read(statement: string, name: string, entry?: AskedEntry): Promise<RegistryFacts[]> {
-    if ([name, entry?.type, entry?.name, entry?.version].some((value) => value && hasNul(value))) return [];
+    if (![name, entry?.type ?? '', entry?.name ?? ''].every(isStorable)) return [];
     const values = [name, entry?.type ?? null, entry?.name ?? null];
     const rows = await this.prepared.query<Stored<RegistryFacts>[]>(statement, values);
     return rows.map((registry) => ({

@@ -6,6 +6,7 @@ import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';
+import { storableText } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { McpAnswer } from './message-handler.js';
 import type { Tool } from './tool-schemas.js';
@@ -112,10 +113,18 @@ export class McpEndpoint {
   private problemOf({ name, inputSchema }: Tool, args: unknown): string | undefined {
     const validate = this.validators.get(name) ?? new Ajv({ strict: false }).compile(inputSchema);
     this.validators.set(name, validate);
-    if (validate(args)) return undefined;
+    if (validate(args)) return unstorableProblem(args);
     const [error] = validate.errors ?? [];
     return `arguments${error?.instancePath.replaceAll('/', '.') ?? ''} ${error?.message ?? 'are not valid'}`;
   }
+}
+
+function unstorableProblem(args: unknown): string | undefined {
+  for (const [key, value] of Object.entries(args as object)) {
+    const [problem] = typeof value === 'string' ? storableText(value) : [];
+    if (problem) return `arguments.${key} ${problem.message}`;
+  }
+  return undefined;
 }
 
 function refused(request: LoadedRequest, error: ApiError, thrown: unknown = error): CallToolResult {

@@ -2,8 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import { hasNul, lockForChange } from '../database/statements.js';
+import { lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { isStorable } from '../validation/storable-text.js';
 import { Registry } from './registry.entity.js';
 
 /** Loads registries with their claims and the names of their sources in order. */
@@ -17,7 +18,7 @@ export class RegistriesRepository {
   }
 
   async findByName(name: string, manager: EntityManager = this.registries.manager): Promise<Registry | null> {
-    if (hasNul(name)) return null;
+    if (!isStorable(name)) return null;
     return this.select(manager).where({ name }).getOne();
   }
 
@@ -26,7 +27,7 @@ export class RegistriesRepository {
    * source.
    */
   async findPublishable(name: string): Promise<(Registry & { publishClaims: Claims }) | null> {
-    if (hasNul(name)) return null;
+    if (!isStorable(name)) return null;
     const found = await this.select(this.registries.manager)
       .innerJoin('registry.sources', 'filled')
       .innerJoin('filled.source', 'managed', 'managed.kind = :kind', { kind: MANAGED_KIND })

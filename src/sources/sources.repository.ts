@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
-import { hasNul, lockForChange } from '../database/statements.js';
+import { lockForChange } from '../database/statements.js';
 import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
+import { isStorable } from '../validation/storable-text.js';
 import { Source } from './source.entity.js';
 
 /** Loads sources with their claims and sync states. */
@@ -16,7 +17,7 @@ export class SourcesRepository {
   }
 
   async findByName(name: string, manager: EntityManager = this.sources.manager): Promise<Source | null> {
-    if (hasNul(name)) return null;
+    if (!isStorable(name)) return null;
     return this.select(manager).where({ name }).getOne();
   }
 

@@ -1,4 +1,5 @@
 import { findClaimsIssues } from '../claims/claims.js';
+import { isStorable } from './storable-text.js';
 
 /** The keys and positions that lead to a value. */
 export type Path = readonly (string | number)[];
@@ -168,14 +169,15 @@ export function text(rule?: (value: string) => string | undefined): Check {
   };
 }
 
-/** PostgreSQL can store any text without NUL. */
 export const storableText: Check = (value) =>
-  typeof value === 'string' && !value.includes('\0') ? [] : issue('must be text without NUL characters');
+  typeof value === 'string' && isStorable(value)
+    ? []
+    : issue('must be text without NUL characters and unpaired surrogates');
 
 /** Accepts text that PostgreSQL can also store as jsonb. `maxLength` counts characters, not UTF-16 units. */
 export function textUpTo(maxLength: number): Check {
   return (value) =>
-    typeof value === 'string' && [...value].length <= maxLength && !/\0|\p{Surrogate}/u.test(value)
+    typeof value === 'string' && isStorable(value) && [...value].length <= maxLength
       ? []
       : issue(`must be text of at most ${maxLength} characters`);
 }
@@ -334,9 +336,9 @@ export function wordParameter(words: readonly string[]): Check {
   return givenOnce(meant, (text) => words.includes(text));
 }
 
-/** Text that is compared in the database; PostgreSQL accepts no NUL. */
+/** Text that is compared in the database. */
 export function textParameter(meant: string, maxLength: number): Check {
-  const once = givenOnce(meant, (text) => !text.includes('\0'));
+  const once = givenOnce(meant, isStorable);
   return (value) =>
     typeof value === 'string' && value.length > maxLength
       ? issue(`at most ${maxLength} characters`)

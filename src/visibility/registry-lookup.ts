@@ -8,9 +8,9 @@ import { matchingKey } from '../auth/bearer-token.js';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { authenticationConfig } from '../config/slices.js';
-import { SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
-import { hasNul } from '../database/statements.js';
+import { orAlone, SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import { ApiError } from '../http/errors.js';
+import { isStorable, type StorableText } from '../validation/storable-text.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long a batch collects requests under load; a lone request does not wait. */
@@ -18,7 +18,7 @@ const WINDOW_MS = 1;
 const MAX_CACHED = 1_000;
 
 interface Batch {
-  readonly names: Set<string>;
+  readonly names: Set<StorableText>;
   requests: number;
   readonly states: Promise<Map<string, RegistryState>>;
 }
@@ -39,11 +39,11 @@ export class RegistryLookup {
   constructor(private readonly queries: ViewsQueries) {}
 
   async find(name: string): Promise<RegistryState | undefined> {
-    if (hasNul(name)) return undefined;
+    if (!isStorable(name)) return undefined;
     const batch = (this.pending ??= this.openBatch());
     batch.names.add(name);
     batch.requests += 1;
-    return (await batch.states).get(name);
+    return (await orAlone(batch.states, () => this.read([name]))).get(name);
   }
 
   /** Returns the registry as last read; it may have changed or been deleted since. */
@@ -52,7 +52,7 @@ export class RegistryLookup {
   }
 
   private openBatch(): Batch {
-    const names = new Set<string>();
+    const names = new Set<StorableText>();
     const states = this.lastQueryEnded().then(async () => {
       if (this.isBusy) await pause(WINDOW_MS);
       this.pending = undefined;
@@ -64,7 +64,7 @@ export class RegistryLookup {
     return batch;
   }
 
-  private async read(names: readonly string[]): Promise<Map<string, RegistryState>> {
+  private async read(names: readonly StorableText[]): Promise<Map<string, RegistryState>> {
     const states = await this.queries.registries(names);
     for (const name of names) {
       const state = states.get(name);

@@ -7,6 +7,7 @@ import { limitsConfig } from '../config/slices.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
+import type { StorableText } from '../validation/storable-text.js';
 
 /**
  * SQL: identifies the PostgreSQL server start and the table files. After a restore, or a failover that lost
@@ -113,7 +114,7 @@ export class ViewsQueries {
   ) {}
 
   /** Returns the existing registries with these names, by name. */
-  async registries(names: readonly string[]): Promise<Map<string, RegistryState>> {
+  async registries(names: readonly StorableText[]): Promise<Map<string, RegistryState>> {
     const rows = await this.prepared.query<RegistryState[]>(REGISTRY_STATES, [names]);
     return new Map(rows.map((row) => [row.name, row]));
   }

@@ -188,6 +188,24 @@ describe('events of unauthenticated requests', () => {
     expect(findSecrets(JSON.stringify(await auditOf(sigrid())))).toEqual([]);
   });
 
+  it('are recorded even if another event of their batch cannot be written', async () => {
+    const before = await dropped();
+    await service.database.query(
+      `alter table audit_event add constraint unwritable check (actor is distinct from 'unwritable')`,
+    );
+    const subjects = ['rolf', 'unwritable', 'rosa', 'ruth'];
+    const replies = await Promise.all(
+      subjects.map((sub) => service.as({ sub, org: 'acme' }).get('/v1/sources')),
+    );
+    for (const [index, reply] of replies.entries())
+      if (subjects[index] !== 'unwritable')
+        expect((await eventsOf(sigrid(), reply)).map(({ actor }) => actor.subject)).toEqual([
+          subjects[index],
+        ]);
+    await within(5_000, async () => expect((await dropped()) - before).toBe(1));
+    await service.database.query(`alter table audit_event drop constraint unwritable`);
+  });
+
   it('are limited to 1 000 per minute, and so is each caller; the rest counts as dropped', async () => {
     await service.restart();
     const since = new Date().toISOString();

@@ -12,6 +12,7 @@ import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
+import { toStorable } from '../../dist/validation/storable-text.js';
 import { ViewsQueries } from '../../dist/visibility/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -116,13 +117,13 @@ const lists: readonly [string, Ask, string?][] = [
   ],
 ];
 function versions(view: typeof ALL, asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Ask {
-  const one = { type: 'server', name: NAME, includeDeleted: false, ...asked } as const;
+  const one = { type: 'server', name: toStorable(NAME), includeDeleted: false, ...asked } as const;
   return (dataSource) => readVersions(sqlOf(dataSource, view), one);
 }
 function ofNames(view: typeof ALL, which: SingleVersions['which']): Ask {
   const names = [NAME, 'io.acme/c81e728d9d4c2f636f067f89cc14862c', 'io.acme/x'].map((name) => ({
-    name,
-    version: '1.0.0',
+    name: toStorable(name),
+    version: toStorable('1.0.0'),
   }));
   return (dataSource) =>
     singleVersions(sqlOf(dataSource, view), { type: 'server', which, includeDeleted: false }, names);
@@ -134,8 +135,8 @@ const ofSeveral: readonly [string, Ask][] = [
 const ofOne: readonly [string, Ask][] = [
   ['a name', versions(ALL, { which: 'all' })],
   ['the latest of a name', versions(ALL, { which: 'latest' })],
-  ['a version of a name', versions(FEW, { which: 'exact', version: '1.0.0' })],
-  ['a missing name', versions(ALL, { which: 'latest', name: 'io.acme/x' })],
+  ['a version of a name', versions(FEW, { which: 'exact', version: toStorable('1.0.0') })],
+  ['a missing name', versions(ALL, { which: 'latest', name: toStorable('io.acme/x') })],
 ];
 
 /** Frequent queries, sent as prepared statements. */

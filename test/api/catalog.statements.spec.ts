@@ -14,6 +14,7 @@ import {
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
+import { toStorable } from '../../dist/validation/storable-text.js';
 import { visibleSource } from '../../dist/visibility/view-cache.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
@@ -54,14 +55,14 @@ const searched =
 const versions =
   (asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Read =>
   (sql) =>
-    readVersions(sql, { type: 'server', name: NAME, includeDeleted: false, ...asked });
+    readVersions(sql, { type: 'server', name: toStorable(NAME), includeDeleted: false, ...asked });
 
 const ofSeveralNames =
   (which: SingleVersions['which'], includeDeleted = false): Read =>
   (sql) =>
     singleVersions(sql, { type: 'server', which, includeDeleted }, [
-      { name: NAME, version: '1.0.0' },
-      { name: 'io.acme/other', version: '2.0.0' },
+      { name: toStorable(NAME), version: toStorable('1.0.0') },
+      { name: toStorable('io.acme/other'), version: toStorable('2.0.0') },
     ]);
 
 const statements: Record<string, Read> = {
@@ -69,8 +70,12 @@ const statements: Record<string, Read> = {
   'versions.all': versions({ which: 'all' }),
   'versions.all.with-deleted': versions({ which: 'all', includeDeleted: true }),
   'versions.latest': versions({ which: 'latest' }),
-  'versions.exact': versions({ which: 'exact', version: '1.0.0' }),
-  'versions.exact.with-deleted': versions({ which: 'exact', version: '1.0.0', includeDeleted: true }),
+  'versions.exact': versions({ which: 'exact', version: toStorable('1.0.0') }),
+  'versions.exact.with-deleted': versions({
+    which: 'exact',
+    version: toStorable('1.0.0'),
+    includeDeleted: true,
+  }),
   'versions.of-names.latest': ofSeveralNames('latest'),
   'versions.of-names.exact': ofSeveralNames('exact'),
   'versions.of-names.exact.with-deleted': ofSeveralNames('exact', true),

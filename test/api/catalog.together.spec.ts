@@ -76,7 +76,7 @@ describe('concurrent reads of versions', () => {
     'io.acme/\0',
     'io.acme/,',
   ];
-  const versions = ['latest', '1.0.0', '2.0.0', '2.0.0?include_deleted=true', 'a","b'];
+  const versions = ['latest', '1.0.0', '2.0.0', '2.0.0?include_deleted=true', 'a","b', '\0'];
   const callers = [ACME_DATA, ACME_PLATFORM, CONTOSO_READER, SUPER_ADMIN];
   const questions = callers.flatMap((caller) =>
     ['main', 'reversed'].flatMap((registry) =>

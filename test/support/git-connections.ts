@@ -20,6 +20,11 @@ const LIMITS = {
   connections: 2_000,
   claimSetsPerSource: 10_000,
   mebibytesPerFile: 64,
+  versionsPerEntry: 1_000,
+  bytesPerEntry: 64 * 1_024 * 1_024,
+  apiSources: 1_000,
+  apiRegistries: 1_000,
+  changesPerMinute: 600,
   keepAliveMs: 65_000,
 };
 
@@ -29,7 +34,12 @@ export function connectionTo(
   origin: Origin,
   { adminFileRoots = [], adminAllowPrivateIP = false, resolve, proxy }: Options = {},
 ): Promise<GitConnection> {
-  const limits = { adminFileRoots, adminAllowPrivateIP, adminKubernetesNamespaces: [], adminOpenAccess: false };
+  const limits = {
+    adminFileRoots,
+    adminAllowPrivateIP,
+    adminKubernetesNamespaces: [],
+    adminOpenAccess: false,
+  };
   const files = new SourceFiles(new AdminFiles(limits, new AnonymousPolicy()), LIMITS);
   return new GitConnections(limits, files, resolve, proxy).connectionTo({
     kind: 'git',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toStorable } from '../../database/statements.js';
+import { toStorable } from '../../validation/storable-text.js';
 import type { ListKey } from '../../documents/entry-types.js';
 import { JsonSliceError } from '../../json/json-slices.js';
 import {

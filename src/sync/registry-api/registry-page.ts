@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { toStorable } from '../../database/statements.js';
+import { toStorable } from '../../validation/storable-text.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
 import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';

@@ -1,0 +1,24 @@
+/** In UTF-16 units; longer than any name, version, sort key or search text that is stored. */
+const MAX_LENGTH = 8_192;
+// PostgreSQL's text and jsonb accept no NUL. Jsonb refuses lone surrogates, and text would replace them.
+const UNSTORABLE = /\0|\p{Surrogate}/u;
+const EVERY_UNSTORABLE = new RegExp(UNSTORABLE, 'gu');
+
+declare const brand: unique symbol;
+
+/**
+ * A text that PostgreSQL can store and compare: no NUL, no lone surrogate, at most 8,192 characters. Statements and
+ * batches that several requests share take the input of callers in this form only, so that no input can fail the
+ * requests beside it.
+ */
+export type StorableText = string & { readonly [brand]: true };
+
+export function isStorable(text: string): text is StorableText {
+  return text.length <= MAX_LENGTH && !UNSTORABLE.test(text);
+}
+
+/** Replaces NUL and lone surrogates with U+FFFD, and cuts off what is too long. */
+export function toStorable(text: string, maxLength = MAX_LENGTH): StorableText {
+  // Cutting first may split a surrogate pair, whose half is then replaced.
+  return text.slice(0, maxLength).replaceAll(EVERY_UNSTORABLE, '\uFFFD') as StorableText;
+}
