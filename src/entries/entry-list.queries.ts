@@ -21,12 +21,16 @@ export interface ListedEntryRow extends ListPosition {
   readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
 }
 
+/** Maximum size of a page (contract §7). */
+export const MAX_PAGE_BYTES = 1_024 * 1_024;
+
 @Injectable()
 export class EntryListQueries {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns entries of these sources after a position, ordered by name, type and source. Versions are newest first.
+   * Returns entries of these sources after a position, ordered by name, type and source: at least one, and no more
+   * than fit into MAX_PAGE_BYTES. Versions are newest first.
    *
    * @param claimSetIds limits the result to entries with these claim sets; null for all entries.
    */
@@ -35,8 +39,8 @@ export class EntryListQueries {
     claimSetIds: readonly number[] | null,
     after: ListPosition | null,
     limit: number,
-  ): Promise<ListedEntryRow[]> {
-    return this.dataSource.query<ListedEntryRow[]>(
+  ): Promise<{ readonly rows: readonly ListedEntryRow[]; readonly hasMore: boolean }> {
+    const rows = await this.dataSource.query<(ListedEntryRow & { found: number })[]>(
       `with near as (
          select e.id, e.name, e.type, n.rank::int as rank, s.name as source, c.claims,
            coalesce(e.given_claims, s.given_claims) as "givenClaims"
@@ -53,22 +57,29 @@ export class EntryListQueries {
          ) e
          join claim_set c on c.id = e.claim_set_id
          order by e.name, e.type, n.rank limit $5
+       ), sized as (
+         select near.*, listed.versions, row_number() over page as place,
+           sum(octet_length(concat(listed.versions, near.claims, near."givenClaims"))) over page as bytes
+         from near cross join lateral (
+           select json_agg(json_build_object('version', v.version, 'status', v.status, 'isLatest', v.is_latest,
+             'publishedAt', ${utcText('v.published_at')})
+             order by v.version_key desc) as versions
+           from entry_version v where v.entry_id = near.id
+         ) listed
+         window page as (order by near.name, near.type, near.rank rows unbounded preceding)
        )
-       select near.name, near.type, near.rank, near.source, near.claims, near."givenClaims", (
-         select json_agg(json_build_object('version', v.version, 'status', v.status, 'isLatest', v.is_latest,
-           'publishedAt', ${utcText('v.published_at')})
-           order by v.version_key desc)
-         from entry_version v where v.entry_id = near.id) as versions
-       from near order by near.name, near.type, near.rank`,
+       select name, type, rank, source, claims, "givenClaims", versions, (select count(*) from near)::int as found
+       from sized where place < $5 and (bytes <= ${MAX_PAGE_BYTES} or place = 1) order by name, type, rank`,
       [
         sourceIds,
         after?.name ?? null,
         after?.type ?? null,
         after?.rank ?? null,
-        limit,
+        limit + 1,
         claimSetIds,
         ENTRY_TYPE_NAMES,
       ],
     );
+    return { rows, hasMore: rows.length < (rows[0]?.found ?? 0) };
   }
 }

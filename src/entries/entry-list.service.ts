@@ -8,14 +8,26 @@ import { type AdminListQuery, decodeCursor, encodeCursor } from '../http/lists.j
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
-import { hasShape, IsIn, IsInt, Validate, ValidateNested } from '../validation/class-validation.js';
+import {
+  hasShape,
+  IsIn,
+  IsInt,
+  IsOptional,
+  Validate,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import { MAX_PAGE, storableText } from '../validation/value-checks.js';
 import { Partitions } from '../visibility/partitions.js';
 import { evaluateSource } from '../visibility/view-cache.js';
-import { EntryListQueries, type ListedEntryRow, type ListPosition } from './entry-list.queries.js';
+import {
+  EntryListQueries,
+  type ListedEntryRow,
+  type ListPosition,
+  MAX_PAGE_BYTES,
+} from './entry-list.queries.js';
 
 /** Entries per query when the whole list is requested. */
-const BATCH = 500;
+const BATCH = 200;
 
 /** The largest PostgreSQL `integer`. */
 const MAX_RANK = 2_147_483_647;
@@ -29,7 +41,7 @@ class CursorPosition implements ListPosition {
 /** The content of a cursor. */
 class EntryListCursor {
   @ValidateNested(() => CursorPosition) readonly after: CursorPosition;
-  @IsInt(1, MAX_PAGE) readonly limit: number;
+  @IsOptional() @IsInt(1, MAX_PAGE) readonly limit?: number;
 }
 
 /**
@@ -74,16 +86,21 @@ export class EntryListService {
     const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(EntryListCursor)) : undefined;
     const limit = query.limit === undefined ? before?.limit : Number(query.limit);
     const entries: string[] = [];
+    let bytes = 0;
     let after: ListPosition | null = before?.after ?? null;
+    const cursor = () => encodeCursor(list, { after, limit });
     for (;;) {
       const wanted = limit ?? BATCH;
-      const found = await this.queries.page(sourceIds, claimSetIds, after, wanted + 1);
-      const rows = found.slice(0, wanted);
-      for (const row of rows) entries.push(describe(row));
-      const last = rows.at(-1);
-      if (!last || found.length <= wanted) return body(entries);
-      after = { name: last.name, type: last.type, rank: last.rank };
-      if (limit !== undefined) return body(entries, encodeCursor(list, { after, limit }));
+      const { rows, hasMore } = await this.queries.page(sourceIds, claimSetIds, after, wanted);
+      for (const row of rows) {
+        const entry = describe(row);
+        bytes += Buffer.byteLength(entry);
+        if (bytes > MAX_PAGE_BYTES && entries.length > 0) return body(entries, cursor());
+        entries.push(entry);
+        after = { name: row.name, type: row.type, rank: row.rank };
+      }
+      if (!hasMore) return body(entries);
+      if (limit !== undefined || rows.length < wanted) return body(entries, cursor());
     }
   }
 }

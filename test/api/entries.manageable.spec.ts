@@ -187,3 +187,40 @@ function fillOnce(service: ServiceUnderTest): () => Promise<void> {
   let filled: Promise<void> | undefined;
   return () => (filled ??= fill(service));
 }
+
+describe('a list of more than 1 MiB', () => {
+  const ENTRY_COUNT = 40;
+  const service = aFilledService('anonymous').runs();
+
+  it.each(['', '?limit=100'])('continues with nextCursor: /v1/entries%s', async (query) => {
+    await service.database.query(
+      `with added as (
+         insert into entry (source_id, type, name, claim_set_id)
+         select id, 'server', 'io.acme/s' || to_char(n, 'FM00'), claim_set_id
+         from source, generate_series(1, $1::int) n where name = 'published'
+         on conflict do nothing returning id
+       )
+       insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+         published_at, updated_at, is_latest, search)
+       select id, v::text, v::text, '{}', '\\x00', 'active', now(), now(), now(), v = 1, 'x'
+       from added, generate_series(1, 300) v`,
+      [ENTRY_COUNT],
+    );
+    const names: unknown[] = [];
+    let pages = 0;
+    for (let next: string | undefined = query; next !== undefined; pages += 1) {
+      const reply = await service.get(`/v1/entries${next}`);
+      expect(reply.bytes.length).toBeLessThan(1.01 * 1_024 * 1_024);
+      const { entries } = reply.json as { entries: { name: string; versions: unknown[] }[] };
+      for (const { name, versions } of entries) {
+        names.push(name);
+        expect(versions).toHaveLength(300);
+      }
+      const cursor = cursorIn(reply);
+      next = cursor === undefined ? undefined : `?cursor=${cursor}`;
+    }
+    expect(pages).toBe(2);
+    expect(names).toHaveLength(ENTRY_COUNT);
+    expect(new Set(names).size).toBe(ENTRY_COUNT);
+  });
+});
