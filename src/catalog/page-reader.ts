@@ -20,7 +20,13 @@ import {
   withinPage,
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
-import { missingVersion, type NamedVersions, VersionLoader, versionsOfName } from './version.queries.js';
+import {
+  MAX_VERSIONS,
+  missingVersion,
+  type NamedVersions,
+  VersionLoader,
+  versionsOfName,
+} from './version.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact) or a client's configuration. */
@@ -121,7 +127,7 @@ export class PageReader {
   ): Promise<readonly string[]> {
     const found = isStorable(name) ? await readVersions(sql, { type, name, which: 'all', ...request }) : [];
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
-    const rows = withinPage(found);
+    const rows = withinPage(found.slice(0, MAX_VERSIONS));
     const last = rows.at(-1);
     const hasMore = found.length > rows.length;
     return listBody(type, rows, last && hasMore ? nextVersionsCursor(name, request, last) : undefined);

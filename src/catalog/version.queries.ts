@@ -23,11 +23,14 @@ export const WHICH = {
   exact: 'v.version = $version',
 } as const;
 
+/** Maximum number of versions of a name per page: their rows are read even if their documents do not fit. */
+export const MAX_VERSIONS = 2_000;
+
 /** SQL: the columns and order for all versions of a name. A single version needs no size check or sorting. */
 const ALL_FOUND = {
   columns: FOUND_COLUMNS,
   order: `window page as ${PAGE_WINDOW}
-order by found.key desc`,
+order by found.key desc limit ${MAX_VERSIONS + 1}`,
 };
 const ONLY_FOUND = { columns: ONLY_FOUND_COLUMNS, order: 'limit 1' };
 

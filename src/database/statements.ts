@@ -143,19 +143,6 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
 }
 
 /**
- * Whether a text contains NUL. PostgreSQL text cannot contain NUL, so no stored name matches and the query can be
- * skipped.
- */
-export function hasNul(text: string): boolean {
-  return text.includes('\0');
-}
-
-/** Replaces NUL and lone surrogates, which PostgreSQL's text and jsonb reject, with U+FFFD. */
-export function toStorable(text: string): string {
-  return text.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd');
-}
-
-/**
  * Lock for changes to sources and registries: shared for API requests, exclusive while the configuration file is
  * applied.
  */

@@ -45,6 +45,7 @@ const PUBLISH_ERRORS = [
   'claims_mismatch',
   'name_reserved',
   'version_exists',
+  'entry_full',
   'no_managed_source',
 ] as const;
 
@@ -137,7 +138,7 @@ export class EntriesController {
   @ApiParam(VERSION)
   @ApiOkWithEtag(PublishedVersionAnswer)
   @ApiErrors('version_not_found')
-  getVersion(@Loaded() entry: Entry): JsonText {
+  getVersion(@Loaded() entry: Entry): Promise<JsonText> {
     return this.entries.getVersion(entry);
   }
 

@@ -4,14 +4,15 @@ import { type EntityManager, Repository } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
-import { hasNul } from '../database/statements.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
-import type { Status } from '../documents/statuses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
+import { isStorable } from '../validation/storable-text.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
-import { electLatest, type NewDocument, updateStatus } from './entry-status.queries.js';
-import { Entry, EntryVersion } from './entry.entity.js';
+import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
+import type { EntrySize } from './entry-limits.js';
+import { electLatest, type NewStatus, updateStatus } from './entry-status.queries.js';
+import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
 import { versionColumns } from './writer/copy-rows.queries.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
 
@@ -33,7 +34,7 @@ export class EntriesRepository {
     version?: string,
     manager: EntityManager = this.entries.manager,
   ): Promise<Entry | null> {
-    if (hasNul(name)) return null;
+    if (!isStorable(name)) return null;
     const query = manager
       .getRepository(Entry)
       .createQueryBuilder('entry')
@@ -42,15 +43,43 @@ export class EntriesRepository {
       .innerJoinAndSelect('entry.claimSet', 'claimSet')
       .where('entry.type = :type and entry.name = :name', { type, name });
     if (version !== undefined) {
-      const isNamed = hasNul(version) ? 'false' : 'version.version = :version';
+      const isNamed = isStorable(version) ? 'version.version = :version' : 'false';
       query.leftJoinAndSelect('entry.versions', 'version', isNamed, { version });
     }
     return query.getOne();
   }
 
   /** Returns all versions of an entry, newest first. */
-  async versions({ id }: Entry, manager: EntityManager = this.entries.manager): Promise<EntryVersion[]> {
+  async versions({ id }: Entry, manager: EntityManager = this.entries.manager): Promise<VersionSummary[]> {
     return manager.find(EntryVersion, { where: { entryId: id }, order: { versionKey: 'DESC' } });
+  }
+
+  /** Returns a version with its document; null if it has been removed. */
+  async withDocument({ id }: VersionSummary): Promise<EntryVersion | null> {
+    return this.entries.manager
+      .createQueryBuilder(EntryVersion, 'version')
+      .addSelect('version.document')
+      .where({ id })
+      .getOne();
+  }
+
+  /** Returns the newest versions with their documents: as many as fit into 1 MiB, but at least one. */
+  async newestWithDocuments({ id }: Entry): Promise<EntryVersion[]> {
+    return this.entries.manager
+      .createQueryBuilder(EntryVersion, 'version')
+      .addSelect('version.document')
+      .where(`version.id in (${NEWEST_IN_BATCH})`, { id })
+      .orderBy('version.versionKey', 'DESC')
+      .getMany();
+  }
+
+  /** Returns the size of an entry, and whether it has this version. */
+  async sizeOf(
+    { id }: Entry,
+    version: string | undefined,
+    manager: EntityManager = this.entries.manager,
+  ): Promise<EntrySize & { readonly hasVersion: boolean }> {
+    return sizeOfEntry(manager, id, version);
   }
 
   /** Adds an entry with its first version. */
@@ -106,7 +135,7 @@ export class EntriesRepository {
   }
 
   /** Removes a version; removing the last one removes the entry. */
-  async removeVersion(manager: EntityManager, entry: Entry, { id }: EntryVersion): Promise<void> {
+  async removeVersion(manager: EntityManager, entry: Entry, { id }: VersionSummary): Promise<void> {
     await manager.delete(EntryVersion, { id });
     await deleteEmptyEntries(manager, [entry.id]);
     await electLatest(manager, [entry.id]);
@@ -126,16 +155,14 @@ export class EntriesRepository {
     await bumpRevision(manager, entry.sourceId);
   }
 
-  /** Sets the status of versions; see `updateStatus`. */
+  /** Sets the status of one version, or of all; see `updateStatus`. */
   async setStatus(
     manager: EntityManager,
     entry: Entry,
-    versions: readonly NewDocument[],
-    status: Status,
-    message: string | null,
-    now: Date,
+    version: string | null,
+    status: NewStatus,
   ): Promise<void> {
-    await updateStatus(manager, entry.id, versions, status, message, now);
+    await updateStatus(manager, entry, version, status);
     await electLatest(manager, [entry.id]);
     await bumpRevision(manager, entry.sourceId);
   }

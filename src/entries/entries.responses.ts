@@ -5,7 +5,7 @@ import { ENTRY_TYPE_NAMES, type EntryName, officialMeta } from '../documents/ent
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { documentClassOf } from './entries.dto.js';
-import type { Entry, EntryVersion } from './entry.entity.js';
+import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 
 export class VersionState {
   @ApiProperty({ enum: STATUSES })
@@ -117,7 +117,7 @@ export function describeVersion(
 /** Returns the JSON of a published entry for the admin API (contract §7). */
 export function describeEntry(
   { type, name, shownClaims: claims }: Entry,
-  versions: readonly EntryVersion[],
+  versions: readonly VersionSummary[],
 ): string {
   return JSON.stringify({
     type,

@@ -6,19 +6,20 @@ import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-tr
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, shownForm } from '../claims/claims.js';
-import { hasNul, lockEntry } from '../database/statements.js';
-import { documentDigest } from '../documents/document-check.js';
-import { type EntryName, type IncomingVersion, isEntryType, withStatus } from '../documents/entry-types.js';
+import { lockEntry } from '../database/statements.js';
+import { type EntryName, type IncomingVersion, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
+import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { EntriesRepository } from './entries.repository.js';
 import { describeEntry, describeVersion, statusOf } from './entries.responses.js';
-import type { Entry, EntryVersion } from './entry.entity.js';
+import { NO_VERSIONS } from './entry-limits.js';
+import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 import {
   type PublishRequest,
   PublishRules,
@@ -85,6 +86,9 @@ export class EntriesService {
         const now = await lockEntry(manager, incoming.type, incoming.name);
         const entry = await this.entries.findByName(incoming, undefined, manager);
         if (entry) this.rules.checkLater(caller, entry, claims);
+        const stored = entry && (await this.entries.sizeOf(entry, incoming.version, manager));
+        if (stored?.hasVersion) throw versionExists(incoming);
+        this.rules.checkRoom(incoming, stored ?? NO_VERSIONS, incoming.document.length);
         const shownClaims = entry?.shownClaims ?? shownForm(claims);
         if (!dryRun)
           await record({
@@ -135,8 +139,8 @@ export class EntriesService {
   }
 
   /** @param entry loaded with the requested version. */
-  getVersion(entry: Entry): JsonText {
-    const version = onlyVersion(entry);
+  async getVersion(entry: Entry): Promise<JsonText> {
+    const version = await this.withDocument(entry);
     return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy));
   }
 
@@ -195,34 +199,40 @@ export class EntriesService {
     version: string | undefined,
     context: RequestContext,
   ): Promise<JsonText> {
-    const { entry, versions } = await this.changeStatus(caller, path, body, version, context);
-    if (version === undefined) return new JsonText(describeEntry(entry, versions));
-    return this.getVersion(entry);
+    const { entry } = await this.changeStatus(caller, path, body, version, context);
+    return version === undefined ? this.get(entry) : this.getVersion(entry);
   }
 
-  /** Like `setStatus`, but returns the versions with the new status. */
+  /**
+   * Like `setStatus`, but returns the entry, loaded like `load`, and the number of versions that now have the status.
+   */
   async changeStatus(
     caller: Caller,
     path: EntryPath,
     body: StatusBody,
     version: string | undefined,
     context: RequestContext,
-  ): Promise<{ readonly entry: Entry; readonly versions: readonly EntryVersion[] }> {
-    const { type } = entryNameOf(path);
-    const { status, message } = readStatusRequest(type, body);
+  ): Promise<{ readonly entry: Entry; readonly count: number }> {
+    const { status, message } = readStatusRequest(entryNameOf(path).type, body);
     return this.change({ caller, context }, path, version, async (manager, entry, now, record) => {
       const versions =
         version === undefined ? await this.entries.versions(entry, manager) : [onlyVersion(entry)];
       await recordStatus(record, entry, versions, { status, statusMessage: message }, version);
-      const changed = versions.map((stored) => {
-        const document = withStatus(type, stored.document, status);
-        return { version: stored.version, document, digest: documentDigest(document) };
-      });
-      await this.entries.setStatus(manager, entry, changed, status, message, now);
-      if (version === undefined) return { entry, versions: await this.entries.versions(entry, manager) };
-      const found = this.checkFound(caller, await this.entries.findByName(entry, version, manager), version);
-      return { entry: found, versions: found.versions };
+      await this.entries.setStatus(manager, entry, version ?? null, { status, message, now });
+      return { entry, count: versions.length };
     });
+  }
+
+  /** Returns the version that an entry was loaded with, or the newest versions within 1 MiB, with their documents. */
+  async documentsOf(entry: Entry, version: string | undefined): Promise<readonly EntryVersion[]> {
+    return version === undefined ? this.entries.newestWithDocuments(entry) : [await this.withDocument(entry)];
+  }
+
+  private async withDocument(entry: Entry): Promise<EntryVersion> {
+    const version = await this.entries.withDocument(onlyVersion(entry));
+    // The version was removed after the entry was loaded.
+    if (!version) throw new ApiError('version_not_found');
+    return version;
   }
 
   private async change<T>(
@@ -260,11 +270,11 @@ function versionExists({ name, version }: IncomingVersion): ApiError {
 }
 
 function entryNameOf({ type, name }: EntryPath): EntryName {
-  if (!isEntryType(type) || hasNul(name)) throw new ApiError('entry_not_found');
+  if (!isEntryType(type) || !isStorable(name)) throw new ApiError('entry_not_found');
   return { type, name };
 }
 
-function onlyVersion({ versions: [version] }: Entry): EntryVersion {
+function onlyVersion({ versions: [version] }: Entry): VersionSummary {
   if (!version) throw new Error('An entry was loaded without the requested version');
   return version;
 }
@@ -277,7 +287,7 @@ function targetOf({ type, name }: EntryName, source: string, version?: string): 
 async function recordStatus(
   record: RecordChange,
   entry: Entry,
-  versions: readonly EntryVersion[],
+  versions: readonly VersionSummary[],
   after: Pick<EntryVersion, 'status' | 'statusMessage'>,
   version: string | undefined,
 ): Promise<void> {

@@ -1,39 +1,38 @@
 import type { EntityManager } from 'typeorm';
 import { isOneOf } from '../database/statements.js';
+import { ENTRY_TYPES } from '../documents/entry-types.js';
 import { LATEST_STATUSES, type Status } from '../documents/statuses.js';
-import type { EntryVersion } from './entry.entity.js';
+import { writeStatusInDocuments } from './entry-documents.queries.js';
+import type { Entry, EntryVersion } from './entry.entity.js';
 
-/** A version with its new document. */
-export type NewDocument = Pick<EntryVersion, 'version' | 'document' | 'digest'>;
+/** The status to set. */
+export interface NewStatus {
+  readonly status: Status;
+  readonly message: string | null;
+  readonly now: Date;
+}
 
 /**
- * Sets the status of versions of an entry and replaces their documents to match. Skips versions that already have this
- * status and message.
+ * Sets the status of one version of an entry, or of all, also in documents that contain it. Skips versions that already
+ * have this status and message.
+ *
+ * @param version null for all versions.
  */
 export async function updateStatus(
   manager: EntityManager,
-  entryId: string,
-  versions: readonly NewDocument[],
-  status: Status,
-  message: string | null,
-  now: Date,
+  { id, type }: Pick<Entry, 'id' | 'type'>,
+  version: string | null,
+  { status, message, now }: NewStatus,
 ): Promise<void> {
+  if (ENTRY_TYPES[type].hasStatusInDocument)
+    await writeStatusInDocuments(manager, { id, type }, version, status);
   await manager.query(
     `update entry_version v
-     set status = $2, status_message = $3, document = n.document, digest = n.digest,
+     set status = $2, status_message = $3,
        updated_at = $4, status_changed_at = case when v.status = $2 then v.status_changed_at else $4 end
-     from unnest($5::text[], $6::text[], $7::bytea[]) as n(version, document, digest)
-     where v.entry_id = $1 and v.version = n.version
+     where v.entry_id = $1 and ($5::text is null or v.version = $5)
        and (v.status <> $2 or v.status_message is distinct from $3)`,
-    [
-      entryId,
-      status,
-      message,
-      now,
-      versions.map(({ version }) => version),
-      versions.map(({ document }) => document),
-      versions.map(({ digest }) => digest),
-    ],
+    [id, status, message, now, version],
   );
 }
 

@@ -62,7 +62,7 @@ export class Entry {
   claimsChangedAt: Date | null;
 
   @OneToMany(() => EntryVersion, (version) => version.entry)
-  versions: Relation<EntryVersion>[];
+  versions: Relation<VersionSummary>[];
 
   /** The claims required to see the entry. */
   get claims(): Claims {
@@ -103,8 +103,8 @@ export class EntryVersion {
   @BytewiseText({ name: 'version_key' })
   versionKey: string;
 
-  /** The document as served. */
-  @Column({ type: 'text' })
+  /** The document as served, up to 1 MiB: loaded by `EntriesRepository.withDocument` alone. */
+  @Column({ type: 'text', select: false })
   document: string;
 
   /** SHA-256 of the document. */
@@ -135,6 +135,9 @@ export class EntryVersion {
   isLatest: boolean;
 
   /** The text that `search` matches, in lowercase. Indexed by `SearchText`. */
-  @Column({ type: 'text' })
+  @Column({ type: 'text', select: false })
   search: string;
 }
+
+/** A version without its texts, so that all versions of an entry can be loaded. */
+export type VersionSummary = Omit<EntryVersion, 'document' | 'search'>;

@@ -1,7 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, equalClaims } from '../claims/claims.js';
+import { limitsConfig } from '../config/slices.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
@@ -9,6 +11,7 @@ import { ApiError } from '../http/errors.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { below, issue, oneOf } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
+import { describeExcess, type EntrySize, findExceeded } from './entry-limits.js';
 import type { Entry } from './entry.entity.js';
 import { type NameRule, isReserved } from './name-rules.js';
 
@@ -80,10 +83,13 @@ function isExact(digits: string): boolean {
   return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
 }
 
-/** Checks the caller's claims, the managed source and the name before publishing (spec §4.2, contract §4, §7). */
+/** Checks the caller's claims, the managed source, the name and the entry's size before publishing (spec §4.2, contract §3, §4, §7). */
 @Injectable()
 export class PublishRules {
-  constructor(private readonly policy: AccessPolicy) {}
+  constructor(
+    private readonly policy: AccessPolicy,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+  ) {}
 
   /** @throws ApiError 400 `claims_required`, `claims_not_subset`. */
   checkClaims(caller: Caller, claims: Claims, record?: Recorder): void {
@@ -122,5 +128,22 @@ export class PublishRules {
     if (this.policy.inheritsClaims(caller) && Object.keys(claims).length === 0) return;
     if (!this.policy.mayManage(caller, entry.claims) || !equalClaims(entry.claims, claims))
       throw new ApiError('claims_mismatch');
+  }
+
+  /**
+   * Checks that an entry has room for a further version (contract §3). Call it after `checkLater`: the size of an entry
+   * is for callers who may publish to it.
+   *
+   * @param bytes the length of the further document.
+   * @throws ApiError 409 `entry_full`.
+   */
+  checkRoom({ name }: Pick<EntryName, 'name'>, stored: EntrySize, bytes: number): void {
+    const size = { versions: stored.versions + 1, bytes: stored.bytes + bytes };
+    const exceeded = findExceeded(size, this.limits);
+    if (exceeded)
+      throw new ApiError(
+        'entry_full',
+        `${name} would have ${describeExcess(exceeded, this.limits)}: delete versions, use another name, or ask an operator to raise the limit`,
+      );
   }
 }

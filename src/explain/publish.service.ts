@@ -118,21 +118,19 @@ export class PublishService {
     isRefused: boolean,
   ): Promise<Step[]> {
     const mayKnow = await this.manage.managedKnowledge(asking);
-    const found = isEntryType(type) ? await this.entries.findByName({ type, name }, version ?? '') : null;
+    const found = isEntryType(type) ? await this.entries.findByName({ type, name }) : null;
     const isKnown = found !== null && mayKnow(found.claims);
     if ((asking.isAssumed || isRefused) && !isKnown && !asking.rights.superAdmin)
       return [{ step: 'entry', outcome: 'unknown_to_you' }];
     if (!found) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
     const later = await this.rule('entry', () => this.rules.checkLater(asking.subject, found, claims));
     const step = isKnown ? { ...later, required: found.claims } : later;
-    if (version === undefined || later.outcome !== 'passed') return [step];
-    const versionExists = found.versions.length > 0;
-    return [
-      step,
-      versionExists
-        ? { step: 'version', outcome: 'refused', code: 'version_exists' }
-        : { step: 'version', outcome: 'passed' },
-    ];
+    if (later.outcome !== 'passed') return [step];
+    const stored = await this.entries.sizeOf(found, version);
+    if (stored.hasVersion) return [step, { step: 'version', outcome: 'refused', code: 'version_exists' }];
+    // The size of the document is unknown.
+    const room = await this.rule('version', () => this.rules.checkRoom(found, stored, 0));
+    return version === undefined && room.outcome === 'passed' ? [step] : [step, room];
   }
 
   private async rule(step: StepName, check: () => void): Promise<Step> {

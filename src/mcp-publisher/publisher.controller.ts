@@ -77,6 +77,7 @@ export class PublisherController {
     'claims_mismatch',
     'name_reserved',
     'version_exists',
+    'entry_full',
   )
   publish(
     @CurrentCaller() caller: Caller,

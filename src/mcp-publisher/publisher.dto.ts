@@ -46,6 +46,7 @@ export class ServerStatusAnswer {
   @ApiProperty({ type: 'integer' })
   updatedCount: number;
 
+  /** The newest versions, up to 1 MiB of documents. */
   @ApiProperty({ type: [ServerItem] })
   servers: ServerItem[];
 }

@@ -120,10 +120,10 @@ export class PublisherService {
     context: RequestContext,
   ): Promise<JsonText> {
     const path = { type: 'server', name };
-    const { versions } = await this.entries.changeStatus(caller, path, body, version, context);
-    const items = versions.map(itemOf);
+    const { entry, count } = await this.entries.changeStatus(caller, path, body, version, context);
+    const items = (await this.entries.documentsOf(entry, version)).map(itemOf);
     if (version !== undefined) return new JsonText(items.join());
-    return new JsonText(`{"updatedCount":${items.length},"servers":[${items.join()}]}`);
+    return new JsonText(`{"updatedCount":${count},"servers":[${items.join()}]}`);
   }
 
   exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {

@@ -1,4 +1,3 @@
-import { toStorable } from '../database/statements.js';
 import { checkDocument, formatProblem, type Problem, type SourceText } from '../documents/document-check.js';
 import {
   ENTRY_TYPES,
@@ -13,6 +12,7 @@ import {
 import type { Status } from '../documents/statuses.js';
 import { isObject } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
+import { isStorable, toStorable } from '../validation/storable-text.js';
 
 /** Measured overhead per version for objects, the digest and map entries, excluding texts. */
 const BYTES_PER_VERSION = 1_024;
@@ -26,8 +26,8 @@ export interface Skipped extends SkippedEntry {
 
 /** The validated content of a source. */
 export interface ReadEntries {
-  readonly entries: IncomingVersion[];
-  readonly skipped: Skipped[];
+  readonly entries: readonly IncomingVersion[];
+  readonly skipped: readonly SkippedEntry[];
   /** Number of skipped versions omitted from `skipped`. */
   readonly unlisted?: number;
   /** Number of versions excluded by the filter, valid or not. */
@@ -149,7 +149,7 @@ export class EntryValidator {
       index,
       name: member('name'),
       version: member('version'),
-      reasons: reasons.map(toStorable),
+      reasons: reasons.map((reason) => toStorable(reason)),
     });
   }
 
@@ -157,8 +157,7 @@ export class EntryValidator {
     if (!isObject(document)) return;
     const { version } = document;
     const name = findName(type, document);
-    if (name === undefined || typeof version !== 'string' || toStorable(name + version) !== name + version)
-      return;
+    if (name === undefined || typeof version !== 'string' || !isStorable(name + version)) return;
     const key = versionMapKey({ type, name, version });
     if (this.entries.has(key)) return;
     this.options.memory.add(2 * heldBytes(key));

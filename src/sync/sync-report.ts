@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge } from 'prom-client';
-import type { SkippedEntry, VersionName } from '../documents/entry-types.js';
+import { MAX_SHOWN_SKIPPED, type SkippedEntry, type VersionName } from '../documents/entry-types.js';
+import { isAmong, type RefusedVersion } from '../entries/entry-limits.js';
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
 import type { SourceReport } from '../sources/source-states.queries.js';
 import { Metrics } from '../telemetry/metrics.js';
@@ -16,6 +17,20 @@ const TIMEOUT_MS = 1_000;
  */
 export interface SyncReport extends SourceReport {
   readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered', number>>;
+}
+
+/** Returns the content without the versions that the writer refused, which count as skipped. */
+export function withoutRefused(content: ReadEntries, refused: readonly RefusedVersion[]): ReadEntries {
+  if (refused.length === 0) return content;
+  const { entries, skipped, unlisted = 0 } = content;
+  const isRefused = isAmong(refused);
+  const listed = refused.slice(0, Math.max(0, MAX_SHOWN_SKIPPED - skipped.length));
+  return {
+    ...content,
+    entries: entries.filter((version) => !isRefused(version)),
+    skipped: [...skipped, ...listed.map(({ reason, ...version }) => ({ ...version, reasons: [reason] }))],
+    unlisted: unlisted + refused.length - listed.length,
+  };
 }
 
 /** Returns the report of a run that read everything. */

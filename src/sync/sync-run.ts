@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
+import { limitsConfig } from '../config/slices.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
+import type { EntryLimits } from '../entries/entry-limits.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
@@ -18,7 +21,7 @@ import { Fetchers } from './fetchers.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
-import { reportAfterChanges, reportOf, type SyncReport } from './sync-report.js';
+import { reportAfterChanges, reportOf, type SyncReport, withoutRefused } from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
 
 /** Increment this when the reader or the document rules change, so that unchanged content is read again. */
@@ -100,6 +103,7 @@ export class SyncRun {
     private readonly memory: ReadMemory,
     private readonly audit: AuditTrail,
     private readonly registryFiles: RegistryFileReader,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
   /**
@@ -108,7 +112,7 @@ export class SyncRun {
    */
   async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
     const started = performance.now();
-    const rules = rulesDigest(source);
+    const rules = rulesDigest(source, this.limits);
     const memory = this.memory.begin();
     try {
       const until = AbortSignal.any([signal, memory.signal]);
@@ -149,16 +153,18 @@ export class SyncRun {
   private async write(
     owner: string,
     source: LeasedSource,
-    { content, gone, contentDigest, fetchState }: SyncContent,
+    { content: read, gone, contentDigest, fetchState }: SyncContent,
     started: number,
   ): Promise<RunOutcome> {
     const { id, name, intervalMs } = source;
     let events: WrittenEvent[] = [];
+    let content = read;
     const written = await this.leases.writeWhileHeld(owner, source, async (manager, claimSetId) => {
       const before = isGuarded(source) ? await countLiveEntries(manager, id) : 0;
-      const counts = gone
-        ? await this.writer.applyChanges(manager, id, claimSetId, content.entries, gone)
-        : await this.writer.replaceAll(manager, id, claimSetId, content.entries);
+      const { counts, refused } = gone
+        ? await this.writer.applyChanges(manager, id, claimSetId, read.entries, gone)
+        : await this.writer.replaceAll(manager, id, claimSetId, read.entries);
+      content = withoutRefused(read, refused);
       const after =
         counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
       if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
@@ -211,10 +217,10 @@ export class SyncRun {
   }
 }
 
-/** Returns a digest of the rules for reading the content of a source. */
-function rulesDigest({ filter }: LeasedSource): string {
+/** Returns a digest of the rules that decide which content of a source is stored. */
+function rulesDigest({ filter }: LeasedSource, { versionsPerEntry, bytesPerEntry }: EntryLimits): string {
   return createHash('sha256')
-    .update(JSON.stringify([READER_VERSION, filter]))
+    .update(JSON.stringify([READER_VERSION, filter, versionsPerEntry, bytesPerEntry]))
     .digest('base64url');
 }
 

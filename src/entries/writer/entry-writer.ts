@@ -1,15 +1,24 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
+import { limitsConfig } from '../../config/slices.js';
 import { transactionTime } from '../../database/statements.js';
 import {
   entryMapKey,
   type EntryName,
   type IncomingVersion,
-  versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
+import {
+  type Candidate,
+  type EntrySize,
+  findExceeded,
+  isAmong,
+  type RefusedVersion,
+  refusedVersions,
+} from '../entry-limits.js';
 import { electLatest } from '../entry-status.queries.js';
 import { insertSearchTexts } from '../search-texts.queries.js';
 import {
@@ -20,7 +29,7 @@ import {
   type StoredVersion,
   weighedBatches,
 } from './catalog-diff.js';
-import { versionColumns } from './copy-rows.queries.js';
+import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
@@ -33,7 +42,13 @@ import {
   updateVersionKeys,
   updateVersions,
 } from './entry-writer.queries.js';
-import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
+import {
+  allVersions,
+  sizedVersions,
+  sizesOfEntries,
+  versionsAmong,
+  versionsOfEntries,
+} from './stored-versions.queries.js';
 
 /** Maximum rows per statement, for complete versions and for entry names or ids. */
 const VERSIONS_PER_STATEMENT = 1_000;
@@ -48,6 +63,13 @@ export interface WriteCounts {
   readonly changed: number;
   readonly removed: number;
   readonly unchanged: number;
+}
+
+/** The result of a write. */
+export interface Written {
+  readonly counts: WriteCounts;
+  /** Versions that are not stored because their entry is full (contract §3). */
+  readonly refused: readonly RefusedVersion[];
 }
 
 /** The only version of an entry that has its own claims. */
@@ -72,26 +94,30 @@ type ClaimSetOf = (version: IncomingVersion) => number;
  */
 @Injectable()
 export class EntryWriter {
-  constructor(private readonly claimSets: ClaimSetsRepository) {}
+  constructor(
+    private readonly claimSets: ClaimSetsRepository,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+  ) {}
 
   /**
-   * Makes the entries of a source match `incoming`: deletes missing versions, leaves unchanged versions alone, and
-   * elects the latest version of every changed entry.
+   * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, leaves
+   * unchanged versions alone, and elects the latest version of every changed entry.
    */
   async replaceAll(
     manager: EntityManager,
     sourceId: number,
     claimSetId: number,
     incoming: readonly IncomingVersion[],
-  ): Promise<WriteCounts> {
-    const diff = await diffCatalog(await allVersions(manager, sourceId), incoming);
+  ): Promise<Written> {
+    const { fitting, refused } = await this.withinLimits(manager, sourceId, incoming, null);
+    const diff = await diffCatalog(await allVersions(manager, sourceId), fitting);
     await this.write(manager, sourceId, () => claimSetId, diff);
-    return countsOf(diff);
+    return { counts: countsOf(diff), refused };
   }
 
   /**
    * Writes the versions in `changed`, removes any existing versions in `gone`, and leaves the source's other versions
-   * alone.
+   * alone, unless newer ones leave no room for them.
    */
   async applyChanges(
     manager: EntityManager,
@@ -99,17 +125,18 @@ export class EntryWriter {
     claimSetId: number,
     changed: readonly IncomingVersion[],
     gone: readonly VersionName[],
-  ): Promise<WriteCounts> {
-    const stored = await versionsAmong(manager, sourceId, [...changed, ...gone]);
-    const leaving = new Set(gone.map(versionMapKey));
-    const isLeaving = (version: StoredVersion) => leaving.has(versionMapKey(version));
+  ): Promise<Written> {
+    const { fitting, refused } = await this.withinLimits(manager, sourceId, changed, gone);
+    const leaving = [...gone, ...refused];
+    const isLeaving = isAmong(leaving);
+    const stored = await versionsAmong(manager, sourceId, [...fitting, ...leaving]);
     const kept = stored.filter((version) => !isLeaving(version));
-    const diff = { ...(await diffCatalog(kept, changed)), gone: stored.filter(isLeaving) };
-    const latest = changed.filter(({ isUpstreamLatest }) => isUpstreamLatest);
+    const diff = { ...(await diffCatalog(kept, fitting)), gone: stored.filter(isLeaving) };
+    const latest = fitting.filter(({ isUpstreamLatest }) => isUpstreamLatest);
     for await (const batch of batches(latest, ENTRIES_PER_STATEMENT))
       await demoteUpstreamLatest(manager, sourceId, batch);
     await this.write(manager, sourceId, () => claimSetId, diff);
-    return countsOf(diff);
+    return { counts: countsOf(diff), refused };
   }
 
   /**
@@ -122,8 +149,11 @@ export class EntryWriter {
     sourceId: number,
     incoming: readonly LabeledVersion[],
     { only, except }: EntryScope,
-  ): Promise<WriteCounts> {
-    const versions = incoming.map(({ version }) => version);
+  ): Promise<Written> {
+    const all = incoming.map(({ version }) => version);
+    const { fitting: versions, refused } = await this.withinLimits(manager, sourceId, all, null);
+    const isRefused = isAmong(refused);
+    const labeled = incoming.filter(({ version }) => !isRefused(version));
     const excepted = new Set(except.map(entryMapKey));
     const found = only
       ? await versionsOfEntries(manager, sourceId, only)
@@ -132,7 +162,7 @@ export class EntryWriter {
     const diff = await diffCatalog(stored, versions);
     const claimSetIds = await this.claimSets.findOrCreateAll(
       manager,
-      incoming.map(({ claims }) => claims),
+      labeled.map(({ claims }) => claims),
     );
     const ofVersion = new Map(versions.map((version, index) => [version, claimSetIds[index] ?? 0]));
     const claimSetOf: ClaimSetOf = (version) => ofVersion.get(version) ?? 0;
@@ -142,10 +172,57 @@ export class EntryWriter {
     for (const { stored: version } of [...diff.changed, ...diff.moved]) relabeled.delete(version.entryId);
     const counts = countsOf(diff);
     return {
-      ...counts,
-      changed: counts.changed + relabeled.size,
-      unchanged: counts.unchanged - relabeled.size,
+      counts: {
+        ...counts,
+        changed: counts.changed + relabeled.size,
+        unchanged: counts.unchanged - relabeled.size,
+      },
+      refused,
     };
+  }
+
+  /**
+   * Splits versions into those to store and those for which their entry has no room (contract §3).
+   *
+   * @param gone versions to remove, if `incoming` contains only changes; null if it contains all versions of its entries.
+   * @returns in `refused`, also stored versions that must make room for newer ones.
+   */
+  private async withinLimits(
+    manager: EntityManager,
+    sourceId: number,
+    incoming: readonly IncomingVersion[],
+    gone: readonly VersionName[] | null,
+  ): Promise<{ readonly fitting: readonly IncomingVersion[]; readonly refused: readonly RefusedVersion[] }> {
+    const sizes = await sizesByEntry(incoming);
+    // Upper bounds, because a changed version counts twice.
+    if (gone)
+      for (const stored of await sizesOfEntries(manager, sourceId, [...sizes.values()]))
+        addSize(sizes, stored);
+    const full = [...sizes].filter(([, size]) => findExceeded(size, this.limits) !== undefined);
+    if (full.length === 0) return { fitting: incoming, refused: [] };
+    const incomingOf = new Map(full.map(([key]) => [key, new Map<string, IncomingVersion>()]));
+    for (const version of incoming) incomingOf.get(entryMapKey(version))?.set(version.version, version);
+    const isGone = isAmong(gone ?? []);
+    const now = (await transactionTime(manager)).getTime();
+    const refused: RefusedVersion[] = [];
+    for (const [key, entry] of full) {
+      const stored = await sizedVersions(manager, sourceId, entry);
+      const storedAt = new Map(stored.map(({ version, publishedAt }) => [version, publishedAt]));
+      const added = incomingOf.get(key) ?? new Map<string, IncomingVersion>();
+      const candidates = [...added.values()].map((version): Candidate => {
+        const publishedAt = storedAt.get(version.version) ?? now;
+        return {
+          ...version,
+          versionKey: versionKeyOf(version, { publishedAt }),
+          bytes: documentBytes(version),
+        };
+      });
+      const staying = gone ? stored.filter((one) => !isGone(one) && !added.has(one.version)) : [];
+      const size = { versions: stored.length, bytes: stored.reduce((sum, { bytes }) => sum + bytes, 0) };
+      refused.push(...(await refusedVersions([...candidates, ...staying], size, this.limits)));
+    }
+    const isRefused = isAmong(refused);
+    return { fitting: incoming.filter((version) => !isRefused(version)), refused };
   }
 
   private async write(
@@ -298,6 +375,27 @@ export class EntryWriter {
 
 function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {
   for (const item of items) yield map(item);
+}
+
+/** Returns the sizes of the entries of these versions, by `entryMapKey`. */
+async function sizesByEntry(
+  versions: readonly IncomingVersion[],
+): Promise<Map<string, EntryName & EntrySize>> {
+  const sizes = new Map<string, EntryName & EntrySize>();
+  for await (const batch of batches(versions, VERSIONS_PER_STATEMENT))
+    for (const version of batch)
+      addSize(sizes, { ...nameOf(version), versions: 1, bytes: documentBytes(version) });
+  return sizes;
+}
+
+function addSize(sizes: Map<string, EntryName & EntrySize>, added: EntryName & EntrySize): void {
+  const key = entryMapKey(added);
+  const { versions = 0, bytes = 0 } = sizes.get(key) ?? {};
+  sizes.set(key, { ...added, versions: versions + added.versions, bytes: bytes + added.bytes });
+}
+
+function nameOf({ type, name }: EntryName): EntryName {
+  return { type, name };
 }
 
 function documentBytes({ document }: IncomingVersion): number {

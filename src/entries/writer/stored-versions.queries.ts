@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EntryName, VersionName } from '../../documents/entry-types.js';
+import type { Candidate, EntrySize } from '../entry-limits.js';
 import { batches, type StoredVersion } from './catalog-diff.js';
 
 /** The columns of a `StoredVersion`. Times are numbers, which parse faster than dates and compare exactly. */
@@ -72,11 +73,47 @@ export async function versionsAmong(
   );
 }
 
-async function foundInBatches<T>(
+/** Returns the sizes of the given entries that exist in a source. */
+export async function sizesOfEntries(
+  manager: EntityManager,
+  sourceId: number,
+  entries: readonly EntryName[],
+): Promise<(EntryName & EntrySize)[]> {
+  return foundInBatches(entries, (batch) =>
+    manager.query<(EntryName & EntrySize)[]>(
+      `select e.type, e.name, count(*)::int as versions, sum(octet_length(v.document))::float8 as bytes
+       from unnest($2::text[], $3::text[]) as n(type, name)
+       join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+       join entry_version v on v.entry_id = e.id
+       group by e.id`,
+      [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
+    ),
+  );
+}
+
+/** A stored version with the length of its document. */
+export type SizedVersion = Candidate & Pick<StoredVersion, 'publishedAt'>;
+
+/** Returns all versions of an entry in a source. */
+export async function sizedVersions(
+  manager: EntityManager,
+  sourceId: number,
+  { type, name }: EntryName,
+): Promise<SizedVersion[]> {
+  return manager.query<SizedVersion[]>(
+    `select e.type, e.name, v.version, v.version_key as "versionKey", octet_length(v.document) as bytes,
+       (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"
+     from entry e join entry_version v on v.entry_id = e.id
+     where e.source_id = $1 and e.type = $2 and e.name = $3`,
+    [sourceId, type, name],
+  );
+}
+
+async function foundInBatches<T, Found>(
   items: readonly T[],
-  find: (batch: readonly T[]) => Promise<StoredVersion[]>,
-): Promise<StoredVersion[]> {
-  const found: StoredVersion[] = [];
+  find: (batch: readonly T[]) => Promise<Found[]>,
+): Promise<Found[]> {
+  const found: Found[] = [];
   for await (const batch of batches(items, BATCH)) found.push(...(await find(batch)));
   return found;
 }

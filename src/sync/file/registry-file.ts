@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { toStorable } from '../../database/statements.js';
 import { type Problem, sizeProblem } from '../../documents/document-check.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import {
@@ -7,6 +6,7 @@ import {
   ENTRY_TYPES,
   type EntryType,
   type IncomingVersion,
+  type SkippedEntry,
 } from '../../documents/entry-types.js';
 import type { Status } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
@@ -14,13 +14,8 @@ import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
-import {
-  type Candidate,
-  EntryValidator,
-  type MemoryCounter,
-  type ReadEntries,
-  type Skipped,
-} from '../entry-validator.js';
+import { toStorable } from '../../validation/storable-text.js';
+import { type Candidate, EntryValidator, type MemoryCounter, type ReadEntries } from '../entry-validator.js';
 
 const MAX_SKIPPED = 100_000;
 const DIGEST_BYTES = 32;
@@ -95,7 +90,7 @@ function checkAnyValid(validator: EntryValidator, { skipped, filtered }: ReadEnt
     throw new RegistryFileError(noneIsValid(first, validator.skippedCount + filtered));
 }
 
-function noneIsValid({ type, index, name, version, reasons }: Skipped, count: number): string {
+function noneIsValid({ type, index = 0, name, version, reasons }: SkippedEntry, count: number): string {
   const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
   const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${label === '' ? '' : ` (${label})`}`;
   return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;

@@ -1,5 +1,6 @@
 import { canonicalClaims, type Claims } from '../../claims/claims.js';
 import type { SkippedEntry } from '../../documents/entry-types.js';
+import type { RefusedVersion } from '../../entries/entry-limits.js';
 import type { LabeledVersion } from '../../entries/writer/entry-writer.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { type EntryFilter, passesFilter } from '../../sources/entry-filter.js';
@@ -88,7 +89,7 @@ export interface CollectedObjects {
   readonly entries: LabeledVersion[];
   readonly counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number>;
   readonly skipped: SkippedEntry[];
-  /** Names of the objects that exceed the claim set limit. */
+  /** Names of the objects that exceed the claim set limit or the limits of an entry. */
   readonly beyondLimit: ReadonlySet<string>;
   /** Names of the stored entries that stay unchanged. */
   readonly retained: ReadonlySet<string>;
@@ -165,6 +166,27 @@ export async function collectObjects(
     }
   counts.skipped = skipped.length;
   return collected;
+}
+
+/** Adds the versions that the writer refused. Their objects are tried again with each write, so they stay listed. */
+export function withRefused(
+  collected: CollectedObjects,
+  refused: readonly RefusedVersion[],
+): CollectedObjects {
+  const { counts, skipped, beyondLimit } = collected;
+  return {
+    ...collected,
+    counts: {
+      ...counts,
+      entries: counts.entries - refused.length,
+      skipped: counts.skipped + refused.length,
+    },
+    skipped: [
+      ...skipped,
+      ...refused.map(({ name, version, reason }) => skippedEntry({ name, version }, [reason])),
+    ],
+    beyondLimit: new Set([...beyondLimit, ...refused.map(({ name }) => name.slice(ENTRY_PREFIX.length))]),
+  };
 }
 
 class ClaimSets {

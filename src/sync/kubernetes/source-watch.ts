@@ -19,6 +19,7 @@ import {
   isSameOutcome,
   type Outcome,
   RetainedEntries,
+  withRefused,
 } from './collected-objects.js';
 import { describeCollection, type Resource, RESOURCES } from './custom-resources.js';
 import { ENTRY_PREFIX, readObject } from './exported-object.js';
@@ -222,8 +223,8 @@ export class SourceWatch {
     try {
       const unlisted = new Set(this.watches.filter(({ isListed }) => !isListed));
       if (names === null) this.retained = await RetainedEntries.load(stored, this.source, [...unlisted]);
-      const collected = await this.collect(names, unlisted);
-      const { entries, skipped, beyondLimit, retained } = collected;
+      let collected = await this.collect(names, unlisted);
+      const { entries, beyondLimit, retained } = collected;
       const written = names && [...new Set([...names, ...this.beyondLimit, ...beyondLimit])];
       const scope = {
         only: written?.filter((name) => !retained.has(name)).map(entryOf) ?? null,
@@ -231,10 +232,16 @@ export class SourceWatch {
       };
       let events: WrittenEvent[] = [];
       const counts = await leases.writeWhileHeld(owner, this.source, async (manager, claimSetId) => {
-        const diff = await writer.replaceLabeled(manager, this.source.id, entries, scope);
+        const { counts: diff, refused } = await writer.replaceLabeled(
+          manager,
+          this.source.id,
+          entries,
+          scope,
+        );
+        collected = withRefused(collected, refused);
         if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
         events = await audit.writeSync(manager, this.source.name, claimSetId, diff);
-        const report = { counts: { ...diff, ...collected.counts }, skipped };
+        const report = { counts: { ...diff, ...collected.counts }, skipped: collected.skipped };
         const isHeld = await states.recordWatchWrite(
           manager,
           owner,
@@ -251,7 +258,7 @@ export class SourceWatch {
       end('complete');
       audit.report(events);
       this.writeError = null;
-      this.beyondLimit = beyondLimit;
+      this.beyondLimit = collected.beyondLimit;
       this.retained.forget(collected.displaced);
       this.logWrite(names, collected, counts, unlisted.size, Math.round(performance.now() - started));
       return true;

@@ -164,7 +164,7 @@ export class RegistryReader {
     const content = this.content();
     const [first] = content.skipped;
     if (!first || this.validator.hasValid) return content;
-    const { type, index, name, version, reasons } = first;
+    const { type, index = 0, name, version, reasons } = first;
     const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
     throw new FetchError(
       `None of the ${this.count} entries is valid; the first, ${ENTRY_TYPES[type].listKey}[${index}]` +

@@ -49,4 +49,4 @@ from currency left join (
     and ($10::text is null or v.version_key < $10)
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)
-order by found.key desc
+order by found.key desc limit 2001

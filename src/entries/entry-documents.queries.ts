@@ -1,0 +1,72 @@
+import type { EntityManager } from 'typeorm';
+import { documentDigest } from '../documents/document-check.js';
+import { withStatus } from '../documents/entry-types.js';
+import type { Status } from '../documents/statuses.js';
+import type { EntrySize } from './entry-limits.js';
+import type { Entry } from './entry.entity.js';
+
+/*
+ * All documents of an entry together may exceed the memory, so they are read in batches. PostgreSQL knows the length of a
+ * document without reading it.
+ */
+
+/** Bytes of documents read at once. */
+const BATCH_BYTES = 1_024 * 1_024;
+
+/** SQL: the ids of the newest versions of `:id` whose documents fit into a batch, but at least one. */
+export const NEWEST_IN_BATCH = `
+select id from (
+  select id, sum(octet_length(document)) over newest as bytes, row_number() over newest as place
+  from entry_version where entry_id = :id
+  window newest as (order by version_key desc rows unbounded preceding)
+) sized where bytes <= ${BATCH_BYTES} or place = 1`;
+
+/** Returns the size of an entry, and whether it has this version. */
+export async function sizeOfEntry(
+  manager: EntityManager,
+  entryId: string,
+  version: string | undefined,
+): Promise<EntrySize & { readonly hasVersion: boolean }> {
+  const [size] = await manager.query<(EntrySize & { hasVersion: boolean })[]>(
+    `select count(*)::int as versions, coalesce(sum(octet_length(document)), 0)::float8 as bytes,
+       coalesce(bool_or(version = $2), false) as "hasVersion"
+     from entry_version where entry_id = $1`,
+    [entryId, version ?? null],
+  );
+  if (!size) throw new Error('PostgreSQL returned no size');
+  return size;
+}
+
+const NEXT_BATCH = `
+select id, document from (
+  select v.id, v.document, sum(octet_length(v.document)) over batch as bytes, row_number() over batch as place
+  from entry_version v
+  where v.entry_id = $1 and v.id > $2 and ($3::text is null or v.version = $3) and v.status <> $4
+  window batch as (order by v.id rows unbounded preceding)
+) next where bytes <= ${BATCH_BYTES} or place = 1 order by id`;
+
+/**
+ * Writes a status into the documents of versions that have another one.
+ *
+ * @param version null for all versions.
+ */
+export async function writeStatusInDocuments(
+  manager: EntityManager,
+  { id: entryId, type }: Pick<Entry, 'id' | 'type'>,
+  version: string | null,
+  status: Status,
+): Promise<void> {
+  for (let after = '0'; ;) {
+    const values = [entryId, after, version, status];
+    const rows = await manager.query<{ id: string; document: string }[]>(NEXT_BATCH, values);
+    const last = rows.at(-1);
+    if (!last) return;
+    const documents = rows.map(({ document }) => withStatus(type, document, status));
+    await manager.query(
+      `update entry_version v set document = n.document, digest = n.digest
+       from unnest($1::bigint[], $2::text[], $3::bytea[]) as n(id, document, digest) where v.id = n.id`,
+      [rows.map(({ id }) => id), documents, documents.map((document) => documentDigest(document))],
+    );
+    after = last.id;
+  }
+}

@@ -1,0 +1,91 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { LimitsConfig } from '../config/config.js';
+import { versionMapKey, type VersionName } from '../documents/entry-types.js';
+
+/** The versions of one entry, `deleted` ones included. */
+export interface EntrySize {
+  readonly versions: number;
+  /** Bytes of the documents. */
+  readonly bytes: number;
+}
+
+export const NO_VERSIONS: EntrySize = { versions: 0, bytes: 0 };
+
+export type EntryLimits = Pick<LimitsConfig, keyof typeof NOUNS>;
+
+const NOUNS = { versionsPerEntry: 'versions', bytesPerEntry: 'bytes of documents' } as const;
+
+/** Returns the limit that an entry of this size exceeds (contract §2). */
+export function findExceeded(
+  { versions, bytes }: EntrySize,
+  { versionsPerEntry, bytesPerEntry }: EntryLimits,
+): keyof EntryLimits | undefined {
+  if (versions > versionsPerEntry) return 'versionsPerEntry';
+  return bytes > bytesPerEntry ? 'bytesPerEntry' : undefined;
+}
+
+/** Describes an exceeded limit: `more than 1000 versions (limits.versionsPerEntry)`. */
+export function describeExcess(limit: keyof EntryLimits, limits: EntryLimits): string {
+  return `more than ${limits[limit]} ${NOUNS[limit]} (limits.${limit})`;
+}
+
+/** A version that a sync could store. */
+export interface Candidate extends VersionName {
+  readonly versionKey: string;
+  readonly bytes: number;
+}
+
+/** A version that a sync does not store, or no longer stores. */
+export interface RefusedVersion extends VersionName {
+  readonly reason: string;
+}
+
+/** Number of versions to sort before yielding to the event loop. */
+const BATCH = 1_000;
+
+/**
+ * Chooses the versions of one entry that a sync does not store: all but the newest that fit the limits together. A
+ * version that exceeds `bytesPerEntry` alone does not keep older ones out.
+ *
+ * @param candidates all versions of the entry, in any order.
+ * @param stored the entry's current size. An entry beyond a lowered limit may stay as large as it is.
+ */
+export async function refusedVersions(
+  candidates: readonly Candidate[],
+  stored: EntrySize,
+  limits: EntryLimits,
+): Promise<RefusedVersion[]> {
+  const most: EntryLimits = {
+    versionsPerEntry: Math.max(limits.versionsPerEntry, stored.versions),
+    bytesPerEntry: Math.max(limits.bytesPerEntry, stored.bytes),
+  };
+  const refused: RefusedVersion[] = [];
+  const refuse = (limit: keyof EntryLimits) => {
+    const reason = `entry_full: the entry would have ${describeExcess(limit, limits)}, so only the newest are stored`;
+    return ({ type, name, version }: Candidate) => void refused.push({ type, name, version, reason });
+  };
+  let newest: Candidate[] = [];
+  for (let start = 0; start < candidates.length; start += BATCH) {
+    const batch = candidates.slice(start, start + BATCH);
+    batch.filter(({ bytes }) => bytes > most.bytesPerEntry).forEach(refuse('bytesPerEntry'));
+    const fitting = batch.filter(({ bytes }) => bytes <= most.bytesPerEntry);
+    newest = [...newest, ...fitting].sort(newestFirst);
+    newest.splice(most.versionsPerEntry).forEach(refuse('versionsPerEntry'));
+    await nextTurn();
+  }
+  let total = 0;
+  const end = newest.findIndex(({ bytes }) => (total += bytes) > most.bytesPerEntry);
+  if (end !== -1) newest.slice(end).forEach(refuse('bytesPerEntry'));
+  return refused;
+}
+
+// Keys compare by bytes, as in the database; UTF-16 order differs.
+function newestFirst(one: Candidate, other: Candidate): number {
+  return Buffer.compare(Buffer.from(other.versionKey), Buffer.from(one.versionKey));
+}
+
+/** Returns a predicate that recognizes these versions. */
+export function isAmong(versions: readonly VersionName[]): (version: VersionName) => boolean {
+  const keys = new Set(versions.map(versionMapKey));
+  return (version) => keys.has(versionMapKey(version));
+}
