@@ -1,13 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { ClientName, ConfigForm } from '../client-config/client-config.js';
+import {
+  ClientConfig,
+  type ClientName,
+  type ConfigForm,
+  type ItemPage,
+  itemsOf,
+  OMITTED,
+} from '../client-config/client-config.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import type { SearchContext } from '../database/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { CachedJson } from '../http/json-answers.js';
+import { CachedJson, StreamedJson } from '../http/json-answers.js';
 import {
   type RegistryAccess,
   RegistryViews,
@@ -15,7 +22,8 @@ import {
   type VerifiedAccess,
 } from '../visibility/registry-views.js';
 import { haveSamePartitions, type View } from '../visibility/view-cache.js';
-import type { ListRequest, VersionsRequest } from './list-request.js';
+import { LongConfig, omittedHeader } from './client-config-page.js';
+import type { ListRequest, Position, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
@@ -59,9 +67,18 @@ export class RecentCallers {
   }
 }
 
-const TOO_MANY = 'too_many_servers';
-/** Maximum number of cached refusals. */
-const MAX_TOO_MANY = 1_000;
+/** Maximum number of long configurations that are remembered. */
+const MAX_LONG_CONFIGS = 1_000;
+type ConfigRequest = Extract<PageRequest, { page: 'client-config' }>;
+
+/** How many servers a configuration omits, up to a position. */
+interface OmittedCount {
+  readonly omitted: number;
+  readonly after: Position | null;
+  readonly isDone: boolean;
+}
+
+const NOTHING_COUNTED: OmittedCount = { omitted: 0, after: null, isDone: false };
 
 /** A page, or an error such as `entry_not_found`. */
 interface ReadResult {
@@ -75,8 +92,8 @@ interface ReadResult {
 @Injectable()
 export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
-  /** Cache keys of configurations with too many servers. */
-  private readonly tooMany = new LRUCache<string, true>({ max: MAX_TOO_MANY });
+  /** By cache key, for configurations that are too long to cache. */
+  private readonly longConfigs = new LRUCache<string, OmittedCount>({ max: MAX_LONG_CONFIGS });
   private readonly recent = new RecentCallers();
 
   constructor(
@@ -112,36 +129,92 @@ export class CatalogService {
     return this.page(access, { page: 'version', type, name, version, includeDeleted });
   }
 
-  /**
-   * Returns a client's configuration file or allow-list with all visible servers (contract §6.3).
-   *
-   * @throws ApiError 400 `too_many_servers`.
-   */
-  async clientConfig(access: VerifiedAccess, client: ClientName, form: ConfigForm): Promise<CachedJson> {
-    const request: PageRequest = { page: 'client-config', client, form };
-    const cached = this.cache.get(cacheKey(access.view, request));
-    if (cached) return cached;
-    this.refuseTooMany(cacheKey(access.view, request));
-    const callerKey = access.client.callerKey(access.caller);
-    const release = await this.semaphores.exports.acquire(callerKey, access.client.abortSignal());
-    try {
-      // Access may have been withdrawn while this request was queued.
-      const current = await this.views.verify(access);
+  /** Returns a client's configuration file or allow-list with all visible servers (contract §6.3). */
+  async clientConfig(
+    access: VerifiedAccess,
+    client: ClientName,
+    form: ConfigForm,
+  ): Promise<CachedJson | StreamedJson> {
+    const request: ConfigRequest = { page: 'client-config', client, form };
+    const key = cacheKey(access.view, request);
+    return (
+      this.cache.get(key) ?? (await this.shortConfig(access, request)) ?? this.longConfig(access, request)
+    );
+  }
+
+  /** Returns undefined if the configuration is too long to build in memory. */
+  private async shortConfig(access: VerifiedAccess, request: ConfigRequest): Promise<CachedJson | undefined> {
+    if (this.longConfigs.has(cacheKey(access.view, request))) return undefined;
+    return this.exclusively(access, access.client.abortSignal(), async (current) => {
       const key = cacheKey(current.view, request);
-      this.refuseTooMany(key);
-      return await this.page(current, request).catch((error: unknown) => {
-        if (error instanceof ApiError && error.code === TOO_MANY) this.tooMany.set(key, true);
-        throw error;
+      if (this.longConfigs.has(key)) return undefined;
+      return this.page(current, request).catch((error: unknown) => {
+        if (!(error instanceof LongConfig)) throw error;
+        this.longConfigs.set(key, NOTHING_COUNTED);
+        return undefined;
       });
-    } finally {
-      release();
+    });
+  }
+
+  /**
+   * Streams a configuration of any length, in one pass over the servers per member. If the catalog changes meanwhile,
+   * the response contains each server as it was at some time during the request.
+   */
+  private async longConfig(access: VerifiedAccess, request: ConfigRequest): Promise<StreamedJson> {
+    const key = cacheKey(access.view, request);
+    const config = new ClientConfig(request.client, request.form);
+    const gone = access.client.abortSignal();
+    const omitted = await this.countOmitted(access, gone, config, key);
+    const read = (member: string, after: Position | null) =>
+      this.exclusively(access, gone, ({ view }) => this.configItems(view, config, member, after));
+    return new StreamedJson(config.text(read), gone, key, omittedHeader(omitted));
+  }
+
+  /** Counts the omitted servers page by page; requests with the same key continue each other's count. */
+  private async countOmitted(
+    access: VerifiedAccess,
+    gone: AbortSignal,
+    config: ClientConfig,
+    key: string,
+  ): Promise<number> {
+    for (let own: OmittedCount | undefined; ;) {
+      const count = await this.exclusively(access, gone, async ({ view }) => {
+        const before = own ?? this.longConfigs.get(key) ?? NOTHING_COUNTED;
+        if (before.isDone) return before;
+        const { items, next } = await this.configItems(view, config, OMITTED, before.after);
+        const omitted = before.omitted + items.length;
+        const after = { omitted, after: next, isDone: next === null };
+        // Views that were equal when the key was computed may differ after a change.
+        if (view.tag !== access.view.tag) own = after;
+        if (!own) this.longConfigs.set(key, after);
+        return after;
+      });
+      if (count.isDone) return count.omitted;
     }
   }
 
-  // Refusals are cached, because detecting an oversized configuration costs as much as building the largest allowed
-  // one, and clients may retry immediately.
-  private refuseTooMany(key: string): void {
-    if (this.tooMany.has(key)) throw new ApiError(TOO_MANY);
+  private async configItems(
+    view: View,
+    config: ClientConfig,
+    member: string,
+    after: Position | null,
+  ): Promise<ItemPage<Position>> {
+    const { parts, next } = await this.reader.configParts(new SnapshotCheck(view), config, after);
+    return { items: await itemsOf(member, parts), next };
+  }
+
+  /** Runs work that needs much memory, one at a time; callers take turns. Access is verified again after the wait. */
+  private async exclusively<Result>(
+    access: VerifiedAccess,
+    gone: AbortSignal,
+    work: (current: VerifiedAccess) => Promise<Result>,
+  ): Promise<Result> {
+    const release = await this.semaphores.exports.acquire(access.client.callerKey(access.caller), gone);
+    try {
+      return await work(await this.views.verify(access));
+    } finally {
+      release();
+    }
   }
 
   private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {

@@ -1,7 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
-import type { CachedJson } from '../http/json-answers.js';
+import type { CachedJson, StreamedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
@@ -21,12 +21,15 @@ export class ClientConfigController {
     operationId: 'getClientConfig',
     summary: 'All servers as the configuration file of a client, or as its allow-list',
     description:
-      'Contains the latest version of each server. Servers that the client’s format cannot express are omitted, counted in ' +
-      '`X-Omitted-Count` and listed in `x-omitted`, which clients ignore.',
+      'Contains the latest version of each server. Servers that the client’s format cannot express, or that are longer ' +
+      'than 64 KiB, are omitted, counted in `X-Omitted-Count` and listed in `x-omitted`, which clients ignore.',
   })
   @ApiOkWithEtag(ClientConfigAnswer)
-  @ApiErrors('invalid_parameter', 'too_many_servers')
-  get(@Loaded() access: VerifiedAccess, @Query() query: ClientConfigQuery): Promise<CachedJson> {
+  @ApiErrors('invalid_parameter')
+  get(
+    @Loaded() access: VerifiedAccess,
+    @Query() query: ClientConfigQuery,
+  ): Promise<CachedJson | StreamedJson> {
     return this.catalog.clientConfig(access, query.client, query.form || 'servers');
   }
 }

@@ -52,6 +52,8 @@ export interface ListRequest {
   readonly filter: ListFilter;
   readonly limit: number;
   readonly after: Position | null;
+  /** Longer documents are replaced by the empty string. Lists with a search, a time or a status ignore this. */
+  readonly maxDocumentBytes?: number;
 }
 
 /**

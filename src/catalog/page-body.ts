@@ -23,6 +23,12 @@ export const VERSION_COLUMNS = `v.version, v.version_key as key, v.document, v.s
     ${utcText('v.published_at')} as "publishedAt",
     ${utcText('v.updated_at')} as "updatedAt", v.is_latest as "isLatest"`;
 
+/** SQL: like VERSION_COLUMNS, but documents longer than `$maxDocumentBytes` are empty, and are not read. */
+export const VERSION_COLUMNS_WITHOUT_LONG = VERSION_COLUMNS.replace(
+  'v.document',
+  `case when octet_length(v.document) <= (select $maxDocumentBytes::int) then v.document else '' end as document`,
+);
+
 /** A version read for a page; its document is null if it does not fit on the page. */
 export type FoundVersion = Omit<VersionRow, 'document'> & { readonly document: string | null };
 
@@ -36,9 +42,9 @@ export function isVersion<Row extends MaybeVersion>(row: Row): row is Row & Foun
 /** Texts of at least this length are not concatenated. */
 const LONG_TEXT = 2_048;
 
-/** A page to be sent: JSON text in consecutive parts, and headers. */
+/** A page to be sent: JSON text in consecutive parts (bytes are UTF-8), and headers. */
 export interface PageBody {
-  readonly parts: readonly string[];
+  readonly parts: readonly (string | Buffer)[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { ClientName, ConfigForm } from '../client-config/client-config.js';
+import type { ClientConfig, ClientName, ConfigForm } from '../client-config/client-config.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -7,9 +7,15 @@ import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { isStorable } from '../validation/storable-text.js';
 import { isEmptyView } from '../visibility/view-cache.js';
-import { clientConfigPage } from './client-config-page.js';
+import { clientConfigPage, type PartPage, readParts } from './client-config-page.js';
 import { readList } from './list-strategies.js';
-import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
+import {
+  type ListRequest,
+  nextCursor,
+  nextVersionsCursor,
+  type Position,
+  type VersionsRequest,
+} from './list-request.js';
 import {
   type FoundVersion,
   isVersion,
@@ -67,13 +73,19 @@ export class PageReader {
    * Reads a page of `check.view`.
    *
    * @param search caller, deadline and abort signal; set only for searches, which run on separate connections.
-   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 400 `too_many_servers`; 503 `overloaded`,
-   *   `search_too_broad` or `database_timeout` for a search.
+   * @throws ApiError 404 `entry_not_found`, `version_not_found`; 503 `overloaded`, `search_too_broad` or
+   *   `database_timeout` for a search.
+   * @throws LongConfig
    */
   async read(check: SnapshotCheck, request: PageRequest, search?: SearchContext): Promise<PageBody> {
     if (request.page === 'client-config')
       return clientConfigPage(new ViewSql(this.prepared, check), request, this.rowsPerName);
     return { parts: await this.parts(check, request, search) };
+  }
+
+  /** Reads a page of a client configuration that is too long to build in memory. */
+  configParts(check: SnapshotCheck, config: ClientConfig, after: Position | null): Promise<PartPage> {
+    return readParts(new ViewSql(this.prepared, check), config, after, this.rowsPerName);
   }
 
   private async parts(

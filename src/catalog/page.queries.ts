@@ -1,3 +1,4 @@
+import type { NamedValues } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { CURRENCY, IS_WORTH_READING } from '../visibility/views.queries.js';
 import {
@@ -8,7 +9,13 @@ import {
   passingVersions,
   rankedBy,
 } from './list-request.js';
-import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
+import {
+  FOUND_COLUMNS,
+  type MaybeVersion,
+  PAGE_WINDOW,
+  VERSION_COLUMNS,
+  VERSION_COLUMNS_WITHOUT_LONG,
+} from './page-body.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // The *.queries.ts files in this folder contain all statements that read pages; test/api/page-statements/*.sql shows
@@ -79,7 +86,7 @@ progress as (
 )
 select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
     ${versionsOfNames(request)}`,
-    { ...conditionValues(type, request), ...partitionValues(sql.view), ...sizes },
+    { ...walkValues(type, request), ...partitionValues(sql.view), ...sizes },
   );
 }
 
@@ -119,8 +126,12 @@ progress as (
 )
 select (select "isCurrent" from currency), progress.reached, progress."visibleShare",
     ${versionsOfNames(request)}`,
-    { ...conditionValues(type, request), ...sizes },
+    { ...walkValues(type, request), ...sizes },
   );
+}
+
+function walkValues(type: EntryType, request: ListRequest): NamedValues {
+  return { ...conditionValues(type, request), maxDocumentBytes: request.maxDocumentBytes };
 }
 
 /** SQL: the final part of both walks; selects the versions of `names` that pass the filter and fit on the page. */
@@ -129,7 +140,7 @@ function versionsOfNames(request: ListRequest): string {
   return `${FOUND_COLUMNS}
 from progress left join (
   select n.name,
-    ${VERSION_COLUMNS}
+    ${request.maxDocumentBytes === undefined ? VERSION_COLUMNS : VERSION_COLUMNS_WITHOUT_LONG}
   from names n cross join lateral (
     ${passingVersions(request, entry, '(select $rows::int)')}
   ) v

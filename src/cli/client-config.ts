@@ -15,8 +15,9 @@ export interface ClientConfigOptions {
   readonly output?: string;
 }
 
-const TIMEOUT_MS = 60_000;
-const MAX_BYTES = 64 * 1_024 * 1_024;
+/** Large enough for any registry: the server limits neither the number nor the size of the entries. */
+const TIMEOUT_MS = 600_000;
+const MAX_BYTES = 1_024 * 1_024 * 1_024;
 
 /** Fetches the client configuration from a registry. Returns exit code 0, or 1 with the reason on standard error. */
 export async function clientConfig(options: ClientConfigOptions): Promise<number> {

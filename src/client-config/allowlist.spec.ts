@@ -3,8 +3,9 @@ import { join, resolve } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { configOf as mergedConfig } from '../../test/support/client-configs.js';
 import { checkServer } from '../documents/document-rules.js';
-import { ClientConfig, type ClientName, CLIENTS } from './client-config.js';
+import { type ClientName, CLIENTS } from './client-config.js';
 
 /** Our examples, or another folder of registry files, such as real-world data. */
 const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
@@ -25,9 +26,7 @@ interface Config {
 }
 
 function configOf(client: ClientName, form: 'servers' | 'allowlist', documents: readonly Document[]): Config {
-  const config = new ClientConfig(client, form);
-  for (const document of documents) config.add(document);
-  return config.toJson() as Config;
+  return mergedConfig(client, form, documents);
 }
 
 const glob = (pattern: string) =>

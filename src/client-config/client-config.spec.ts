@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ClientConfig, type ClientName, CLIENTS } from './client-config.js';
+import { configOf as mergedConfig } from '../../test/support/client-configs.js';
+import { ClientConfig, type ClientName, CLIENTS, CONFIG_FORMS, itemsOf } from './client-config.js';
 
 type Document = Record<string, unknown>;
 
@@ -23,9 +24,7 @@ function configOf(
   form: 'servers' | 'allowlist',
   ...documents: Document[]
 ): Config & Document {
-  const config = new ClientConfig(client, form);
-  for (const document of documents) config.add(document);
-  return config.toJson() as Config & Document;
+  return mergedConfig(client, form, documents) as Config & Document;
 }
 
 /** Returns the entry of the only server, or the reason for its omission. */
@@ -260,11 +259,13 @@ describe('the allow-list', () => {
 describe('a document that expands to much more text', () => {
   const names = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`);
   const long = 'x'.repeat(50_000);
+  const secrets = (count: number) =>
+    names(count).map((name) => ({ name: `${'N'.repeat(100)}${name}`, isSecret: true }));
 
   it.each<[string, Document]>([
     [
       'many references to a long value',
-      remote(`https://a.example/${'{id}'.repeat(20_000)}`, { variables: { id: { value: long } } }),
+      remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { value: long } } }),
     ],
     [
       'a long description of user input',
@@ -272,23 +273,33 @@ describe('a document that expands to much more text', () => {
     ],
     [
       'very many choices',
-      remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { choices: names(9_000) } } }),
+      remote(`https://a.example/${'{id}'.repeat(2_000)}`, { variables: { id: { choices: names(3_000) } } }),
     ],
     [
       'very many headers with user input',
-      remote('https://a.example/', { headers: names(20_000).map((name) => ({ name, isSecret: true })) }),
+      remote('https://a.example/', { headers: names(1_500).map((name) => ({ name, isSecret: true })) }),
     ],
     [
       'very many variables',
-      run('npm', 'weather', { environmentVariables: names(20_000).map((name) => ({ name, value: '1' })) }),
+      run('npm', 'weather', { environmentVariables: names(2_000).map((name) => ({ name, value: '1' })) }),
     ],
-    ['a long argument', run('npm', 'weather', value('x'.repeat(70_000)))],
-    [
-      'very many flags',
-      run('npm', 'weather', { packageArguments: names(20_000).map((name) => ({ type: 'named', name })) }),
-    ],
+    ['long names of user input', server({ ...remote('https://a.example/', { headers: secrets(300) }) })],
   ])('with %s is omitted', (_, document) => {
+    expect(JSON.stringify(document).length).toBeLessThan(64 * 1_024);
     for (const client of CLIENTS) expect(entryOf(client, document)).toBe('too_long');
+  });
+
+  it('is omitted if it has more than 64 KiB itself, in any member', () => {
+    const { length } = JSON.stringify(remote('https://a.example/', { more: '' }));
+    for (const letter of ['x', '\u00e9']) {
+      const fits = Math.floor((64 * 1_024 - length) / Buffer.byteLength(letter));
+      for (const client of CLIENTS) {
+        const at = (count: number) =>
+          entryOf(client, remote('https://a.example/', { more: letter.repeat(count) }));
+        expect(at(fits)).toMatchObject({ url: 'https://a.example/' });
+        expect(at(fits + 1)).toBe('too_long');
+      }
+    }
   });
 
   it('has an entry at realistic lengths', () => {
@@ -301,7 +312,7 @@ describe('a document that expands to much more text', () => {
   });
 
   it('is searched for a connection up to a limit', () => {
-    const remotes = names(40_000).map(() => ({ type: 'sse', url: 'x' }));
+    const remotes = names(1_000).map(() => ({ type: 'sse', url: 'x' }));
     const packages = [{ registryType: 'npm', identifier: 'weather', transport: { type: 'stdio' } }];
     expect(entryOf('cursor', server({ remotes: remotes.slice(0, 49), packages }))).toMatchObject({
       command: 'npx',
@@ -323,4 +334,38 @@ describe('a document that expands to much more text', () => {
       ['', '_2', '_300'].map((end) => `io.acme/weather/folder${end}`),
     );
   });
+});
+
+describe('the text of a configuration', () => {
+  const secret = { headers: [{ name: 'X', isSecret: true, isRequired: true, description: 'a\nb' }] };
+  const documents = [
+    { ...remote('https://a.example/', secret), name: 'io.acme/a' },
+    { ...run('npm', 'b', value('x')), name: 'io.acme/b' },
+    { ...server({}), name: 'io.acme/c' },
+    { ...run('oci', 'd'), name: 'io.acme/d' },
+  ];
+
+  it.each(CLIENTS.flatMap((client) => CONFIG_FORMS.map((form) => [client, form] as const)))(
+    'for %s, %s, does not depend on the pages it is read in',
+    async (client, form) => {
+      const config = new ClientConfig(client, form);
+      const parts = documents.map((document) =>
+        config.of({ name: document.name, version: '1.0.0', document: JSON.stringify(document) }),
+      );
+      const textOf = async (perPage: number, count = parts.length) => {
+        const read = async (key: string, after: number | null) => {
+          const [start, end] = [after ?? 0, Math.min((after ?? 0) + perPage, count)];
+          return { items: await itemsOf(key, parts.slice(start, end)), next: end < count ? end : null };
+        };
+        const pieces: Buffer[] = [];
+        for await (const piece of config.text(read)) pieces.push(piece);
+        return Buffer.concat(pieces).toString();
+      };
+      const all = `${JSON.stringify(mergedConfig(client, form, documents), null, 2)}\n`;
+      for (const perPage of [1, 2, 4]) expect(await textOf(perPage)).toBe(all);
+      expect(JSON.parse(await textOf(1, 0))).toEqual(
+        form === 'servers' ? { [client === 'vscode' ? 'servers' : 'mcpServers']: {} } : expect.any(Object),
+      );
+    },
+  );
 });

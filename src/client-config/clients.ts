@@ -45,8 +45,11 @@ export interface ClientFormat<Allowed = unknown> {
   readonly rules: TextRules;
   /** @throws Inexpressible */
   readonly entry: (connection: Connection, writer: ServerWriter) => ServerEntry;
-  /** @param entries keyed by server name and ordered. */
-  readonly servers: (entries: Readonly<Record<string, ServerEntry>>, inputs: readonly NamedInput[]) => object;
+  /** The member that contains the entries by server name. */
+  readonly serversKey: 'servers' | 'mcpServers';
+  /** The member that lists the inputs, which is left out without inputs. */
+  readonly inputsKey: 'inputs' | 'x-environment';
+  readonly input: (input: NamedInput) => object;
   /**
    * Returns the allow-list entry for exactly this server.
    *
@@ -81,17 +84,14 @@ function commandOf({ command, args }: ServerEntry): string[] {
   return [command, ...elements(args)].filter((word) => typeof word === 'string');
 }
 
-/** Returns the environment variables the user must set, in a member that clients ignore. */
-function environmentToSet(inputs: readonly NamedInput[]): object {
-  if (inputs.length === 0) return {};
+/** Describes an environment variable that the user must set, in a member that clients ignore. */
+function environmentVariable({ variable, server, name, description, isSecret }: NamedInput): object {
   return {
-    'x-environment': inputs.map(({ variable, server, name, description, isSecret }) => ({
-      variable,
-      server,
-      name,
-      ...(description === '' ? {} : { description }),
-      ...(isSecret ? { isSecret } : {}),
-    })),
+    variable,
+    server,
+    name,
+    ...(description === '' ? {} : { description }),
+    ...(isSecret ? { isSecret } : {}),
   };
 }
 
@@ -107,7 +107,9 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
     refer: ({ variable, isRequired }) => (isRequired ? `\${${variable}}` : `\${${variable}:-}`),
   },
   entry: typedEntry,
-  servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
+  serversKey: 'mcpServers',
+  inputsKey: 'x-environment',
+  input: environmentVariable,
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
   // Without this setting, users could extend the list in their own settings.
   allowlist: (allowedMcpServers) => ({ allowManagedMcpServersOnly: true, allowedMcpServers }),
@@ -145,7 +147,9 @@ export const COPILOT: ClientFormat<AllowedServer> = {
       tools: ['*'],
     };
   },
-  servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
+  serversKey: 'mcpServers',
+  inputsKey: 'x-environment',
+  input: environmentVariable,
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
   allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
 };
@@ -176,7 +180,9 @@ export const CURSOR: ClientFormat<Allowed> = {
           args: writer.args(connection.command, connection.args),
           ...writer.members('env', connection.environment),
         },
-  servers: (mcpServers, inputs) => ({ mcpServers, ...environmentToSet(inputs) }),
+  serversKey: 'mcpServers',
+  inputsKey: 'x-environment',
+  input: environmentVariable,
   allowed: (connection, entry) => {
     if (connection.kind === 'remote') return { url: urlPattern(connection.url) };
     if (connection.args.some(isOpen)) throw new Inexpressible('chosen_by_user');
@@ -207,7 +213,9 @@ export const VSCODE: ClientFormat<AllowedServer> = {
     refer: ({ id }) => `\${input:${id}}`,
   },
   entry: typedEntry,
-  servers: (servers, inputs) => ({ servers, ...(inputs.length > 0 ? { inputs: inputs.map(prompt) } : {}) }),
+  serversKey: 'servers',
+  inputsKey: 'inputs',
+  input: prompt,
   allowed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
   allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
 };

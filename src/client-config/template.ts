@@ -18,7 +18,7 @@ export const OMISSIONS = {
     'An argument contains a character with a special meaning in the shell that may run the command',
   chosen_by_user: 'The allow-list entry would contain user input, for which the client has no pattern',
   wildcard: 'The allow-list entry would contain a character that the client treats as a wildcard',
-  too_long: 'The connection is too long after its variables are expanded',
+  too_long: 'The document, or its connection after variables are expanded, is longer than 64 KiB',
 } as const satisfies Record<string, string>;
 
 export type OmissionReason = keyof typeof OMISSIONS;
@@ -49,11 +49,6 @@ const CHARACTERS_PER_TEXT = 16;
  */
 export class TextLimit {
   private taken = 0;
-
-  /** Characters used so far. */
-  get characters(): number {
-    return this.taken;
-  }
 
   /** @throws Inexpressible if the limit is exceeded. */
   take(characters: number): void {

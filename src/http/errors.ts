@@ -15,10 +15,6 @@ export const ERROR_CATALOGUE = {
     status: 400,
     sentence: 'The cursor is not valid: start again without a cursor',
   },
-  too_many_servers: {
-    status: 400,
-    sentence: 'The registry has more servers than a client configuration may hold: use a smaller registry',
-  },
   malformed_path: { status: 400, sentence: 'The path contains a malformed percent-encoding' },
   malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
   malformed_body: { status: 400, sentence: 'The body does not match its headers' },

@@ -41,6 +41,26 @@ export class JsonLines {
   ) {}
 }
 
+/** A streamed JSON response. */
+export class StreamedJson {
+  /**
+   * @param chunks UTF-8; each chunk is produced once the client has read the previous chunks.
+   * @param gone aborts when the client disconnects.
+   * @param state changes whenever the content may have changed.
+   */
+  constructor(
+    readonly chunks: AsyncGenerator<Buffer>,
+    readonly gone: AbortSignal,
+    private readonly state: string,
+    readonly headers: Readonly<Record<string, string>>,
+  ) {}
+
+  /** The ETag is weak (RFC 9110 §8.8.1), because it is sent before the content is read. */
+  get etag(): string {
+    return `W/"${digestOf(this.state)}"`;
+  }
+}
+
 const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
@@ -62,7 +82,7 @@ export class CachedJson {
    * @param onGrowth called when an encoding has been added to `size`.
    */
   constructor(
-    parts: readonly string[],
+    parts: readonly (string | Buffer)[],
     readonly headers: Readonly<Record<string, string>> = {},
     private readonly onGrowth: () => void = () => undefined,
   ) {
@@ -107,10 +127,10 @@ const COMPRESS: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
   gzip: (bytes) => promisify(gzip)(bytes),
 };
 
-function bytesOf(parts: readonly string[]): Buffer {
+function bytesOf(parts: readonly (string | Buffer)[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0));
   let end = 0;
-  for (const part of parts) end += bytes.write(part, end);
+  for (const part of parts) end += typeof part === 'string' ? bytes.write(part, end) : part.copy(bytes, end);
   return bytes;
 }
 
@@ -174,6 +194,7 @@ export class JsonAnswersAdapter extends ExpressAdapter {
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (body instanceof JsonText) return sendText(response, body, status);
     if (body instanceof JsonLines) return sendLines(response, body, status);
+    if (body instanceof StreamedJson) return sendStreamed(response, body, status);
     if (body instanceof CachedJson) return sendCached(response, body, status);
     return super.reply(response, body, status) as unknown;
   }
@@ -200,12 +221,27 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   response.end(bytes);
 }
 
-/** Sends lines as fast as the client reads them. Once the headers are sent, an error can only cut off the response. */
-async function sendLines(response: Response, { chunks, gone }: JsonLines, status?: number): Promise<void> {
+async function sendLines(response: Response, lines: JsonLines, status?: number): Promise<void> {
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);
   response.setHeader('Content-Type', LINES_TYPE);
   if (status !== undefined) response.statusCode = status;
+  await sendChunks(response, lines);
+}
+
+async function sendStreamed(response: Response, json: StreamedJson, status?: number): Promise<void> {
+  setHeaders(response, 'Authorization, Origin', json.etag);
+  for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
+  if (status !== undefined) response.statusCode = status;
+  if (isFresh(response, json.etag)) sendNotModified(response);
+  else await sendChunks(response, json);
+}
+
+/** Sends chunks as fast as the client reads them. Once the headers are sent, an error can only cut off the response. */
+async function sendChunks(
+  response: Response,
+  { chunks, gone }: { readonly chunks: AsyncGenerator<string | Buffer>; readonly gone: AbortSignal },
+): Promise<void> {
   if (response.req.method === 'HEAD') {
     response.end();
     return;

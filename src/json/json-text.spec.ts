@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countKeys, indentedJson, isDeeperThan, memberText, repeatedKey, withMember } from './json-text.js';
+import { countKeys, isDeeperThan, memberText, repeatedKey, withMember } from './json-text.js';
 
 it.each([
   ['{"server":{"a":[1,{"server":2}]},"_meta":{}}', '{"a":[1,{"server":2}]}'],
@@ -33,15 +33,6 @@ it('memberText returns the text that JSON.stringify wrote, for every member', ()
       for (const key of Object.keys(value)) expect(memberText(text, key)).toBe(JSON.stringify(value[key]));
     }),
   );
-});
-
-it.each<object>([
-  {},
-  { servers: {}, inputs: [], none: null, text: 'a\nb', number: 1, left: undefined },
-  { servers: { 'io.acme/a': { args: ['-y', 'a\nb'], env: {} }, 'io.acme/b': 'x', left: undefined } },
-  { list: [{ name: 'a', deep: [{ of: [1, [2]] }] }, 'text', null, undefined, []] },
-])('indentedJson writes %j as JSON.stringify does', async (value) => {
-  expect(await indentedJson(value)).toBe(JSON.stringify(value, null, 2));
 });
 
 it.each([

@@ -1,6 +1,5 @@
 import { JsonSliceError, type JsonSlicer, RepeatedKeyError } from './json-slices.js';
 import { pathOf } from './json-values.js';
-import { TimeSlice } from './time-slice.js';
 
 /** An open bracket. */
 interface Level {
@@ -155,32 +154,6 @@ function closingQuote(text: string, opening: number): number {
   let position = opening + 1;
   while (text.charCodeAt(position) !== 0x22) position += text.charCodeAt(position) === 0x5c ? 2 : 1;
   return position;
-}
-
-/**
- * Returns `JSON.stringify(value, null, 2)` for an object whose members have thousands of items. Serializes the items
- * one by one in time slices, so that the event loop is not blocked.
- */
-export async function indentedJson(value: object): Promise<string> {
-  const slice = new TimeSlice();
-  const members: string[] = [];
-  for (const [key, member] of Object.entries(value) as [string, unknown][]) {
-    if (typeof member !== 'object' || member === null) {
-      if (member !== undefined) members.push(`${JSON.stringify(key)}: ${JSON.stringify(member)}`);
-      continue;
-    }
-    const items: string[] = [];
-    for (const [name, item] of Object.entries(member) as [string, unknown][]) {
-      await slice.pause();
-      const text = JSON.stringify(item, null, 2)?.replaceAll('\n', '\n    ');
-      if (Array.isArray(member)) items.push(text ?? 'null');
-      else if (text !== undefined) items.push(`${JSON.stringify(name)}: ${text}`);
-    }
-    const [open, close] = Array.isArray(member) ? '[]' : '{}';
-    const inside = items.length === 0 ? '' : `\n    ${items.join(',\n    ')}\n  `;
-    members.push(`${JSON.stringify(key)}: ${open}${inside}${close}`);
-  }
-  return members.length === 0 ? '{}' : `{\n  ${members.join(',\n  ')}\n}`;
 }
 
 const QUOTE = 0x22;

@@ -2,10 +2,17 @@ import { Injectable } from '@nestjs/common';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
-import { ClientConfig, type ClientName, CLIENTS, OMITTED } from '../client-config/client-config.js';
+import {
+  ClientConfig,
+  type ClientName,
+  CLIENTS,
+  type LatestServer,
+  OMITTED,
+} from '../client-config/client-config.js';
 import { type Omission, OMISSIONS } from '../client-config/template.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { CachedJson } from '../http/json-answers.js';
+import { memberText } from '../json/json-text.js';
 import { elements, member } from '../json/json-values.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import {
@@ -100,12 +107,14 @@ export class Tools {
         access: VerifiedAccess,
         { name, version = 'latest', client }: VersionArguments & { client?: ClientName },
       ) => {
-        const item = parsed(await this.catalog.version(access, 'server', name, version, false));
-        const document = member(item, 'server');
+        const { bytes } = await this.catalog.version(access, 'server', name, version, false);
+        const document = memberText(bytes.toString(), 'server') ?? '';
+        const found = JSON.parse(document) as Pick<LatestServer, 'name' | 'version'>;
+        const server = { name: found.name, version: found.version, document };
         return {
-          name: member(document, 'name'),
-          version: member(document, 'version'),
-          clients: (client ? [client] : CLIENTS).map((each) => connection(each, document)),
+          name: server.name,
+          version: server.version,
+          clients: (client ? [client] : CLIENTS).map((each) => connection(each, server)),
         };
       },
     },
@@ -142,11 +151,9 @@ function skillNamed({ namespace, name, version }: SkillArguments): ReadEntry {
   return { type: 'skill', name: `${namespace}/${name}`, ...(version === undefined ? {} : { version }) };
 }
 
-function connection(client: ClientName, document: unknown): object {
-  const config = new ClientConfig(client, 'servers');
-  config.add(document);
-  const configuration = config.toJson();
-  const [omission] = elements(member(configuration, OMITTED)) as Omission[];
+function connection(client: ClientName, server: LatestServer): object {
+  const configuration = new ClientConfig(client, 'servers').of(server);
+  const [omission] = elements(configuration[OMITTED]) as Omission[];
   return omission
     ? { client, omitted: { reason: omission.reason, explanation: OMISSIONS[omission.reason] } }
     : { client, configuration };

@@ -40,6 +40,12 @@ const walk =
   (by: 'partition' | 'source', filter: ListFilter, after?: Position): Read =>
   (sql) =>
     new NameWalk(sql, 'server', request(filter, after), by === 'source').advance(39);
+const walkWithoutLong =
+  (by: 'partition' | 'source'): Read =>
+  (sql) => {
+    const servers = { ...request({ version: 'latest' }), maxDocumentBytes: 65_536 };
+    return new NameWalk(sql, 'server', servers, by === 'source').advance(39);
+  };
 const scan =
   (column: string, filter: ListFilter, after?: Position): Read =>
   async (sql) => {
@@ -82,11 +88,13 @@ const statements: Record<string, Read> = {
   'walk.by-partition': walk('partition', {}),
   'walk.by-partition.next-page': walk('partition', {}, AFTER),
   'walk.by-partition.latest': walk('partition', { version: 'latest' }),
+  'walk.by-partition.without-long': walkWithoutLong('partition'),
   'walk.by-partition.with-deleted': walk('partition', { includeDeleted: true }),
   'walk.by-partition.everything': walk('partition', EVERYTHING, AFTER),
   'walk.by-source': walk('source', {}),
   'walk.by-source.next-page': walk('source', {}, AFTER),
   'walk.by-source.latest': walk('source', { version: 'latest' }),
+  'walk.by-source.without-long': walkWithoutLong('source'),
   'walk.by-source.with-deleted': walk('source', { includeDeleted: true }),
   'walk.by-source.everything': walk('source', EVERYTHING, AFTER),
   'walk.by-source.updated-since': walk('source', {

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { Cli } from '../support/cli.js';
 import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
-import { call, type Reply, type Sender } from '../support/http.js';
+import type { Reply, Sender } from '../support/http.js';
 import { addCopies } from '../support/managed-entries.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
+import { callTool, toolResult } from '../support/mcp.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
 
@@ -39,7 +40,10 @@ const service = aService({ mode: 'full' })
     servers: [aServer('io.acme/deploy', '1.0.0', remote('https://deploy.acme.example/mcp'))],
   })
   .source('published', { kind: 'managed' })
-  .source('many', { claims: { org: 'acme' }, servers: [aServer('io.many/one', '1.0.0', npm('one'))] })
+  .source('many', {
+    claims: { org: 'acme' },
+    servers: [aServer('io.many/none'), aServer('io.many/one', '1.0.0', npm('one'))],
+  })
   .registry('main', { sources: ['open', 'platform', 'published'], claims: { org: 'acme' } })
   .registry('many', { sources: ['many'], claims: { org: 'acme' } })
   .registry('ide', {
@@ -54,6 +58,14 @@ const service = aService({ mode: 'full' })
 const pathOf = (query: string, registry = 'main') => `/registry/${registry}/v0.1/x/client-config?${query}`;
 const of = (sender: Sender, query = 'client=cursor', registry = 'main') =>
   sender.get(pathOf(query, registry));
+
+/** Returns the distinct reasons for which `how_to_connect` omits a server; undefined for a configuration. */
+async function reasonsFor(name: string): Promise<unknown[]> {
+  const { clients } = toolResult(await callTool(service.as(ACME), 'main', 'how_to_connect', { name })) as {
+    clients: { omitted?: { reason: string } }[];
+  };
+  return [...new Set(clients.map(({ omitted }) => omitted?.reason))];
+}
 
 interface Config {
   mcpServers: Record<string, unknown>;
@@ -134,27 +146,46 @@ describe('GET /x/client-config', () => {
     expect(serversOf(await of(service.as(WRITER)))).not.toContain('io.acme/new');
   });
 
-  it('omits and counts a server that is too long', async () => {
+  it('omits and counts a server of more than 64 KiB, and one that expands to more', async () => {
     const claims = { org: 'acme' };
-    const server = aServer('io.acme/vast', '1.0.0', {
-      remotes: [
-        {
-          type: 'streamable-http',
-          url: `https://vast.acme.example/${'{id}'.repeat(50_000)}`,
-          variables: { id: { value: 'x'.repeat(500_000) } },
-        },
-      ],
+    const url = 'https://vast.acme.example/';
+    const expanding = {
+      url: `${url}${'{id}'.repeat(2_000)}`,
+      variables: { id: { value: 'x'.repeat(5_000) } },
+    };
+    const vast = {
+      'io.acme/vast-document': { ...remote(url), notes: 'x'.repeat(66_000) },
+      'io.acme/vast-text': { remotes: [{ type: 'streamable-http', ...expanding }] },
+    };
+    const published = Object.entries({
+      ...vast,
+      'io.acme/long': { ...remote(url), notes: 'x'.repeat(60_000) },
     });
-    expect((await service.as(WRITER).post('/v1/entries', { server, claims })).status).toBe(201);
-    const reply = await of(service.as(ACME));
-    expect(serversOf(reply)).toEqual(['io.acme/build', 'io.acme/weather']);
-    expect((reply.json as Config)['x-omitted']).toContainEqual({
-      name: 'io.acme/vast',
-      version: '1.0.0',
-      reason: 'too_long',
-    });
-    const version = '/v1/entries/server/io.acme%2Fvast/versions/1.0.0';
-    expect((await service.as(WRITER).delete(version)).status).toBe(204);
+    for (const [name, more] of published) {
+      const server = aServer(name, '1.0.0', more);
+      expect((await service.as(WRITER).post('/v1/entries', { server, claims })).status).toBe(201);
+    }
+    for (const client of CLIENTS) {
+      const reply = await of(service.as(ACME), `client=${client}`);
+      const { servers, mcpServers } = reply.json as Config & { servers: object };
+      expect(Object.keys(servers ?? mcpServers)).toEqual([
+        'io.acme/build',
+        'io.acme/long',
+        'io.acme/weather',
+      ]);
+      expect(reply.headers['x-omitted-count']).toBe('3');
+      expect((reply.json as Config)['x-omitted']).toEqual([
+        { name: 'io.acme/bundle', version: '1.0.0', reason: 'no_connection' },
+        ...Object.keys(vast).map((name) => ({ name, version: '1.0.0', reason: 'too_long' })),
+      ]);
+    }
+    expect(await reasonsFor('io.acme/vast-document')).toEqual(['too_long']);
+    expect(await reasonsFor('io.acme/vast-text')).toEqual(['too_long']);
+    expect(await reasonsFor('io.acme/long')).toEqual([undefined]);
+    for (const [name] of published) {
+      const version = `/v1/entries/server/${encodeURIComponent(name)}/versions/1.0.0`;
+      expect((await service.as(WRITER).delete(version)).status).toBe(204);
+    }
   });
 
   it.each(['', 'client=', 'client=emacs', 'client=vscode&client=cursor', 'client=vscode&form=all'])(
@@ -162,18 +193,34 @@ describe('GET /x/client-config', () => {
     async (query) => expectRefused(await of(service.as(ACME), query), 400, 'invalid_parameter'),
   );
 
-  it('returns 400 too_many_servers beyond 10 000 servers', async () => {
-    expect(serversOf(await of(service.as(ACME), 'client=cursor', 'many'))).toEqual(['io.many/one']);
-    await addCopies(service, 'io.many/one', 10_000);
-    expectRefused(await of(service.as(ACME), 'client=cursor', 'many'), 400, 'too_many_servers');
-    const pagesRead = async () => {
-      const { text } = await call(`${service.internalOrigin}/metrics`);
-      return /^registry_page_cache_requests_total\{outcome="miss"\} (\d+)$/m.exec(text)?.[1];
-    };
-    const before = await pagesRead();
-    expect(before).toBeDefined();
-    expectRefused(await of(service.as(ACME), 'client=cursor', 'many'), 400, 'too_many_servers');
-    expect(await pagesRead()).toBe(before);
+  it('contains 10 001 servers, streamed with an ETag and the number of omitted servers', async () => {
+    const copies = 10_000;
+    const names = [
+      'io.many/none',
+      'io.many/one',
+      ...Array.from({ length: copies }, (_, n) => `io.many/one-${n + 1}`),
+    ];
+    const read = (headers = {}) => service.as(ACME).get(pathOf('client=cursor', 'many'), headers);
+    expect(serversOf(await read())).toEqual(['io.many/one']);
+    await addCopies(service, 'io.many/one', copies);
+    const first = await read();
+    expect(serversOf(first)).toEqual(names.slice(1).sort());
+    expect(first.text).toBe(`${JSON.stringify(first.json, null, 2)}\n`);
+    expect((first.json as Config)['x-omitted']).toMatchObject([{ name: 'io.many/none' }]);
+    expect(first.headers).toMatchObject({
+      etag: expect.stringMatching(/^W\/"/),
+      'cache-control': 'private, no-cache',
+      'x-omitted-count': '1',
+    });
+    const head = (headers = {}) =>
+      service.as(ACME).send('HEAD', pathOf('client=cursor', 'many'), { headers });
+    const { etag } = first.headers;
+    expect(await head()).toMatchObject({ status: 200, headers: { etag, 'x-omitted-count': '1' } });
+    expect(await read({ 'If-None-Match': String(etag) })).toMatchObject({ status: 304, text: '' });
+    await addCopies(service, 'io.many/none', 1);
+    const changed = await head({ 'If-None-Match': String(etag) });
+    expect(changed).toMatchObject({ status: 200, headers: { 'x-omitted-count': '2' } });
+    expect(changed.headers.etag).not.toBe(etag);
   });
 
   it('requires a token and passes the gate', async () => {

@@ -40,7 +40,11 @@ export async function addManaged(
 }
 
 /** Inserts this many copies of a one-version server under different names. A sync would take seconds. */
-export async function addCopies(service: ServiceUnderTest, name: string, copies: number): Promise<void> {
+export async function addCopies(
+  service: Pick<ServiceUnderTest, 'database'>,
+  name: string,
+  copies: number,
+): Promise<void> {
   await service.database.query(
     `with added as (
        insert into entry (source_id, type, name, claim_set_id)

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { Cli } from '../support/cli.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
+import { aServer, type Document } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { call } from '../support/http.js';
+import { addCopies } from '../support/managed-entries.js';
+
+const MIB = 1024 * 1024;
+const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'];
+const CONFIG = '/registry/default/v0.1/x/client-config?client=';
+const LARGE = 40;
+const LONG = 180;
+const SLOW = 10;
+
+interface Config {
+  servers?: Record<string, object>;
+  mcpServers?: Record<string, object>;
+  'x-omitted'?: { name: string; reason: string }[];
+}
+
+describe('client configurations of a registry that one publisher filled, with a heap of 256 MiB', () => {
+  const folder = aFolder();
+  let database: TestDatabase;
+  let served: Cli;
+  let origin: string;
+  beforeAll(async () => {
+    database = await aDatabase();
+    const configuration = {
+      auth: { mode: 'anonymous' },
+      database: database.connection,
+      sources: [{ name: 'published', managed: {} }],
+      registries: [{ name: 'default', sources: ['published'] }],
+    };
+    served = Cli.serve(folder.write('registry.yaml', stringify(configuration)), {
+      NODE_OPTIONS: '--max-old-space-size=256',
+    });
+    origin = await served.origin();
+    await publish(aServer('io.acme/weather', '1.0.0', remote('https://weather.acme.example/mcp')));
+  });
+  afterAll(async () => {
+    served.child.kill('SIGTERM');
+    await served.finished;
+    await database.drop();
+  });
+
+  const remote = (url: string): Document => ({ remotes: [{ type: 'streamable-http', url }] });
+  async function publish(server: Document): Promise<void> {
+    const headers = { 'Content-Type': 'application/json' };
+    const reply = await call(`${origin}/v1/entries`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ server }),
+    });
+    expect(reply.status).toBe(201);
+  }
+  const serversOf = ({ servers, mcpServers }: Config) => Object.keys(servers ?? mcpServers ?? {});
+  function expectBoundedMemory(): void {
+    // Only Linux reports the peak.
+    const status =
+      process.platform === 'linux' ? readFileSync(`/proc/${served.child.pid}/status`, 'utf8') : '';
+    expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024).toBeLessThan(400 * MIB);
+  }
+
+  it('omit 40 servers of 1 MB, and contain the others', async () => {
+    const notes = 'x'.repeat(1_000_000);
+    for (let count = 0; count < LARGE; count += 1)
+      await publish(
+        aServer(`io.evil/large-${count}`, '1.0.0', { ...remote('https://evil.example/'), notes }),
+      );
+    const replies = await Promise.all(CLIENTS.map((client) => call(`${origin}${CONFIG}${client}`)));
+    for (const { status, headers, json } of replies) {
+      expect(status).toBe(200);
+      expect(headers['x-omitted-count']).toBe(String(LARGE));
+      expect(serversOf(json)).toEqual(['io.acme/weather']);
+      const omitted = (json as Config)['x-omitted'] ?? [];
+      expect(new Set(omitted.map(({ reason }) => reason))).toEqual(new Set(['too_long']));
+    }
+    expectBoundedMemory();
+  });
+
+  it('contain 180 servers of 50 KiB, also while others do not read their answers', async () => {
+    const packages = [
+      {
+        registryType: 'npm',
+        identifier: 'long',
+        transport: { type: 'stdio' },
+        packageArguments: [{ type: 'positional', value: 'x'.repeat(50_000) }],
+      },
+    ];
+    await publish(aServer('io.evil/long', '1.0.0', { packages }));
+    await addCopies({ database } as never, 'io.evil/long', LONG - 1);
+    const slow: Socket[] = [];
+    for (let count = 0; count < SLOW; count += 1) {
+      const socket = connect(Number(new URL(origin).port), '127.0.0.1').on('error', () => undefined);
+      socket.pause();
+      socket.write(`GET ${CONFIG}${CLIENTS[count % 4]} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      slow.push(socket);
+    }
+    for (const client of ['cursor', 'vscode']) {
+      const { status, headers, json } = await call(`${origin}${CONFIG}${client}`);
+      expect({ status, omitted: headers['x-omitted-count'] }).toEqual({ status: 200, omitted: `${LARGE}` });
+      expect(serversOf(json)).toHaveLength(LONG + 1);
+    }
+    expectBoundedMemory();
+    for (const socket of slow) socket.destroy();
+    expect((await call(`${origin}/registry`)).status).toBe(200);
+  });
+});
