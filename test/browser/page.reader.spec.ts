@@ -157,6 +157,27 @@ describe('web UI: reader', () => {
     expect(Object.keys((JSON.parse(copied) as { mcpServers: object }).mcpServers)).toHaveLength(1);
   });
 
+  it('sees every argument and variable of the configuration', async () => {
+    const args = [...Array.from({ length: 2_000 }, (_, n) => `${'a'.repeat(30)}${n}`), 'b'.repeat(9_000)];
+    const env = { LAST: `${' '.repeat(3_000)}last` };
+    const configuration = { mcpServers: { 'io.acme/long': { command: 'npx', args, env } } };
+    const clients = [{ client: 'cursor', configuration }];
+    await reader.page.route('**/mcp', (route) =>
+      route.fulfill({ json: { result: { structuredContent: { clients } } } }),
+    );
+    await reader.goTo('/nowhere');
+    await reader.goTo(LEDGER);
+    const code = reader.page.getByLabel('Configuration for Cursor');
+    expect(await code.textContent()).toBe(JSON.stringify(configuration, null, 2));
+    expect(
+      await code.evaluate(
+        ({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+          scrollWidth > clientWidth || scrollHeight > clientHeight,
+      ),
+    ).toBe(false);
+    await reader.page.unroute('**/mcp');
+  });
+
   it('filters by type, transport and package, and clears the filters', async () => {
     await reader.goTo('/catalogue/acme');
     await reader.cards();

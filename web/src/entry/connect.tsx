@@ -66,7 +66,11 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
         </div>
       )}
       {shown.configuration ? (
-        <Code text={JSON.stringify(shown.configuration, null, 2)} label={`Configuration for ${clientName}`} />
+        <Code
+          text={JSON.stringify(shown.configuration, null, 2)}
+          label={`Configuration for ${clientName}`}
+          isWhole
+        />
       ) : (
         <p class="muted below">
           No configuration available for {isUnsupported ? 'any client' : <UntrustedText text={clientName} />}:{' '}

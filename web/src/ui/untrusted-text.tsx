@@ -27,14 +27,27 @@ export function isWebUrl(address: string): boolean {
 /** Maximum characters shown; the copy button copies everything. */
 const MAX_SHOWN = 40_000;
 
+interface CodeProps {
+  readonly text: string;
+  readonly label: string;
+  /** Shows the text to its end: the reader decides whether to run it. */
+  readonly isWhole?: boolean;
+}
+
 /** A code block with invisible characters escaped; the copy button copies the original text. */
-export function Code({ text, label }: { text: string; label: string }): JSX.Element {
+export function Code({ text, label, isWhole = false }: CodeProps): JSX.Element {
   return (
     <div class="code">
       <CopyButton text={text} />
       <pre tabIndex={0} role="region" aria-label={label}>
-        {text.slice(0, MAX_SHOWN).split('\n').map(escapeInvisible).join('\n')}
-        {text.length > MAX_SHOWN && '…'}
+        {isWhole
+          ? escapeInvisible(text, Infinity)
+          : text
+              .slice(0, MAX_SHOWN)
+              .split('\n')
+              .map((line) => escapeInvisible(line))
+              .join('\n')}
+        {!isWhole && text.length > MAX_SHOWN && '…'}
       </pre>
     </div>
   );
@@ -71,10 +84,10 @@ const INVISIBLE =
  * Escapes invisible characters, such as `[U+202E]`, so that text cannot reorder, hide or imitate its surroundings.
  * Joiners between two characters stay: emoji and some scripts need them.
  */
-export function escapeInvisible(text: string): string {
+export function escapeInvisible(text: string, maxLength = MAX_LENGTH): string {
   const shown =
-    text.length > MAX_LENGTH
-      ? `${text.slice(0, MAX_LENGTH)}… (${text.length.toLocaleString('en')} characters)`
+    text.length > maxLength
+      ? `${text.slice(0, maxLength)}… (${text.length.toLocaleString('en')} characters)`
       : text;
   return shown.replaceAll(INVISIBLE, (character, position: number) =>
     isJoiner(character) && position > 0 && position < shown.length - 1 ? character : escaped(character),
