@@ -21,8 +21,9 @@ export class ClientConfigController {
     operationId: 'getClientConfig',
     summary: 'All servers as the configuration file of a client, or as its allow-list',
     description:
-      'Contains the latest version of each server. Servers that the client’s format cannot express, or that are longer ' +
-      'than 64 KiB, are omitted, counted in `X-Omitted-Count` and listed in `x-omitted`, which clients ignore.',
+      'Contains the latest version of each server. Servers that the client’s format cannot express, that are longer than ' +
+      '64 KiB, or whose package could make its launcher run something else are omitted, counted in `X-Omitted-Count` and ' +
+      'listed in `x-omitted`, which clients ignore.',
   })
   @ApiOkWithEtag(ClientConfigAnswer)
   @ApiErrors('invalid_parameter')

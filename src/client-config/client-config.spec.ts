@@ -39,8 +39,9 @@ describe('a package is run by', () => {
   it.each<[Document, string]>([
     [run('npm', '@acme/weather', { version: '1.2.3' }), 'npx -y @acme/weather@1.2.3'],
     [run('npm', 'weather'), 'npx -y weather'],
-    [run('npm', 'weather', { runtimeArguments: [{ type: 'named', name: '--yes' }] }), 'npx --yes weather'],
+    [run('npm', 'weather', { runtimeHint: 'npx', fileSha256: DIGEST }), 'npx -y weather'],
     [run('pypi', 'weather', { version: '1.2' }), 'uvx weather@1.2'],
+    [run('pypi', 'python-weather', { version: '1.2' }), 'uvx python-weather@1.2'],
     [run('oci', 'acme/weather', { version: '1.2' }), 'docker run -i --rm acme/weather:1.2'],
     [
       run('oci', 'ghcr.io:443/acme/weather:1.2', { version: '1.2' }),
@@ -89,12 +90,24 @@ describe('a server is omitted', () => {
     [run('npm', 'acme/weather'), 'invalid_package'],
     [run('npm', 'weather', { version: 'https://evil.example/x.tgz' }), 'invalid_package'],
     [run('npm', 'weather', { version: 'npm:evil' }), 'invalid_package'],
+    [run('npm', 'weather', { version: '--call=id' }), 'invalid_package'],
+    [run('npm', 'weather', { version: '1.0.0 --call=id' }), 'invalid_package'],
+    [run('npm', 'weather', { version: '1.0.tgz' }), 'invalid_package'],
+    [run('npm', 'weather@npm:evil'), 'invalid_package'],
+    [run('npm', 'weather.tgz'), 'invalid_package'],
+    [run('npm', 'weather.tar.gz'), 'invalid_package'],
     [run('pypi', '-r evil'), 'invalid_package'],
+    [run('pypi', 'weather @ https://evil.example/x.whl'), 'invalid_package'],
+    [run('pypi', 'weather.whl'), 'invalid_package'],
+    [run('pypi', 'python', value('-c')), 'invalid_package'],
+    [run('pypi', 'Python3.12', { version: '3.12' }), 'invalid_package'],
     [run('oci', '--privileged'), 'invalid_package'],
-    [
-      run('npm', 'weather', { runtimeHint: 'sh', runtimeArguments: [{ type: 'positional', value: '-c' }] }),
-      'unsupported_runtime',
-    ],
+    [run('oci', 'weather evil'), 'invalid_package'],
+    [run('oci', 'weather', { version: 'sha256:evil' }), 'invalid_package'],
+    [run('nuget', '--source'), 'invalid_package'],
+    [run('nuget', 'Weather', { version: '1.0.0 --source evil' }), 'invalid_package'],
+    [run('npm', 'weather', { runtimeHint: 'sh' }), 'unsupported_runtime'],
+    [run('npm', 'weather', { runtimeHint: 'docker' }), 'unsupported_runtime'],
     [run('npm', 'weather', { environmentVariables: [{ name: 'A=B' }] }), 'invalid_environment_variable'],
     [remote('https://a.example/<YOUR_TOKEN>'), 'invalid_url'],
     [remote('https://user:secret@a.example/'), 'invalid_url'],
@@ -167,27 +180,12 @@ describe('text of a document', () => {
     expect(entryOf(client, remote('https://a.example/mcp', { headers }))).toBe('variable_reference');
   });
 
-  it('is set only inside the container if docker reads the variable', () => {
-    const environmentVariables = [
-      { name: 'DOCKER_HOST', value: 'tcp://evil:1' },
-      { name: 'PATH' },
-      { name: 'TOKEN' },
-    ];
+  it('is set only inside the container, and user input is passed on to it', () => {
+    const environmentVariables = [{ name: 'MODE', value: 'fast' }, { name: 'TOKEN' }];
     expect(entryOf('claude-code', run('oci', 'weather', { environmentVariables }))).toEqual({
       type: 'stdio',
       command: 'docker',
-      args: [
-        'run',
-        '-i',
-        '--rm',
-        '-e',
-        'DOCKER_HOST=tcp://evil:1',
-        '-e',
-        expect.stringMatching(/^PATH=\$\{MCP_/),
-        '-e',
-        'TOKEN',
-        'weather',
-      ],
+      args: ['run', '-i', '--rm', '-e', 'MODE=fast', '-e', 'TOKEN', 'weather'],
       env: { TOKEN: expect.stringMatching(/^\$\{MCP_WEATHER_[0-9A-F]{16}_TOKEN:-\}$/) },
     });
   });

@@ -1,5 +1,6 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import { elements, isObject, member } from '../json/json-values.js';
+import { isReadByLaunchers, type Launcher, RUNTIME_FLAGS } from './launcher-inputs.js';
 import {
   fill,
   Inexpressible,
@@ -29,7 +30,7 @@ export interface RemoteConnection {
 /** A server that the client starts and connects to over stdio. */
 export interface CommandConnection {
   readonly kind: 'command';
-  readonly command: string;
+  readonly command: Launcher;
   readonly args: readonly Template[];
   readonly environment: readonly NamedTemplate[];
 }
@@ -41,7 +42,7 @@ type Package = Readonly<Record<string, unknown>>;
 
 /** How to run packages from one kind of package registry. */
 interface PackageType {
-  readonly command: string;
+  readonly command: Launcher;
   /** The default registry, in the spellings found in documents. */
   readonly registries: readonly string[];
   readonly identifier: RegExp;
@@ -52,6 +53,7 @@ interface PackageType {
 interface PackageRun {
   readonly identifier: string;
   readonly version: string | undefined;
+  /** Each is one of the launcher's `RUNTIME_FLAGS`. */
   readonly runtimeArguments: readonly Template[];
   readonly packageArguments: readonly Template[];
   readonly environment: readonly NamedTemplate[];
@@ -59,10 +61,13 @@ interface PackageRun {
 
 /** Excludes options, paths, URLs and aliases, which package managers accept instead of a version. */
 const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
+/** `npx` and `uvx` read an archive in the working directory if a name or version ends like one. */
+const ARCHIVE = /\.(tgz|tbz|txz|tlz|tar(\.[a-z0-9]+)?|zip|whl)$/i;
 
 /**
  * The command, valid identifiers and valid versions of each package type. Without these checks, package managers would
- * also accept options, paths and URLs.
+ * also accept options, paths and URLs. Package arguments follow the package, where no launcher reads options; `dnx` needs
+ * `--` before them.
  *
  * npm: https://docs.npmjs.com/cli/v11/commands/npx (`-y`, because nobody can answer the prompt).
  * pypi: https://docs.astral.sh/uv/guides/tools/. oci: https://docs.docker.com/reference/cli/docker/container/run/.
@@ -86,7 +91,9 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
     pypi: {
       command: 'uvx',
       registries: ['https://pypi.org', 'https://pypi.org/simple'],
-      identifier: /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i,
+      // `uvx python` runs the interpreter, not a package.
+      identifier:
+        /^(?!(c?pythonw?|pypy|pyodide|graalpy|graalpython)[0-9.]*$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/i,
       version: PLAIN_VERSION,
       argumentsFor: ({ identifier, version, runtimeArguments, packageArguments }) => [
         ...runtimeArguments,
@@ -102,8 +109,8 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
         /^([a-z0-9][a-z0-9.-]*(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:\w[\w.-]*)?(@sha256:[a-f0-9]{64})?$/i,
       version: /^(\w[\w.-]*|sha256:[a-f0-9]{64})$/,
       argumentsFor: ({ identifier, version, runtimeArguments, packageArguments, environment }) => [
-        ...(has(runtimeArguments.slice(0, 1), 'run') ? [] : [['run'], ['-i'], ['--rm']]),
-        ...runtimeArguments,
+        ...[['run'], ['-i'], ['--rm']],
+        ...runtimeArguments.filter((argument) => !has([argument], '-i', '--rm')),
         ...environment.flatMap((variable) => [['-e'], environmentArgument(variable)]),
         [imageOf(identifier, version)],
         ...packageArguments,
@@ -126,9 +133,6 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
 
 /** A POSIX variable name: IEEE Std 1003.1-2017 §8.1. */
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Variables that `docker` and its helpers read: documents may set them only inside the container. */
-const DOCKER_VARIABLE =
-  /^(DOCKER_.*|BUILDKIT_.*|BUILDX_.*|COMPOSE_.*|LD_.*|DYLD_.*|GO[A-Z]*|SSH_.*|SSL_.*|.*_PROXY|PATH|HOME|USERPROFILE|SYSTEMROOT|TMPDIR|TEMP|TMP|XDG_.*)$/i;
 
 /**
  * Returns the command that runs a package (contract §6.3), from its `runtimeArguments`, `packageArguments` and
@@ -146,12 +150,10 @@ function packageConnection(document: Package, limit: TextLimit): CommandConnecti
     throw new Inexpressible('custom_package_registry');
   const identifier = textMember(document, 'identifier') ?? '';
   const version = textMember(document, 'version');
-  if (!type.identifier.test(identifier) || (version !== undefined && !type.version.test(version)))
-    throw new Inexpressible('invalid_package');
-  const runtimeArguments = argumentsOf(document['runtimeArguments'], limit);
+  if (!isValid(type, identifier, version)) throw new Inexpressible('invalid_package');
   const hint = textMember(document, 'runtimeHint');
-  if (runtimeArguments.length > 0 && hint !== undefined && hint !== type.command)
-    throw new Inexpressible('unsupported_runtime');
+  if (hint !== undefined && hint !== type.command) throw new Inexpressible('unsupported_runtime');
+  const runtimeArguments = flagsOf(document['runtimeArguments'], type.command, limit);
   const environment = environmentOf(document['environmentVariables'], limit);
   const packageArguments = argumentsOf(document['packageArguments'], limit);
   const run = { identifier, version, runtimeArguments, packageArguments, environment };
@@ -159,9 +161,30 @@ function packageConnection(document: Package, limit: TextLimit): CommandConnecti
     kind: 'command',
     command: type.command,
     args: type.argumentsFor(run),
-    environment:
-      type.command === 'docker' ? environment.filter((variable) => !isInline(variable)) : environment,
+    environment: type.command === 'docker' ? environment.filter(({ value }) => isOpen(value)) : environment,
   };
+}
+
+function isValid(type: PackageType, identifier: string, version: string | undefined): boolean {
+  const readsArchives = type.command === 'npx' || type.command === 'uvx';
+  if (readsArchives && [identifier, version ?? ''].some((text) => ARCHIVE.test(text))) return false;
+  return type.identifier.test(identifier) && (version === undefined || type.version.test(version));
+}
+
+/**
+ * Returns the runtime arguments of a package.
+ *
+ * @throws Inexpressible for any argument outside the launcher's `RUNTIME_FLAGS`, even one that has no value yet.
+ */
+function flagsOf(list: unknown, launcher: Launcher, limit: TextLimit): readonly Template[] {
+  const allowed: readonly string[] = RUNTIME_FLAGS[launcher];
+  return elements(list).flatMap((argument) => {
+    const written = argumentsOf([argument], limit);
+    const isFlag =
+      written.length === 1 && written.every((one) => !isOpen(one) && allowed.includes(textOf(one)));
+    if (!isFlag) throw new Inexpressible('unsafe_runtime_argument');
+    return written;
+  });
 }
 
 function argumentsOf(list: unknown, limit: TextLimit): readonly Template[] {
@@ -187,22 +210,16 @@ function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[
   return elements(list).map((variable) => {
     const name = textMember(variable, 'name') ?? '';
     if (!VARIABLE_NAME.test(name) || names.has(name)) throw new Inexpressible('invalid_environment_variable');
+    if (isReadByLaunchers(name)) throw new Inexpressible('unsafe_environment_variable');
     names.add(name);
     limit.take(name.length);
     return { name, value: templateOf(variable, name, limit) };
   });
 }
 
-// Whether a variable is set only inside the container: fixed text from the document, and variables that docker reads.
-function isInline({ name, value }: NamedTemplate): boolean {
-  return !isOpen(value) || DOCKER_VARIABLE.test(name);
-}
-
-function environmentArgument(variable: NamedTemplate): Template {
-  const { name, value } = variable;
-  if (!isInline(variable)) return [name];
-  const [first, ...rest] = value;
-  return typeof first === 'string' ? [`${name}=${first}`, ...rest] : [`${name}=`, ...value];
+// Fixed text is set only inside the container; `docker` passes user input on from its own environment.
+function environmentArgument({ name, value }: NamedTemplate): Template {
+  return isOpen(value) ? [name] : [`${name}=${textOf(value)}`];
 }
 
 function imageOf(identifier: string, version: string | undefined): string {

@@ -5,13 +5,16 @@ export const OMISSIONS = {
   no_connection: 'The document names neither a remote nor a package',
   unsupported_registry_type: 'None of the supported clients can run packages of this type',
   unsupported_transport: 'The package listens on a port: a client can connect to it but not start it',
-  unsupported_runtime:
-    'The arguments are for a different runtime than the one used for packages of this type',
+  unsupported_runtime: 'The package is for a different runtime than the one used for packages of this type',
   custom_package_registry: 'The package is not in the default registry of its type',
   invalid_package: 'The name or version of the package is not valid in its registry',
   invalid_url: 'The URL is not valid, or contains a user or password',
   invalid_header: 'A header name is invalid or duplicate, or a header value contains a line break',
   invalid_environment_variable: 'The name of an environment variable is invalid or duplicate',
+  unsafe_runtime_argument:
+    'A runtime argument could make the program that starts the package run something else',
+  unsafe_environment_variable:
+    'An environment variable could make the program that starts the package run something else',
   variable_reference:
     'A value contains text that the client would expand as a variable and that cannot be escaped',
   shell_syntax:
