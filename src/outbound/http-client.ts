@@ -9,7 +9,7 @@ import {
   DIRECT,
   proxyFor,
 } from './dispatcher.js';
-import { checkLiteralAddress } from './private-address.js';
+import { checkLiteralAddress, isUnreachable } from './private-address.js';
 
 const MIB = 1024 * 1024;
 /** Maximum number of bytes to read from an unneeded body so that its connection can be reused. */
@@ -44,11 +44,17 @@ export class OutboundError extends Error {
   readonly status: number | null;
   /** Whether the server responded at all. */
   readonly answered: boolean;
+  /** The URL without its query. */
+  readonly address: string;
+  /** Whether no connection was made: unknown name, private address or refused connection. */
+  readonly isUnreachable: boolean;
 
   constructor(url: string, reason: string, details: { status?: number; cause?: unknown } = {}) {
     super(`${withoutQuery(url)}: ${reason}`, { cause: details.cause });
     this.status = details.status ?? null;
     this.answered = details.cause === undefined;
+    this.address = withoutQuery(url);
+    this.isUnreachable = isUnreachable(details.cause);
   }
 }
 

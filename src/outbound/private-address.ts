@@ -33,6 +33,28 @@ export class PrivateAddressError extends Error {
   }
 }
 
+/** Error codes of a host that accepts no connection; all codes of name resolution begin with `EAI_` or are here. */
+const UNREACHABLE_CODES = ['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'];
+
+/** Thrown for a name that resolves to no address of the wanted family. */
+class NoAddressError extends Error {
+  override readonly name = 'NoAddressError';
+}
+
+/** Returns whether a request failed before a connection was made, other than by a timeout. */
+export function isUnreachable(error: unknown): boolean {
+  if (error instanceof PrivateAddressError || error instanceof NoAddressError) return true;
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return typeof code === 'string' && (code.startsWith('EAI_') || UNREACHABLE_CODES.includes(code));
+}
+
+/**
+ * Replaces the reason of a failure in everything that callers see, if private addresses are not allowed: otherwise they
+ * could find out which names exist in the internal network.
+ */
+export const UNREACHABLE =
+  'its host is unknown, at a private address, or refuses connections; the server log has the cause';
+
 /**
  * A `lookup` for connections that may only go to public addresses. It runs for each new connection, and the connection
  * uses the address it returns, so changing the DNS record later (DNS rebinding) has no effect. Refuses a name if any of
@@ -45,7 +67,7 @@ export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunct
         ({ family }) => !options.family || options.family === family || options.family === `IPv${family}`,
       );
       const [first] = candidates;
-      if (error || !first) done(error ?? new Error(`${hostname} has no address`), '', 0);
+      if (error || !first) done(error ?? new NoAddressError(`${hostname} has no address`), '', 0);
       else if (addresses.some(({ address }) => isPrivateAddress(address)))
         done(new PrivateAddressError(hostname), '', 0);
       else if (options.all) done(null, candidates);

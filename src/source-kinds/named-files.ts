@@ -40,10 +40,17 @@ export function storedSettings<K extends SourceKind>(
   ) as SettingsOf<K>;
 }
 
+/** Returns the settings without the paths of secret files, which are shown to nobody if the configuration names them. */
+export function withoutSecretFiles(kind: SourceKind, settings: object): object {
+  return namedFiles(kind, settings)
+    .filter(({ use }) => use === 'credential')
+    .reduce<unknown>((shown, { path }) => replaceText(shown, path, () => undefined), settings) as object;
+}
+
 function replaceText(
   tree: unknown,
   [step, ...rest]: readonly string[],
-  replace: (text: string) => string,
+  replace: (text: string) => string | undefined,
 ): unknown {
   if (step === undefined) return typeof tree === 'string' ? replace(tree) : tree;
   if (!isObject(tree) || !Object.hasOwn(tree, step)) return tree;

@@ -1,18 +1,36 @@
 import type { VersionName } from '../documents/entry-types.js';
+import { OutboundError } from '../outbound/http-client.js';
+import { UNREACHABLE } from '../outbound/private-address.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-validator.js';
 import type { MemoryShare } from './read-memory.js';
 
-/** A source could not be fetched. The message is for the operator and contains no secrets. */
+/** A source could not be fetched. The message is for the operator's log and contains no secrets. */
 export class FetchError extends Error {
-  /** @param retryAfterMs the delay requested by the upstream; null if it requested none. */
+  /**
+   * @param retryAfterMs the delay requested by the upstream; null if it requested none.
+   * @param shown the message for everybody who may see the source.
+   */
   constructor(
     message: string,
     readonly retryAfterMs: number | null = null,
+    readonly shown = message,
   ) {
     super(message);
   }
+}
+
+/**
+ * Converts a failed request to a FetchError; returns any other error unchanged.
+ *
+ * @param allowsPrivate whether the source may be at a private address. If not, the shown message is the same for a
+ *   private address and an unknown name.
+ */
+export function asFetchError(error: unknown, allowsPrivate: boolean): unknown {
+  if (!(error instanceof OutboundError)) return error;
+  const isHidden = !allowsPrivate && error.isUnreachable;
+  return new FetchError(error.message, null, isHidden ? `${error.address}: ${UNREACHABLE}` : error.message);
 }
 
 /**

@@ -10,6 +10,7 @@ import type { VersionName } from '../documents/entry-types.js';
 import type { EntryLimits } from '../entries/entry-limits.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
+import { namedFiles } from '../source-kinds/named-files.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { bumpRevision, setInheritedClaims } from '../sources/sources.queries.js';
@@ -29,6 +30,7 @@ const READER_VERSION = 'reader-4';
 const FIRST_RETRY_MS = 5_000;
 /** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
+const INTERNAL_FAILURE = 'The sync failed inside the server; the log has the cause';
 /** Sources with fewer entries may lose any number of them. */
 const MIN_GUARDED_ENTRIES = 20;
 
@@ -205,16 +207,30 @@ export class SyncRun {
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
     const expected =
       error instanceof FetchError || error instanceof RegistryFileError || error instanceof ReadMemoryError;
-    const sentence = expected ? error.message : 'The sync failed inside the server; the log has the cause';
+    const sentence = expected ? shownSentence(error, source) : INTERNAL_FAILURE;
     const retryAfterMs = error instanceof FetchError ? error.retryAfterMs : null;
     const pause = retryInMs(source.attempts, source.intervalMs, retryAfterMs);
     if (!(await this.states.fail(this.dataSource.manager, owner, source.id, pause, sentence)))
       return this.superseded(source);
     const report = { source: source.name, attempts: source.attempts, retryInMs: pause };
-    if (expected) this.logger.warn({ ...report, error: sentence }, 'Sync failed; the previous entries stay');
+    if (expected)
+      this.logger.warn({ ...report, error: error.message }, 'Sync failed; the previous entries stay');
     else this.logger.error({ ...report, err: error }, 'Sync failed; the previous entries stay');
     return 'failed';
   }
+}
+
+/** Returns the message for everybody who may see the source. The log has the paths of the operator's secret files. */
+function shownSentence(error: Error, { kind, settings, origin }: LeasedSource): string {
+  const shown = error instanceof FetchError ? error.shown : error.message;
+  if (origin === 'api') return shown;
+  return namedFiles(kind, settings).reduce(
+    (text, { name, path, use }) =>
+      use === 'credential' && typeof name === 'string'
+        ? text.replaceAll(name, `${kind}.${path.join('.')}`)
+        : text,
+    shown,
+  );
 }
 
 /** Returns a digest of the rules that decide which content of a source is stored. */

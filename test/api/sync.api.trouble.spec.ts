@@ -133,9 +133,11 @@ describe('a failing upstream registry', () => {
     await mirror.synced('main');
     expect(upstream.pages()[0]?.authorization).toBe(`Bearer ${second}`);
     await writeFile(tokenFile(), 'two words of a secret');
-    expect((await mirror.synced('main')).error).toMatch(/token does not contain a bearer token$/);
+    expect((await mirror.synced('main')).error).toMatch(/api\.tokenFile does not contain a bearer token$/);
     await rm(tokenFile());
-    expect((await mirror.synced('main')).error).toMatch(/token could not be opened: there is no such file/);
+    expect((await mirror.synced('main')).error).toMatch(
+      /^api\.tokenFile could not be opened: there is no such file/,
+    );
     expect(upstream.pages()).toEqual([]);
     await writeFile(tokenFile(), TOKEN);
   });
@@ -171,12 +173,17 @@ describe('an upstream registry at a private address', () => {
     expect(await closed.synced('main')).toMatchObject({ status: 'complete' });
     upstream.pages();
     const { port } = new URL(upstream.url);
-    for (const [index, host] of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]'].entries()) {
+    for (const [index, host] of [
+      '127.0.0.1',
+      'localhost',
+      '[::ffff:127.0.0.1]',
+      'nowhere.invalid',
+    ].entries()) {
       const name = `made-${index}`;
       expect((await put(closed, name, { endpoint: `http://${host}:${port}` })).status).toBe(201);
       const report = await closed.synced(name);
       expect(report.status).toBe('failed');
-      expect(report.error).toMatch(/is at a private address, which is not allowed here/);
+      expect(report.error).toMatch(/its host is unknown, at a private address, or refuses connections/);
     }
     expect(upstream.pages()).toEqual([]);
   });

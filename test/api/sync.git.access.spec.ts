@@ -43,7 +43,7 @@ describe('a repository with a password', () => {
       keepSecret('a wrong one of equal length'),
       /: the user name or the password was refused$/,
     ],
-    ['an empty one', '\n', /password is empty$/],
+    ['an empty one', '\n', /^git\.auth\.passwordFile is empty$/],
     ['two lines', keepSecret('the first line\nthe second line'), /must be one line of text$/],
   ])('reports a rejected password: %s', async (_what, other, why) => {
     write(other);
@@ -95,13 +95,24 @@ describe('a repository of an API-made source', () => {
     await git.repository('acme').commit({ 'registry.json': aFileOf('one') });
   });
 
-  it('is not fetched from private addresses', async () => {
-    for (const host of ['127.0.0.1', 'localhost', '[::1]', '0x7f.1', '[::ffff:127.0.0.1]']) {
+  it('is not fetched from private addresses, with the same error as for an unknown name', async () => {
+    for (const host of [
+      '127.0.0.1',
+      'localhost',
+      '[::1]',
+      '0x7f.1',
+      '[::ffff:127.0.0.1]',
+      'nowhere.invalid',
+    ]) {
       const repository = `http://${host}:${git.port}/acme.git`;
       expect((await put({ repository })).status).toBeLessThan(300);
-      expect((await service.synced('made')).error).toMatch(/private address/);
+      expect((await service.synced('made')).error).toMatch(
+        /acme\.git: its host is unknown, at a private address, or refuses connections; the server log has the cause$/,
+      );
     }
     expect(git.takeRequests()).toEqual([]);
+    expect(JSON.stringify(service.logs())).toMatch(/127\.0\.0\.1 is at a private address/);
+    expect(JSON.stringify(service.logs())).toMatch(/its host name could not be resolved/);
   });
 
   it.each([
@@ -199,6 +210,7 @@ describe('the address of a repository', () => {
         proxySecrets: [],
         files: {},
         path: process.env['PATH'],
+        mustBePublic: false,
         isPinned: false,
       };
       const remote = await GitRemote.open(way, never);

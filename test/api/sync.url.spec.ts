@@ -84,15 +84,17 @@ describe('a registry file behind a URL', () => {
     expect(pause).toBeLessThan(most);
   });
 
-  it('is not fetched from a private address for an API-made source', async () => {
-    const made = await service.put('/v1/sources/made', {
-      file: { url: url() },
-      syncPolicy: { interval: '1h' },
-    });
-    expect(made.status).toBe(201);
-    const report = await service.synced('made');
-    expect(report).toMatchObject({ status: 'failed' });
-    expect(report.error).toMatch(/private address/);
+  it('is not fetched from a private address for an API-made source, with the same error as for an unknown name', async () => {
+    for (const address of [url(), 'http://nowhere.invalid/catalogue.json']) {
+      const body = { file: { url: address }, syncPolicy: { interval: '1h' } };
+      expect((await service.put('/v1/sources/made', body)).status).toBeOneOf([200, 201]);
+      expect(await service.synced('made')).toMatchObject({
+        status: 'failed',
+        error: `${address}: its host is unknown, at a private address, or refuses connections; the server log has the cause`,
+      });
+    }
+    const logged = service.logs().flatMap(({ source, error }) => (source === 'made' ? [String(error)] : []));
+    expect(logged.join('\n')).toMatch(/127\.0\.0\.1 is at a private address.*nowhere\.invalid/s);
     expect((await service.synced('main')).status).toBe('complete');
   });
 });

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
-import { HttpClient, OutboundError, retryAfterMs, withoutQuery } from '../../outbound/http-client.js';
+import { HttpClient, retryAfterMs, withoutQuery } from '../../outbound/http-client.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
-import { type Fetched, Fetcher, FetchError, type FetchState } from '../fetcher.js';
+import { asFetchError, type Fetched, Fetcher, FetchError, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { maxFileBytes } from './local-file.js';
 import { SourceFiles } from './source-files.js';
@@ -50,18 +50,19 @@ export class FileFetcher extends Fetcher<'file'> {
     const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5' };
     if (typeof etag === 'string') headers['if-none-match'] = etag;
     else if (typeof lastModified === 'string') headers['if-modified-since'] = lastModified;
+    const allowPrivate = origin === 'config' || this.admin.adminAllowPrivateIP;
     const response = await this.http
       .get(url, {
         headers,
         timeoutMs: URL_TIMEOUT_MS,
         maxBytes: maxFileBytes(this.limits, origin),
         onBytes: (bytes) => memory.add(COPIES * bytes),
-        allowPrivate: origin === 'config' || this.admin.adminAllowPrivateIP,
+        allowPrivate,
         redirects: 'any-origin',
         signal,
       })
       .catch((error: unknown) => {
-        throw error instanceof OutboundError ? new FetchError(error.message) : error;
+        throw asFetchError(error, allowPrivate);
       });
     memory.release((COPIES - 1) * response.bytes.length);
     if (response.status === 304 && state) return { kind: 'unchanged', state };

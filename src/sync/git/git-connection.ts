@@ -13,6 +13,7 @@ import {
   PrivateAddressError,
   publicAddresses,
   type ResolveAll,
+  UNREACHABLE,
 } from '../../outbound/private-address.js';
 import {
   type HttpRepository,
@@ -157,6 +158,8 @@ export interface GitConnection {
   readonly proxySecrets: readonly string[];
   /** The PATH for git. */
   readonly path: string | undefined;
+  /** Whether the repository must be at a public address. */
+  readonly mustBePublic: boolean;
   /** Whether the configuration pins the addresses to connect to; old versions of git ignore this setting. */
   readonly isPinned: boolean;
 }
@@ -177,7 +180,7 @@ export class GitConnections {
     const repository = parseGitRepository(source.settings.repository);
     if (!repository) throw new FetchError('git.repository is not an http, https or ssh address');
     const mustBePublic = source.origin !== 'config' && !this.limits.adminAllowPrivateIP;
-    const common = { protocol: repository.protocol, path: readEnvironment()['PATH'] };
+    const common = { protocol: repository.protocol, path: readEnvironment()['PATH'], mustBePublic };
     return repository.protocol === 'ssh'
       ? { ...common, ...(await this.bySsh(repository, source, mustBePublic)) }
       : { ...common, ...(await this.byHttp(repository, source, mustBePublic)) };
@@ -187,7 +190,7 @@ export class GitConnections {
     { url }: HttpRepository,
     source: GitSource,
     mustBePublic: boolean,
-  ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
+  ): Promise<Omit<GitConnection, 'protocol' | 'path' | 'mustBePublic'>> {
     const { auth } = source.settings;
     // curl does not pin host names with a trailing dot.
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
@@ -221,7 +224,7 @@ export class GitConnections {
     repository: SshRepository,
     source: GitSource,
     mustBePublic: boolean,
-  ): Promise<Omit<GitConnection, 'protocol' | 'path'>> {
+  ): Promise<Omit<GitConnection, 'protocol' | 'path' | 'mustBePublic'>> {
     const { auth } = source.settings;
     if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
       throw new FetchError('git.auth must have privateKeyFile and knownHostsFile for ssh');
@@ -245,7 +248,7 @@ export class GitConnections {
   private async addressesOf(host: string, url: string): Promise<LookupAddress[]> {
     return publicAddresses(host, this.resolve).catch((error: unknown) => {
       const isPrivate = error instanceof PrivateAddressError;
-      throw new FetchError(`${url}: ${isPrivate ? error.message : 'its host name could not be resolved'}`);
+      throw unreachable(url, isPrivate ? error.message : 'its host name could not be resolved');
     });
   }
 
@@ -261,8 +264,13 @@ function refuseLiteral(url: URL): void {
   try {
     checkLiteralAddress(url);
   } catch (error) {
-    throw new FetchError(`${url.href}: ${(error as Error).message}`);
+    throw unreachable(url.href, (error as Error).message);
   }
+}
+
+/** Returns the error of a repository that must be at a public address and could not be reached. */
+export function unreachable(url: string, reason: string): FetchError {
+  return new FetchError(`${url}: ${reason}`, null, `${url}: ${UNREACHABLE}`);
 }
 
 /** Returns the git settings for a proxy, and the secrets in them. */

@@ -57,6 +57,13 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
   ],
 ];
 
+/** Returns whether git could not connect. */
+export function couldNotConnect(stderr: string): boolean {
+  return /Could not resolve host|Connection refused|Failed to connect|Couldn't connect|No route to host/.test(
+    stderr,
+  );
+}
+
 /** Returns whether the server refused a partial fetch, because it disables or only partly supports filters. */
 export function refusesFilters(stderr: string): boolean {
   return /filter '?.*'? not supported|invalid filter|unadvertised object|not our ref/.test(stderr);

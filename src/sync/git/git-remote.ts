@@ -12,8 +12,8 @@ import {
   LOCKED_DOWN,
   runGit,
 } from './git-command.js';
-import { type GitConnection, GitWorkspace } from './git-connection.js';
-import { refusesFilters, explain } from './git-failures.js';
+import { type GitConnection, GitWorkspace, unreachable } from './git-connection.js';
+import { couldNotConnect, explain, refusesFilters } from './git-failures.js';
 
 const MIB = 1024 * 1024;
 
@@ -221,7 +221,9 @@ export class GitRemote {
   }
 
   private gitFailure({ stderr }: GitResult): FetchError {
-    return this.failure(explain(stderr, this.connection.secrets, this.connection.proxySecrets));
+    const { url, mustBePublic, secrets, proxySecrets } = this.connection;
+    const reason = explain(stderr, secrets, proxySecrets);
+    return mustBePublic && couldNotConnect(stderr) ? unreachable(url, reason) : this.failure(reason);
   }
 
   private failure(reason: string): FetchError {

@@ -10,7 +10,7 @@ import {
   retryAfterMs,
   withoutQuery,
 } from '../../outbound/http-client.js';
-import { FetchError, MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
+import { asFetchError, FetchError, MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { pageTime } from './incremental-sync.js';
 import { type Page, readPage } from './registry-page.js';
@@ -137,7 +137,7 @@ export class RegistryClient {
       const sentAt = Date.now();
       const response = await this.send(url).catch((error: unknown) => {
         this.release();
-        if (delay === null || !isRetryable(error)) throw asFetchError(error);
+        if (delay === null || !isRetryable(error)) throw asFetchError(error, this.options.allowPrivate);
         return null;
       });
       if (response?.status === 200)
@@ -193,10 +193,6 @@ function isRetryable(error: unknown): boolean {
   if (!(error instanceof OutboundError)) return false;
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   return RETRYABLE_CODES.includes(cause?.code ?? '');
-}
-
-function asFetchError(error: unknown): unknown {
-  return error instanceof OutboundError ? new FetchError(error.message) : error;
 }
 
 function sentenceOf(status: number): string {
