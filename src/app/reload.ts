@@ -30,7 +30,8 @@ export class OpenRegistries {
   }
 
   private async reportAll(): Promise<void> {
-    for (const { name, anonymousClaims, keys } of await this.registries.all()) {
+    for (const { name } of await this.registries.opening()) {
+      const { anonymousClaims = null, keys = [] } = (await this.registries.findByName(name)) ?? {};
       if (anonymousClaims) {
         const opened = await this.entries.count(name, anonymousClaims);
         this.logger.warn(

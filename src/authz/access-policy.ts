@@ -60,7 +60,7 @@ export abstract class AccessPolicy {
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
   /** Does the caller see an entry with these claims through the consumer API? */
   abstract maySee(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** Does the caller see every entry through the consumer API, regardless of the entry's claims? */
+  /** Does the caller see every entry, and reach every source and registry, regardless of their claims? */
   abstract seesAll(caller: Caller): boolean;
   /**
    * May the caller give a source or registry these claims?

@@ -1,10 +1,13 @@
 import { Module } from '@nestjs/common';
+import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetCleanup } from './claim-set-cleanup.js';
 import { ClaimSetsRepository } from './claim-sets.repository.js';
+import { ReachableClaimSets } from './reachable-claim-sets.queries.js';
 import { UnusedClaimSets } from './unused-claim-sets.queries.js';
 
 @Module({
-  providers: [ClaimSetsRepository, UnusedClaimSets, ClaimSetCleanup],
-  exports: [ClaimSetsRepository],
+  imports: [AuthzModule],
+  providers: [ClaimSetsRepository, ReachableClaimSets, UnusedClaimSets, ClaimSetCleanup],
+  exports: [ClaimSetsRepository, ReachableClaimSets],
 })
 export class ClaimSetsModule {}

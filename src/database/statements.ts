@@ -162,6 +162,14 @@ export async function lockForChange(manager: EntityManager, noun: string, name: 
 }
 
 /**
+ * Serializes the creation of resources of one noun until the transaction ends, so that a count of them stays valid. Call
+ * it after `lockForChange`.
+ */
+export async function lockCreation(manager: EntityManager, noun: string): Promise<void> {
+  await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`create ${noun}`]);
+}
+
+/**
  * Like `lockForChange`, but for one published entry. Uses a single statement, because entries change far more often
  * than sources.
  *

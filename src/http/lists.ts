@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hasShape, IsInt, Validate } from '../validation/class-validation.js';
+import { hasShape, IsInt, IsOptional, Validate } from '../validation/class-validation.js';
 import { MAX_PAGE, storableText } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
@@ -64,43 +64,67 @@ export interface ListMetadata {
 class AdminListCursor {
   /** The name of the last item of the previous page. */
   @Validate(storableText) readonly after: string;
-  @IsInt(1, MAX_PAGE) readonly limit: number;
+  @IsOptional() @IsInt(1, MAX_PAGE) readonly limit?: number;
 }
+
+/** Maximum size of an admin list; a longer list continues with `nextCursor` (contract §7). */
+const MAX_LIST_BYTES = 1_024 * 1_024;
+/** Reserved for everything around the items. */
+const ENVELOPE_BYTES = 1_024;
+/** Items that are loaded at once. */
+const ITEMS_PER_READ = 16;
 
 /**
- * Returns one page of a list whose items have unique names, or the whole list without a limit (contract §7).
+ * Returns one page of a list as JSON: up to `limit` items, otherwise as many as fit into 1 MiB, and at least one.
  *
- * @param items the ordered items that the caller may see.
- * @param isByName whether the items are ordered by name, so that a page can continue after a deleted name. Otherwise the
+ * @param member the member of the answer with the items, also the name of the list in cursors.
+ * @param rows the names that the caller may see, in order, without duplicates.
+ * @param isByName whether the rows are ordered by name, so that a page can continue after a deleted name. Otherwise the
  *   list starts over after a deleted name, because repeated items do less harm than missing items.
+ * @param load returns the answers for the first of these rows; rows that are gone are left out.
  * @throws ApiError 400 `invalid_cursor`.
  */
-export function pageOf<T extends { readonly name: string }>(
-  list: string,
-  items: readonly T[],
+export async function listPage<R extends { readonly name: string }>(
+  member: string,
+  rows: readonly R[],
   query: AdminListQuery,
   isByName: boolean,
-): { items: readonly T[]; metadata: ListMetadata } {
+  load: (rows: readonly R[]) => Promise<readonly { readonly name: string }[]>,
+): Promise<string> {
+  const list = `admin-${member}`;
   const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(AdminListCursor)) : undefined;
   const limit = query.limit === undefined ? before?.limit : Number(query.limit);
-  const rest = before ? following(items, before.after, isByName) : items;
-  const page = limit === undefined ? rest : rest.slice(0, limit);
-  const last = page.at(-1);
-  const more = last !== undefined && limit !== undefined && rest.length > page.length;
-  return {
-    items: page,
-    metadata: {
-      count: page.length,
-      ...(more ? { nextCursor: encodeCursor(list, { after: last.name, limit }) } : {}),
-    },
+  const most = limit ?? Infinity;
+  const texts: string[] = [];
+  let bytes = ENVELOPE_BYTES;
+  let last = '';
+  const page = (hasMore: boolean) => {
+    const nextCursor = hasMore ? encodeCursor(list, { after: last, limit }) : undefined;
+    const metadata: ListMetadata = { count: texts.length, ...(nextCursor ? { nextCursor } : {}) };
+    return `{"${member}":[${texts.join(',')}],"metadata":${JSON.stringify(metadata)}}`;
   };
+  for (let rest = before ? following(rows, before.after, isByName) : rows; rest.length > 0;) {
+    if (texts.length === most) return page(true);
+    const next = rest.slice(0, Math.min(ITEMS_PER_READ, most - texts.length));
+    const items = await load(next);
+    for (const item of items) {
+      const text = JSON.stringify(item);
+      bytes += Buffer.byteLength(text) + 1;
+      if (texts.length > 0 && bytes > MAX_LIST_BYTES) return page(true);
+      texts.push(text);
+      last = item.name;
+    }
+    const reached = items.length === 0 ? next.length : next.findIndex(({ name }) => name === last) + 1;
+    rest = rest.slice(reached);
+  }
+  return page(false);
 }
 
-function following<T extends { readonly name: string }>(
-  items: readonly T[],
+function following<R extends { readonly name: string }>(
+  rows: readonly R[],
   after: string,
   isByName: boolean,
-): readonly T[] {
-  const position = items.findIndex(({ name }) => name === after);
-  return position === -1 && isByName ? items.filter(({ name }) => name > after) : items.slice(position + 1);
+): readonly R[] {
+  const position = rows.findIndex(({ name }) => name === after);
+  return position === -1 && isByName ? rows.filter(({ name }) => name > after) : rows.slice(position + 1);
 }

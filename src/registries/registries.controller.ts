@@ -59,6 +59,8 @@ export class RegistriesController {
     'path_not_allowed',
     'claims_required',
     'claims_not_subset',
+    'settings_too_long',
+    'too_many_registries',
   )
   async put(
     @CurrentCaller() caller: Caller,

@@ -2,24 +2,61 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import { lockForChange } from '../database/statements.js';
+import { lockCreation, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { Registry } from './registry.entity.js';
+import { firstRegistries } from './registries.queries.js';
+import { Registry, RegistrySource } from './registry.entity.js';
+
+/** A registry without its settings and claims, which may be large. */
+export type RegistryRow = Pick<Registry, 'id' | 'name' | 'claimSetId' | 'createdAt' | 'updatedAt'>;
 
 /** Loads registries with their claims and the names of their sources in order. */
 @Injectable()
 export class RegistriesRepository {
   constructor(@InjectRepository(Registry) private readonly registries: Repository<Registry>) {}
 
-  /** Returns the registries in configuration order, followed by registries created through the API, oldest first. */
-  async all(): Promise<Registry[]> {
-    return this.select(this.registries.manager).getMany();
+  /**
+   * Returns all registries without their settings: in configuration order, followed by registries created through the
+   * API, oldest first.
+   */
+  async rows(): Promise<RegistryRow[]> {
+    return this.registries.find({
+      select: { id: true, name: true, claimSetId: true, createdAt: true, updatedAt: true },
+      // 'config' sorts before 'api'.
+      order: { origin: 'DESC', position: 'ASC', id: 'ASC' },
+    });
+  }
+
+  /** Returns the first of these registries, in order: as many as take up to 1 MiB, and at least one if any exists. */
+  async loadFirst(rows: readonly RegistryRow[]): ReturnType<typeof firstRegistries> {
+    return firstRegistries(
+      this.registries.manager,
+      rows.map(({ id }) => id),
+    );
+  }
+
+  /** Returns the registries that have `anonymous` or keys, in order. */
+  async opening(): Promise<Pick<Registry, 'name' | 'origin'>[]> {
+    return this.registries
+      .createQueryBuilder('registry')
+      .select(['registry.id', 'registry.name', 'registry.origin'])
+      .where(`registry.anonymousClaims is not null or registry.keys <> '[]'`)
+      .orderBy({ 'registry.origin': 'DESC', 'registry.position': 'ASC', 'registry.id': 'ASC' })
+      .getMany();
+  }
+
+  /**
+   * Counts the registries created through the API. Until the transaction ends, no other registry is created.
+   */
+  async countMade(manager: EntityManager): Promise<number> {
+    await lockCreation(manager, 'registry');
+    return manager.countBy(Registry, { origin: 'api' });
   }
 
   async findByName(name: string, manager: EntityManager = this.registries.manager): Promise<Registry | null> {
     if (!isStorable(name)) return null;
-    return this.select(manager).where({ name }).getOne();
+    return withSources(this.select(manager).where({ name }));
   }
 
   /**
@@ -28,41 +65,59 @@ export class RegistriesRepository {
    */
   async findPublishable(name: string): Promise<(Registry & { publishClaims: Claims }) | null> {
     if (!isStorable(name)) return null;
-    const found = await this.select(this.registries.manager)
-      .innerJoin('registry.sources', 'filled')
-      .innerJoin('filled.source', 'managed', 'managed.kind = :kind', { kind: MANAGED_KIND })
-      .where('registry.name = :name and registry.publishClaims is not null', { name })
-      .getOne();
+    const found = await withSources(
+      this.select(this.registries.manager)
+        .innerJoin('registry.sources', 'filled')
+        .innerJoin('filled.source', 'managed', 'managed.kind = :kind', { kind: MANAGED_KIND })
+        .where('registry.name = :name and registry.publishClaims is not null', { name }),
+    );
     return found as (Registry & { publishClaims: Claims }) | null;
   }
 
   /** Finds a registry and locks its name until the transaction ends, even if the registry does not exist. */
   async lockByName(manager: EntityManager, name: string): Promise<Registry | null> {
     await lockForChange(manager, 'registry', name);
-    return this.select(manager)
-      .where({ name })
-      .setLock('pessimistic_write', undefined, ['registry'])
-      .getOne();
+    return withSources(
+      this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['registry']),
+    );
   }
 
   async remove(manager: EntityManager, registry: Registry): Promise<void> {
     await manager.delete(Registry, { id: registry.id });
   }
 
+  // The sources come in one column: a joined row for each of them would repeat the claims and keys of the registry.
   private select(manager: EntityManager): SelectQueryBuilder<Registry> {
     return manager
       .getRepository(Registry)
       .createQueryBuilder('registry')
       .innerJoinAndSelect('registry.claimSet', 'claimSet')
-      .leftJoinAndSelect('registry.sources', 'held')
-      .leftJoin('held.source', 'source')
-      .addSelect(['source.id', 'source.name'])
-      .orderBy({
-        // 'config' sorts before 'api'.
-        'registry.origin': 'DESC',
-        'registry.position': 'ASC',
-        'registry.id': 'ASC',
-        'held.position': 'ASC',
-      });
+      .addSelect(
+        (sources) =>
+          sources
+            .select(
+              `coalesce(json_agg(json_build_object('sourceId', source.id, 'name', source.name) order by held.position), '[]')`,
+            )
+            .from(RegistrySource, 'held')
+            .innerJoin('held.source', 'source')
+            .where('held.registryId = registry.id'),
+        'held_sources',
+      );
   }
+}
+
+/** Returns the first registry of a query with its sources; null if there is none. */
+async function withSources(query: SelectQueryBuilder<Registry>): Promise<Registry | null> {
+  const { entities, raw } = await query.getRawAndEntities<{
+    held_sources: { sourceId: number; name: string }[];
+  }>();
+  const [registry] = entities;
+  if (!registry) return null;
+  registry.sources = (raw[0]?.held_sources ?? []).map(({ sourceId, name }, index) => ({
+    registryId: registry.id,
+    position: index + 1,
+    sourceId,
+    source: { id: sourceId, name },
+  })) as RegistrySource[];
+  return registry;
 }

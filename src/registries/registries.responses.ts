@@ -3,7 +3,7 @@ import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
-import type { Registry } from './registry.entity.js';
+import type { ShownRegistry } from './registries.queries.js';
 
 export class RegistrySummary {
   /** The name used in consumer API paths. */
@@ -81,16 +81,12 @@ export class RegistryAnswerList {
  * @param isManager whether to show the keys; with `registryListing: readers`, readers get the registry without its
  *   keys.
  */
-export function describeRegistry(registry: Registry, isManager: boolean): RegistryAnswer {
-  const { anonymousClaims, publishClaims } = registry;
-  const keys = isManager ? registry.keys : [];
+export function describeRegistry(registry: ShownRegistry, isManager: boolean): RegistryAnswer {
+  const { keys, ...declared } = declaredForm(registry);
   return {
     name: registry.name,
-    sources: registry.sourceNames,
-    claims: registry.shownClaims,
-    ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
-    ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
-    ...(publishClaims ? { publishClaims } : {}),
+    ...declared,
+    ...(keys && isManager ? { keys } : {}),
     origin: registry.origin,
     createdAt: registry.createdAt.toISOString(),
     updatedAt: registry.updatedAt.toISOString(),
@@ -104,23 +100,25 @@ export function registryTag({
   anonymousClaims,
   keys,
   publishClaims,
-}: Registry): string {
+}: ShownRegistry): string {
   return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
 }
 
-// Omits the digest, which could be used to confirm a guessed key.
-function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
-  return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
-}
+type DeclaredRegistry = Pick<RegistryAnswer, 'sources' | 'claims' | 'anonymous' | 'keys' | 'publishClaims'>;
 
-/** Returns the declaration of a registry (contract §7) for the audit trail. */
-export function declaredForm(registry: Registry): object {
+/** Returns the declaration of a registry (contract §7), also for the audit trail. */
+export function declaredForm(registry: ShownRegistry): DeclaredRegistry {
   const { anonymousClaims, keys, publishClaims } = registry;
   return {
-    sources: registry.sourceNames,
+    sources: [...registry.sourceNames],
     claims: registry.shownClaims,
     ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
     ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
     ...(publishClaims ? { publishClaims } : {}),
   };
+}
+
+// Omits the digest, which could be used to confirm a guessed key.
+function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
+  return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
 }

@@ -1,20 +1,24 @@
-import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { DataSource, type EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
+import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
 import { REGISTRY_READ_ONLY, type RegistryBody } from '../config/registry-settings.dto.js';
+import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
-import { type AdminListQuery, pageOf } from '../http/lists.js';
+import { type AdminListQuery, listPage } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { checkReadOnlyMembers } from '../http/validation.pipe.js';
-import type { Source } from '../sources/source.entity.js';
-import { SourcesRepository } from '../sources/sources.repository.js';
-import { RegistriesRepository } from './registries.repository.js';
+import { checkSettingsLength } from '../sources/admin-limits.js';
+import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
+import type { ShownRegistry } from './registries.queries.js';
+import { RegistriesRepository, type RegistryRow } from './registries.repository.js';
 import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from './registries.responses.js';
 import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
@@ -29,11 +33,16 @@ export class RegistriesService {
     private readonly writer: RegistryWriter,
     private readonly policy: AccessPolicy,
     private readonly adminKeys: AdminKeys,
+    private readonly reachable: ReachableClaimSets,
+    private readonly dataSource: DataSource,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
   /** Returns the registries whose claims the caller covers, in order. */
-  async listReachable(caller: Caller): Promise<Registry[]> {
-    return (await this.registries.all()).filter(({ claims }) => this.policy.mayReach(caller, claims));
+  async listReachable(caller: Caller): Promise<RegistryRow[]> {
+    const rows = await this.registries.rows();
+    const reachable = await this.reachable.among(this.dataSource.manager, caller, rows);
+    return rows.filter(({ claimSetId }) => reachable.has(claimSetId));
   }
 
   /**
@@ -51,10 +60,16 @@ export class RegistriesService {
   }
 
   async list(caller: Caller, query: AdminListQuery): Promise<JsonText> {
-    const { items, metadata } = pageOf('admin-registries', await this.listReachable(caller), query, false);
-    return new JsonText(
-      JSON.stringify({ registries: items.map((item) => this.describe(caller, item)), metadata }),
-    );
+    const rows = await this.listReachable(caller);
+    const reachable = new Set(rows.map(({ claimSetId }) => claimSetId));
+    const page = await listPage('registries', rows, query, false, async (next) => {
+      const loaded = await this.registries.loadFirst(next);
+      // The claims may have changed since the rows were read.
+      return loaded
+        .filter(({ claimSetId }) => reachable.has(claimSetId))
+        .map((registry) => this.describe(caller, registry));
+    });
+    return new JsonText(page);
   }
 
   get(caller: Caller, registry: Registry): JsonText {
@@ -71,6 +86,7 @@ export class RegistriesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
+    checkSettingsLength(body, REGISTRY_READ_ONLY);
     const { sources: sourceNames, claims = {}, anonymous, keys: sentKeys = [], publishClaims = null } = body;
     this.policy.checkGrant(caller, claims);
     const delegated = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
@@ -82,6 +98,8 @@ export class RegistriesService {
       checkPreconditions(preconditions, found ? registryTag(found) : null);
       checkReadOnlyMembers(body, REGISTRY_READ_ONLY, found ? this.describe(caller, found) : { name });
       const sources = await this.getSources(manager, caller, sourceNames, found);
+      if (!found && (await this.registries.countMade(manager)) >= this.limits.apiRegistries)
+        throw new ApiError('too_many_registries');
       const anonymousClaims = anonymous?.claims ?? null;
       const declared = { name, sources: sourceNames, claims, anonymousClaims, keys, publishClaims };
       const before = found && { claims: found.shownClaims, form: declaredForm(found) };
@@ -123,15 +141,18 @@ export class RegistriesService {
     caller: Caller,
     names: readonly string[],
     registry: Registry | null,
-  ): Promise<Source[]> {
-    const held = registry?.sourceNames ?? [];
-    const isVisible = ({ name, claims }: Source) =>
-      held.includes(name) || this.policy.mayReach(caller, claims);
+  ): Promise<SourceRow[]> {
+    const held = new Set(registry?.sourceNames);
+    const visibleOf = async (rows: readonly SourceRow[]) => {
+      const reachable = await this.reachable.among(manager, caller, rows);
+      return rows.filter(({ name, claimSetId }) => held.has(name) || reachable.has(claimSetId));
+    };
     // Locks only visible sources, because waiting for a hidden one would reveal that it exists.
-    const visible = (await this.sources.findByNames(manager, names)).filter(isVisible);
-    const inOrder = names.filter((name) => visible.some((source) => source.name === name));
-    const sources = (await this.sources.shareByNames(manager, inOrder)).filter(isVisible);
-    const unknown = names.filter((name) => !sources.some((source) => source.name === name));
+    const visible = new Set((await visibleOf(await this.sources.findByNames(manager, names))).map(nameOf));
+    const inOrder = names.filter((name) => visible.has(name));
+    const sources = await visibleOf(await this.sources.shareByNames(manager, inOrder));
+    const found = new Set(sources.map(nameOf));
+    const unknown = names.filter((name) => !found.has(name));
     if (unknown.length > 0)
       throw new ApiError(
         'unknown_source',
@@ -141,7 +162,11 @@ export class RegistriesService {
     return sources;
   }
 
-  private describe(caller: Caller, registry: Registry): RegistryAnswer {
+  private describe(caller: Caller, registry: ShownRegistry): RegistryAnswer {
     return describeRegistry(registry, this.policy.mayAct(caller, 'manageRegistries'));
   }
+}
+
+function nameOf({ name }: SourceRow): string {
+  return name;
 }

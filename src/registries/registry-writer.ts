@@ -12,7 +12,8 @@ import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { AdminFiles } from '../sources/admin-limits.js';
-import type { Origin, Source } from '../sources/source.entity.js';
+import type { Origin } from '../sources/source.entity.js';
+import type { SourceRow } from '../sources/sources.repository.js';
 import { below, issue } from '../validation/value-checks.js';
 import { Registry, RegistrySource } from './registry.entity.js';
 
@@ -37,7 +38,7 @@ export class RegistryWriter {
     manager: EntityManager,
     found: Registry | null,
     declared: RegistryConfig,
-    sources: readonly Source[],
+    sources: readonly SourceRow[],
     origin: Origin,
     position: number,
   ): Promise<WrittenRegistry> {

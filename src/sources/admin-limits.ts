@@ -15,6 +15,21 @@ import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 /** Maximum size of a file that a source created through the API may read (contract §7). */
 const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
+/** Maximum length of the settings of a source or registry created through the API, as JSON (contract §3). */
+const MAX_SETTINGS_BYTES = 64 * 1024;
+
+/**
+ * Checks the length of the settings in a body.
+ *
+ * @param ignored members that are no settings.
+ * @throws ApiError 400 `settings_too_long`.
+ */
+export function checkSettingsLength(body: object, ignored: readonly string[]): void {
+  const settings = Object.entries(body).filter(([name]) => !ignored.includes(name));
+  if (Buffer.byteLength(JSON.stringify(Object.fromEntries(settings))) > MAX_SETTINGS_BYTES)
+    throw new ApiError('settings_too_long');
+}
+
 /** A source that reads a file. */
 export interface ReadingSource {
   readonly kind: SourceKind;

@@ -69,7 +69,9 @@ export class SourcesController {
     'namespace_not_allowed',
     'claims_required',
     'claims_not_subset',
+    'settings_too_long',
     'managed_source_exists',
+    'too_many_sources',
   )
   async put(
     @CurrentCaller() caller: Caller,

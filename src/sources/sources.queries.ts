@@ -1,19 +1,39 @@
 import type { EntityManager } from 'typeorm';
 import type { ClaimSet } from '../claim-sets/claim-set.entity.js';
 import type { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import type { Claims } from '../claims/claims.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';
 
-/** Returns the registries that contain a source, ordered by name. */
+/** Size of the sources that are loaded at once. */
+const MAX_LOADED_BYTES = 1_024 * 1_024;
+
+/** Returns the ids of the first of these sources that exist, until their settings, claims and reports exceed 1 MiB. */
+export async function firstIdsWithin(manager: EntityManager, ids: readonly number[]): Promise<number[]> {
+  const rows = await manager.query<{ id: number }[]>(
+    `select id from (
+       select s.id, asked.place, row_number() over asked as row, sum(octet_length(s.settings::text)
+         + coalesce(octet_length(s.filter::text), 0) + 2 * octet_length(c.claims::text)
+         + octet_length(y.skipped::text)) over asked as bytes
+       from unnest($1::int[]) with ordinality asked(id, place) join source s on s.id = asked.id
+       join claim_set c on c.id = s.claim_set_id join source_sync y on y.source_id = s.id
+       window asked as (order by asked.place)
+     ) sized
+     where row = 1 or bytes <= ${MAX_LOADED_BYTES}
+     order by place`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Returns the registries that contain a source, without their claims, ordered by name. */
 export async function registriesOf(
   manager: EntityManager,
   sourceId: number,
-): Promise<{ readonly name: string; readonly claims: Claims }[]> {
+): Promise<{ readonly name: string; readonly claimSetId: number }[]> {
   return manager.query(
-    `select r.name, c.claims
-     from registry_source held join registry r on r.id = held.registry_id join claim_set c on c.id = r.claim_set_id
+    `select r.name, r.claim_set_id as "claimSetId"
+     from registry_source held join registry r on r.id = held.registry_id
      where held.source_id = $1
      order by r.name`,
     [sourceId],

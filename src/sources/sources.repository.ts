@@ -1,19 +1,44 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
-import { lockForChange } from '../database/statements.js';
+import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
+import { lockCreation, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { Source } from './source.entity.js';
+import { firstIdsWithin } from './sources.queries.js';
+
+/** A source without its settings, which may be large. */
+export type SourceRow = Pick<Source, 'id' | 'name' | 'claimSetId'>;
 
 /** Loads sources with their claims and sync states. */
 @Injectable()
 export class SourcesRepository {
   constructor(@InjectRepository(Source) private readonly sources: Repository<Source>) {}
 
-  /** Returns all sources, ordered by name. */
-  async all(): Promise<Source[]> {
-    return this.select(this.sources.manager).orderBy('source.name').getMany();
+  /** Returns all sources without their settings, ordered by name. */
+  async rows(): Promise<SourceRow[]> {
+    return this.sources.find({ select: { id: true, name: true, claimSetId: true }, order: { name: 'ASC' } });
+  }
+
+  /** Returns the first of these sources, in order: as many as take up to 1 MiB, and at least one if any exists. */
+  async loadFirst(rows: readonly SourceRow[]): Promise<Source[]> {
+    const { manager } = this.sources;
+    const ids = await firstIdsWithin(
+      manager,
+      rows.map(({ id }) => id),
+    );
+    const found = await this.select(manager)
+      .where({ id: In(ids) })
+      .getMany();
+    return ids.flatMap((id) => found.find((source) => source.id === id) ?? []);
+  }
+
+  /**
+   * Counts the sources created through the API. Until the transaction ends, no other source is created.
+   */
+  async countMade(manager: EntityManager): Promise<number> {
+    await lockCreation(manager, 'source');
+    return manager.countBy(Source, { origin: 'api' });
   }
 
   async findByName(name: string, manager: EntityManager = this.sources.manager): Promise<Source | null> {
@@ -28,18 +53,17 @@ export class SourcesRepository {
   }
 
   /** Returns the existing sources with these names, in any order. */
-  async findByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
+  async findByNames(manager: EntityManager, names: readonly string[]): Promise<SourceRow[]> {
     return this.ofNames(manager, names).getMany();
   }
 
   /**
    * Returns the existing sources with these names, in this order, locked against changes until the transaction ends.
    */
-  async shareByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
-    const found = await this.ofNames(manager, names)
-      .setLock('pessimistic_read', undefined, ['source'])
-      .getMany();
-    return names.flatMap((name) => found.find((source) => source.name === name) ?? []);
+  async shareByNames(manager: EntityManager, names: readonly string[]): Promise<SourceRow[]> {
+    const found = await this.ofNames(manager, names).setLock('pessimistic_read').getMany();
+    const byName = new Map(found.map((source) => [source.name, source]));
+    return names.flatMap((name) => byName.get(name) ?? []);
   }
 
   /** Returns the managed source, if there is one. */
@@ -66,7 +90,10 @@ export class SourcesRepository {
   }
 
   private ofNames(manager: EntityManager, names: readonly string[]): SelectQueryBuilder<Source> {
-    return this.select(manager).where('source.name = any(:names)', { names });
+    return manager
+      .createQueryBuilder(Source, 'source')
+      .select(['source.id', 'source.name', 'source.claimSetId'])
+      .where('source.name = any(:names)', { names });
   }
 
   private select(manager: EntityManager): SelectQueryBuilder<Source> {

@@ -1,15 +1,18 @@
-import { Injectable } from '@nestjs/common';
-import { type EntityManager, QueryFailedError } from 'typeorm';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
+import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
+import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
-import { type AdminListQuery, pageOf } from '../http/lists.js';
+import { type AdminListQuery, listPage } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { checkReadOnlyMembers } from '../http/validation.pipe.js';
@@ -19,7 +22,7 @@ import {
   type SourceSettings,
   type SyncRequest,
 } from '../source-kinds/source-settings.dto.js';
-import { AdminFiles, AdminNamespaces } from './admin-limits.js';
+import { AdminFiles, AdminNamespaces, checkSettingsLength } from './admin-limits.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
@@ -38,6 +41,9 @@ export class SourcesService {
     private readonly policy: AccessPolicy,
     private readonly files: AdminFiles,
     private readonly namespaces: AdminNamespaces,
+    private readonly reachable: ReachableClaimSets,
+    private readonly dataSource: DataSource,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
   /**
@@ -53,9 +59,15 @@ export class SourcesService {
   }
 
   async list(caller: Caller, query: AdminListQuery): Promise<JsonText> {
-    const reachable = (await this.sources.all()).filter(({ claims }) => this.policy.mayReach(caller, claims));
-    const { items, metadata } = pageOf('admin-sources', reachable, query, true);
-    return new JsonText(JSON.stringify({ sources: items.map(describeSource), metadata }));
+    const all = await this.sources.rows();
+    const reachable = await this.reachable.among(this.dataSource.manager, caller, all);
+    const rows = all.filter(({ claimSetId }) => reachable.has(claimSetId));
+    const page = await listPage('sources', rows, query, true, async (next) => {
+      const loaded = await this.sources.loadFirst(next);
+      // The claims may have changed since the rows were read.
+      return loaded.filter(({ claimSetId }) => reachable.has(claimSetId)).map(describeSource);
+    });
+    return new JsonText(page);
   }
 
   get(source: Source): JsonText {
@@ -70,6 +82,7 @@ export class SourcesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
+    checkSettingsLength(body, [...SOURCE_READ_ONLY, 'sync']);
     const declared = await this.resolve(caller, name, body);
     this.policy.checkGrant(caller, declared.claims);
     return this.write({ caller, context }, async (manager, record) => {
@@ -82,6 +95,8 @@ export class SourcesService {
         SOURCE_READ_ONLY,
         found ? describeSource(found) : { name, kind: declared.kind },
       );
+      if (!found && (await this.sources.countMade(manager)) >= this.limits.apiSources)
+        throw new ApiError('too_many_sources');
       const before = found && { claims: found.shownClaims, form: declaredForm(found) };
       const { source, outcome } = await this.writer.put(manager, found, declared, 'api');
       if (outcome !== 'unchanged')
@@ -141,7 +156,8 @@ export class SourcesService {
   private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
     const users = await registriesOf(manager, id);
     if (users.length === 0) return;
-    const names = users.filter(({ claims }) => this.policy.mayReach(caller, claims)).map(({ name }) => name);
+    const reachable = await this.reachable.among(manager, caller, users);
+    const names = users.filter(({ claimSetId }) => reachable.has(claimSetId)).map(({ name }) => name);
     if (names.length === 0) throw new ApiError('source_in_use');
     throw new ApiError(
       'source_in_use',

@@ -15,7 +15,8 @@ import { type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** How long a batch collects requests under load; a lone request does not wait. */
 const WINDOW_MS = 1;
-const MAX_CACHED = 1_000;
+/** Limit on cached registries, in characters of their claims, keys and revisions. */
+const MAX_CACHED_CHARACTERS = 16 * 1_024 * 1_024;
 
 interface Batch {
   readonly names: Set<StorableText>;
@@ -34,7 +35,10 @@ export class RegistryLookup {
   private lastQuery: Promise<unknown> = Promise.resolve();
   /** Whether the last batch had several requests; if so, the next batch probably will too. */
   private isBusy = false;
-  private readonly states = new LRUCache<string, RegistryState>({ max: MAX_CACHED });
+  private readonly states = new LRUCache<string, RegistryState>({
+    maxSize: MAX_CACHED_CHARACTERS,
+    sizeCalculation: ({ size, revisions }) => 500 + size + 3 * revisions.length,
+  });
 
   constructor(private readonly queries: ViewsQueries) {}
 

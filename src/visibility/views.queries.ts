@@ -34,6 +34,8 @@ export interface RegistryState {
   readonly databaseEpoch: string;
   /** The epoch and the sources with their revisions; changes whenever an entry or the order of the sources changes. */
   readonly revisions: string;
+  /** Characters of the claims and keys, for caches. */
+  readonly size: number;
 }
 
 /** SQL aggregate over sources `s` at positions `p.position`; computes `RegistryState.revisions`. */
@@ -94,6 +96,7 @@ const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
 
 const REGISTRY_STATES = `
 select r.name, c.claims, r.anonymous_claims as "anonymousClaims", r.keys, ${REGISTRY_VERSION} as version,
+  length(concat(c.claims, r.anonymous_claims, r.keys)) as size,
   ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
   sources.partitions as "partitionRevisions", sources.revisions
 from registry r join claim_set c on c.id = r.claim_set_id

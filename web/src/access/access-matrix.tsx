@@ -106,7 +106,7 @@ function Cell({ registry, row, most }: { registry: string; row: Row; most: numbe
 }
 
 async function loadMatrix(signal: AbortSignal): Promise<Matrix> {
-  const { registries } = await unwrap(api.GET('/v1/registries', { signal }));
+  const { registries, metadata } = await unwrap(api.GET('/v1/registries', { signal }));
   const columns = await Promise.all(
     registries.slice(0, MAX_COLUMNS).map(async ({ name }) => ({
       name,
@@ -119,6 +119,7 @@ async function loadMatrix(signal: AbortSignal): Promise<Matrix> {
     rows: rows.slice(0, MAX_ROWS),
     isTruncated:
       registries.length > MAX_COLUMNS ||
+      metadata.nextCursor !== undefined ||
       rows.length > MAX_ROWS ||
       columns.some(({ access }) => access.isCut === true),
   };

@@ -70,6 +70,25 @@ export async function unwrap<T>(request: Promise<ApiResponse<T>>): Promise<T> {
   return (await unwrapWithEtag(request)).value;
 }
 
+/** A page of an admin list. */
+interface ListPage {
+  readonly metadata: { readonly nextCursor?: string | undefined };
+}
+
+/** Reads an admin list to its end: an answer ends at 1 MiB. */
+export async function readPages<Page extends ListPage, Item>(
+  read: (query: { cursor?: string }) => Promise<Page>,
+  itemsOf: (page: Page) => readonly Item[],
+): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await read(cursor === undefined ? {} : { cursor });
+    items.push(...itemsOf(page));
+    cursor = page.metadata.nextCursor;
+    if (cursor === undefined) return items;
+  }
+}
+
 /** Like `unwrap`, with the ETag for a conditional update. */
 export async function unwrapWithEtag<T>(
   request: Promise<ApiResponse<T>>,

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { api, unwrap } from '../api/client.js';
+import { api, readPages, unwrap } from '../api/client.js';
+import type { Registry } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import type { Route } from '../navigation/route.js';
 import { ResourceList, ResourceNameCell, ResourceRoutes } from '../resources/resource-pages.js';
@@ -19,11 +20,15 @@ export function RegistryRoutes({ route }: { route: Route }): JSX.Element {
   );
 }
 
-function RegistriesPage(): JSX.Element {
-  const query = useQuery(
-    'registries',
-    async (signal) => (await unwrap(api.GET('/v1/registries', { signal }))).registries,
+export function readRegistries(signal: AbortSignal): Promise<Registry[]> {
+  return readPages(
+    (query) => unwrap(api.GET('/v1/registries', { params: { query }, signal })),
+    ({ registries }) => registries,
   );
+}
+
+function RegistriesPage(): JSX.Element {
+  const query = useQuery('registries', readRegistries);
   return (
     <ResourceList
       resource="registries"

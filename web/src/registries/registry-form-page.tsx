@@ -6,6 +6,7 @@ import { SchemaFields, type Values } from '../forms/schema-fields.js';
 import { dropEmpty, readSchemas, type Schemas } from '../forms/schema.js';
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
 import { isOffered, useSession } from '../session/session.js';
+import { readSources } from '../sources/sources-page.js';
 import { useQuery } from '../ui/query.js';
 import { SourceOrder } from './source-order.js';
 
@@ -80,10 +81,8 @@ interface AddSourceProps {
 function AddSource({ sources, change }: AddSourceProps): JSX.Element {
   const session = useSession();
   const [name, setName] = useState('');
-  const known = useQuery(isOffered(session, 'manageSources') ? 'sources' : null, (signal) =>
-    unwrap(api.GET('/v1/sources', { signal })),
-  );
-  const offered = (known.value?.sources ?? []).map((source) => source.name);
+  const known = useQuery(isOffered(session, 'manageSources') ? 'sources' : null, readSources);
+  const offered = (known.value ?? []).map((source) => source.name);
   const trimmed = name.trim();
   const add = () => {
     if (trimmed !== '' && !sources.includes(trimmed)) change([...sources, trimmed]);

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { api, unwrap } from '../api/client.js';
+import { api, readPages, unwrap } from '../api/client.js';
 import type { Source } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import type { Route } from '../navigation/route.js';
@@ -21,10 +21,7 @@ export function SourceRoutes({ route }: { route: Route }): JSX.Element {
 const COLUMNS = ['Name', 'Kind', 'Health', { title: 'Entries', isNumber: true }, 'Last success', 'Claims'];
 
 function SourcesPage(): JSX.Element {
-  const query = useQuery(
-    'sources',
-    async (signal) => (await unwrap(api.GET('/v1/sources', { signal }))).sources,
-  );
+  const query = useQuery('sources', readSources);
   return (
     <ResourceList
       resource="sources"
@@ -42,6 +39,13 @@ function SourcesPage(): JSX.Element {
         </>
       )}
     </ResourceList>
+  );
+}
+
+export function readSources(signal: AbortSignal): Promise<Source[]> {
+  return readPages(
+    (query) => unwrap(api.GET('/v1/sources', { params: { query }, signal })),
+    ({ sources }) => sources,
   );
 }
 

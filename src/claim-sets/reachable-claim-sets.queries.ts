@@ -1,0 +1,89 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { EntityManager } from 'typeorm';
+import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
+
+/** Claims read by one statement: the number of claim sets, and their characters unless one alone has more. */
+const SETS_PER_READ = 32;
+const CHARACTERS_PER_READ = 1_024 * 1_024;
+const MAX_CACHED_CHARACTERS = 8 * 1_024 * 1_024;
+/** Decisions remembered for all callers together, and for one. */
+const MAX_DECISIONS = 100_000;
+const MAX_DECISIONS_OF_ONE = 10_000;
+
+/** Whether a caller reaches the claim sets with these digests. */
+interface Decisions {
+  readonly policyVersion: number;
+  readonly byDigest: Map<string, boolean>;
+}
+
+const NEXT_CLAIMS = `
+select id, digest, claims from (
+  select id, encode(digest, 'hex') as digest, claims::text as claims, row_number() over sets as place,
+    sum(length(claims::text)) over sets as characters
+  from claim_set where id = any($1::int[])
+  window sets as (order by id)
+) sized
+where place = 1 or characters <= ${CHARACTERS_PER_READ}
+order by id`;
+
+/**
+ * Finds the claim sets that a caller reaches. Sources and registries are listed by them, so that a list loads only what
+ * it shows. Claims are read in small parts. They and the decisions are cached by digest, which never changes its meaning,
+ * so that the long claims of others cost a caller nothing after the first list.
+ */
+@Injectable()
+export class ReachableClaimSets {
+  private readonly claims = new LRUCache<string, Claims>({ maxSize: MAX_CACHED_CHARACTERS });
+  private readonly decisions = new LRUCache<Caller, Decisions>({
+    maxSize: MAX_DECISIONS,
+    maxEntrySize: MAX_DECISIONS_OF_ONE,
+    sizeCalculation: ({ byDigest }) => byDigest.size + 1,
+  });
+
+  constructor(private readonly policy: AccessPolicy) {}
+
+  /** Returns those claim sets of these sources or registries that the caller reaches. */
+  async among(
+    manager: EntityManager,
+    caller: Caller,
+    rows: readonly { readonly claimSetId: number }[],
+  ): Promise<ReadonlySet<number>> {
+    const ids = [...new Set(rows.map(({ claimSetId }) => claimSetId))];
+    if (ids.length === 0 || this.policy.seesAll(caller)) return new Set(ids);
+    const known = await manager.query<{ id: number; digest: string }[]>(
+      `select id, encode(digest, 'hex') as digest from claim_set where id = any($1::int[]) order by id`,
+      [ids],
+    );
+    const before = this.decisions.get(caller);
+    const policyVersion = this.policy.version;
+    const byDigest = new Map(before?.policyVersion === policyVersion ? before.byDigest : []);
+    const reachable = new Set<number>();
+    const judge = (id: number, digest: string, claims: Claims | undefined) => {
+      const decision = byDigest.get(digest) ?? (claims && this.policy.mayReach(caller, claims));
+      if (decision === undefined) return false;
+      byDigest.set(digest, decision);
+      if (decision) reachable.add(id);
+      return true;
+    };
+    const unread = known
+      .filter(({ id, digest }) => !judge(id, digest, this.claims.get(digest)))
+      .map(({ id }) => id);
+    while (unread.length > 0) {
+      const next = unread.slice(0, SETS_PER_READ);
+      const rows = await manager.query<{ id: number; digest: string; claims: string }[]>(NEXT_CLAIMS, [next]);
+      for (const { id, digest, claims: text } of rows) {
+        const claims = JSON.parse(text) as Claims;
+        this.claims.set(digest, claims, { size: text.length + 100 });
+        judge(id, digest, claims);
+      }
+      // A claim set that no longer exists is skipped.
+      const last = rows.at(-1)?.id;
+      unread.splice(0, last === undefined ? next.length : next.indexOf(last) + 1);
+    }
+    this.decisions.set(caller, { policyVersion, byDigest });
+    return reachable;
+  }
+}
