@@ -3,6 +3,7 @@ import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
+import type { Origin } from '../sources/source.entity.js';
 import type { ShownRegistry } from './registries.queries.js';
 
 export class RegistrySummary {
@@ -30,8 +31,8 @@ export class AnonymousAnswer {
 export class RegistryKeyAnswer {
   name: string;
 
-  /** The file the key was read from when the registry was saved. */
-  secretFile: string;
+  /** The file the key was read from when the registry was saved; absent if the configuration file names it. */
+  secretFile?: string;
 
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
@@ -50,10 +51,10 @@ export class RegistryAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: object;
 
-  /** Absent if readers need a token or a key. */
+  /** Absent if readers need a token or a key. Without `adminOpenAccess` it has no effect if the origin is `api`. */
   anonymous?: AnonymousAnswer;
 
-  /** Shown to callers with `manageRegistries`; absent if the registry has no keys. */
+  /** Shown to callers with `manageRegistries`; absent if the registry has no keys. In effect like `anonymous`. */
   keys?: RegistryKeyAnswer[];
 
   /** The claims given to entries that `mcp-publisher` publishes; absent if publishing is disabled. */
@@ -108,17 +109,22 @@ type DeclaredRegistry = Pick<RegistryAnswer, 'sources' | 'claims' | 'anonymous' 
 
 /** Returns the declaration of a registry (contract §7), also for the audit trail. */
 export function declaredForm(registry: ShownRegistry): DeclaredRegistry {
-  const { anonymousClaims, keys, publishClaims } = registry;
+  const { anonymousClaims, keys, publishClaims, origin } = registry;
   return {
     sources: [...registry.sourceNames],
     claims: registry.shownClaims,
     ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
-    ...(keys.length > 0 ? { keys: keys.map(describeKey) } : {}),
+    ...(keys.length > 0 ? { keys: keys.map((key) => describeKey(key, origin)) } : {}),
     ...(publishClaims ? { publishClaims } : {}),
   };
 }
 
-// Omits the digest, which could be used to confirm a guessed key.
-function describeKey({ name, secretFile, claims, expires }: RegistryKey): RegistryKeyAnswer {
-  return { name, secretFile, claims, ...(expires === null ? {} : { expires }) };
+// Omits the digest, which could be used to confirm a guessed key, and the paths of the operator's secret files.
+function describeKey({ name, secretFile, claims, expires }: RegistryKey, origin: Origin): RegistryKeyAnswer {
+  return {
+    name,
+    ...(origin === 'api' ? { secretFile } : {}),
+    claims,
+    ...(expires === null ? {} : { expires }),
+  };
 }

@@ -5,6 +5,7 @@ import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
 import { withoutQuery } from '../outbound/http-client.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
+import { withoutSecretFiles } from '../source-kinds/named-files.js';
 import { EntryFilter, SyncPolicy } from '../source-kinds/source-settings.dto.js';
 import { formatDuration } from '../validation/value-checks.js';
 import type { Source } from './source.entity.js';
@@ -93,7 +94,7 @@ export function declaredForm(source: Source): object {
   return JSON.parse(text) as object;
 }
 
-/** Returns a source as the admin API shows it (contract §7). Settings contain no secrets, only file names. */
+/** Returns a source as the admin API shows it (contract §7). Settings contain no secrets. */
 export function describeSource(source: Source): SourceAnswer {
   return {
     name: source.name,
@@ -108,7 +109,8 @@ export function describeSource(source: Source): SourceAnswer {
 function declarationOf(source: Source) {
   return {
     kind: source.kind,
-    [source.kind]: source.settings,
+    [source.kind]:
+      source.origin === 'config' ? withoutSecretFiles(source.kind, source.settings) : source.settings,
     ...(source.intervalMs === null ? {} : { syncPolicy: { interval: formatDuration(source.intervalMs) } }),
     ...(source.filter ? { filter: source.filter } : {}),
     ...(source.allowShrink ? { allowShrink: true } : {}),

@@ -134,7 +134,9 @@ export async function readRegistry(name: string, signal: AbortSignal): Promise<S
 
 /** The settings that PUT accepts. */
 export function settingsOf({ sources, claims, anonymous, keys, publishClaims }: Registry): RegistrySettings {
-  return { sources, claims, anonymous, keys, publishClaims };
+  // Only registries of the configuration, which cannot be edited, have keys without a file.
+  const editable = keys?.map((key) => ({ ...key, secretFile: key.secretFile ?? '' }));
+  return { sources, claims, anonymous, keys: editable, publishClaims };
 }
 
 /** @param etag the ETag of the registry to replace. Null creates a new registry. */
