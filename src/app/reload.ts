@@ -3,6 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, oauthInUse } from '../config/config.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
+import { OpenAccess } from '../registries/open-access.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
 import {
   type CatalogueConfig,
@@ -10,6 +11,10 @@ import {
   ConfigurationConflict,
   ConfiguredResources,
 } from './configured-resources.js';
+
+/** Registries created through the API whose entries are counted: more would delay the start. */
+const MAX_COUNTED = 20;
+const MAX_NAMED = 20;
 
 /** Logs how many entries are readable without a token (contract §6.1), which may be more than intended. */
 @Injectable()
@@ -19,9 +24,13 @@ export class OpenRegistries {
   constructor(
     private readonly registries: RegistriesRepository,
     private readonly entries: OpenEntries,
+    private readonly access: OpenAccess,
   ) {}
 
-  /** Logs one line for each registry with anonymous access, and one for each key. */
+  /**
+   * Logs one line for each registry with anonymous access, and one for each key. Registries created through the API
+   * whose access is ignored share one line.
+   */
   async report({ auth }: Pick<Config, 'auth'>): Promise<void> {
     if (!oauthInUse(auth)) return;
     await this.reportAll().catch((error: unknown) =>
@@ -30,22 +39,36 @@ export class OpenRegistries {
   }
 
   private async reportAll(): Promise<void> {
-    for (const { name } of await this.registries.opening()) {
-      const { anonymousClaims = null, keys = [] } = (await this.registries.findByName(name)) ?? {};
-      if (anonymousClaims) {
-        const opened = await this.entries.count(name, anonymousClaims);
-        this.logger.warn(
-          { registry: name, claims: anonymousClaims, entries: opened },
-          `The registry ${name} opens ${opened} of its entries to callers without a token`,
-        );
-      }
-      for (const key of keys) {
-        const opened = await this.entries.count(name, key.claims);
-        this.logger.log(
-          { registry: name, key: key.name, claims: key.claims, entries: opened },
-          `The registry ${name} opens ${opened} of its entries to the holders of the key ${key.name}`,
-        );
-      }
+    const all = await this.registries.opening();
+    const made = all.filter(({ origin }) => origin === 'api');
+    const isAllowed = this.access.isAllowed('api');
+    for (const { name, origin } of all) if (origin === 'config') await this.reportOne(name);
+    if (isAllowed) for (const { name } of made.slice(0, MAX_COUNTED)) await this.reportOne(name);
+    const others = made.slice(isAllowed ? MAX_COUNTED : 0).map(({ name }) => name);
+    if (others.length > 0)
+      this.logger.warn(
+        { registries: others.slice(0, MAX_NAMED), count: others.length },
+        isAllowed
+          ? 'More registries created through the API are open to callers without a token'
+          : 'Registries created through the API have anonymous access or keys, which are ignored without adminOpenAccess',
+      );
+  }
+
+  private async reportOne(registry: string): Promise<void> {
+    const { anonymousClaims = null, keys = [] } = (await this.registries.findByName(registry)) ?? {};
+    if (anonymousClaims) {
+      const opened = await this.entries.count(registry, anonymousClaims);
+      this.logger.warn(
+        { registry, claims: anonymousClaims, entries: opened },
+        `The registry ${registry} opens ${opened} of its entries to callers without a token`,
+      );
+    }
+    for (const { name, claims } of keys) {
+      const opened = await this.entries.count(registry, claims);
+      this.logger.log(
+        { registry, key: name, claims, entries: opened },
+        `The registry ${registry} opens ${opened} of its entries to the holders of the key ${name}`,
+      );
     }
   }
 }

@@ -4,7 +4,9 @@ import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.qu
 import { asGiven, type Claims } from '../claims/claims.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { OpenAccess } from '../registries/open-access.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
+import type { Origin } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
@@ -32,12 +34,14 @@ export interface SourceFacts {
 export interface RegistryFacts {
   readonly name: string;
   readonly claims: Claims;
+  readonly origin: Origin;
+  /** Null also if the claims are not in effect. */
   readonly anonymousClaims: Claims | null;
   readonly sources: readonly SourceFacts[];
 }
 
 const registriesWhere = (condition: string, onSource = '') => `
-select r.name, c.claims, r.given_claims as "givenClaims", r.anonymous_claims as "anonymousClaims", (
+select r.name, c.claims, r.given_claims as "givenClaims", r.origin, r.anonymous_claims as "anonymousClaims", (
   select coalesce(json_agg(json_build_object(
       'id', s.id, 'name', s.name, 'kind', s.kind, 'claims', sc.claims, 'givenClaims', s.given_claims,
       'problem', case when y.status = 'failed' then y.error end,
@@ -66,7 +70,10 @@ order by r.origin desc, r.position, r.id`,
 /** Reads the registries, sources and claims that explanations need. */
 @Injectable()
 export class FactsQueries {
-  constructor(private readonly prepared: PreparedStatements) {}
+  constructor(
+    private readonly prepared: PreparedStatements,
+    private readonly openAccess: OpenAccess,
+  ) {}
 
   async ofRegistry(name: string, entry?: AskedEntry): Promise<RegistryFacts | undefined> {
     const [found] = await this.read(BY_NAME, name, entry);
@@ -84,6 +91,7 @@ export class FactsQueries {
     const rows = await this.prepared.query<Stored<RegistryFacts>[]>(statement, values);
     return rows.map((registry) => ({
       ...withGivenClaims(registry),
+      anonymousClaims: this.openAccess.isAllowed(registry.origin) ? registry.anonymousClaims : null,
       sources: registry.sources.map((source) => ({
         ...withGivenClaims(source as Stored<SourceFacts>),
         entry: source.entry && withGivenClaims(source.entry as Stored<NonNullable<SourceFacts['entry']>>),

@@ -7,6 +7,7 @@ import type { ArrayValues, Claims } from '../claims/claims.js';
 import type { Entry } from '../entries/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { OpenAccess } from '../registries/open-access.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { ClaimSetAccess, ManagedBy, WhoHasAccess } from './explain.dto.js';
 import { type AskedEntry, ClaimSetCounts, FactsQueries, type RegistryFacts } from './explain.queries.js';
@@ -81,6 +82,7 @@ export class WhoService {
     private readonly counts: ClaimSetCounts,
     private readonly policy: AccessPolicy,
     private readonly authenticator: Authenticator,
+    private readonly openAccess: OpenAccess,
   ) {}
 
   /** Reports on a published entry in each registry that the asker may enter. */
@@ -121,7 +123,7 @@ export class WhoService {
     return {
       claimSets,
       ...(found.length > MAX_CLAIM_SETS ? { isCut: true } : {}),
-      anonymous: this.isOpen(registry),
+      anonymous: this.isOpen({ claims: registry.claims, ...this.openAccess.inEffect(registry) }),
       managedBy: this.managersOf(registry.shownClaims),
     };
   }

@@ -88,7 +88,7 @@ export const ERROR_CATALOGUE = {
   config_only: {
     status: 403,
     sentence:
-      'Only the configuration file may open a registry to anonymous callers or keys, unless it sets adminOpenAccess',
+      'Only the configuration file may open a registry to anonymous callers or keys, unless it sets adminOpenAccess: leave out `anonymous` and `keys`',
   },
   method_not_allowed: { status: 405, sentence: 'This path does not support this method' },
   access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },

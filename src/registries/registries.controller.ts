@@ -60,6 +60,7 @@ export class RegistriesController {
     'claims_required',
     'claims_not_subset',
     'settings_too_long',
+    'config_only',
     'too_many_registries',
   )
   async put(

@@ -4,6 +4,7 @@ import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
+import { OpenAccess } from './open-access.js';
 import { RegistriesController } from './registries.controller.js';
 import { RegistriesRepository } from './registries.repository.js';
 import { RegistriesService } from './registries.service.js';
@@ -13,7 +14,7 @@ import { Registry } from './registry.entity.js';
 @Module({
   imports: [TypeOrmModule.forFeature([Registry]), AuditModule, AuthzModule, ClaimSetsModule, SourcesModule],
   controllers: [RegistriesController],
-  providers: [AdminKeys, RegistriesRepository, RegistriesService, RegistryWriter],
-  exports: [RegistriesRepository, RegistriesService, RegistryWriter],
+  providers: [AdminKeys, OpenAccess, RegistriesRepository, RegistriesService, RegistryWriter],
+  exports: [OpenAccess, RegistriesRepository, RegistriesService, RegistryWriter],
 })
 export class RegistriesModule {}

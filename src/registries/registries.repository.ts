@@ -36,7 +36,7 @@ export class RegistriesRepository {
     );
   }
 
-  /** Returns the registries that have `anonymous` or keys, in order. */
+  /** Returns the registries that have `anonymous` or keys, whether these are in effect or not, in order. */
   async opening(): Promise<Pick<Registry, 'name' | 'origin'>[]> {
     return this.registries
       .createQueryBuilder('registry')

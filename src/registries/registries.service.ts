@@ -17,6 +17,7 @@ import type { RequestContext } from '../http/request-context.js';
 import { checkReadOnlyMembers } from '../http/validation.pipe.js';
 import { checkSettingsLength } from '../sources/admin-limits.js';
 import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
+import { OpenAccess } from './open-access.js';
 import type { ShownRegistry } from './registries.queries.js';
 import { RegistriesRepository, type RegistryRow } from './registries.repository.js';
 import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from './registries.responses.js';
@@ -33,6 +34,7 @@ export class RegistriesService {
     private readonly writer: RegistryWriter,
     private readonly policy: AccessPolicy,
     private readonly adminKeys: AdminKeys,
+    private readonly openAccess: OpenAccess,
     private readonly reachable: ReachableClaimSets,
     private readonly dataSource: DataSource,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
@@ -87,6 +89,7 @@ export class RegistriesService {
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
     checkSettingsLength(body, REGISTRY_READ_ONLY);
+    this.openAccess.check(body);
     const { sources: sourceNames, claims = {}, anonymous, keys: sentKeys = [], publishClaims = null } = body;
     this.policy.checkGrant(caller, claims);
     const delegated = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];

@@ -7,6 +7,8 @@ import { limitsConfig } from '../config/slices.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
+import { OpenAccess } from '../registries/open-access.js';
+import type { Origin } from '../sources/source.entity.js';
 import type { StorableText } from '../validation/storable-text.js';
 
 /**
@@ -21,6 +23,7 @@ export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_s
 export interface RegistryState {
   readonly name: string;
   readonly claims: Claims;
+  readonly origin: Origin;
   /** Claims of callers without a token; null if a token is required. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
@@ -95,7 +98,7 @@ from source s where s.id = any($1::int[])`;
 const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
 
 const REGISTRY_STATES = `
-select r.name, c.claims, r.anonymous_claims as "anonymousClaims", r.keys, ${REGISTRY_VERSION} as version,
+select r.name, c.claims, r.origin, r.anonymous_claims as "anonymousClaims", r.keys, ${REGISTRY_VERSION} as version,
   length(concat(c.claims, r.anonymous_claims, r.keys)) as size,
   ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
   sources.partitions as "partitionRevisions", sources.revisions
@@ -114,12 +117,13 @@ export class ViewsQueries {
   constructor(
     private readonly dataSource: DataSource,
     private readonly prepared: PreparedStatements,
+    private readonly openAccess: OpenAccess,
   ) {}
 
-  /** Returns the existing registries with these names, by name. */
+  /** Returns the existing registries with these names, by name, with the `anonymous` claims and keys in effect. */
   async registries(names: readonly StorableText[]): Promise<Map<string, RegistryState>> {
     const rows = await this.prepared.query<RegistryState[]>(REGISTRY_STATES, [names]);
-    return new Map(rows.map((row) => [row.name, row]));
+    return new Map(rows.map((row) => [row.name, { ...row, ...this.openAccess.inEffect(row) }]));
   }
 
   /** Returns the current state of these sources. */

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CallersWithoutToken } from '../auth/auth.guard.js';
 import { AuthzModule } from '../authz/authz.module.js';
+import { RegistriesModule } from '../registries/registries.module.js';
 import { OpenEntries } from './open-entries.queries.js';
 import { Partitions } from './partitions.js';
 import { RegistryCallers, RegistryLookup } from './registry-lookup.js';
@@ -8,7 +9,7 @@ import { RegistryViews } from './registry-views.js';
 import { PartitionLimit, ViewsQueries } from './views.queries.js';
 
 @Module({
-  imports: [AuthzModule],
+  imports: [AuthzModule, RegistriesModule],
   providers: [
     ViewsQueries,
     RegistryLookup,

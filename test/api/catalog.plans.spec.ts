@@ -12,6 +12,7 @@ import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
+import { OpenAccess } from '../../dist/registries/open-access.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { ViewsQueries } from '../../dist/visibility/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
@@ -153,26 +154,27 @@ const prepared: readonly [string, Ask][] = [
   ...ofSeveral,
 ];
 
+const viewsQueries = (dataSource: DataSource) =>
+  new ViewsQueries(
+    dataSource,
+    new PreparedStatements(dataSource),
+    new OpenAccess({ adminOpenAccess: false }),
+  );
+
 const cases: Case[] = [
   ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
   ...ofSeveral.map(([what, ask]) => ({ what, ask, atMost: 3 * NAME_ROWS })),
   {
     what: 'the partitions of a registry',
-    ask: (dataSource) =>
-      new ViewsQueries(dataSource, new PreparedStatements(dataSource)).partitions(
-        [1, 2, 3, 4],
-        NONE_IS_NEWER,
-      ),
+    ask: (dataSource) => viewsQueries(dataSource).partitions([1, 2, 3, 4], NONE_IS_NEWER),
     // Plus the source rows, which hold the revisions.
     atMost: BULK_SOURCES * ((BULK_CLAIM_SETS + 1) * 2 + 1),
   },
   {
     what: 'the claims of these partitions',
     ask: (dataSource) =>
-      new ViewsQueries(dataSource, new PreparedStatements(dataSource)).claimsOf(
-        ALL.visible.flatMap(({ claimSetIds }) => claimSetIds),
-      ),
+      viewsQueries(dataSource).claimsOf(ALL.visible.flatMap(({ claimSetIds }) => claimSetIds)),
     atMost: BULK_SOURCES * BULK_CLAIM_SETS * 2,
   },
 ];

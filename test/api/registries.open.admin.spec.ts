@@ -18,7 +18,7 @@ describe('anonymous access and keys of an API-made registry', () => {
   const roots = [{ path: folder.path, hosts: [] }];
   const managed = aService({ mode: 'full', policy: { registryListing: 'readers' } })
     .source('open', { claims: AUDIENCE, servers: [aServer('io.acme/open')] })
-    .configuration({ adminFileRoots: roots })
+    .configuration({ adminFileRoots: roots, adminOpenAccess: true })
     .runs();
   let replica: ServiceUnderTest;
   beforeAll(async () => {
@@ -126,6 +126,78 @@ describe('anonymous access and keys of an API-made registry', () => {
     expect(outcomeOf(reply)).toBe(outcome);
     expect(reply.text).not.toMatch(/hunter2/);
     expect((await admin().get('/v1/registries/refused')).status).toBe(404);
+  });
+});
+
+describe('without adminOpenAccess', () => {
+  const file = folder.write('ignored', aKey());
+  const key = readFileSync(file, 'utf8');
+  const closed = aService({ mode: 'full' })
+    .source('open', { claims: AUDIENCE, servers: [aServer('io.acme/open')] })
+    .registry('declared', { sources: ['open'], anonymous: { claims: AUDIENCE } })
+    .configuration({ adminFileRoot: folder.path, adminOpenAccess: true })
+    .runs();
+  const admin = () => closed.as({ sub: 'ada', role: 'admin', org: 'acme', ...AUDIENCE });
+  const settings = { sources: ['open'], claims: AUDIENCE };
+  const anonymous = { claims: AUDIENCE };
+  const keys = [{ name: 'made', secretFile: file, claims: AUDIENCE }];
+  const reads = ['/registry/made/v0.1/servers', `/registry/made/k/${key}/v0.1/servers`];
+  const outcomes = async () => {
+    const replies = await Promise.all(reads.map((path) => closed.get(path)));
+    const { json } = await admin().get('/v1/registries/made/access');
+    return [...replies.map(outcomeOf), (json as { anonymous: boolean }).anonymous];
+  };
+
+  beforeAll(async () => {
+    expect((await admin().put('/v1/registries/made', { ...settings, anonymous, keys })).status).toBe(201);
+  });
+
+  it('stored anonymous access and keys have no effect, and the log names the registry', async () => {
+    expect(await outcomes()).toEqual(['200', '200', true]);
+    await closed.restart();
+    expect(closed.logs().some(({ msg }) => /registry made opens 1/.test(msg))).toBe(true);
+    await closed.restart((again) => again.configuration({ adminOpenAccess: false }));
+    expect(await outcomes()).toEqual(['401 token_missing', '404 registry_not_found', false]);
+    expect(outcomeOf(await closed.get('/registry/declared/v0.1/servers'))).toBe('200');
+    expect(closed.logs().filter(({ msg }) => /ignored without adminOpenAccess/.test(msg))).toMatchObject([
+      { level: 'warn', registries: ['made'], count: 1 },
+    ]);
+  });
+
+  it('they are refused, also in the body of the GET; without them PUT removes them', async () => {
+    for (const opening of [{ anonymous }, { keys }, { anonymous, keys }])
+      for (const name of ['made', 'other'])
+        expectRefused(
+          await admin().put(`/v1/registries/${name}`, { ...settings, ...opening }),
+          403,
+          'config_only',
+        );
+    const shown = await admin().get('/v1/registries/made');
+    expect(shown.json).toMatchObject({ anonymous, keys });
+    const again = await admin().put('/v1/registries/made', shown.json);
+    expectRefused(again, 403, 'config_only');
+    expect(again.text).toMatch(/adminOpenAccess: leave out `anonymous` and `keys`/);
+    expect(outcomeOf(await admin().put('/v1/registries/other', { ...settings, keys: [] }))).toBe('201');
+    expect(outcomeOf(await admin().put('/v1/registries/made', settings))).toBe('200');
+    expect((await admin().get('/v1/registries/made')).text).not.toMatch(/anonymous|keys/);
+  });
+
+  it('are judged with the body: after role, read_only and 404, before claims', async () => {
+    const body = { ...settings, anonymous };
+    const put = async (claims: object, name: string, sent: object) =>
+      outcomeOf(await closed.as({ sub: 'eve', ...claims }).put(`/v1/registries/${name}`, sent));
+    expect(await put({}, 'made', body)).toBe('403 role_required');
+    expect(await put({ role: 'admin' }, 'made', body)).toBe('404 registry_not_found');
+    expect(await put({ role: 'admin' }, 'declared', body)).toBe('403 config_managed');
+    expect(await put({ role: 'admin' }, 'new', { ...body, more: 1 })).toBe('400 invalid_body');
+    expect(await put({ role: 'admin' }, 'new', body)).toBe('403 config_only');
+  });
+
+  it('the caller must still cover publishClaims', async () => {
+    const put = async (publishClaims: object) =>
+      outcomeOf(await admin().put('/v1/registries/publishing', { ...settings, publishClaims }));
+    expect(await put({ org: 'contoso' })).toBe('400 claims_not_subset');
+    expect(await put({ org: 'acme' })).toBe('201');
   });
 });
 

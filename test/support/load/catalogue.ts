@@ -96,6 +96,7 @@ export function aStartingState(): ModelState {
       arrayValues: 'all',
       unlabeled: 'allow',
       registryListing: 'managers',
+      adminOpenAccess: false,
       roles: ROLES,
       mappings: [],
     },

@@ -76,7 +76,11 @@ export function settings(seed: number): Setting[] {
       roles: roles[index] ?? first,
     })),
   ];
-  return drawn.map((setting, index) => ({ ...setting, mappings: mappings[index] ?? [] }));
+  return drawn.map((setting, index) => ({
+    ...setting,
+    adminOpenAccess: index % 3 !== 0,
+    mappings: mappings[index] ?? [],
+  }));
 }
 
 const anOrigin = fc.constantFrom('config' as const, 'api' as const);
@@ -123,7 +127,7 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
       claims: fc.oneof(fc.constant({}), someClaims),
       anonymous: fc.option(aHeldLabel, { freq: 2 }),
       key: fc.option(aHeldLabel, { freq: 2 }),
-      sources: fc.shuffledSubarray(SOURCE_NAMES, { minLength: 1 }),
+      sources: fc.shuffledSubarray(SOURCE_NAMES),
     }),
     { minLength: 1, maxLength: REGISTRY_NAMES.length },
   )
@@ -238,8 +242,7 @@ export function aModelState(all: readonly Setting[]): fc.Arbitrary<Asked> {
         setting,
         sources,
         registries: registries.map((registry) => {
-          const existing = registry.sources.filter((name) => named.has(name));
-          return { ...registry, sources: existing.length > 0 ? existing : ['one'] };
+          return { ...registry, sources: registry.sources.filter((name) => named.has(name)) };
         }),
         callers: withTwin(
           callers.map(({ held, acts }) => held && acting(held, setting, acts)),

@@ -22,6 +22,8 @@ export interface Setting {
   readonly arrayValues: 'all' | 'any';
   readonly unlabeled: 'allow' | 'deny';
   readonly registryListing: 'managers' | 'readers';
+  /** Whether registries created through the API may be open to callers without a token. */
+  readonly adminOpenAccess: boolean;
   readonly roles: Readonly<Record<Role, readonly Claims[]>>;
   /** Claim mappings of the providers whose audiences are `MAPPED`. The first maps everything. */
   readonly mappings: readonly (readonly MappingRule[])[];

@@ -141,7 +141,9 @@ function consume(
   const asksForTokens = setting.mode !== 'anonymous';
   // contract §6.1: an invalid key is refused first; if a token is sent, only its claims count; anonymous and key
   // claims grant no role.
-  const lent = question.key ? question.key === 'right' && registry?.key : registry?.anonymous;
+  // contract §2: open access of a registry created through the API counts only with adminOpenAccess.
+  const opened = setting.adminOpenAccess || registry?.origin === 'config' ? registry : undefined;
+  const lent = question.key ? question.key === 'right' && opened?.key : opened?.anonymous;
   if (question.key && !(asksForTokens && lent)) return refuse(404, 'registry_not_found');
   if (asksForTokens && caller === null && !lent) return refuse(401, 'token_missing');
   const rights = rightsOf(setting, caller ?? (lent || {}), caller !== null);

@@ -37,7 +37,8 @@ export async function startReplica(
     stringify({
       auth: authOf(setting, issuer),
       database: { ...connection, pool: { max } },
-      // The callers of all states share a few subjects.
+        adminOpenAccess: setting.adminOpenAccess,
+        // The callers of all states share a few subjects.
       limits: { searchesPerCaller: 1_000 },
     }),
   );
@@ -77,7 +78,11 @@ export function tokenFor(issuer: Issuer, caller: Held): string {
   });
 }
 
-function authOf({ mode, roles, mappings, ...policy }: Setting, { iss, audience }: Issuer): object {
+function authOf(
+  { mode, roles, mappings, arrayValues, unlabeled, registryListing }: Setting,
+  { iss, audience }: Issuer,
+): object {
+  const policy = { arrayValues, unlabeled, registryListing };
   if (mode === 'anonymous') return { mode };
   const provider = { name: 'model', issuerUrl: iss, audience, allowPrivateIP: true };
   const mapped = MAPPED.map((name, index) => ({
