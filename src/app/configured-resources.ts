@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { type EntityManager, In, Not } from 'typeorm';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import { AccessPolicy } from '../authz/access-policy.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { authorizationForm } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
 import type { AuthConfig, Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/statements.js';
+import { registriesWith } from '../registries/registries.queries.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { declaredForm as declaredRegistry } from '../registries/registries.responses.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
@@ -53,15 +55,19 @@ export type Changes = string[];
 /** The part of the configuration that a reload applies. */
 export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries'>;
 
-/** A declaration in the file that conflicts with the database; the message is for the administrator. */
-export class ConfigurationConflict extends Error {
-  override readonly name = 'ConfigurationConflict';
-}
-
 /** Collects the changes made by a startup or reload, and audits them. */
 interface Written {
   readonly changes: Changes;
+  /** What happens to resources created through the API. */
+  readonly warnings: string[];
   readonly record: RecordChange;
+}
+
+/** The managed source created through the API, which the file takes over, whatever its name. */
+interface MadeManaged {
+  readonly id: number;
+  readonly name: string;
+  readonly declaredName: string;
 }
 
 /** A source or registry before or after a change: its claims and its audited form. */
@@ -88,9 +94,12 @@ async function recordApplied(
 /** Applies the sources and registries declared in the configuration file: rows of origin `config`. */
 @Injectable()
 export class ConfiguredResources {
+  private readonly logger = new Logger('configuration');
+
   constructor(
     private readonly audit: AuditTrail,
     private readonly authorization: AuthorizationChanges,
+    private readonly policy: AccessPolicy,
     private readonly sources: SourcesRepository,
     private readonly sourceWriter: SourceWriter,
     private readonly states: SourceStates,
@@ -100,49 +109,74 @@ export class ConfiguredResources {
 
   /**
    * Makes the rows match the file, in one transaction (contract §2): creates, changes and removes sources and registries,
-   * with their entries. Rows of origin `api` are never changed. Changes to authorization are audited.
+   * with their entries. Nothing created through the API is in the way: the file takes over names and the managed source,
+   * and a source that goes leaves every registry. Changes to authorization are audited.
    *
    * @param isStart true at startup, which syncs every source; a reload syncs only changed sources.
-   * @throws ConfigurationConflict when a row of origin `api` has the same name or uses a removed source.
    */
   async apply(config: CatalogueConfig, isStart = true): Promise<Changes> {
-    return this.audit.transaction(null, async (manager, record) => {
+    const warnings: string[] = [];
+    const changes = await this.audit.transaction(null, async (manager, record) => {
       // Serializes this transaction with other replicas and with changes made through the admin API.
       await lockCatalogue(manager);
-      const changes: Changes = [];
+      const written: Written = { changes: [], warnings, record };
       // Removals come first: a removed registry may hold the last reference to a removed source, and removing a
       // managed source makes room for another one.
-      const written: Written = { changes, record };
       await this.removeRegistries(manager, config, written);
-      const shrunkRegistries = await this.removeSources(manager, config, written);
-      await this.refuseSecondManaged(manager, config);
-      for (const source of config.sources) await this.putSource(manager, source, written);
+      const managed = await this.findMadeManaged(manager, config);
+      const shrunkRegistries = await this.removeSources(manager, config, managed, written);
+      if (managed) await manager.update(Source, { id: managed.id }, { name: managed.declaredName });
+      for (const source of config.sources) await this.putSource(manager, source, managed, written);
       for (const [position, registry] of config.registries.entries())
         await this.putRegistry(manager, registry, position, shrunkRegistries, written);
       const authorization = await this.authorization.apply(manager, config.auth, record);
-      if (authorization !== 'unchanged') changes.push(`auth.authz: ${authorization}`);
+      if (authorization !== 'unchanged') written.changes.push(`auth.authz: ${authorization}`);
       // Source content may have changed while the server was down.
       if (isStart) await this.states.scheduleConfigured(manager);
-      return changes;
+      return written.changes;
     });
+    for (const warning of warnings) this.logger.warn(warning);
+    return changes;
   }
 
   private async putSource(
     manager: EntityManager,
     declared: SourceConfig,
-    { changes, record }: Written,
+    managed: MadeManaged | null,
+    written: Written,
   ): Promise<void> {
-    const found = await this.sources.findByName(declared.name, manager);
-    if (found?.origin === 'api')
-      throw new ConfigurationConflict(
-        `sources: a source named ${declared.name} was already created through the API; rename one of them`,
-      );
-    const before = found && { claims: found.shownClaims, form: declaredSource(found) };
+    const { name } = declared;
+    const found = await this.sources.findByName(name, manager);
+    const isTakenOver = found?.origin === 'api';
+    const earlierName = found && found.id === managed?.id ? managed.name : name;
+    const claimSetId = found?.claimSetId;
+    const before = found && {
+      claims: found.shownClaims,
+      form: { ...(isTakenOver ? { name: earlierName, origin: 'api' } : {}), ...declaredSource(found) },
+    };
     const { outcome, source } = await this.sourceWriter.put(manager, found, declared, 'config');
     if (outcome === 'unchanged') return;
-    changes.push(`source ${declared.name}: ${outcome}`);
-    const after = { claims: source.shownClaims, form: declaredSource(source) };
-    await recordApplied(record, 'source', declared.name, before, after);
+    written.changes.push(`source ${name}: ${isTakenOver ? 'taken over from the API' : outcome}`);
+    const after = {
+      claims: source.shownClaims,
+      form: { ...(isTakenOver ? { name, origin: 'config' } : {}), ...declaredSource(source) },
+    };
+    await recordApplied(written.record, 'source', name, before, after);
+    if (!isTakenOver) return;
+    const called = earlierName === name ? '' : `, where it was called ${earlierName}`;
+    written.warnings.push(
+      `The source ${name} was created through the API${called}: it is now managed by the configuration file`,
+    );
+    // Who manages a registry reads all its entries, whatever their claims. So the source stays only in registries whose
+    // managers cover its new claims.
+    if (source.claimSetId === claimSetId) return;
+    await this.removeFromMade(
+      manager,
+      [source.id],
+      'was taken over with other claims',
+      written,
+      ({ claims }) => isWithin(this.policy, claims, source.claims),
+    );
   }
 
   private async putRegistry(
@@ -150,20 +184,19 @@ export class ConfiguredResources {
     declared: RegistryConfig,
     position: number,
     shrunkRegistries: ReadonlyMap<string, string[]>,
-    { changes, record }: Written,
+    { changes, warnings, record }: Written,
   ): Promise<void> {
-    const found = await this.registries.findByName(declared.name, manager);
-    if (found?.origin === 'api')
-      throw new ConfigurationConflict(
-        `registries: a registry named ${declared.name} was already created through the API; rename one of them`,
-      );
+    const { name } = declared;
+    const found = await this.registries.findByName(name, manager);
+    const isTakenOver = found?.origin === 'api';
     const sources = await this.sources.shareByNames(manager, declared.sources);
-    const earlierSources = shrunkRegistries.get(declared.name);
+    const earlierSources = shrunkRegistries.get(name);
     const before = found && {
       claims: found.shownClaims,
       form: {
         ...declaredRegistry(found),
         ...(earlierSources ? { sources: earlierSources } : {}),
+        ...(isTakenOver ? { origin: 'api' } : {}),
         position: found.position,
       },
     };
@@ -177,11 +210,19 @@ export class ConfiguredResources {
     );
     // The registry lost a source that was removed from the file; its other settings are unchanged.
     const hasShrunk = outcome === 'unchanged' && earlierSources !== undefined;
-    if (hasShrunk) await manager.update(Registry, { name: declared.name }, { updatedAt: () => 'now()' });
+    if (hasShrunk) await manager.update(Registry, { name }, { updatedAt: () => 'now()' });
     if (!hasShrunk && outcome === 'unchanged') return;
-    changes.push(`registry ${declared.name}: ${hasShrunk ? 'changed' : outcome}`);
-    const after = { claims: registry.shownClaims, form: { ...declaredRegistry(registry), position } };
-    await recordApplied(record, 'registry', declared.name, before, after);
+    const what = hasShrunk ? 'changed' : outcome;
+    changes.push(`registry ${name}: ${isTakenOver ? 'taken over from the API' : what}`);
+    const after = {
+      claims: registry.shownClaims,
+      form: { ...declaredRegistry(registry), ...(isTakenOver ? { origin: 'config' } : {}), position },
+    };
+    await recordApplied(record, 'registry', name, before, after);
+    if (isTakenOver)
+      warnings.push(
+        `The registry ${name} was created through the API: it is now managed by the configuration file`,
+      );
   }
 
   private async removeRegistries(
@@ -203,60 +244,91 @@ export class ConfiguredResources {
     }
   }
 
-  // Also removes sources whose kind changed, because their entries are obsolete. Returns the registries that lost a source.
+  // Also removes sources whose kind changed, because their entries are obsolete, and sources created through the API whose
+  // name the file gives to another kind. Returns the registries of the file that lost a source.
   private async removeSources(
     manager: EntityManager,
     { sources }: CatalogueConfig,
-    { changes, record }: Written,
+    managed: MadeManaged | null,
+    written: Written,
   ): Promise<ReadonlyMap<string, string[]>> {
     const kinds = new Map(sources.map(({ name, kind }) => [name, kind]));
-    const configured = await manager.find(Source, {
-      where: { origin: 'config' },
+    const found = await manager.find(Source, {
+      where: [{ origin: 'config' }, { origin: 'api', name: In([...kinds.keys()]) }],
       relations: { claimSet: true, state: true },
       order: { name: 'ASC' },
       lock: { mode: 'pessimistic_write', tables: ['source'] },
     });
-    const leaving = configured.filter(({ name, kind }) => kinds.get(name) !== kind);
-    const uses = await manager
-      .createQueryBuilder(RegistrySource, 'held')
-      .innerJoinAndSelect('held.source', 'source')
-      .innerJoinAndSelect('held.registry', 'registry')
-      .where('held.sourceId = any(:ids)', { ids: leaving.map(({ id }) => id) })
-      .orderBy({ 'source.name': 'ASC', 'registry.name': 'ASC' })
-      .getMany();
-    const conflicts = uses.filter(({ registry }) => registry.origin === 'api');
-    if (conflicts.length > 0)
-      throw new ConfigurationConflict(
-        conflicts
-          .map(
-            ({ source, registry }) =>
-              `sources: ${source.name} was removed from the configuration or has another kind there, but the registry ${registry.name}, created through the API, still uses it`,
-          )
-          .join('\n'),
-      );
+    const leaving = found.filter(({ id, name, kind }) => id !== managed?.id && kinds.get(name) !== kind);
     const ids = leaving.map(({ id }) => id);
-    const shrunk = uses.map(({ registry }) => registry.name);
     const shrinking = await manager.find(Registry, {
-      where: { name: In(shrunk) },
+      where: { origin: 'config', id: In(await registriesWith(manager, ids, 'config')) },
       relations: { sources: { source: true } },
       order: { sources: { position: 'ASC' } },
     });
+    await this.removeFromMade(manager, ids, 'was removed', written);
     await manager.delete(RegistrySource, { sourceId: In(ids) });
     await manager.delete(Source, { id: In(ids) });
     for (const source of leaving) {
-      changes.push(`source ${source.name}: removed with its entries`);
+      written.changes.push(`source ${source.name}: removed with its entries`);
       const before = { claims: source.claims, form: declaredSource(source) };
-      await recordApplied(record, 'source', source.name, before, null);
+      await recordApplied(written.record, 'source', source.name, before, null);
+      if (source.origin === 'api')
+        written.warnings.push(
+          `The source ${source.name}, created through the API, was removed with its entries: the configuration file has a source of another kind with this name`,
+        );
     }
     return new Map(shrinking.map(({ name, sourceNames }) => [name, sourceNames]));
   }
 
-  private async refuseSecondManaged(manager: EntityManager, { sources }: CatalogueConfig): Promise<void> {
-    const declared = sources.find(({ kind }) => kind === MANAGED_KIND);
-    const other = declared && (await manager.findOneBy(Source, { kind: MANAGED_KIND, origin: 'api' }));
-    if (other)
-      throw new ConfigurationConflict(
-        `sources: ${declared.name} is a second managed source: ${other.name} was already created through the API`,
-      );
+  /**
+   * Removes sources from the registries created through the API, one at a time: there may be many.
+   *
+   * @param reason continues a sentence about the source.
+   * @param keeps decides which registries keep the sources.
+   */
+  private async removeFromMade(
+    manager: EntityManager,
+    sourceIds: readonly number[],
+    reason: string,
+    { changes, warnings, record }: Written,
+    keeps: (registry: Registry) => boolean = () => false,
+  ): Promise<void> {
+    for (const id of await registriesWith(manager, sourceIds, 'api')) {
+      const registry = await this.registries.findById(manager, id);
+      if (!registry || keeps(registry)) continue;
+      const { name, claims } = registry;
+      const before = { claims, form: declaredRegistry(registry) };
+      const lost = registry.sources.filter(({ sourceId }) => sourceIds.includes(sourceId));
+      await manager.delete(RegistrySource, { registryId: id, sourceId: In([...sourceIds]) });
+      await manager.update(Registry, { id }, { updatedAt: () => 'now()' });
+      registry.sources = registry.sources.filter((held) => !lost.includes(held));
+      await recordApplied(record, 'registry', name, before, { claims, form: declaredRegistry(registry) });
+      changes.push(`registry ${name}: changed`);
+      for (const { source } of lost)
+        warnings.push(
+          `The registry ${name}, created through the API, lost its source ${source.name}, which ${reason}`,
+        );
+    }
   }
+
+  /** Returns the managed source created through the API, if the file declares one. */
+  private async findMadeManaged(
+    manager: EntityManager,
+    { sources }: CatalogueConfig,
+  ): Promise<MadeManaged | null> {
+    const declared = sources.find(({ kind }) => kind === MANAGED_KIND);
+    if (!declared) return null;
+    const made = await manager.findOne(Source, {
+      select: { id: true, name: true },
+      where: { kind: MANAGED_KIND, origin: 'api' },
+    });
+    return made && { id: made.id, name: made.name, declaredName: declared.name };
+  }
+}
+
+// With `unlabeled: deny` only super-admins reach a source without claims, which `keepsWithin` cannot know.
+function isWithin(policy: AccessPolicy, claims: Claims, required: Claims): boolean {
+  const isUnlabeled = Object.keys(required).length === 0;
+  return isUnlabeled ? Object.keys(claims).length === 0 : policy.keepsWithin(claims, required);
 }

@@ -2,15 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
 import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, oauthInUse } from '../config/config.js';
-import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenAccess } from '../registries/open-access.js';
+import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
-import {
-  type CatalogueConfig,
-  type Changes,
-  ConfigurationConflict,
-  ConfiguredResources,
-} from './configured-resources.js';
+import { type CatalogueConfig, type Changes, ConfiguredResources } from './configured-resources.js';
 
 /** Registries created through the API whose entries are counted: more would delay the start. */
 const MAX_COUNTED = 20;
@@ -102,31 +97,25 @@ export class Reload {
   /**
    * @param started the configuration that the process started with.
    * @param next the current file, validated.
-   * @throws ConfigurationConflict if nothing was changed. After any other error the catalogue may have changed, and
-   *   both policies must permit an action until a reload succeeds.
+   * @throws any error of the database. The catalogue may have changed, and both policies must permit an action until a
+   *   reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {
     const waiting = waitingSections(started, next);
     const config = merged(this.taken ?? started.auth, next);
-    const before = this.policy.inForce;
     const after = policyFor(config.auth);
     // The new rules may expect claims that only the new `auth.oauth` produces, so until the restart they can only
     // withdraw access.
     const mustWait = waiting.includes('auth.oauth');
     const policies: Policies = mustWait ? [...this.settled, after] : [after];
     this.policy.narrow(policies);
-    try {
-      const changes = await this.resources.apply(config, false);
-      this.policy.replace(policies);
-      if (!mustWait) this.settled = policies;
-      this.taken = config.auth;
-      if (changes.length > 0) await this.open.report(config);
-      if (changes.some((change) => change.startsWith('auth.authz'))) warnIfAuthOnly(config.auth);
-      return { changes, waiting };
-    } catch (error) {
-      if (error instanceof ConfigurationConflict) this.policy.replace(before);
-      throw error;
-    }
+    const changes = await this.resources.apply(config, false);
+    this.policy.replace(policies);
+    if (!mustWait) this.settled = policies;
+    this.taken = config.auth;
+    if (changes.length > 0) await this.open.report(config);
+    if (changes.some((change) => change.startsWith('auth.authz'))) warnIfAuthOnly(config.auth);
+    return { changes, waiting };
   }
 }
 

@@ -13,7 +13,6 @@ import { configuration } from './check.js';
 function startFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'The server could not start';
   // The error is identified by name, because this module does not load the application.
-  if (error.name === 'ConfigurationConflict') return `The configuration can't be applied:\n${error.message}`;
   if (error.name === 'DatabaseStartError') return error.message;
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code === 'EADDRINUSE')

@@ -50,3 +50,19 @@ export async function firstRegistries(
   const rows = await manager.query<Row[]>(FIRST_REGISTRIES, [ids]);
   return rows.map((row) => ({ ...row, shownClaims: asGiven(row.claims, row.givenClaims) }));
 }
+
+/** Returns the ids of the registries of this origin that contain one of these sources, ordered by name. */
+export async function registriesWith(
+  manager: EntityManager,
+  sourceIds: readonly number[],
+  origin: Origin,
+): Promise<number[]> {
+  const rows = await manager.query<{ id: number }[]>(
+    `select id from registry r
+     where origin = $2
+       and exists (select from registry_source where registry_id = r.id and source_id = any($1::int[]))
+     order by name`,
+    [sourceIds, origin],
+  );
+  return rows.map(({ id }) => id);
+}

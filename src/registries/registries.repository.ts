@@ -59,6 +59,10 @@ export class RegistriesRepository {
     return withSources(this.select(manager).where({ name }));
   }
 
+  async findById(manager: EntityManager, id: number): Promise<Registry | null> {
+    return withSources(this.select(manager).where({ id }));
+  }
+
   /**
    * Returns the registry if entries can be published through it: it has `publishClaims` and contains the managed
    * source.

@@ -29,7 +29,8 @@ export class RegistryWriter {
   constructor(private readonly claimSets: ClaimSetsRepository) {}
 
   /**
-   * @param found the stored registry, already locked; null if no registry has this name.
+   * @param found the stored registry, already locked; null if no registry has this name. The file takes over registries
+   *   created through the API.
    * @param sources the declared sources, in order.
    * @param position the position in the configuration; 0 for registries created through the API, which are ordered by
    *   age.
@@ -46,13 +47,15 @@ export class RegistryWriter {
     const givenClaims = givenForm(declared.claims);
     const hasSameContent =
       found !== null &&
+      found.origin === origin &&
       found.claimSetId === claimSet.id &&
       isDeepStrictEqual(found.givenClaims, givenClaims) &&
       isDeepStrictEqual(openingOf(found), openingOf(declared)) &&
       isDeepStrictEqual(found.sourceNames, [...declared.sources]);
     if (hasSameContent && found.position === position) return { outcome: 'unchanged', registry: found };
-    const registry = found ?? manager.create(Registry, { name: declared.name, origin });
+    const registry = found ?? manager.create(Registry, { name: declared.name });
     Object.assign(registry, {
+      origin,
       claimSet,
       claimSetId: claimSet.id,
       givenClaims,
@@ -83,11 +86,11 @@ export class RegistryWriter {
   }
 
   private async update(manager: EntityManager, registry: Registry): Promise<Date> {
-    const { id, claimSetId, givenClaims, position } = registry;
+    const { id, claimSetId, givenClaims, position, origin } = registry;
     const { raw } = await manager
       .createQueryBuilder()
       .update(Registry)
-      .set({ claimSetId, givenClaims, position, ...openingOf(registry), updatedAt: () => 'now()' })
+      .set({ claimSetId, givenClaims, position, origin, ...openingOf(registry), updatedAt: () => 'now()' })
       .where({ id })
       .returning('updated_at')
       .execute();

@@ -25,14 +25,17 @@ export class SourceWriter {
     private readonly states: SourceStates,
   ) {}
 
-  /** @param found the stored source, locked; null if no source has that name. */
+  /**
+   * @param found the stored source, locked; null if no source has that name. The file takes over sources created through
+   *   the API, with their entries.
+   */
   async put(
     manager: EntityManager,
     found: Source | null,
     declared: SourceConfig,
     origin: Origin,
   ): Promise<WrittenSource> {
-    return found ? this.change(manager, found, declared) : this.create(manager, declared, origin);
+    return found ? this.change(manager, found, declared, origin) : this.create(manager, declared, origin);
   }
 
   private async create(
@@ -65,6 +68,7 @@ export class SourceWriter {
     manager: EntityManager,
     source: Source,
     declared: SourceConfig,
+    origin: Origin,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
     const { intervalMs, allowShrink } = declared;
@@ -79,6 +83,7 @@ export class SourceWriter {
       !hasNewContent &&
       !hasNewInterval &&
       !hasNewClaims &&
+      source.origin === origin &&
       isDeepStrictEqual(source.givenClaims, givenClaims) &&
       source.allowShrink === allowShrink;
     if (isSame) return { outcome: 'unchanged', source };
@@ -90,6 +95,7 @@ export class SourceWriter {
         filter,
         intervalMs,
         allowShrink,
+        origin,
         claimSetId: claimSet.id,
         givenClaims,
         revision: () => 'revision + 1',
@@ -111,6 +117,7 @@ export class SourceWriter {
       filter,
       intervalMs,
       allowShrink,
+      origin,
       claimSet,
       claimSetId: claimSet.id,
       givenClaims,

@@ -45,14 +45,4 @@ describe('a managed source of the configuration', () => {
     const refused = await publisher().post('/v1/entries', { server: aServer('io.acme/b'), claims: CLAIMS });
     expectRefused(refused, 409, 'no_managed_source');
   });
-
-  it('is refused at start when the API created another managed source', async () => {
-    const admin = service.as({ role: 'super-admin' });
-    expect((await admin.put('/v1/sources/by-hand', { managed: {} })).status).toBe(201);
-    await expect(service.restart((again) => again.source('declared', { kind: 'managed' }))).rejects.toThrow(
-      /declared is a second managed source: by-hand was already created through the API/,
-    );
-    await service.restart((again) => again.withoutSource('declared'));
-    expect((await admin.get('/v1/sources/by-hand')).status).toBe(200);
-  });
 });

@@ -114,27 +114,6 @@ describe('reload of the configuration', () => {
     await service.reload((edited) => edited.registry('acme', restored));
   });
 
-  it('changes nothing when a name was created through the API', async () => {
-    const made = { sources: ['data'], claims: { org: 'acme' } };
-    const manager = service.as(SUPER_ADMIN);
-    expect(outcomeOf(await manager.put('/v1/registries/made', made))).toBe('201');
-    const events = (await applied()).length;
-    await expect(
-      service.reload((edited) =>
-        edited
-          .auth({ roles: { superAdmin: [{ team: 'data' }] } })
-          .registry('acme', { sources: ['data'], claims: { org: 'contoso' } })
-          .registry('made', { sources: ['web'] }),
-      ),
-    ).rejects.toThrow('a registry named made was already created through the API');
-    expect(await seen()).toEqual(['io.acme/data', 'io.acme/one']);
-    expect(await applied()).toHaveLength(events);
-    service
-      .auth({ roles: { superAdmin: [{ role: 'super-admin' }] } })
-      .withoutRegistry('made')
-      .registry('acme', { sources: ['data', 'web', 'published'], claims: { org: 'acme' } });
-  });
-
   it('names the changes that require a restart, and applies the rest', async () => {
     const reloaded = await service.reload((edited) =>
       edited

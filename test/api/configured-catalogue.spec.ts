@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openRegistriesIn, outcomeOf, registriesIn, serversIn, sourcesIn } from '../support/answers.js';
+import { openRegistriesIn, outcomeOf, registriesIn, serversIn } from '../support/answers.js';
 import { ACME_DATA, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
@@ -151,44 +151,6 @@ describe('changes of the configuration file between starts', () => {
     const list = await service.as(ACME_DATA).get('/registry/made/v0.1/servers');
     expect(serversIn(list)).toEqual(['io.acme/made', 'io.acme/tool']);
     expect(openRegistriesIn(await service.as(ACME_DATA).get('/registry'))).toEqual(['main', 'side', 'made']);
-  });
-
-  it('removing a source used by a registry of the API is refused', async () => {
-    await superAdmin().put('/v1/registries/holding', { sources: ['other'] });
-    const changed = (described: ServiceUnderTest) =>
-      described.withoutSource('other').registry('main', { sources: ['tools'], claims: acme });
-    await expect(service.restart(changed)).rejects.toThrow(/other was removed from.*holding/);
-    await service.restart((described) =>
-      described.source('other', { claims: acme, servers: [aServer('io.acme/other')] }),
-    );
-    expect(sourcesIn(await superAdmin().get('/v1/sources'))).toContain('other');
-    expect(outcomeOf(await superAdmin().delete('/v1/registries/holding'))).toBe('204');
-    await service.restart((described) => described.withoutSource('other'));
-    expect(sourcesIn(await superAdmin().get('/v1/sources'))).toEqual(['tools']);
-  });
-
-  it.each([
-    ['source', '/v1/sources/taken', { file, syncPolicy: { interval: '1h' } }],
-    ['registry', '/v1/registries/taken', { sources: ['tools'] }],
-  ])('the name of a %s created through the API is refused', async (noun, path, body) => {
-    expect(outcomeOf(await superAdmin().put(path, body))).toBe('201');
-    const before = await rowOf(path);
-    const changed = (described: ServiceUnderTest) =>
-      noun === 'source'
-        ? described
-            .source('taken', { servers: [aServer('io.acme/taken')] })
-            .source('more', { servers: [aServer('io.acme/more')] })
-        : described.registry('taken', { sources: ['tools'] });
-    await expect(service.restart(changed)).rejects.toThrow(/taken was already created through the API/);
-    await service.restart((described) =>
-      described.withoutSource('taken').withoutSource('more').withoutRegistry('taken'),
-    );
-    expect(await rowOf(path)).toMatchObject({
-      origin: 'api',
-      createdAt: before['createdAt'],
-      updatedAt: before['updatedAt'],
-    });
-    expect(outcomeOf(await superAdmin().get('/v1/sources/more'))).toBe('404 source_not_found');
   });
 
   it('a source may change its kind', async () => {
