@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { DEFAULTS } from '../../src/config/defaults.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
@@ -17,4 +18,29 @@ describe('docs/security.md', () => {
     expect(promises.length).toBeGreaterThan(10);
     expect(promises.filter((line) => !/spec\.ts|npm run|test\/support/.test(line))).toEqual([]);
   });
+
+  const [, limits = ''] = /## Limits\n([^]*?)\n## /.exec(text) ?? [];
+
+  it('names who controls each limited resource, what happens beyond the limit, and a test', () => {
+    const rows = limits.split('\n').filter((line) => /^\| (?!resource|---)/.test(line));
+    expect(rows.length).toBeGreaterThan(20);
+    const incomplete = rows.filter((row) => {
+      const [, ...cells] = row.split(' | ');
+      return cells.length !== 4 || !cells.at(-1)?.includes('.spec.ts');
+    });
+    expect(incomplete).toEqual([]);
+  });
+
+  it.each(Object.keys(DEFAULTS.limits).filter((name) => name !== 'keepAlive'))(
+    'names limits.%s, and a test of the limit sets it or states its default',
+    (name) => {
+      const rows = limits.split('\n').filter((line) => line.includes(`limits.${name}`));
+      expect(rows).toHaveLength(1);
+      const files = rows[0]?.match(/[\w./-]+\.spec\.ts/g) ?? [];
+      const tests = files.map((file) =>
+        readFileSync(join(ROOT, file.includes('/') ? file : join('test/api', file)), 'utf8'),
+      );
+      expect(tests.some((test) => test.includes(name))).toBe(true);
+    },
+  );
 });
