@@ -3,6 +3,7 @@ import type { Caller } from '../auth/caller.js';
 import type { AuditAction, Role } from '../auth/route.js';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
+import type { TokenRefusal } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
 import { type StorableText, toStorable } from '../validation/storable-text.js';
 
@@ -43,6 +44,8 @@ const DIGEST_BYTES = 16;
 export interface AuditActor {
   readonly subject: StorableText | null;
   readonly issuer: StorableText | null;
+  /** The name to show to people: the provider's `displayName`. */
+  readonly name?: StorableText;
   readonly client?: StorableText;
   /** The name of the registry key that the caller used. */
   readonly key?: StorableText;
@@ -82,6 +85,8 @@ export interface AuditEvent {
   readonly actor: AuditActor;
   readonly target: AuditTarget;
   readonly change?: AuditChange;
+  /** Why the token was refused; super-admins only. */
+  readonly token?: TokenRefusal | undefined;
   /** Null for events without a request. */
   readonly context: RequestContext | null;
   /** Null if only super-admins see the event. */
@@ -97,11 +102,7 @@ export const CONFIGURATION_ACTOR: AuditActor = {
 };
 
 /** The caller who published a version (contract §9). */
-export interface Publisher {
-  readonly subject: string | null;
-  readonly issuer: string | null;
-  readonly client?: string;
-}
+export type Publisher = Pick<AuditActor, 'subject' | 'issuer' | 'name' | 'client'>;
 
 /** @param caller undefined if the caller was not identified. */
 export function actorOf(caller: Caller | undefined, roles: readonly string[]): AuditActor {
@@ -109,6 +110,7 @@ export function actorOf(caller: Caller | undefined, roles: readonly string[]): A
   return {
     subject: caller?.subject == null ? null : boundedText(caller.subject),
     issuer: typeof issuer === 'string' ? boundedText(issuer) : null,
+    ...(caller?.name === undefined ? {} : { name: boundedText(caller.name) }),
     ...(caller?.client === undefined ? {} : { client: boundedText(caller.client) }),
     ...(caller?.key === undefined ? {} : { key: boundedText(caller.key) }),
     roles,
@@ -118,8 +120,13 @@ export function actorOf(caller: Caller | undefined, roles: readonly string[]): A
 /** Returns null for unidentified callers. */
 export function publisherOf(caller: Caller): Publisher | null {
   if (!caller.identified) return null;
-  const { subject, issuer, client } = actorOf(caller, []);
-  return { subject, issuer, ...(client === undefined ? {} : { client }) };
+  const { subject, issuer, name, client } = actorOf(caller, []);
+  return {
+    subject,
+    issuer,
+    ...(name === undefined ? {} : { name }),
+    ...(client === undefined ? {} : { client }),
+  };
 }
 
 /** Returns null if the claims are too large to store; only super-admins then see the event. */
@@ -138,7 +145,7 @@ export function storedScope({ role, claims }: AuditScope): {
 }
 
 /** Returns the event as JSON (contract §9), without `id` and `time`, which the database adds. */
-export function eventText({ context, target, change, ...event }: AuditEvent): string {
+export function eventText({ context, target, change, token, ...event }: AuditEvent): string {
   const { action, outcome, code, step, actor } = event;
   return JSON.stringify({
     requestId: context?.requestId ?? null,
@@ -149,6 +156,8 @@ export function eventText({ context, target, change, ...event }: AuditEvent): st
     step,
     actor,
     target: boundedTarget(target),
+    attempts: token?.attempts,
+    claimed: token?.claimed,
     change: change && {
       before: change.before && boundedState(change.before),
       after: change.after && boundedState(change.after),

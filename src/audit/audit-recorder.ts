@@ -21,6 +21,7 @@ const EVENTS_PER_STATEMENT = 500;
 /** Approximate memory limit for queued events. */
 const MAX_QUEUED_BYTES = 8 * 1_024 * 1_024;
 const BYTES_PER_EVENT = 2_048;
+const BYTES_PER_ATTEMPT = 1_024;
 const STOP_TIMEOUT_MS = 2_000;
 
 interface Recording {
@@ -77,7 +78,8 @@ export class AuditRecorder implements OnApplicationShutdown {
   }
 
   record(event: AuditEvent, { callerKey, isKept }: Recording): void {
-    const bytes = BYTES_PER_EVENT + sizeOf(event.scope?.claims ?? []);
+    const attempts = event.token?.attempts.length ?? 0;
+    const bytes = BYTES_PER_EVENT + sizeOf(event.scope?.claims ?? []) + attempts * BYTES_PER_ATTEMPT;
     if (!this.admit(event, callerKey, bytes)) {
       if (isKept) this.drop(1);
       return;

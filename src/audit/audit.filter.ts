@@ -199,6 +199,7 @@ export class AuditFilter extends ErrorFilter {
       step,
       actor: actorOf(caller, caller ? this.policy.rolesOf(caller) : []),
       target: boundedTarget(shownTarget(targetOf(request, route), error)),
+      token: error.token,
       context: requestContextOf(request),
       scope: scopeOf(error, request as RoutedRequest, route),
     };

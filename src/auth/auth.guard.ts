@@ -2,13 +2,14 @@ import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@ne
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import type { OAuthConfig } from '../config/config.js';
-import { ApiError, ERROR_CATALOGUE } from '../http/errors.js';
+import { ApiError, ERROR_CATALOGUE, type TokenRefusal } from '../http/errors.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
+import type { BlockedCallers } from './blocked-callers.js';
 import { challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type AuthenticatedRequest, type Caller, UNIDENTIFIED_CALLER } from './caller.js';
 import { IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
-import { EXPIRED, refusalLabel } from './token-claims.js';
-import type { Accepted, Attempt, TokenVerifier, Verdict } from './token-verifier.js';
+import { BLOCKED, EXPIRED, refusalLabel, shownClaim } from './token-claims.js';
+import type { Accepted, Attempt, NotAccepted, TokenVerifier } from './token-verifier.js';
 
 /**
  * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern ending in `/*` matches
@@ -81,6 +82,7 @@ export class TokenAuthenticator extends Authenticator {
   constructor(
     private readonly oauth: OAuthConfig,
     private readonly verifier: TokenVerifier,
+    private readonly blocked: BlockedCallers,
     private readonly metrics: AuthMetrics,
   ) {
     super();
@@ -94,7 +96,7 @@ export class TokenAuthenticator extends Authenticator {
       throw this.unidentified();
     }
     const cached = sent.kind === 'token' ? this.verifier.cachedVerdict(sent.token) : undefined;
-    return cached ? this.accept(cached) : this.verified(sent, request);
+    return cached ? this.accept(cached, request) : this.verified(sent, request);
   }
 
   // Puts the token in the Authorization header, where the passport strategies read it.
@@ -103,63 +105,109 @@ export class TokenAuthenticator extends Authenticator {
     const sent = sentToken(rawHeaders);
     return this.verified(
       sent.kind === 'none' ? { kind: 'unusable', reason: 'The body contains no well-formed token' } : sent,
+      request,
       Object.create(request, { rawHeaders: { value: rawHeaders } }) as Request,
     );
   }
 
   unidentified(): ApiError {
-    return this.unauthorized('token_missing', undefined, null);
+    return this.unauthorized('token_missing');
   }
 
-  private async verified(sent: Exclude<SentToken, { kind: 'none' }>, request: Request): Promise<Caller> {
+  private async verified(
+    sent: Exclude<SentToken, { kind: 'none' }>,
+    request: Request,
+    bearing = request,
+  ): Promise<Caller> {
     if (sent.kind === 'unusable') {
       this.metrics.missing('unusable');
       this.logger.warn({ requestId: request.id, reason: sent.reason }, 'Token refused');
-      throw this.refusal(sent.reason);
+      throw this.unauthorized('token_invalid', sent.reason);
     }
-    const verdict = await this.verifier.verify(sent.token, request);
-    if (verdict.kind === 'accepted') return this.accept(verdict);
-    for (const { provider, reason } of verdict.attempts)
-      this.metrics.failed(provider, verdict.kind, refusalLabel(reason));
-    this.logger.warn({ requestId: request.id, attempts: verdict.attempts }, 'Token refused');
+    const verdict = await this.verifier.verify(sent.token, bearing);
+    if (verdict.kind === 'accepted') return this.accept(verdict, request);
+    const { kind, attempts, claimed } = verdict;
+    for (const { provider, reason } of attempts)
+      this.metrics.failed(provider, kind === 'no_subject' ? 'refused' : kind, refusalLabel(reason));
+    this.logger.warn(
+      { requestId: request.id, ...claimed, attempts: attempts.map(withHint) },
+      'Token refused',
+    );
     throw this.refusalOf(verdict);
   }
 
-  private accept({ caller, provider }: Accepted): Caller {
-    this.metrics.accepted(provider);
+  private accept({ caller, provider: { name, issuerUrl } }: Accepted, request: AuthenticatedRequest): Caller {
+    const { subject, client } = caller;
+    if (this.blocked.has(issuerUrl, subject)) {
+      this.metrics.failed(name, 'refused', refusalLabel(BLOCKED));
+      this.logger.warn(
+        { requestId: request.id, provider: name, issuer: issuerUrl, subject, client },
+        'Blocked caller refused',
+      );
+      // The log and the audit trail show who was refused.
+      request.caller = caller;
+      throw this.unauthorized('caller_blocked');
+    }
+    this.metrics.accepted(name);
     return caller;
   }
 
-  private refusalOf({ kind, attempts }: Exclude<Verdict, { kind: 'accepted' }>): ApiError {
+  private refusalOf({ kind, attempts, claimed }: NotAccepted): ApiError {
+    const token = { attempts: relevant(attempts), claimed };
     switch (kind) {
       case 'unavailable':
         return new ApiError('provider_unavailable');
       case 'limited':
         return new ApiError('too_many_requests');
       case 'incomplete':
-        return this.unauthorized('claims_incomplete', INCOMPLETE, INCOMPLETE);
+        return this.unauthorized('claims_incomplete', undefined, token);
+      case 'no_subject':
+        return this.unauthorized('no_subject', undefined, token);
       case 'refused':
-        return this.refusal(sentenceFor(attempts));
+        return this.unauthorized('token_invalid', sentenceFor(attempts), token);
     }
   }
 
-  private refusal(sentence: string): ApiError {
-    return this.unauthorized('token_invalid', sentence, sentence);
-  }
-
   private unauthorized(
-    code: 'token_missing' | 'token_invalid' | 'claims_incomplete',
-    sentence: string | undefined,
-    problem: string | null,
+    code: 'token_missing' | 'token_invalid' | 'claims_incomplete' | 'no_subject' | 'caller_blocked',
+    sentence: string = ERROR_CATALOGUE[code].sentence,
+    token?: TokenRefusal,
   ): ApiError {
     const { realm, resourceUrl } = this.oauth;
+    const problem = code === 'token_missing' ? null : sentence;
     return new ApiError(code, sentence, undefined, {
       headers: { 'WWW-Authenticate': challenge(realm, resourceUrl, problem) },
+      token,
     });
   }
 }
 
-const { sentence: INCOMPLETE } = ERROR_CATALOGUE.claims_incomplete;
+const MAX_AUDITED_ATTEMPTS = 5;
+
+/** Returns the attempts for the audit trail (contract §9), those at the token's own issuer first. */
+function relevant(attempts: readonly Attempt[]): TokenRefusal['attempts'] {
+  const byRelevance = attempts.toSorted(
+    (one, other) => Number(one.check === 'issuer') - Number(other.check === 'issuer'),
+  );
+  return byRelevance.slice(0, MAX_AUDITED_ATTEMPTS).map(({ provider, check, expected, received }) => ({
+    provider,
+    check,
+    ...(expected === undefined ? {} : { expected }),
+    ...(received === undefined ? {} : { received }),
+  }));
+}
+
+/** Adds a hint for the operator if a JWT lacks this server's audience, as all tokens of a stock Keycloak do. */
+function withHint(attempt: Attempt): Attempt & { hint?: string } {
+  const { check, method, received } = attempt;
+  if (check !== 'audience' || method !== 'jwt') return attempt;
+  const hint =
+    received === shownClaim(undefined)
+      ? 'The token has no audience. A lightweight access token (Keycloak) omits it: set `introspection: always` for the ' +
+        'provider, or add an audience mapper to the client'
+      : 'Configure the identity provider to add the expected audience to its tokens (Keycloak: an audience mapper)';
+  return { ...attempt, hint };
+}
 
 /** Reveals only whether a new token would help; details go to the log. */
 function sentenceFor(attempts: readonly Attempt[]): string {

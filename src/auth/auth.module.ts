@@ -3,6 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './auth.guard.js';
+import { BlockedCallers } from './blocked-callers.js';
 import { TokenVerifier } from './token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
@@ -12,12 +13,17 @@ type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
   providers: [
     { provide: TokenVerifier, useFactory: verifierFor, inject: [authenticationConfig.KEY] },
     {
+      provide: BlockedCallers,
+      useFactory: ({ oauth }: AuthenticationConfig) => new BlockedCallers(oauth?.blocked),
+      inject: [authenticationConfig.KEY],
+    },
+    {
       provide: Authenticator,
       useFactory: authenticatorFor,
-      inject: [authenticationConfig.KEY, TokenVerifier, AuthMetrics],
+      inject: [authenticationConfig.KEY, TokenVerifier, BlockedCallers, AuthMetrics],
     },
   ],
-  exports: [Authenticator],
+  exports: [Authenticator, BlockedCallers],
 })
 export class AuthModule implements OnApplicationShutdown {
   constructor(@Inject(TokenVerifier) private readonly verifier: TokenVerifier | null) {}
@@ -34,7 +40,10 @@ function verifierFor({ oauth, insecureUrls, proxy }: AuthenticationConfig): Toke
 function authenticatorFor(
   { oauth }: AuthenticationConfig,
   verifier: TokenVerifier | null,
+  blocked: BlockedCallers,
   metrics: AuthMetrics,
 ): Authenticator {
-  return oauth && verifier ? new TokenAuthenticator(oauth, verifier, metrics) : new AnonymousAuthenticator();
+  return oauth && verifier
+    ? new TokenAuthenticator(oauth, verifier, blocked, metrics)
+    : new AnonymousAuthenticator();
 }

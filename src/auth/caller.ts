@@ -7,10 +7,12 @@ import type { AbortSource } from '../limits/semaphore.js';
 
 /** The sender of a request. The AuthGuard creates it; services receive it as a parameter. */
 export interface Caller {
-  /** The token's `sub`; null without a token or subject. */
+  /** The token's `sub`, or its client; null without a token. */
   readonly subject: string | null;
-  /** The client the token was issued to (RFC 9068 `client_id` or OpenID Connect `azp`). */
+  /** The client the token was issued to. */
   readonly client?: string;
+  /** The name to show to people (`displayName`). Must not decide anything: it is neither unique nor stable. */
+  readonly name?: string;
   /** The token's claims, after the provider's `claims` mapping if it has one. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** Whether a token identified the caller. */

@@ -7,7 +7,13 @@ import type { Caller } from './caller.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { ProviderLimits } from './provider-limits.js';
 import type { TokenCallers } from './token-callers.js';
-import { introspectionRefusal, type Refusal } from './token-claims.js';
+import {
+  introspectionRefusal,
+  refusal,
+  type Refusal,
+  shownClaim,
+  type UnverifiedJwt,
+} from './token-claims.js';
 
 /** contract §8: longest time a response is cached. */
 const CACHE_TTL_MS = 60_000;
@@ -51,21 +57,33 @@ export class Introspection {
   /**
    * Returns the caller of a token, or why the token is refused.
    *
+   * @param jwt The decoded token; null if it is opaque.
    * @param client Client key of the sender: see `clientKeyOf`.
-   * @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete
+   * @throws ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete
    */
-  async check(token: string, client: string): Promise<Caller | Refusal> {
+  async check(token: string, jwt: UnverifiedJwt | null, client: string): Promise<Caller | Refusal> {
     const digest = tokenDigest(token);
     const answer =
       this.accepted.get(digest) ??
       this.refused.get(digest) ??
       (await this.pendingAnswer(token, digest, client));
-    const refusal = introspectionRefusal(answer, this.provider, Date.now());
-    if (refusal !== null) return refusal;
+    const refused = introspectionRefusal(answer, this.provider, Date.now());
+    if (refused) return refused;
     this.vouched.set(digest, true);
     const { caller } = await this.callers.callerOf(token, this.claimsIn(answer), client);
     // The token may have expired while its groups were fetched.
-    return introspectionRefusal(answer, this.provider, Date.now()) ?? caller;
+    return (
+      introspectionRefusal(answer, this.provider, Date.now()) ?? this.otherSubject(answer, jwt) ?? caller
+    );
+  }
+
+  // contract §2: a token must not name one caller to its client and another to this server.
+  private otherSubject({ sub }: Answer, jwt: UnverifiedJwt | null): Refusal | null {
+    const expected = jwt?.payload['sub'];
+    const isChecked =
+      this.provider.introspection === 'always' && typeof expected === 'string' && expected !== '';
+    if (!isChecked || sub === expected) return null;
+    return refusal("the subject is not the JWT's", { value: sub, expected: shownClaim(expected) });
   }
 
   // Returns the same object for the same response, because TokenCallers uses it as a cache key.

@@ -20,6 +20,8 @@ const TOKEN_ERRORS = [
   'token_missing',
   'token_invalid',
   'claims_incomplete',
+  'no_subject',
+  'caller_blocked',
   'too_many_requests',
   'provider_unavailable',
 ] as const;

@@ -3,13 +3,18 @@ import { isObject } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 import { ClaimsIncomplete, mapClaims, readsClaim } from './claim-mapping.js';
 import type { FetchedGroups, GroupsFetcher } from './groups-fetcher.js';
-import { callerOfClaims } from './token-claims.js';
+import { callerOfClaims, NO_SUBJECT, subjectIn } from './token-claims.js';
 
 const GROUPS = 'groups';
 /** Lists claims stored outside the token: OpenID Connect Core 1.0 §5.6.2. */
 const CLAIM_NAMES = '_claim_names';
 /** Set by Entra ID when the token omits groups. */
 const HAS_GROUPS = 'hasgroups';
+
+/** A valid token that names neither a subject nor a client (contract §8). */
+export class NoSubject extends Error {
+  override readonly name = 'NoSubject';
+}
 
 /** The caller of a verified token. */
 export interface TokenCaller {
@@ -30,7 +35,7 @@ export class TokenCallers {
   >();
 
   constructor(
-    private readonly provider: Pick<ProviderConfig, 'claims'>,
+    private readonly provider: Pick<ProviderConfig, 'claims' | 'displayName'>,
     private readonly groups: GroupsFetcher | null,
   ) {
     this.needsGroups = readsClaim(provider.claims, GROUPS);
@@ -39,13 +44,14 @@ export class TokenCallers {
   /**
    * @param claims Verified claims; also the cache key, so pass the same object for the same token.
    * @param client Client key of the sender: see `clientKeyOf`.
-   * @throws ClaimsIncomplete
+   * @throws NoSubject, ClaimsIncomplete
    */
   async callerOf(
     token: string,
     claims: Readonly<Record<string, unknown>>,
     client: string,
   ): Promise<TokenCaller> {
+    if (subjectIn(claims) === undefined) throw new NoSubject(NO_SUBJECT);
     const fetched = this.lacksGroups(claims) ? await this.fetch(token, claims, client) : null;
     const cached = this.callers.get(claims);
     const caller = cached && cached.groups === fetched ? cached.caller : this.make(claims, fetched);
@@ -74,6 +80,7 @@ export class TokenCallers {
 
   private make(claims: Readonly<Record<string, unknown>>, fetched: FetchedGroups | null): Caller {
     const whole = fetched ? { ...claims, [GROUPS]: fetched.groups } : claims;
-    return callerOfClaims(claims, this.provider.claims ? mapClaims(whole, this.provider.claims) : whole);
+    const { claims: rules, displayName } = this.provider;
+    return callerOfClaims(claims, rules ? mapClaims(whole, rules) : whole, displayName);
   }
 }

@@ -2,18 +2,21 @@ import type { ProviderConfig } from '../config/config.js';
 import { isObject } from '../json/json-values.js';
 import type { Caller } from './caller.js';
 
-/** Claims expected in a provider's tokens. */
-export interface Expected {
-  readonly issuerUrl: string;
-  readonly audience: string;
-}
+type Claims = Readonly<Record<string, unknown>>;
 
-/** Reasons for refusing a token: metric labels with their log messages, which quote no claims. */
-const REFUSALS = {
-  expired: ['the token has expired', 'jwt expired'],
-  not_yet_valid: ['the token is not valid yet', 'jwt not active'],
-  no_expiry: ['the token has no expiry'],
+/** Claims expected in a provider's tokens. */
+export type Expected = Pick<ProviderConfig, 'issuerUrl' | 'audience' | 'clockToleranceMs'>;
+
+/**
+ * Reasons for refusing a token, by metric label: the check that failed (for the audit trail), and the log messages, which
+ * quote no claims.
+ */
+const REASONS = {
+  expired: ['expiry', 'the token has expired', 'jwt expired'],
+  not_yet_valid: ['not_before', 'the token is not valid yet', 'jwt not active'],
+  no_expiry: ['expiry', 'the token has no expiry'],
   malformed: [
+    'format',
     'the expiry is malformed',
     'the "not before" time is malformed',
     'the subject is malformed',
@@ -21,25 +24,75 @@ const REFUSALS = {
     'jwt malformed',
     'invalid token',
   ],
-  no_jwt: ['the token is not a JWT'],
-  other_issuer: ['the issuer does not match'],
-  other_audience: ['the audience does not match', 'the audience is missing or malformed'],
-  other_type: ['the type is not an access token type'],
-  algorithm: ['the algorithm is not accepted', 'the header requires unsupported extensions'],
-  unknown_key: ['the provider has no such key', 'the signing key was withdrawn'],
-  signature: ['invalid signature', 'jwt signature is required'],
-  not_active: ['the token is not active'],
+  no_jwt: ['format', 'the token is not a JWT'],
+  other_issuer: ['issuer', 'the issuer does not match'],
+  other_audience: ['audience', 'the audience does not match', 'the audience is missing or malformed'],
+  other_type: ['type', 'the type is not an access token type', 'the token is an ID token'],
+  other_subject: ['subject', "the subject is not the JWT's"],
+  no_subject: ['subject', 'the token has neither a subject nor a client'],
+  blocked: ['blocked', 'the caller is blocked'],
+  algorithm: ['algorithm', 'the algorithm is not accepted', 'the header requires unsupported extensions'],
+  unknown_key: ['key', 'the provider has no such key', 'the signing key was withdrawn'],
+  signature: ['signature', 'invalid signature', 'jwt signature is required'],
+  not_active: ['active', 'the token is not active'],
 } as const;
 
-/** A log message from REFUSALS; the compiler rejects a message without a label. */
-export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS][number];
+type Rows = (typeof REASONS)[keyof typeof REASONS];
+/** A log message from REASONS; the compiler rejects a message without a label. */
+type Reason = {
+  [R in keyof typeof REASONS]: Exclude<(typeof REASONS)[R][number], Rows[0]>;
+}[keyof typeof REASONS];
 
-export const EXPIRED: Refusal = 'the token has expired';
+/** Why a token is refused. */
+export interface Refusal {
+  readonly reason: string;
+  /** The configured value. */
+  readonly expected?: string;
+  /** The token's value, shortened and without control characters. */
+  readonly received?: string;
+}
 
-/** Returns the metric label of a refusal; `other` for a library's message that is not in REFUSALS. */
-export function refusalLabel(sentence: string): string {
-  const known = Object.entries(REFUSALS).find(([, sentences]) => sentences.some((one) => one === sentence));
-  return known?.[0] ?? 'other';
+export const EXPIRED: Reason = 'the token has expired';
+export const NO_SUBJECT: Reason = 'the token has neither a subject nor a client';
+export const BLOCKED: Reason = 'the caller is blocked';
+
+/** @param received A claim of the token, or nothing if the reason says it all. */
+export function refusal(
+  reason: Reason,
+  received?: { readonly value: unknown; readonly expected?: string },
+): Refusal {
+  if (!received) return { reason };
+  const { value, expected } = received;
+  return { reason, ...(expected === undefined ? {} : { expected }), received: shownClaim(value) };
+}
+
+const MAX_SHOWN = 200;
+const NOT_PRINTABLE_ASCII = /[^ -~]/gu;
+
+/**
+ * Returns a claim of an untrusted token for the log and the audit trail (contract §9): at most 200 characters, all of them
+ * printable ASCII, so that look-alikes show.
+ */
+export function shownClaim(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'missing');
+  const escaped = text
+    .slice(0, MAX_SHOWN)
+    .replaceAll(NOT_PRINTABLE_ASCII, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`);
+  return escaped.slice(0, MAX_SHOWN);
+}
+
+/** Returns the metric label of a refusal; `other` for a library's message that is not in REASONS. */
+export function refusalLabel(reason: string): string {
+  return rowOf(reason)?.[0] ?? 'other';
+}
+
+/** Returns the check that refused a token (contract §9, `attempts`). */
+export function failedCheck(reason: string): string {
+  return rowOf(reason)?.[1][0] ?? 'token';
+}
+
+function rowOf(reason: string): [label: string, row: Rows] | undefined {
+  return Object.entries(REASONS).find(([, [, ...reasons]]) => reasons.some((one) => one === reason));
 }
 
 /** The end of 9999-12-31. Later times are refused. */
@@ -52,83 +105,127 @@ const TOKEN_TYPES: readonly unknown[] = ['jwt', 'at+jwt', 'application/at+jwt'];
  * Checks the `typ` header of a JWT (contract §8, RFC 8725 §3.11): refuses tokens issued for another purpose, such as logout
  * tokens or proofs of possession.
  */
-export function typeRefusal({ typ }: Readonly<Record<string, unknown>>): Refusal | null {
+export function typeRefusal({ typ }: Claims): Refusal | null {
   return typ === undefined || (typeof typ === 'string' && TOKEN_TYPES.includes(typ.toLowerCase()))
     ? null
-    : 'the type is not an access token type';
+    : refusal('the type is not an access token type', { value: typ, expected: 'JWT or at+jwt' });
 }
 
 /**
- * Checks the claims of a JWT (spec §5.2.4, contract §8): exact `iss`, `aud` equal to or containing the audience, `exp`
- * required and in the future, `nbf` in the past; no clock tolerance.
+ * Checks the claims of a JWT (spec §5.2.4, contract §8): exact `iss`, no ID token, `aud` equal to or containing the
+ * audience, `exp` required and in the future, `nbf` in the past, both with the provider's clock tolerance.
  *
  * @param nowMs Milliseconds since the epoch.
  */
-export function jwtRefusal(
-  claims: Readonly<Record<string, unknown>>,
-  expected: Expected,
-  nowMs: number,
-): Refusal | null {
-  if (claims['iss'] !== expected.issuerUrl) return 'the issuer does not match';
-  if (claims['exp'] === undefined) return 'the token has no expiry';
-  return (
-    audienceRefusal(claims['aud'], expected.audience) ?? timeRefusal(claims, nowMs) ?? subjectRefusal(claims)
-  );
+export function jwtRefusal(claims: Claims, expected: Expected, nowMs: number): Refusal | null {
+  const refused = issuerRefusal(claims, expected);
+  if (refused) return refused;
+  if (claims['exp'] === undefined) return refusal('the token has no expiry');
+  return claimsRefusal(claims, expected, nowMs);
 }
 
 /**
- * Checks an introspection response (RFC 7662 §2.2, contract §8): `active` true, `aud` as for a JWT, `iss` and `exp` if
- * present.
+ * Checks an introspection response (RFC 7662 §2.2, contract §8): `active` true, `aud` as for a JWT, no ID token, `iss` and
+ * `exp` if present.
  */
-export function introspectionRefusal(
-  answer: Readonly<Record<string, unknown>>,
-  expected: Expected,
-  nowMs: number,
-): Refusal | null {
-  if (answer['active'] !== true) return 'the token is not active';
-  if (answer['iss'] !== undefined && answer['iss'] !== expected.issuerUrl) return 'the issuer does not match';
-  return (
-    audienceRefusal(answer['aud'], expected.audience) ?? timeRefusal(answer, nowMs) ?? subjectRefusal(answer)
-  );
+export function introspectionRefusal(answer: Claims, expected: Expected, nowMs: number): Refusal | null {
+  if (answer['active'] !== true) return refusal('the token is not active');
+  const refused = answer['iss'] === undefined ? null : issuerRefusal(answer, expected);
+  return refused ?? claimsRefusal(answer, expected, nowMs);
+}
+
+/** Returns when a token with this `exp` is refused, in milliseconds since the epoch. */
+export function expiryOf(exp: number, { clockToleranceMs }: Pick<Expected, 'clockToleranceMs'>): number {
+  return exp * 1000 + clockToleranceMs;
+}
+
+/** The client a token was issued to: RFC 9068, OpenID Connect, Entra ID version 1, Okta. */
+const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const;
+
+/** Returns `sub`, or the client if there is no `sub` (contract §8); undefined if the token has neither. */
+export function subjectIn(claims: Claims): string | undefined {
+  return nonEmpty(claims['sub']) ?? clientIn(claims);
+}
+
+/** Returns the client a token was issued to, if it names one. */
+export function clientIn(claims: Claims): string | undefined {
+  return CLIENT_CLAIMS.map((name) => nonEmpty(claims[name])).find((client) => client !== undefined);
+}
+
+function nonEmpty(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+const MAX_NAME = 200;
+/** Characters that are not seen, or reorder what is seen. */
+const UNFIT_FOR_NAMES = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+/** Returns a person's name (contract §9); undefined unless it is a visible text of at most 200 characters. */
+export function displayName(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.trim() === '' || UNFIT_FOR_NAMES.test(value)) return undefined;
+  return [...value].length > MAX_NAME ? undefined : value;
 }
 
 /**
- * Creates the caller for verified claims. `sub` and `client_id` are both optional (RFC 7662 §2.2).
+ * Creates the caller for verified claims.
  *
  * @param held The claims after mapping.
+ * @param nameClaim The provider's `displayName`.
  */
-export function callerOfClaims(
-  claims: Readonly<Record<string, unknown>>,
-  held: Readonly<Record<string, unknown>> = claims,
-): Caller {
-  const { sub, client_id: clientId, azp } = claims;
-  const subject = sub ?? clientId;
-  const client = clientId ?? azp;
+export function callerOfClaims(claims: Claims, held: Claims = claims, nameClaim?: string): Caller {
+  const client = clientIn(claims);
+  const name =
+    nameClaim !== undefined && Object.hasOwn(claims, nameClaim) ? displayName(claims[nameClaim]) : undefined;
   return {
-    subject: typeof subject === 'string' ? subject : null,
-    ...(typeof client === 'string' ? { client } : {}),
+    subject: subjectIn(claims) ?? null,
+    ...(client === undefined ? {} : { client }),
+    ...(name === undefined ? {} : { name }),
     claims: held,
     identified: true,
   };
 }
 
-function audienceRefusal(aud: unknown, audience: string): Refusal | null {
-  const audiences = Array.isArray(aud) ? aud : [aud];
-  if (!audiences.every((one) => typeof one === 'string')) return 'the audience is missing or malformed';
-  return audiences.includes(audience) ? null : 'the audience does not match';
+function issuerRefusal({ iss }: Claims, { issuerUrl }: Pick<Expected, 'issuerUrl'>): Refusal | null {
+  return iss === issuerUrl ? null : refusal('the issuer does not match', { value: iss, expected: issuerUrl });
 }
 
-function timeRefusal(claims: Readonly<Record<string, unknown>>, nowMs: number): Refusal | null {
-  const { exp, nbf } = claims;
-  if (exp !== undefined && !isTime(exp)) return 'the expiry is malformed';
-  if (nbf !== undefined && !isTime(nbf)) return 'the "not before" time is malformed';
-  if (typeof exp === 'number' && exp * 1000 <= nowMs) return EXPIRED;
-  if (typeof nbf === 'number' && nbf * 1000 > nowMs) return 'the token is not valid yet';
+function claimsRefusal(claims: Claims, expected: Expected, nowMs: number): Refusal | null {
+  return (
+    idTokenRefusal(claims) ??
+    audienceRefusal(claims['aud'], expected.audience) ??
+    timeRefusal(claims, expected.clockToleranceMs, nowMs) ??
+    subjectRefusal(claims)
+  );
+}
+
+// An ID token proves a log-in to its client; whoever holds one is not authorized to act for the user (RFC 9068 §5).
+function idTokenRefusal({ typ, at_hash: accessTokenHash }: Claims): Refusal | null {
+  return typ === 'ID' || accessTokenHash !== undefined ? refusal('the token is an ID token') : null;
+}
+
+function audienceRefusal(aud: unknown, audience: string): Refusal | null {
+  const audiences = Array.isArray(aud) ? aud : [aud];
+  const received = { value: aud, expected: audience };
+  if (!audiences.every((one) => typeof one === 'string'))
+    return refusal('the audience is missing or malformed', received);
+  return audiences.includes(audience) ? null : refusal('the audience does not match', received);
+}
+
+function timeRefusal({ exp, nbf }: Claims, toleranceMs: number, nowMs: number): Refusal | null {
+  if (exp !== undefined && !isTime(exp)) return refusal('the expiry is malformed', { value: exp });
+  if (nbf !== undefined && !isTime(nbf)) return refusal('the "not before" time is malformed', { value: nbf });
+  const now = String(Math.floor(nowMs / 1000));
+  if (exp !== undefined && expiryOf(exp, { clockToleranceMs: toleranceMs }) <= nowMs)
+    return refusal(EXPIRED, { value: exp, expected: `after ${now}` });
+  if (nbf !== undefined && nbf * 1000 - toleranceMs > nowMs)
+    return refusal('the token is not valid yet', { value: nbf, expected: `until ${now}` });
   return null;
 }
 
-function subjectRefusal({ sub }: Readonly<Record<string, unknown>>): Refusal | null {
-  return sub === undefined || typeof sub === 'string' ? null : 'the subject is malformed';
+function subjectRefusal({ sub }: Claims): Refusal | null {
+  return sub === undefined || typeof sub === 'string'
+    ? null
+    : refusal('the subject is malformed', { value: sub });
 }
 
 function isTime(value: unknown): value is number {
@@ -162,11 +259,16 @@ function readPart(part: string | undefined): Record<string, unknown> | null {
 /**
  * Returns why a JWT must not be sent to a provider's introspection endpoint; null if it may be sent. A token that names its
  * issuer is sent only to that provider, so no other provider sees it. A token with the wrong type or a past expiry is
- * refused without a request.
+ * refused without a request. Lightweight tokens, which lack `aud` and `sub`, are sent: the response has them.
  */
-export function introspectionRuledOut(jwt: UnverifiedJwt, { issuerUrl }: ProviderConfig): Refusal | null {
-  const { iss, exp } = jwt.payload;
-  if (iss !== undefined && iss !== issuerUrl) return 'the issuer does not match';
-  if (typeof exp === 'number' && exp * 1000 <= Date.now()) return EXPIRED;
-  return typeRefusal(jwt.header);
+export function introspectionRuledOut(
+  { header, payload }: UnverifiedJwt,
+  provider: Expected,
+): Refusal | null {
+  const { iss, exp } = payload;
+  const refused = iss === undefined ? null : issuerRefusal(payload, provider);
+  if (refused) return refused;
+  if (typeof exp === 'number' && expiryOf(exp, provider) <= Date.now())
+    return refusal(EXPIRED, { value: exp });
+  return typeRefusal(header) ?? idTokenRefusal(payload);
 }

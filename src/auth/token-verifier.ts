@@ -12,13 +12,18 @@ import { Introspection } from './introspection.js';
 import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { keyFetcher, type ProviderKey, ProviderKeys } from './provider-keys.js';
 import { ProviderLimitExceeded } from './provider-limits.js';
-import { TokenCallers } from './token-callers.js';
+import { NoSubject, TokenCallers } from './token-callers.js';
 import {
+  clientIn,
   type Expected,
+  expiryOf,
+  failedCheck,
   introspectionRuledOut,
   jwtRefusal,
   readJwt,
   type Refusal,
+  refusal,
+  shownClaim,
   typeRefusal,
   type UnverifiedJwt,
 } from './token-claims.js';
@@ -47,6 +52,7 @@ function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
       issuer: expected.issuerUrl,
       audience: expected.audience,
       algorithms: [...ALGORITHMS],
+      jsonWebTokenOptions: { clockTolerance: expected.clockToleranceMs / 1000 },
       passReqToCallback: true,
       secretOrKeyProvider: (request: Request, token: string, done) => {
         findKey(token, keys).then(
@@ -61,13 +67,13 @@ function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
     },
     (request: Request, payload: Record<string, unknown>, done: VerifiedCallback) => {
       // jsonwebtoken accepts tokens whose expiry is missing or absurdly late.
-      const refusal = jwtRefusal(payload, expected, Date.now());
+      const refused = jwtRefusal(payload, expected, Date.now());
       const key = usedKeys.get(request);
-      if (refusal !== null || !key)
-        return done(null, false, refused(refusal ?? 'the signing key was withdrawn'));
+      if (refused || !key)
+        return done(null, false, new TokenRefused(refused ?? refusal('the signing key was withdrawn')));
       const verified: VerifiedJwt = {
         claims: payload,
-        expiresAt: Number(payload['exp']) * 1000,
+        expiresAt: expiryOf(Number(payload['exp']), expected),
         isCurrent: () => keys.holds(key),
       };
       done(null, verified);
@@ -79,19 +85,25 @@ function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
 async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> {
   const { header } = readJwt(token) ?? { header: {} };
   const { alg, kid, crit } = header as Record<string, unknown>;
-  const refusal = typeRefusal(header);
-  if (refusal !== null) throw refused(refusal);
-  if (!ALGORITHMS.some((known) => known === alg)) throw refused('the algorithm is not accepted');
+  const refused = typeRefusal(header);
+  if (refused) throw new TokenRefused(refused);
+  if (!ALGORITHMS.some((known) => known === alg))
+    throw new TokenRefused(refusal('the algorithm is not accepted', { value: alg }));
   // RFC 7515 §4.1.11: unsupported extensions must be refused; none is supported here.
-  if (crit !== undefined) throw refused('the header requires unsupported extensions');
-  if (kid !== undefined && typeof kid !== 'string') throw refused('the key id is malformed');
+  if (crit !== undefined) throw new TokenRefused(refusal('the header requires unsupported extensions'));
+  if (kid !== undefined && typeof kid !== 'string')
+    throw new TokenRefused(refusal('the key id is malformed', { value: kid }));
   const key = await keys.find(kid, alg as string);
-  if (!key) throw refused('the provider has no such key');
+  if (!key) throw new TokenRefused(refusal('the provider has no such key', { value: kid }));
   return key;
 }
 
-function refused(refusal: Refusal): Error {
-  return new Error(refusal);
+class TokenRefused extends Error {
+  override readonly name = 'TokenRefused';
+
+  constructor(readonly refusal: Refusal) {
+    super(refusal.reason);
+  }
 }
 
 /** Maximum time a verified JWT is cached; shorter if the JWT expires or its key is withdrawn. */
@@ -99,24 +111,40 @@ const CACHE_TTL_MS = 60_000;
 /** Size of the cache, in characters of tokens and groups. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 
-/** Why one provider did not accept a token, for the log. */
-export interface Attempt {
+/** Why one provider did not accept a token, for the log and the audit trail. */
+export interface Attempt extends Refusal {
   readonly provider: string;
   readonly method: 'jwt' | 'introspection';
-  readonly reason: string;
+  /** The check that failed, in one word. */
+  readonly check: string;
+}
+
+/** Whom a refused token claims to be from. Nobody has verified this. */
+export interface ClaimedOrigin {
+  readonly issuer?: string;
+  readonly client?: string;
 }
 
 export type Verdict =
-  | { readonly kind: 'accepted'; readonly caller: Caller; readonly provider: string }
-  | { readonly kind: 'refused'; readonly attempts: readonly Attempt[] }
-  /** The token is valid, but its claims are incomplete. */
-  | { readonly kind: 'incomplete'; readonly attempts: readonly Attempt[] }
-  /** At least one provider that might accept the token is unavailable. */
-  | { readonly kind: 'unavailable'; readonly attempts: readonly Attempt[] }
-  /** At least one provider was skipped, because the client has too many lookups in progress. */
-  | { readonly kind: 'limited'; readonly attempts: readonly Attempt[] };
+  | {
+      readonly kind: 'accepted';
+      readonly caller: Caller;
+      readonly provider: Pick<ProviderConfig, 'name' | 'issuerUrl'>;
+    }
+  | {
+      /**
+       * - `no_subject`: the token is valid, but names neither a subject nor a client.
+       * - `incomplete`: the token is valid, but its claims are incomplete.
+       * - `unavailable`: at least one provider that might accept the token is unavailable.
+       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress.
+       */
+      readonly kind: 'refused' | 'no_subject' | 'incomplete' | 'unavailable' | 'limited';
+      readonly attempts: readonly Attempt[];
+      readonly claimed: ClaimedOrigin;
+    };
 
 export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
+export type NotAccepted = Exclude<Verdict, Accepted>;
 
 interface Provider {
   readonly config: ProviderConfig;
@@ -133,23 +161,24 @@ interface Check {
   readonly method: Attempt['method'];
   /** Why the token is refused without verifying it or sending a request; null if it must be checked. */
   readonly refusal: Refusal | null;
-  /** @throws ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete */
-  readonly run: () => Promise<Caller | string>;
+  /** @throws ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete */
+  readonly run: () => Promise<Caller | Refusal>;
 }
 
 interface Outcome {
   readonly check: Check;
-  readonly result: Caller | string | Unverified;
+  readonly result: Caller | Refusal | Unverified;
 }
 
-type Unverified = ProviderUnavailable | ProviderLimitExceeded | ClaimsIncomplete;
+type Unverified = ProviderUnavailable | ProviderLimitExceeded | NoSubject | ClaimsIncomplete;
 
-interface CachedCaller extends Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> {
-  readonly provider: string;
-  readonly caller: Caller;
-}
+type CachedCaller = Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> & Omit<Accepted, 'kind'>;
 
-/** Verifies tokens with the configured providers: first with their keys, then by introspection (spec §5.2). */
+/**
+ * Verifies tokens with the configured providers: first with their keys, then by introspection (spec §5.2). A provider with
+ * `introspection: always` takes part only in the second step: introspection would decide in any case, whether its keys
+ * verify the token or not.
+ */
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
   private readonly providers: readonly Provider[];
@@ -181,11 +210,12 @@ export class TokenVerifier {
       const outcome = await outcomeOf(check);
       if (isCaller(outcome.result)) return accepted(check, outcome.result);
       outcomes.push(outcome);
-      // The signature is valid: missing groups must not let introspection produce a caller with fewer claims.
-      if (outcome.result instanceof ClaimsIncomplete) return verdictOf(outcomes);
+      // The signature is valid: introspection must not produce another caller, or one with fewer claims.
+      if (outcome.result instanceof ClaimsIncomplete || outcome.result instanceof NoSubject)
+        return verdictOf(outcomes, jwt);
     }
     const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientKeyOf(request)));
-    return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes]);
+    return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes], jwt);
   }
 
   async close(): Promise<void> {
@@ -193,10 +223,11 @@ export class TokenVerifier {
   }
 
   private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): Check[] {
-    return this.providers.map((provider): Check => ({
+    const byKeys = this.providers.filter(({ config }) => config.introspection !== 'always');
+    return byKeys.map((provider): Check => ({
       provider: provider.config,
       method: 'jwt',
-      refusal: jwt ? jwtRefusal(jwt.payload, provider.config, Date.now()) : 'the token is not a JWT',
+      refusal: jwt ? jwtRefusal(jwt.payload, provider.config, Date.now()) : refusal('the token is not a JWT'),
       run: () => this.verifyJwt(token, provider, request),
     }));
   }
@@ -211,7 +242,7 @@ export class TokenVerifier {
       provider: config,
       method: 'introspection',
       refusal: jwt ? introspectionRuledOut(jwt, config) : null,
-      run: () => introspection.check(token, client),
+      run: () => introspection.check(token, jwt, client),
     }));
   }
 
@@ -220,29 +251,30 @@ export class TokenVerifier {
     token: string,
     { config, strategy, callers }: Provider,
     request: Request,
-  ): Promise<Caller | string> {
+  ): Promise<Caller | Refusal> {
     const outcome = await this.authenticate(strategy, request);
-    if (typeof outcome === 'string') return outcome;
+    if ('reason' in outcome) return outcome;
     const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientKeyOf(request));
     // The token may have expired while its groups were fetched.
-    const refusal = jwtRefusal(outcome.claims, config, Date.now());
-    if (refusal !== null) return refusal;
+    const refused = jwtRefusal(outcome.claims, config, Date.now());
+    if (refused) return refused;
     const ttl = Math.min(CACHE_TTL_MS, until - performance.now());
     if (ttl > 0) {
       const { expiresAt, isCurrent } = outcome;
-      const cached = { caller, expiresAt, isCurrent, provider: config.name };
+      const cached = { caller, expiresAt, isCurrent, provider: config };
       this.verified.set(tokenDigest(token), cached, { size: token.length + size, ttl });
     }
     return caller;
   }
 
-  private authenticate(strategy: string, request: Request): Promise<VerifiedJwt | string> {
+  private authenticate(strategy: string, request: Request): Promise<VerifiedJwt | Refusal> {
     return new Promise((resolve, reject) => {
       const done = (error: unknown, verified: VerifiedJwt | false | null, problem: unknown) => {
         if (error) reject(error);
         else if (verified) resolve(verified);
         else if (problem instanceof ProviderUnavailable) reject(problem);
-        else resolve(problem instanceof Error ? problem.message : 'the token is refused');
+        else if (problem instanceof TokenRefused) resolve(problem.refusal);
+        else resolve({ reason: problem instanceof Error ? problem.message : 'the token is refused' });
       };
       this.passport.authenticate(strategy, { session: false }, done)(request, request.res, reject);
     });
@@ -288,32 +320,53 @@ function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted }
 }
 
 function accepted({ provider }: Check, caller: Caller): Accepted {
-  return { kind: 'accepted', caller, provider: provider.name };
+  return { kind: 'accepted', caller, provider };
 }
 
 /** The verdict when no check accepted the token. */
-function verdictOf(outcomes: readonly Outcome[]): Verdict {
-  const attempts = outcomes.map(({ check, result }): Attempt => {
-    const reason = result instanceof Error ? result.message : String(result);
-    return { provider: check.provider.name, method: check.method, reason };
+function verdictOf(outcomes: readonly Outcome[], jwt: UnverifiedJwt | null): NotAccepted {
+  const attempts = outcomes.flatMap(({ check: { provider, method }, result }): Attempt[] => {
+    if (isCaller(result)) return [];
+    const refused = result instanceof Error ? { reason: result.message } : result;
+    return [{ provider: provider.name, method, check: checkOf(result, refused), ...refused }];
   });
   const kinds = outcomes.map(({ result }) => kindOf(result));
-  const kind = (['unavailable', 'limited', 'incomplete'] as const).find((one) => kinds.includes(one));
-  return { kind: kind ?? 'refused', attempts };
+  const kind = (['unavailable', 'limited', 'incomplete', 'no_subject'] as const).find((one) =>
+    kinds.includes(one),
+  );
+  return { kind: kind ?? 'refused', attempts, claimed: claimedOrigin(jwt) };
 }
 
-function kindOf(result: Outcome['result']): Exclude<Verdict['kind'], 'accepted'> {
+function checkOf(result: Outcome['result'], { reason }: Refusal): string {
+  if (result instanceof ClaimsIncomplete) return 'groups';
+  const isUnanswered = result instanceof ProviderUnavailable || result instanceof ProviderLimitExceeded;
+  return isUnanswered ? 'provider' : failedCheck(reason);
+}
+
+function claimedOrigin(jwt: UnverifiedJwt | null): ClaimedOrigin {
+  const { iss } = jwt?.payload ?? {};
+  const client = clientIn(jwt?.payload ?? {});
+  return {
+    ...(iss === undefined ? {} : { issuer: shownClaim(iss) }),
+    ...(client === undefined ? {} : { client: shownClaim(client) }),
+  };
+}
+
+function kindOf(result: Outcome['result']): NotAccepted['kind'] {
   if (result instanceof ClaimsIncomplete) return result.why;
+  if (result instanceof NoSubject) return 'no_subject';
   if (result instanceof ProviderUnavailable) return 'unavailable';
   return result instanceof ProviderLimitExceeded ? 'limited' : 'refused';
 }
 
 function isUnverified(error: unknown): error is Unverified {
-  return [ProviderUnavailable, ProviderLimitExceeded, ClaimsIncomplete].some((kind) => error instanceof kind);
+  return [ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 function isCaller(result: Outcome['result']): result is Caller {
-  return typeof result !== 'string' && !(result instanceof Error);
+  return 'claims' in result;
 }
 
 function hasIntrospection(

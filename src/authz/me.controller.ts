@@ -24,6 +24,7 @@ export class MeController {
     if (!caller.identified) throw this.authenticator.unidentified();
     return {
       subject: caller.subject ?? '',
+      ...(caller.name === undefined ? {} : { name: caller.name }),
       roles: [...this.policy.rolesOf(caller)],
       ...(claims === 'true' ? { claims: caller.claims } : {}),
     };

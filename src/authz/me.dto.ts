@@ -13,8 +13,11 @@ export class MeQuery {
 
 /** spec §2.7 */
 export class MeAnswer {
-  /** The subject of the token; empty if it has none. */
+  /** The subject of the token, or its client if it has no subject. */
   subject: string;
+
+  /** The name to show to people, if the token has one in the `displayName` claim of its provider. Not unique. */
+  name?: string;
 
   @ApiProperty({ enum: ROLES, isArray: true })
   roles: Role[];

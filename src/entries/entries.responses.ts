@@ -38,6 +38,9 @@ export class PublisherAnswer {
   @ApiProperty({ type: String, nullable: true })
   issuer: string | null;
 
+  /** The name of the publisher at that time. Not unique. */
+  name?: string;
+
   /** The client the token was issued to. */
   client?: string;
 }

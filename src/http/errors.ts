@@ -1,11 +1,15 @@
+import { maxHeaderSize } from 'node:http';
 import type { Application, Request } from 'express';
 import type { Claims } from '../claims/claims.js';
 
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
-/** Returns the `details` of an error; for 401 and 403 the last detail points to access explanations (contract §10). */
+/**
+ * Returns the `details` of an error; for 403 the last detail points to access explanations (contract §10). A 401 has no such
+ * hint: explanations need an accepted token too.
+ */
 function refusalDetails(status: number, details: readonly string[]): readonly string[] {
-  return status === 401 || status === 403 ? [...details, WHERE_TO_ASK] : details;
+  return status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 
 /** The error catalogue (contract §3): status and sentence by code. Codes are stable, sentences are not. */
@@ -68,6 +72,8 @@ export const ERROR_CATALOGUE = {
     status: 401,
     sentence: "The token's group list is too long or could not be fetched",
   },
+  no_subject: { status: 401, sentence: 'The token names neither a subject nor a client' },
+  caller_blocked: { status: 401, sentence: 'The operator of this server has blocked you' },
   anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
   role_required: { status: 403, sentence: 'You have no role that allows this' },
   read_only: { status: 403, sentence: 'This server is read-only: nothing can be changed through its API' },
@@ -141,7 +147,7 @@ export const ERROR_CATALOGUE = {
   },
   headers_too_large: {
     status: 431,
-    sentence: 'The request headers are larger than this service accepts',
+    sentence: `The request headers exceed ${maxHeaderSize / 1_024} KiB, the maximum`,
   },
   use_admin_api: { status: 501, sentence: 'Entries are changed through the admin API, below /v1/entries' },
   internal_error: {
@@ -167,6 +173,19 @@ interface ApiErrorOptions {
   readonly cause?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly refusedClaims?: Claims | undefined;
+  readonly token?: TokenRefusal | undefined;
+}
+
+/** Why a token was refused, for the audit trail (contract §9). Nobody has verified what the token claims. */
+export interface TokenRefusal {
+  readonly attempts: readonly {
+    readonly provider: string;
+    /** The check that failed, in one word. */
+    readonly check: string;
+    readonly expected?: string;
+    readonly received?: string;
+  }[];
+  readonly claimed: { readonly issuer?: string; readonly client?: string };
 }
 
 /** An error returned to the caller. Its cause is only logged. */
@@ -175,16 +194,19 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** The claims of the refused resource, for the audit trail only: they must not influence the response. */
   readonly refusedClaims: Claims | undefined;
+  /** Why the token was refused, for the audit trail only. */
+  readonly token: TokenRefusal | undefined;
 
   constructor(
     readonly code: ErrorCode,
     sentence?: string,
     readonly details?: readonly string[],
-    { headers = {}, refusedClaims, ...options }: ApiErrorOptions = {},
+    { headers = {}, refusedClaims, token, ...options }: ApiErrorOptions = {},
   ) {
     super(sentence ?? ERROR_CATALOGUE[code].sentence, options);
     this.headers = headers;
     this.refusedClaims = refusedClaims;
+    this.token = token;
     this.status = ERROR_CATALOGUE[code].status;
   }
 }
@@ -250,7 +272,15 @@ const STEPS = {
   limits: ['too_many_requests', 'overloaded', 'search_too_broad'],
   browser: ['host_refused', 'origin_refused'],
   route: ['route_not_found', 'method_not_allowed', 'use_admin_api'],
-  token: ['token_missing', 'token_invalid', 'claims_incomplete', 'anonymous_mode', 'provider_unavailable'],
+  token: [
+    'token_missing',
+    'token_invalid',
+    'claims_incomplete',
+    'no_subject',
+    'caller_blocked',
+    'anonymous_mode',
+    'provider_unavailable',
+  ],
   roles: ['role_required', 'access_undeclared'],
   read_only: ['read_only'],
   registry: ['registry_not_found'],

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import {
+  type IncomingMessage,
+  maxHeaderSize,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { Logger } from '@nestjs/common';
 import { TimeSlice } from '../json/time-slice.js';
 import { Quota } from '../limits/quota.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
@@ -182,6 +189,8 @@ export function answerConnectionErrors(server: Server): void {
   });
 }
 
+const logger = new Logger('http');
+
 function codeOf(error: NodeJS.ErrnoException): ErrorCode {
   if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
@@ -191,7 +200,11 @@ function codeOf(error: NodeJS.ErrnoException): ErrorCode {
 function writeRaw(socket: Duplex, code: ErrorCode): void {
   if (!socket.writable) return void socket.destroy();
   const error = new ApiError(code);
-  const body = JSON.stringify(errorBody(error, randomUUID()));
+  const requestId = randomUUID();
+  // A token with many groups is the usual cause, and its owner sees only that requests fail.
+  if (code === 'headers_too_large')
+    logger.warn({ requestId, status: error.status, code, maxBytes: maxHeaderSize }, error.message);
+  const body = JSON.stringify(errorBody(error, requestId));
   socket.end(
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n` +
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +

@@ -120,6 +120,8 @@ export class PublisherController {
   @ApiErrors(
     'token_invalid',
     'claims_incomplete',
+    'no_subject',
+    'caller_blocked',
     'anonymous_mode',
     'too_many_requests',
     'provider_unavailable',

@@ -89,6 +89,7 @@ export interface RequestRefusal {
 /** The parts of a caller that are logged. */
 export interface RequestSubject {
   readonly subject: string | null;
+  readonly name?: string;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -137,7 +138,7 @@ export function requestLog(
       // The error filter logs the cause of a 5xx. A 501 counts as a client error.
       const level = status !== null && status >= 500 && status !== 501 ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;
-      const { subject, claims } = subjectOf(request) ?? {};
+      const { subject, name, claims } = subjectOf(request) ?? {};
       const issuer = claims?.['iss'];
       logger[level](
         {
@@ -148,6 +149,7 @@ export function requestLog(
           ...(route === undefined ? {} : { route }),
           status,
           ...(typeof subject === 'string' ? { subject } : {}),
+          ...(name === undefined ? {} : { displayName: name }),
           ...(typeof issuer === 'string' ? { issuer } : {}),
           ...refusal,
           responseTime: Math.round(durationMs),

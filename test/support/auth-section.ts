@@ -13,6 +13,7 @@ export interface AuthOptions {
   scopesSupported?: string[];
   /** Replaces the service's issuer. Called at each start, when the issuers are listening. */
   providers?: (service: ServiceUnderTest) => Document[];
+  blocked?: Document[];
   /** Additional members of each provider. */
   everyProvider?: Document;
 }
