@@ -17,6 +17,7 @@ import { AuditFilters1797350000000 } from './1797350000000-audit-filters.js';
 import { AppliedAuthorization1797500000000 } from './1797500000000-applied-authorization.js';
 import { SearchKeysOfPartitions1797700000000 } from './1797700000000-search-keys-of-partitions.js';
 import { AuditWalks1797820000000 } from './1797820000000-audit-walks.js';
+import { ActorNames1797830000000 } from './1797830000000-actor-names.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -42,4 +43,5 @@ export const migrations = [
   AppliedAuthorization1797500000000,
   SearchKeysOfPartitions1797700000000,
   AuditWalks1797820000000,
+  ActorNames1797830000000,
 ];

@@ -10,6 +10,7 @@ import type { AuditScope } from './audit-event.js';
 @Index('audit_event_action', ['action', 'id', 'outcome'])
 @Index('audit_event_outcome', ['outcome', 'id'])
 @Index('audit_event_actor', ['actor', 'id'], { where: 'actor is not null' })
+@Index('audit_event_actor_name', ['actorName', 'id'], { where: 'actor_name is not null' })
 @Index('audit_event_target', ['target', 'id'])
 @Index('audit_event_scope', ['id', 'scopeDigest', 'outcome'], { where: 'scope_digest is not null' })
 export class AuditEventRow {
@@ -30,6 +31,10 @@ export class AuditEventRow {
   /** The subject of the caller. */
   @BytewiseText({ nullable: true })
   actor: string | null;
+
+  /** The name of the caller, as shown to people. */
+  @BytewiseText({ name: 'actor_name', nullable: true })
+  actorName: string | null;
 
   /** The name of the target. */
   @BytewiseText()

@@ -36,10 +36,18 @@ export class AuditListParameters {
   @Validate(emptyOr(wordParameter(AUDIT_ACTIONS)))
   action?: string;
 
+  @ApiPropertyOptional({
+    description: 'Only events caused by callers with this subject or name. Names are not unique',
+    maxLength: MAX_NAME,
+  })
+  @IsOptional()
+  @Validate(textParameter('a subject or name', MAX_NAME))
+  actor?: string;
+
   @ApiPropertyOptional({ description: 'Only events caused by this subject', maxLength: MAX_NAME })
   @IsOptional()
   @Validate(textParameter('a subject', MAX_NAME))
-  actor?: string;
+  subject?: string;
 
   @ApiPropertyOptional({
     description: 'Only events about the source, registry or entry with this name',
@@ -85,6 +93,9 @@ export class AuditActorAnswer {
   @ApiProperty({ ...NULLABLE_TEXT, description: 'The issuer of the token' })
   issuer: string | null;
 
+  /** The name of the caller at that time, from the provider's `displayName` claim. Not unique. */
+  name?: string;
+
   /** The client that the token was issued to. */
   client?: string;
 
@@ -106,6 +117,28 @@ export class AuditTargetAnswer {
   source?: string;
 
   registry?: string;
+}
+
+/** One reason why a token was refused. */
+export class TokenAttemptAnswer {
+  /** The name of the provider. */
+  provider: string;
+
+  @ApiProperty({ type: String, description: 'The check that failed', example: 'audience' })
+  check: string;
+
+  /** The configured value. */
+  expected?: string;
+
+  /** The value in the token, or in the introspection response. */
+  received?: string;
+}
+
+/** What a refused token claims about itself; not verified. */
+export class TokenOriginAnswer {
+  issuer?: string;
+
+  client?: string;
 }
 
 /** The state before and after a change. */
@@ -148,6 +181,13 @@ export class AuditEventAnswer {
   actor: AuditActorAnswer;
 
   target: AuditTargetAnswer;
+
+  /** Why a token was refused; super-admins only. */
+  @ApiPropertyOptional({ type: () => [TokenAttemptAnswer] })
+  attempts?: TokenAttemptAnswer[];
+
+  /** Whom a refused token claims to be from; super-admins only. */
+  claimed?: TokenOriginAnswer;
 
   change?: AuditChangeAnswer;
 

@@ -37,6 +37,7 @@ const LAST_MS = 2 ** 48 - 1;
 class CursorConditions implements EventConditions {
   @IsOptional() @Validate(storableText) readonly action?: string;
   @IsOptional() @Validate(storableText) readonly actor?: string;
+  @IsOptional() @Validate(storableText) readonly subject?: string;
   @IsOptional() @Validate(storableText) readonly target?: string;
   @IsOptional() @Validate(storableText) readonly outcome?: string;
   @Validate(uuid) readonly from: string;
@@ -60,8 +61,8 @@ function auditListRequest(query: AuditListParameters): AuditListRequest {
     const { conditions, limit: before } = decodeCursor(LIST, query.cursor, hasShape(AuditListCursor));
     return { conditions, limit: limit ?? before };
   }
-  const { since, until, action, actor, target, outcome } = query;
-  const filters = Object.entries({ action, actor, target, outcome }).flatMap(([name, value]) =>
+  const { since, until, action, actor, subject, target, outcome } = query;
+  const filters = Object.entries({ action, actor, subject, target, outcome }).flatMap(([name, value]) =>
     value ? [[name, boundedText(value)]] : [],
   );
   const conditions = {

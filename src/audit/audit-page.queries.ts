@@ -7,7 +7,9 @@ import type { AuditScope } from './audit-event.js';
 /** The filters of a list; an event must match all of them. */
 export interface EventConditions {
   readonly action?: string;
+  /** A subject, or a name shown to people. */
   readonly actor?: string;
+  readonly subject?: string;
   readonly target?: string;
   readonly outcome?: string;
   /** The smallest ID, inclusive. */
@@ -24,9 +26,37 @@ export interface EventRow {
   readonly event: string;
 }
 
-const COLUMNS = ['target', 'actor', 'action', 'outcome'] as const;
-/** The columns whose index leads a walk, most selective first. */
-const LEADING = ['target', 'actor', 'action'] as const;
+const FILTERS = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
+type Filter = (typeof FILTERS)[number];
+/** The filters whose index leads a walk, most selective first. */
+const LEADING = ['target', 'subject', 'actor', 'action'] as const;
+
+/** @param value Number of the parameter. */
+function matches(filter: Filter, value: number): string {
+  switch (filter) {
+    case 'actor':
+      return `(actor = $${value} or actor_name = $${value})`;
+    case 'subject':
+      return `actor = $${value}`;
+    default:
+      return `${filter} = $${value}`;
+  }
+}
+
+/**
+ * Returns a statement that selects the newest events.
+ *
+ * @param actor Number of the parameter of the filter `actor`, if an index is to answer it. An index returns the events of a
+ *   subject in order, or of a name, but not of both.
+ * @param limit Number of the parameter.
+ */
+function newest(columns: string, where: string, actor: number | undefined, limit: number): string {
+  const some = (whose = 'true') =>
+    `(select ${columns} from audit_event where ${where} and ${whose} order by id desc limit $${limit})`;
+  if (actor === undefined) return some();
+  const named = `actor_name = $${actor} and actor is distinct from $${actor}`;
+  return `(select * from (${some(`actor = $${actor}`)} union all ${some(named)}) as two order by id desc limit $${limit})`;
+}
 
 /** Number of events examined per step of a walk. */
 const SLICE = 2_000;
@@ -67,11 +97,14 @@ export async function newestEvents(
   conditions: EventConditions,
   most: MostEvents,
 ): Promise<EventRow[]> {
-  const values: unknown[] = [conditions.from, conditions.before];
-  const filters = COLUMNS.filter((column) => conditions[column] !== undefined).map(
-    (column) => `and ${column} = $${values.push(conditions[column])}`,
+  const { from, before, actor } = conditions;
+  const values: unknown[] = [from, before];
+  const whose = actor === undefined ? undefined : values.push(actor);
+  const filters = FILTERS.filter((filter) => filter !== 'actor' && conditions[filter] !== undefined).map(
+    (filter) => `and ${matches(filter, values.push(conditions[filter]))}`,
   );
-  return readEvents(statements, `id >= $1::uuid and id < $2::uuid ${filters.join(' ')}`, values, most);
+  const where = `id >= $1::uuid and id < $2::uuid ${filters.join(' ')}`;
+  return readEvents(statements, { where, actor: whose, values }, most);
 }
 
 /**
@@ -95,7 +128,7 @@ export async function walkEvents(
       const ids = visible.slice(0, left.events);
       return {
         slice: walked,
-        found: await readEvents(statements, 'id = any($1::uuid[])', [ids], left),
+        found: await readEvents(statements, { where: 'id = any($1::uuid[])', values: [ids] }, left),
       };
     });
     rows.push(...found);
@@ -125,13 +158,19 @@ function positionBetween(low: string, high: string): string {
 // The inner condition is one that an index answers, so a slice reads at most SLICE events, whatever the other filters.
 async function readSlice(statements: StatementRunner, conditions: EventConditions): Promise<SliceRow[]> {
   const values: unknown[] = [conditions.from, conditions.before, SLICE];
-  const leading = LEADING.find((column) => conditions[column] !== undefined);
-  const matches = (column: (typeof COLUMNS)[number]) => `${column} = $${values.push(conditions[column])}`;
-  const walked = leading ? matches(leading) : 'scope_digest is not null';
-  const others = COLUMNS.filter((column) => column !== leading && conditions[column] !== undefined);
+  const leading = LEADING.find((filter) => conditions[filter] !== undefined);
+  const condition = (filter: Filter) => matches(filter, values.push(conditions[filter]));
+  const walked = leading ? condition(leading) : 'scope_digest is not null';
+  const actor = leading === 'actor' ? values.length : undefined;
+  const others = FILTERS.filter((filter) => filter !== leading && conditions[filter] !== undefined);
+  const matching = ['true', ...others.map(condition)].join(' and ');
   return statements.query<SliceRow[]>(
-    `select id, case when ${['true', ...others.map(matches)].join(' and ')} then encode(scope_digest, 'base64') end as digest
-     from audit_event where id >= $1::uuid and id < $2::uuid and ${walked} order by id desc limit $3`,
+    newest(
+      `id, case when ${matching} then encode(scope_digest, 'base64') end as digest`,
+      `id >= $1::uuid and id < $2::uuid and ${walked}`,
+      actor,
+      3,
+    ),
     values,
   );
 }
@@ -163,16 +202,13 @@ async function visibleIn(
 
 async function readEvents(
   statements: StatementRunner,
-  condition: string,
-  parameters: readonly unknown[],
+  read: { readonly where: string; readonly actor?: number | undefined; readonly values: readonly unknown[] },
   most: MostEvents,
 ): Promise<EventRow[]> {
-  const values = [...parameters, most.events, most.characters];
+  const values = [...read.values, most.events, most.characters];
+  const found = newest('id, time, dropped, event::text as event', read.where, read.actor, values.length - 1);
   return statements.query<EventRow[]>(
-    `with found as (
-       select id, time, dropped, event::text as event from audit_event
-       where ${condition} order by id desc limit $${values.length - 1}
-     ),
+    `with found as ${found},
      measured as (select *, sum(length(event)) over (order by id desc) - length(event) as before from found)
      select id, ${utcText('time')} as time, dropped, event from measured where before < $${values.length} order by id desc`,
     values,

@@ -33,22 +33,23 @@ with clock as materialized (select clock_timestamp() as now),
 timed as (
   select n.*, floor(extract(epoch from clock.now - n.age_ms * interval '1 millisecond') * 1000000)::bigint + n.place as micros
   from clock cross join unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::int[], $8::text[],
-      $9::float8[], $10::boolean[]) with ordinality
-    as n(action, outcome, actor, target, scope, scope_digest, dropped, event, age_ms, is_kept, place)
+      $9::float8[], $10::boolean[], $11::text[]) with ordinality
+    as n(action, outcome, actor, target, scope, scope_digest, dropped, event, age_ms, is_kept, actor_name, place)
 )
-insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, dropped, event)
+insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, dropped, event, actor_name)
 select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
     || right(replace(gen_random_uuid()::text, '-', ''), 16))::uuid,
-  to_timestamp((micros / 1000)::numeric / 1000), action, outcome, actor, target, scope::jsonb, scope_digest, dropped, event::json
+  to_timestamp((micros / 1000)::numeric / 1000), action, outcome, actor, target, scope::jsonb, scope_digest, dropped, event::json, actor_name
 from timed where is_kept
 returning id, ${utcText('time')} as time, event::text as event`;
 
 // Inserts a single event. PostgreSQL plans this statement much faster than INSERT.
 const INSERT_ONE = `
-insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)
+insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event, actor_name)
 select (lpad(to_hex(micros / 1000), 12, '0') || '7' || lpad(to_hex(micros % 1000 * 4), 3, '0')
     || right(replace(gen_random_uuid()::text, '-', ''), 16))::uuid,
-  to_timestamp((micros / 1000)::numeric / 1000), $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::bytea, $7::json
+  to_timestamp((micros / 1000)::numeric / 1000), $1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::bytea, $7::json,
+  $8::text
 from (select floor(extract(epoch from clock_timestamp()) * 1000000)::bigint as micros offset 0) clock
 returning id, ${utcText('time')} as time`;
 
@@ -70,6 +71,7 @@ export class AuditQueries {
       rows.map(({ event }) => eventText(event)),
       waiting.map(({ ageMs }) => ageMs),
       waiting.map(({ isKept }) => isKept),
+      rows.map(({ event }) => event.actor.name ?? null),
     ]);
   }
 
@@ -86,6 +88,7 @@ export class AuditQueries {
       stored?.scope ?? null,
       stored?.digest ?? null,
       text,
+      actor.name ?? null,
     ]);
     if (!row) throw new Error('An audit event was not written');
     return { ...row, event: text };

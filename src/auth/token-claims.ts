@@ -198,7 +198,7 @@ function claimsRefusal(claims: Claims, expected: Expected, nowMs: number): Refus
   );
 }
 
-// An ID token proves a log-in to its client; whoever holds one is not authorized to act for the user (RFC 9068 §5).
+// An ID token proves a login to its client. It authorizes nobody to act for the user (RFC 9068 §5).
 function idTokenRefusal({ typ, at_hash: accessTokenHash }: Claims): Refusal | null {
   return typ === 'ID' || accessTokenHash !== undefined ? refusal('the token is an ID token') : null;
 }

@@ -294,6 +294,9 @@ describe('GET /v1/audit', () => {
       expect(await walked({ actor: 'nobody', outcome: 'refused' })).toBeLessThan(200);
       expect(await walked({ action: 'source.delete' })).toBeLessThan(200);
       expect(await walked({ actor: 'plenty' })).toBeLessThan(2_200);
+      expect(await walked({ subject: 'plenty' })).toBeLessThan(2_200);
+      expect(await touched({ actor: 'plenty' })).toBeLessThan(200);
+      expect(await touched({ actor: 'nobody' })).toBeLessThan(200);
     } finally {
       await service.database.query('rollback');
     }

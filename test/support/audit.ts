@@ -10,7 +10,7 @@ export interface AuditEvent {
   outcome: 'allowed' | 'refused';
   code?: string;
   step?: string;
-  actor: { subject: string | null; issuer: string | null; client?: string; roles: string[] };
+  actor: { subject: string | null; issuer: string | null; name?: string; client?: string; roles: string[] };
   target: { type: string; name: string; version?: string; source?: string; registry?: string };
   change?: { before?: Record<string, unknown>; after?: Record<string, unknown> };
   sourceIp: string | null;

@@ -65,7 +65,7 @@ export function EventFilters({ filter, change }: Props): JSX.Element {
       />
       <TextFilter
         label="Actor"
-        placeholder="subject"
+        placeholder="subject or name"
         value={filter.actor}
         change={(actor) => change({ actor })}
       />

@@ -24,7 +24,7 @@ export function EventRow({ event }: { event: AuditEvent }): JSX.Element {
         </td>
         <td>
           <UntrustedText
-            text={actor.subject ?? (actor.key === undefined ? 'unknown' : `key ${actor.key}`)}
+            text={actor.name ?? actor.subject ?? (actor.key === undefined ? 'unknown' : `key ${actor.key}`)}
             class="break"
           />
         </td>
@@ -51,18 +51,42 @@ export function EventRow({ event }: { event: AuditEvent }): JSX.Element {
   );
 }
 
+function sentenceOf({ check, expected, received }: NonNullable<AuditEvent['attempts']>[number]): string {
+  return [
+    check,
+    ...(expected === undefined ? [] : [`expected ${expected}`]),
+    ...(received === undefined ? [] : [`received ${received}`]),
+  ].join(', ');
+}
+
 function EventDetails({ event }: { event: AuditEvent }): JSX.Element {
-  const { time, requestId, traceId, step, actor, target, change, sourceIp, dropped } = event;
+  const {
+    time,
+    requestId,
+    traceId,
+    step,
+    actor,
+    target,
+    change,
+    attempts = [],
+    claimed,
+    sourceIp,
+    dropped,
+  } = event;
   const facts: readonly (readonly [string, string | null | undefined])[] = [
     ['Time', exactTime(time)],
     ['Request ID', requestId],
     ['Trace ID', traceId],
     ['Decided at', step],
+    ['Subject', actor.name === undefined ? undefined : actor.subject],
     ['Roles', actor.roles.join(', ')],
     ['Issuer', actor.issuer],
     ['Client', actor.client],
     ['Source', target.source],
     ['Registry', target.registry],
+    ['Claimed issuer', claimed?.issuer],
+    ['Claimed client', claimed?.client],
+    ...attempts.map((attempt) => [`Refused by ${attempt.provider}`, sentenceOf(attempt)] as const),
     ['Source IP', sourceIp],
     ['Dropped before', dropped === undefined ? undefined : `${dropped} events`],
   ];

@@ -126,7 +126,7 @@ function VersionRow({ type, name, version: stored, isLast, refresh }: RowProps):
       </td>
       <td>
         {publishedBy?.subject ? (
-          <UntrustedText text={isMine ? 'you' : publishedBy.subject} class="break" />
+          <UntrustedText text={isMine ? 'you' : (publishedBy.name ?? publishedBy.subject)} class="break" />
         ) : (
           <span class="muted">–</span>
         )}

@@ -37,7 +37,12 @@ export function Header({ route }: { route: Route }): JSX.Element {
       <div class="account">
         {session.settings.mode === 'anonymous' && <span class="muted">No log-in needed</span>}
         {session.me && (
-          <Menu label={<UntrustedText text={session.me.subject || 'Logged in'} />}>
+          <Menu label={<UntrustedText text={session.me.name ?? (session.me.subject || 'Logged in')} />}>
+            {session.me.name !== undefined && (
+              <p class="muted">
+                <UntrustedText text={session.me.subject} class="break" />
+              </p>
+            )}
             <p class="muted">
               {session.me.roles.length > 0
                 ? session.me.roles.map((role) => ROLE_NAMES[role] ?? role).join(', ')
