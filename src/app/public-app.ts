@@ -15,6 +15,7 @@ import { JsonAnswersAdapter } from '../http/json-answers.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
 import { requestIdFor } from '../http/request-context.js';
+import { isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
 import {
   answerConnectionErrors,
   limitConnections,
@@ -26,7 +27,6 @@ import { RequestQueue } from '../http/request-queue.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';
-import { isLoopbackHost } from '../validation/urls.js';
 import { admitKeys, RegistryCallers } from '../visibility/registry-lookup.js';
 import { AppModule } from './app.module.js';
 
@@ -63,9 +63,7 @@ function refuseForeignHosts(server: Server): Middleware {
   let onLoopback = false;
   server.once('listening', () => (onLoopback = listensOnLoopback(server)));
   return (request, _response, next) => {
-    const host = requestedHost(request);
-    const isForeign = onLoopback && !(host !== undefined && isLoopbackHost(withoutPort(host)));
-    next(isForeign ? new ApiError('host_refused') : undefined);
+    next(onLoopback && !isForLoopback(request) ? new ApiError('host_refused') : undefined);
   };
 }
 
@@ -91,22 +89,11 @@ export function refuseForeignOrigins(origins: readonly string[]): Middleware {
 /** Returns whether the server is reachable only from this machine. */
 function listensOnLoopback(server: Server): boolean {
   const address = server.address();
-  if (address === null || typeof address === 'string') return false;
-  const host = address.address.replace(/^::ffff:/i, '');
-  return isLoopbackHost(host.includes(':') ? `[${host}]` : host);
+  return address !== null && typeof address !== 'string' && isLoopbackAddress(address.address);
 }
 
 // RFC 9110 §9.2.1, without TRACE, which no browser sends and no route supports.
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-
-// RFC 9112 §3.2.2: if the target is a whole URL, the Host header is ignored.
-function requestedHost({ url = '', headers }: IncomingMessage): string | undefined {
-  return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1] ?? headers.host;
-}
-
-function withoutPort(host: string): string {
-  return /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(host)?.[1] ?? '';
-}
 
 // Assumes plain HTTP. Behind a proxy that terminates TLS, cors.origins must list the https origin.
 function ownOrigin(request: IncomingMessage): string | undefined {

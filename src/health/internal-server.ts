@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { ApiError, errorBody } from '../http/errors.js';
+import { isForAddress, isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
 import { answerConnectionErrors } from '../http/server-limits.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Readiness } from './readiness.js';
@@ -14,7 +15,9 @@ export function createInternalServer(state: Readiness, version: VersionReport, m
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     const readable = request.method === 'GET' || request.method === 'HEAD';
-    if (readable && path === '/health') send(response, 200, { status: 'healthy' });
+    if (isRebound(request))
+      send(response, 400, errorBody(new ApiError('host_refused', FOREIGN_HOST), randomUUID()));
+    else if (readable && path === '/health') send(response, 200, { status: 'healthy' });
     else if (readable && path === '/version') send(response, 200, version);
     else if (readable && path === '/readiness')
       void state.isReady().then(
@@ -30,6 +33,22 @@ export function createInternalServer(state: Readiness, version: VersionReport, m
   });
   answerConnectionErrors(server);
   return server;
+}
+
+const FOREIGN_HOST =
+  'On a loopback address, the Host header must be an address or a loopback name such as localhost';
+
+/**
+ * Whether a page in a browser on this machine may have sent the request, by a name of its own that resolves to loopback
+ * (DNS rebinding). Through other addresses, any name is accepted: monitoring and probes use names that only they know.
+ */
+function isRebound(request: IncomingMessage): boolean {
+  return (
+    isLoopbackAddress(request.socket.localAddress ?? '') &&
+    requestedHost(request) !== undefined &&
+    !isForLoopback(request) &&
+    !isForAddress(request)
+  );
 }
 
 function send(response: ServerResponse, status: number, body: object): void {
