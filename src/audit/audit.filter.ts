@@ -98,14 +98,12 @@ function recordRead(
   const response = context.switchToHttp().getResponse<Response>();
   const client = clientIn(context);
   response.once('close', () => {
-    const { caller, entered, refusedInAnswer: code } = request;
+    const { caller, entered } = request;
     if (!caller || !response.headersSent || response.statusCode >= 400) return;
     recorder.record(
       {
         action: 'catalog.read',
-        ...(code === undefined
-          ? { outcome: 'allowed' as const }
-          : { outcome: 'refused' as const, code, step: refusalStep(code) ?? code }),
+        outcome: 'allowed',
         actor: actorOf(caller, policy.rolesOf(caller)),
         target: boundedTarget(targetOf(request, route)),
         context: requestContextOf(request),
@@ -218,15 +216,19 @@ export class AuditFilter extends ErrorFilter {
   }
 }
 
-// The name sent for a missing resource may be any text, even a registry key sent in the wrong place.
-function shownTarget(target: AuditTarget, { status, refusedClaims }: ApiError): AuditTarget {
-  if (status === 403 || refusedClaims) return target;
+/**
+ * Replaces everything that could be a registry key in the wrong place, except the names of existing resources. Claims are
+ * known only of an existing resource: the registry refused at its gate, or the resource that the request names.
+ */
+function shownTarget(target: AuditTarget, { code, refusedClaims }: ApiError): AuditTarget {
   const { name, version, registry } = target;
+  const isFound = refusedClaims !== undefined;
+  const isNameFound = isFound && (registry === undefined || code === 'entry_not_found');
   return {
     ...target,
-    name: withoutKeys(name),
+    name: isNameFound ? name : withoutKeys(name),
     ...(version === undefined ? {} : { version: withoutKeys(version) }),
-    ...(registry === undefined ? {} : { registry: withoutKeys(registry) }),
+    ...(registry === undefined ? {} : { registry: isFound ? registry : withoutKeys(registry) }),
   };
 }
 

@@ -3,7 +3,6 @@ import { Reflector } from '@nestjs/core';
 import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import type { ErrorCode } from '../http/errors.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import { type AuthenticatedRequest, type Role, ROLES } from './caller.js';
 
@@ -142,8 +141,6 @@ export interface LoadedRequest extends AuthenticatedRequest {
   entered?: EnteredRegistry;
   /** The entry that the request reads if its path does not name one; for the audit trail. */
   readEntry?: ReadEntry;
-  /** The error code of a refusal sent inside a 200 response, such as an MCP tool error. */
-  refusedInAnswer?: ErrorCode;
 }
 
 /**

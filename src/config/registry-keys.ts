@@ -54,8 +54,17 @@ const KEY_LENGTH = 43;
 export function withoutKeys(text: string): string {
   if (text.length < KEY_LENGTH) return text;
   return text.replaceAll(WORD_OR_ESCAPE, (found, word: string | undefined) =>
-    word !== undefined && word.replaceAll(/%(?:25)*../g, 'x').length === KEY_LENGTH ? '{key}' : found,
+    word !== undefined && mayHoldKey(word) ? '{key}' : found,
   );
+}
+
+// A key may have run into the text beside it, as in `/k{key}`. Unlike names of that length, keys mix cases and digits.
+function mayHoldKey(word: string): boolean {
+  const characters = word.replaceAll(/%(?:25)*(..)/g, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  if (characters.length <= KEY_LENGTH) return characters.length === KEY_LENGTH;
+  return [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(characters));
 }
 
 /**

@@ -44,6 +44,9 @@ describe('a request path', () => {
     [`/registry/ide/%0a${KEY}%00`, '/registry/ide/%0a{key}%00'],
     [`/registry/ide/%4b${KEY.slice(1)}`, '/registry/ide/{key}'],
     [`/registry/ide/%${KEY}`, '/registry/ide/%{key}'],
+    // A key that ran into the text beside it.
+    [`/registry/ide/k${'aA1'.repeat(14)}Z/v0.1`, '/registry/ide/{key}/v0.1'],
+    [`/registry/ide/k${'aA1'.repeat(14)}%41-/v0.1`, '/registry/ide/{key}/v0.1'],
     [`/mcp/registry/ide/k/short/v0.1/servers`, '/mcp/registry/ide/k/{key}/v0.1/servers'],
   ])('with a misplaced key is not rewritten, and is logged without the key: %s', (target, pathToLog) => {
     expect(followPath(target, null)).toEqual({ url: target, pathToLog });

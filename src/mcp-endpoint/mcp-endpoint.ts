@@ -91,13 +91,16 @@ export class McpEndpoint {
     args: Readonly<Record<string, unknown>>,
   ): Promise<CallToolResult> {
     const problem = this.problemOf(tool, args);
-    if (problem !== undefined) return refused(request, new ApiError('invalid_parameter', problem));
-    const entry = tool.entryOf?.(args as never);
-    if (entry) request.readEntry = entry;
+    if (problem !== undefined) return toolError(new ApiError('invalid_parameter', problem));
     try {
-      return this.resultOf(await tool.run(access, args as never));
-    } catch (error) {
-      return refused(request, toApiError(error), error);
+      const result = this.resultOf(await tool.run(access, args as never));
+      const entry = tool.entryOf?.(args as never);
+      if (entry) request.readEntry = entry;
+      return result;
+    } catch (thrown) {
+      const error = toApiError(thrown);
+      if (isToolError(error)) return toolError(error);
+      throw thrown;
     }
   }
 
@@ -125,12 +128,6 @@ function unstorableProblem(args: unknown): string | undefined {
     if (problem) return `arguments.${key} ${problem.message}`;
   }
   return undefined;
-}
-
-function refused(request: LoadedRequest, error: ApiError, thrown: unknown = error): CallToolResult {
-  if (!isToolError(error)) throw thrown;
-  request.refusedInAnswer = error.code;
-  return toolError(error);
 }
 
 // Returns the parts of the request that the transport reads. The transport requires an Accept header that includes

@@ -176,6 +176,34 @@ describe('audit events dropped under load', () => {
   });
 });
 
+describe('events of refused requests', () => {
+  it('do not contain a key in the wrong place of the path, but names of existing resources', async () => {
+    const key = keepSecret(randomBytes(32).toString('base64url'));
+    const stranger = service.as({ sub: 'stan', org: 'contoso' });
+    const target = async (path: string, code: string) => {
+      const reply = await stranger.get(path);
+      expectRefused(reply, 403, code);
+      const [event] = await eventsOf(sigrid(), reply);
+      return event?.target;
+    };
+    const item = { type: 'server', name: '{key}', registry: 'main' };
+    expect(await target(`${SERVERS}/${key}/versions`, 'registry_forbidden')).toEqual(item);
+    expect(await target(`${SERVERS}/io.acme%2F${key}/versions/${key}`, 'registry_forbidden')).toEqual({
+      ...item,
+      name: 'io.acme/{key}',
+      version: '{key}',
+    });
+    expect(await target(`${SERVERS}/k${key}/versions`, 'registry_forbidden')).toEqual(item);
+    expect(await target(`/v1/sources/${key}`, 'role_required')).toEqual({ type: 'source', name: '{key}' });
+    expect(await target(`/v1/entries/server/${key}`, 'role_required')).toEqual({
+      type: 'server',
+      name: '{key}',
+    });
+    expect(findSecrets(JSON.stringify(await auditOf(sigrid())))).toEqual([]);
+    expect(findSecrets(service.log.join(''))).toEqual([]);
+  });
+});
+
 describe('events of unauthenticated requests', () => {
   it('do not contain a key in the wrong place of the path', async () => {
     const key = keepSecret(randomBytes(32).toString('base64url'));

@@ -2,13 +2,15 @@ import { gzipSync } from 'node:zlib';
 import { checkResourceAllowed } from '@modelcontextprotocol/sdk/shared/auth-utils.js';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
-import { auditOf } from '../support/audit.js';
+import { type AuditEvent, auditOf, eventsOf } from '../support/audit.js';
 import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
+import type { Sender } from '../support/http.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { callTool, mcpClient, toolResult, toolCall } from '../support/mcp.js';
 import { aKey } from '../support/registry-keys.js';
+import { findSecrets } from '../support/secrets.js';
 import { aService } from '../support/service.js';
 
 const folder = aFolder();
@@ -219,25 +221,33 @@ describe('access to the MCP endpoint', () => {
     });
   });
 
-  it('audits reads, and 404s of hidden entries', async () => {
-    await callTool(platform(), 'main', 'get_server', { name: 'io.acme/deploy', version: '1.0.0' });
-    await callTool(service.as(ACME_DATA), 'main', 'get_server', { name: 'io.acme/deploy' });
-    const read = {
-      action: 'catalog.read',
-      target: { type: 'server', name: 'io.acme/deploy', registry: 'main' },
+  it('audits answers as reads, tool errors too, and no key sent as an argument', async () => {
+    const name = 'io.acme/deploy';
+    const eventOf = async (sender: Sender, tool: string, args: object) => {
+      const reply = await callTool(sender, 'main', tool, args);
+      expect(reply.status).toBe(200);
+      const events = await eventsOf(service.as(SUPER_ADMIN), reply);
+      expect(events).toHaveLength(1);
+      const { action, outcome, target } = events[0] as AuditEvent;
+      return { action, outcome, target };
     };
-    await expect
-      .poll(() => auditOf(service.as(SUPER_ADMIN), 'target=io.acme/deploy'))
-      .toEqual(
-        expect.arrayContaining([
-          expect.objectContaining({
-            ...read,
-            outcome: 'allowed',
-            target: { ...read.target, version: '1.0.0' },
-          }),
-          expect.objectContaining({ ...read, outcome: 'refused', code: 'entry_not_found', step: 'entry' }),
-        ]),
-      );
+    const read = { action: 'catalog.read', outcome: 'allowed' };
+    const registry = { type: 'registry', name: 'main' };
+    expect(await eventOf(platform(), 'get_server', { name, version: '1.0.0' })).toEqual({
+      ...read,
+      target: { type: 'server', name, version: '1.0.0', registry: 'main' },
+    });
+    // contract §9: neither a missing entry nor a bad argument is a refusal.
+    for (const [tool, args] of [
+      ['get_server', { name }],
+      ['get_server', { name: key }],
+      ['how_to_connect', { name: `io.acme/${key}`, version: key }],
+      ['get_skill', { namespace: key, name: key }],
+      ['search_servers', { cursor: 'x' }],
+      ['get_server', { name: 3 }],
+    ] as const)
+      expect(await eventOf(service.as(ACME_DATA), tool, args)).toEqual({ ...read, target: registry });
+    expect(findSecrets(JSON.stringify(await auditOf(service.as(SUPER_ADMIN))))).toEqual([]);
   });
 });
 
