@@ -39,9 +39,16 @@ export const MAX_PUBLISHER_BYTES = 64 * 1024;
 /** The maximum number of characters in each part of a name. */
 export const MAX_NAME_LENGTH = 255;
 
-/** Bidirectional overrides and isolates (Unicode UAX #9) make text look different from its content. */
-const NOT_LINE = /\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u;
-const NOT_PROSE = /(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu;
+/**
+ * Characters that make text look different from its content (contract §7): bidirectional overrides and isolates (Unicode UAX
+ * #9); zero-width characters, which hide words from filters; tags, which hide whole sentences from people. A zero-width
+ * joiner may only join two emoji, where it shows.
+ */
+const DECEPTIVE =
+  '[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u200c\\u2060\\ufeff\\u{e0000}-\\u{e007f}]|' +
+  '(?<!\\p{Extended_Pictographic}(?:\\ufe0f|\\p{Emoji_Modifier})?)\\u200d|\\u200d(?!\\p{Extended_Pictographic})';
+const NOT_LINE = new RegExp(`\\p{Cc}|${DECEPTIVE}`, 'u');
+const NOT_PROSE = new RegExp(`(?![\\n\\t])\\p{Cc}|${DECEPTIVE}`, 'gu');
 
 /** Returns whether text is valid as a title or name (contract §7). */
 export function isLine(text: string): boolean {

@@ -27,11 +27,11 @@ interface DocumentFormat {
 export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {
   line: {
     validate: isLine,
-    rule: 'must not contain control characters, or characters that override or isolate the text direction',
+    rule: 'must not contain control characters, invisible characters, or characters that override or isolate the text direction',
   },
   prose: {
     validate: isProse,
-    rule: 'must not contain control characters except line feed and tab, or characters that override or isolate the text direction',
+    rule: 'must not contain control characters except line feed and tab, invisible characters, or characters that override or isolate the text direction',
   },
   'web-url': {
     validate: (text) => isUri(text) && /^https?:\/\//i.test(text),

@@ -79,7 +79,8 @@ const SEPARATOR = /\|\||\s-\s|[\s,](?=[\^~<>=!])/;
 export function versionProblem(version: string): string | null {
   if (/\p{Surrogate}/u.test(version)) return 'contains an unpaired surrogate (half a character)';
   if (/\p{Cc}/u.test(version)) return 'contains a control character';
-  if (!isLine(version)) return 'contains a character that overrides or isolates the text direction';
+  if (!isLine(version))
+    return 'contains an invisible character, or one that overrides or isolates the text direction';
   return packageVersionProblem(version) ?? pathProblem(version);
 }
 
