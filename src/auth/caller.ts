@@ -19,6 +19,8 @@ export interface Caller {
   readonly identified: boolean;
   /** Name of the registry key that the caller sent instead of a token. */
   readonly key?: string;
+  /** The caller who asks what these claims would allow: only role rules that they know are applied (contract §10). */
+  readonly assumedBy?: Caller;
 }
 
 /** Every caller in anonymous mode (spec §1.2), and callers without a token on public paths. */

@@ -35,6 +35,19 @@ export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: Rol
   );
 }
 
+/** Returns the rules that these claims match, without the alternatives that the claims do not contain. */
+function matchedRules(held: Readonly<Record<string, unknown>>, rules: RoleRules): RoleRules {
+  const heldPart = (rule: Claims): Claims =>
+    Object.fromEntries(
+      Object.entries(rule).map(([key, wanted]) => [
+        key,
+        [wanted].flat().filter((value) => covers(held, { [key]: value }, 'any')),
+      ]),
+    );
+  const matched = (role: Role) => rules[role].filter((rule) => covers(held, rule, 'any')).map(heldPart);
+  return Object.fromEntries(ROLES.map((role) => [role, matched(role)])) as Record<Role, Claims[]>;
+}
+
 /** Maximum number of missing claims named in a refusal. */
 const MAX_MISSING = 20;
 const MAX_MISSING_LENGTH = 200;
@@ -210,6 +223,7 @@ const HIDDEN_IF_UNLABELED = { allowed: false, because: 'unlabeled' } as const;
 export class FullPolicy extends AccessPolicy {
   // Caller objects are cached per token, so roles are computed once per token.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
+  private readonly rulesKnownBy = new WeakMap<Caller, RoleRules>();
 
   private readonly unlabeled: Pick<Judgement, 'allowed' | 'because'>;
 
@@ -222,14 +236,14 @@ export class FullPolicy extends AccessPolicy {
   rolesOf(caller: Caller): readonly Role[] {
     const cached = this.roles.get(caller);
     if (cached) return cached;
-    const roles = caller.identified ? resolveRoles(caller.claims, this.authz.roles) : [];
+    const roles = caller.identified ? resolveRoles(caller.claims, this.rulesFor(caller)) : [];
     this.roles.set(caller, roles);
     return roles;
   }
 
   mayAct(caller: Caller, role: Role, record?: Recorder): boolean {
     const allowed = this.isSuperAdmin(caller) || this.rolesOf(caller).includes(role);
-    record?.({ allowed, rules: this.authz.roles[role] });
+    record?.({ allowed, rules: this.rulesFor(caller)[role] });
     return allowed;
   }
 
@@ -317,6 +331,14 @@ export class FullPolicy extends AccessPolicy {
     const allowed = covers(caller.claims, required, arrays);
     record?.({ allowed, required, arrays });
     return allowed;
+  }
+
+  /** contract §10: only super-admins know all rules; other askers know those that grant them a role. */
+  private rulesFor({ assumedBy: asker }: Caller): RoleRules {
+    if (!asker || this.isSuperAdmin(asker)) return this.authz.roles;
+    const rules = this.rulesKnownBy.get(asker) ?? matchedRules(asker.claims, this.authz.roles);
+    this.rulesKnownBy.set(asker, rules);
+    return rules;
   }
 
   private isSuperAdmin(caller: Caller): boolean {

@@ -105,12 +105,13 @@ export class WhoController {
   @ApiOkWithEtag(WhoHasAccess)
   @ApiErrors('invalid_parameter', 'entry_not_found')
   async ofRegistry(
+    @CurrentCaller() caller: Caller,
     @Loaded() registry: Registry,
     @Query() { type, entry }: RegistryAccessQuery,
   ): Promise<JsonText> {
     const found = entry
-      ? await this.who.ofRegistryEntry(registry, { type: type || 'server', name: entry })
-      : await this.who.ofRegistry(registry);
+      ? await this.who.ofRegistryEntry(caller, registry, { type: type || 'server', name: entry })
+      : await this.who.ofRegistry(caller, registry);
     return new JsonText(JSON.stringify(found));
   }
 }

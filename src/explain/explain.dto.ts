@@ -232,6 +232,13 @@ export class ClaimSetAccess {
   source?: string;
 }
 
+export class KeyAccess {
+  registry: string;
+
+  @ApiProperty({ example: 'copilot', description: 'The name of the key, which is not the key itself' })
+  name: string;
+}
+
 export class ManagedBy {
   @ApiProperty({ enum: ROLES })
   role: Role;
@@ -264,6 +271,9 @@ export class WhoHasAccess {
 
   /** Whether callers without a token have access. */
   anonymous: boolean;
+
+  @ApiProperty({ type: () => [KeyAccess], description: 'The registry keys that grant access' })
+  keys: readonly KeyAccess[];
 
   @ApiProperty({ type: () => [ManagedBy] })
   managedBy: readonly ManagedBy[];

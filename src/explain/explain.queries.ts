@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.queries.js';
 import { asGiven, type Claims } from '../claims/claims.js';
+import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { OpenAccess } from '../registries/open-access.js';
@@ -37,11 +38,13 @@ export interface RegistryFacts {
   readonly origin: Origin;
   /** Null also if the claims are not in effect. */
   readonly anonymousClaims: Claims | null;
+  /** The keys in effect. */
+  readonly keys: readonly RegistryKey[];
   readonly sources: readonly SourceFacts[];
 }
 
 const registriesWhere = (condition: string, onSource = '') => `
-select r.name, c.claims, r.given_claims as "givenClaims", r.origin, r.anonymous_claims as "anonymousClaims", (
+select r.name, c.claims, r.given_claims as "givenClaims", r.origin, r.anonymous_claims as "anonymousClaims", r.keys, (
   select coalesce(json_agg(json_build_object(
       'id', s.id, 'name', s.name, 'kind', s.kind, 'claims', sc.claims, 'givenClaims', s.given_claims,
       'problem', case when y.status = 'failed' then y.error end,
@@ -91,7 +94,7 @@ export class FactsQueries {
     const rows = await this.prepared.query<Stored<RegistryFacts>[]>(statement, values);
     return rows.map((registry) => ({
       ...withGivenClaims(registry),
-      anonymousClaims: this.openAccess.isAllowed(registry.origin) ? registry.anonymousClaims : null,
+      ...this.openAccess.inEffect(registry),
       sources: registry.sources.map((source) => ({
         ...withGivenClaims(source as Stored<SourceFacts>),
         entry: source.entry && withGivenClaims(source.entry as Stored<NonNullable<SourceFacts['entry']>>),

@@ -45,7 +45,7 @@ export class ExplainService {
   ): Promise<Explanation> {
     const rights = rightsOf(this.policy, asker);
     if (as && !mayAssume(rights)) throw new ApiError('role_required');
-    const subject = as ? assumedCaller(as) : asker;
+    const subject = as ? assumedCaller(as, asker) : asker;
     const isAssumed = as !== undefined;
     const asking: Asking = { asker, rights, subject, isAssumed, client: client.countedAs(asker) };
     const refused = as ? undefined : this.refusedToken(asker);

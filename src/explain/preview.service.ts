@@ -28,13 +28,17 @@ export class PreviewService {
   /** @throws ApiError 404 `registry_not_found` if the registry is missing or hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
-    return this.searches.run(client.callerKey(asker), () => this.show(body, client.countedAs(asker)));
+    return this.searches.run(client.callerKey(asker), () => this.show(asker, body, client.countedAs(asker)));
   }
 
-  private async show({ registry, as, type = 'server' }: PreviewBody, client: Client): Promise<JsonText> {
+  private async show(
+    asker: Caller,
+    { registry, as, type = 'server' }: PreviewBody,
+    client: Client,
+  ): Promise<JsonText> {
     let access: VerifiedAccess | undefined;
     const refusal = await refusalOf(async () => {
-      access = await this.views.enter(assumedCaller(as.claims), client, registry);
+      access = await this.views.enter(assumedCaller(as.claims, asker), client, registry);
     });
     if (!access) return answer(refusal ?? SHOWN, NO_ENTRIES, 'null');
     const page = await this.catalog.list(access, type, firstPage(type));

@@ -38,10 +38,15 @@ export interface Explained {
   readonly hints?: readonly string[];
 }
 
-/** contract §10: returns a caller whose token has these claims. */
-export function assumedCaller(claims: Readonly<Record<string, unknown>>): Caller {
+/**
+ * contract §10: returns a caller whose token has these claims.
+ *
+ * @param asker absent in commands, whose user has the configuration and thus knows all role rules.
+ */
+export function assumedCaller(claims: Readonly<Record<string, unknown>>, asker?: Caller): Caller {
   const { sub } = claims;
-  return { subject: typeof sub === 'string' ? sub : null, claims, identified: true };
+  const subject = typeof sub === 'string' ? sub : null;
+  return { subject, claims, identified: true, ...(asker ? { assumedBy: asker } : {}) };
 }
 
 /**

@@ -130,6 +130,8 @@ export function rolesStep(policy: AccessPolicy, caller: Caller, role: Role, know
   let judgement: Judgement | undefined;
   const allowed = policy.mayAct(caller, role, (recorded) => (judgement = recorded));
   if (allowed) return { step: 'roles', outcome: 'passed', role };
+  if (caller.assumedBy && !knowsRules)
+    return { step: 'roles', outcome: 'unknown_to_you', role, code: 'role_required' };
   const step: Step = { step: 'roles', outcome: 'refused', role, code: 'role_required' };
   const [nearest] = (judgement?.rules ?? [])
     // contract §5: in a rule, an array lists alternatives.

@@ -4,12 +4,13 @@ import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import type { Role } from '../auth/route.js';
 import { AccessPolicy, type Judgement, type Recorder } from '../authz/access-policy.js';
 import type { ArrayValues, Claims } from '../claims/claims.js';
+import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entries/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { OpenAccess } from '../registries/open-access.js';
 import type { Registry } from '../registries/registry.entity.js';
-import type { ClaimSetAccess, ManagedBy, WhoHasAccess } from './explain.dto.js';
+import type { ClaimSetAccess, KeyAccess, ManagedBy, WhoHasAccess } from './explain.dto.js';
 import { type AskedEntry, ClaimSetCounts, FactsQueries, type RegistryFacts } from './explain.queries.js';
 import { rightsOf } from './knowledge.js';
 import { knownOf } from './question.js';
@@ -71,8 +72,12 @@ const MAX_CLAIM_SETS = 1_000;
 const MAX_SHADOWING = 100;
 const EVERYBODY = 'every caller';
 const SUPER_ADMINS = 'super-admins only';
+const EVERY_SUPER_ADMIN = 'every super-admin';
 /** A caller without claims, used to find out what the policy requires of everyone. */
 const WITHOUT_CLAIMS: Caller = { subject: null, claims: {}, identified: true };
+
+/** The settings of a registry that admit callers without a token. */
+type Opening = Pick<RegistryFacts, 'name' | 'claims' | 'anonymousClaims' | 'keys'>;
 
 /** Lists which claims grant access to an entry or a registry, and who manages it (contract §10). */
 @Injectable()
@@ -102,8 +107,9 @@ export class WhoService {
         ...this.accessTo(registry.claims, claims, 1),
       })),
       ...(reachable.length > registries.length ? { isCut: true } : {}),
-      anonymous: reachable.some((registry) => this.isOpen(registry, claims)),
-      managedBy: this.managers('manageEntries', (caller, record) =>
+      anonymous: reachable.some((registry) => this.isOpen(registry, [claims])),
+      keys: reachable.flatMap((registry) => this.keysTo(registry, [claims])),
+      managedBy: this.managers(asker, 'manageEntries', (caller, record) =>
         this.policy.mayManage(caller, claims, record),
       ),
       ...(shadowedBy.length > 0 ? { shadowedBy } : {}),
@@ -111,7 +117,7 @@ export class WhoService {
   }
 
   /** Reports on a registry, combining the claims of its entries with the registry's claims. */
-  async ofRegistry(registry: Registry): Promise<WhoHasAccess> {
+  async ofRegistry(asker: Caller, registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
     const slice = new TimeSlice();
@@ -120,11 +126,13 @@ export class WhoService {
       await slice.pause();
       claimSets.push(this.accessTo(registry.shownClaims, claims, count));
     }
+    const open = { name: registry.name, claims: registry.claims, ...this.openAccess.inEffect(registry) };
     return {
       claimSets,
       ...(found.length > MAX_CLAIM_SETS ? { isCut: true } : {}),
-      anonymous: this.isOpen({ claims: registry.claims, ...this.openAccess.inEffect(registry) }),
-      managedBy: this.managersOf(registry.shownClaims),
+      anonymous: this.isOpen(open),
+      keys: this.keysTo(open),
+      managedBy: this.managersOf(asker, registry.shownClaims),
     };
   }
 
@@ -133,20 +141,22 @@ export class WhoService {
    *
    * @throws ApiError 404 `entry_not_found` if no source has the entry.
    */
-  async ofRegistryEntry(registry: Registry, entry: AskedEntry): Promise<WhoHasAccess> {
+  async ofRegistryEntry(asker: Caller, registry: Registry, entry: AskedEntry): Promise<WhoHasAccess> {
     const facts = await this.facts.ofRegistry(registry.name, entry);
     const withEntry = (facts?.sources ?? []).flatMap((source) =>
       source.entry ? [{ ...source, entry: source.entry }] : [],
     );
     if (!facts || withEntry.length === 0) throw new ApiError('entry_not_found');
     const shadowedBy = shadowing(facts.name, withEntry);
+    const claimSets = withEntry.map((source) => source.entry.claims);
     return {
       claimSets: withEntry.map(({ name, entry: { claims } }) => ({
         source: name,
         ...this.accessTo(facts.claims, claims, 1),
       })),
-      anonymous: withEntry.some(({ entry: { claims } }) => this.isOpen(facts, claims)),
-      managedBy: this.managersOf(facts.claims),
+      anonymous: this.isOpen(facts, claimSets),
+      keys: this.keysTo(facts, claimSets),
+      managedBy: this.managersOf(asker, facts.claims),
       ...(shadowedBy.length > 0 ? { shadowedBy } : {}),
     };
   }
@@ -165,42 +175,64 @@ export class WhoService {
     return { claims: both ?? claims, sentence: sentenceOf(conditions), count };
   }
 
-  // contract §6.1: a caller without a token has only the claims that the registry grants them.
-  private isOpen(
-    { claims, anonymousClaims }: Pick<RegistryFacts, 'claims' | 'anonymousClaims'>,
-    entry?: Claims,
-  ): boolean {
+  private isOpen(registry: Opening, entries?: readonly Claims[]): boolean {
     if (this.authenticator.unidentified().code === 'anonymous_mode') return true;
-    if (anonymousClaims === null) return false;
-    const caller = { ...UNIDENTIFIED_CALLER, claims: anonymousClaims };
-    return this.policy.mayReach(caller, claims) && (entry === undefined || this.policy.maySee(caller, entry));
+    const { anonymousClaims } = registry;
+    return anonymousClaims !== null && this.admits(anonymousClaims, registry, entries);
   }
 
-  private managersOf(claims: Claims): ManagedBy[] {
-    return this.managers('manageRegistries', (caller, record) =>
+  /** Returns the keys that grant access; in anonymous mode, keys are not used. */
+  private keysTo(registry: Opening, entries?: readonly Claims[]): KeyAccess[] {
+    if (this.authenticator.unidentified().code === 'anonymous_mode') return [];
+    return registry.keys
+      .filter((key) => !isExpired(key, Date.now()) && this.admits(key.claims, registry, entries))
+      .map(({ name }) => ({ registry: registry.name, name }));
+  }
+
+  /**
+   * contract §6.1: a caller without a token has only the claims that the registry grants them.
+   *
+   * @param entries the claims of entries of which the caller must see one; absent: entering is enough.
+   */
+  private admits(granted: Claims, { claims }: Opening, entries?: readonly Claims[]): boolean {
+    const caller = { ...UNIDENTIFIED_CALLER, claims: granted };
+    if (!this.policy.mayReach(caller, claims)) return false;
+    return entries === undefined || entries.some((entry) => this.policy.maySee(caller, entry));
+  }
+
+  private managersOf(asker: Caller, claims: Claims): ManagedBy[] {
+    return this.managers(asker, 'manageRegistries', (caller, record) =>
       this.policy.mayReach(caller, claims, record),
     );
   }
 
-  private managers(role: Role, reaches: (caller: Caller, record: Recorder) => boolean): ManagedBy[] {
+  /** Lists the rules that the asker knows; that super-admins manage everything is no secret, only their rules are. */
+  private managers(
+    asker: Caller,
+    role: Role,
+    reaches: (caller: Caller, record: Recorder) => boolean,
+  ): ManagedBy[] {
     const scope = requirementOf((record) => reaches(WITHOUT_CLAIMS, record));
+    const superAdmins = this.policy.mayAct(asker, 'superAdmin')
+      ? this.rulesOf(asker, 'superAdmin').map((rule) =>
+          typeof rule === 'object' ? sentenceOf([rule]) : rule,
+        )
+      : [EVERY_SUPER_ADMIN];
     return [
-      ...this.rulesOf(role).flatMap((rule): ManagedBy[] => {
+      ...this.rulesOf(asker, role).flatMap((rule): ManagedBy[] => {
         if (scope === SUPER_ADMINS) return [];
         const conditions = [rule, scope].filter((one): one is Condition => typeof one === 'object');
         return [{ role, sentence: conditions.length > 0 ? sentenceOf(conditions) : EVERYBODY }];
       }),
-      ...this.rulesOf('superAdmin').map((rule) => ({
-        role: 'superAdmin' as const,
-        sentence: typeof rule === 'object' ? sentenceOf([rule]) : rule,
-      })),
+      ...superAdmins.map((sentence) => ({ role: 'superAdmin' as const, sentence })),
     ];
   }
 
-  /** Returns the rules that grant a role; in modes without rules, every caller has the role. */
-  private rulesOf(role: Role): readonly (Condition | typeof EVERYBODY)[] {
+  /** Returns the rules known to the asker that grant a role; in modes without rules, every caller has the role. */
+  private rulesOf(asker: Caller, role: Role): readonly (Condition | typeof EVERYBODY)[] {
     let judgement: Judgement | undefined;
-    const allowed = this.policy.mayAct(WITHOUT_CLAIMS, role, (recorded) => (judgement = recorded));
+    const nobody = { ...WITHOUT_CLAIMS, assumedBy: asker };
+    const allowed = this.policy.mayAct(nobody, role, (recorded) => (judgement = recorded));
     if (allowed) return [EVERYBODY];
     // contract §5: in a rule, an array lists alternatives.
     return (judgement?.rules ?? []).map((required) => ({ required, arrays: 'any' }));

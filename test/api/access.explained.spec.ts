@@ -378,7 +378,7 @@ describe('explaining with very many claims', () => {
   const values = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
   it('reports at most 100 missing claims', async () => {
-    const claims = Object.fromEntries(values(60, 'k').map((key) => [key, values(1_000, 'v')]));
+    const claims = Object.fromEntries(values(60, 'k').map((key) => [key, values(10, 'v')]));
     const explanation = await ask(service.as(ACME_PLATFORM), {
       registry: 'lobby',
       action: 'publish',
@@ -407,12 +407,17 @@ describe('POST /v1/access/preview', () => {
     sender.post('/v1/access/preview', { registry: 'acme', as: { claims: as }, ...more });
 
   it('returns the page as that caller gets it, byte for byte, with counts', async () => {
-    for (const claims of [ACME_PLATFORM, ACME_DATA, WRITER_OF_BOTH, SUPER_ADMIN])
+    for (const [asker, claims] of [
+      [ACME_ADMIN, ACME_PLATFORM],
+      [ACME_ADMIN, ACME_DATA],
+      [ACME_ADMIN, WRITER_OF_BOTH],
+      [SUPER_ADMIN, SUPER_ADMIN],
+    ] as const)
       for (const [type, path] of [
         ['server', 'servers'],
         ['skill', 'x/dev.toolhive/skills'],
       ] as const) {
-        const reply = await preview(service.as(ACME_ADMIN), claims, { type });
+        const reply = await preview(service.as(asker), claims, { type });
         expect(reply.status).toBe(200);
         const own = await service.as(claims).get(`/registry/acme/v0.1/${path}`);
         expect(reply.text.endsWith(`,"page":${own.text}}`)).toBe(true);
@@ -468,8 +473,9 @@ describe('listing who has access', () => {
           role: 'manageEntries',
           sentence: 'role is writer and org is acme and team is both platform and data',
         },
-        { role: 'superAdmin', sentence: 'role is super-admin' },
+        { role: 'superAdmin', sentence: 'every super-admin' },
       ],
+      keys: [],
     });
     expectRefused(await service.as(ACME_WRITER).get(path), 404, 'entry_not_found');
     expectRefused(await service.as(ACME_ADMIN).get(path), 403, 'role_required');
