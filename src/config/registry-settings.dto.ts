@@ -54,7 +54,9 @@ export class RegistrySettings {
   /** Opens the registry for reading without a token. */
   @IsOptional() @ValidateNested(() => AnonymousSettings) anonymous?: AnonymousSettings;
   /** Opens the registry for reading with one of these keys. */
-  @IsOptional() @ValidateNested(() => RegistryKeySettings, { each: true }) keys?: RegistryKeySettings[];
+  @IsOptional()
+  @ValidateNested(() => RegistryKeySettings, { each: true, most: MAX_KEYS })
+  keys?: RegistryKeySettings[];
   /** Claims of entries that `mcp-publisher` publishes through this registry; absent: publishing is not possible. */
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() publishClaims?: Claims;
 }
@@ -78,7 +80,6 @@ function expiry(value: unknown): Issue[] {
 }
 
 function keyIssues(keys: readonly unknown[]): Issue[] {
-  if (keys.length > MAX_KEYS) return below(['keys'], issue(`must not have more than ${MAX_KEYS} items`));
   const names = keys.map((key) => member(key, 'name'));
   return names.flatMap((name, position) =>
     typeof name === 'string' && names.indexOf(name) < position

@@ -39,6 +39,7 @@ import { Entry } from './entry.entity.js';
 
 const VERSION = { name: 'version', type: String, description: 'One exact version', example: '1.2.0' };
 const PUBLISH_ERRORS = [
+  'too_many_claims',
   'invalid_document',
   'claims_required',
   'claims_not_subset',
@@ -184,7 +185,7 @@ export class EntriesController {
   @ApiIfMatch()
   @ApiBody({ type: ClaimsBody })
   @ApiNoContentResponse()
-  @ApiErrors('read_only', 'claims_required', 'claims_not_subset', 'name_reserved')
+  @ApiErrors('read_only', 'too_many_claims', 'claims_required', 'claims_not_subset', 'name_reserved')
   setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,

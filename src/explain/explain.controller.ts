@@ -41,7 +41,7 @@ export class AccessController {
   })
   @ApiBody({ type: ExplainBody })
   @ApiOkResponse({ type: Explanation })
-  @ApiErrors('role_required', 'too_many_requests')
+  @ApiErrors('too_many_claims', 'role_required', 'too_many_requests')
   explain(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
@@ -63,7 +63,7 @@ export class AccessController {
   })
   @ApiBody({ type: PreviewBody })
   @ApiOkResponse({ type: AccessPreview })
-  @ApiErrors('registry_not_found')
+  @ApiErrors('too_many_claims', 'registry_not_found')
   preview(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,

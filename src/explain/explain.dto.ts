@@ -47,7 +47,7 @@ export class AssumedCallerBody {
     description: 'Mapped claims, as in `GET /v1/me?claims=true`',
     example: { sub: 'alice', org: 'acme', team: ['platform'] },
   })
-  @Validate(heldClaims)
+  @IsClaims(heldClaims)
   claims: Readonly<Record<string, unknown>>;
 }
 

@@ -1,13 +1,15 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '../json/json-values.js';
-import { checkShape } from '../validation/class-validation.js';
+import { checkShape, countClaimValues } from '../validation/class-validation.js';
 import { below, dnsLabel, formatPath, foundKind, type Issue, issue } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
 /** Limits for error details: a body may contain any number of keys of any length. */
 const MAX_DETAILS = 50;
 const MAX_LENGTH = 300;
+/** contract §3: the maximum number of claim values in one body. */
+const MAX_CLAIM_VALUES = 1_000;
 /** Size of the cache of valid queries, in characters. */
 const CACHED_CHARACTERS = 1024 * 1024;
 
@@ -56,10 +58,12 @@ function readQuery(shape: Class, query: unknown): object {
 /**
  * Returns the body as an instance of the class.
  *
- * @throws ApiError 400 `invalid_body` with every problem, including unknown keys.
+ * @throws ApiError 400 `too_many_claims` before further checks, whose cost depends on the claims (contract §3); 400
+ *   `invalid_body` with every problem, including unknown keys.
  */
 export function readBody<T extends object>(shape: Class<T>, body: unknown): T {
   if (!isObject(body)) throw invalidBody(issue(`must be a JSON object, not ${foundKind(body)}`));
+  if (countClaimValues(shape, body) > MAX_CLAIM_VALUES) throw new ApiError('too_many_claims');
   const { value, issues } = checkShape(shape, body);
   if (issues.length > 0) throw invalidBody(issues);
   return value;

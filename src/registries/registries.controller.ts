@@ -57,6 +57,7 @@ export class RegistriesController {
     'invalid_name',
     'unknown_source',
     'path_not_allowed',
+    'too_many_claims',
     'claims_required',
     'claims_not_subset',
     'settings_too_long',

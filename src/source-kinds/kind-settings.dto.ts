@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import {
+  IsClaims,
   IsDuration,
   IsHttpUrl,
   IsOptional,
@@ -85,17 +86,14 @@ export class ApiSettings {
 /** The claims required to publish names matching these globs (contract §7). */
 export class NameRuleSettings {
   @Validate(nameGlobs) include: string[];
-  @ApiProperty(CLAIMS_SCHEMA) @Validate(ownerClaims) claims: Claims;
+  @ApiProperty(CLAIMS_SCHEMA) @IsClaims(ownerClaims) claims: Claims;
 }
 
 /** A source filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
-@ValidateClass<ManagedSettings>(({ names }) =>
-  Array.isArray(names) && names.length > MAX_NAME_RULES
-    ? below(['names'], issue(`must not have more than ${MAX_NAME_RULES} items`))
-    : [],
-)
 export class ManagedSettings {
-  @IsOptional() @ValidateNested(() => NameRuleSettings, { each: true }) names?: NameRuleSettings[];
+  @IsOptional()
+  @ValidateNested(() => NameRuleSettings, { each: true, most: MAX_NAME_RULES })
+  names?: NameRuleSettings[];
 }
 
 /** Custom resources in a cluster, in all namespaces if none are given. */

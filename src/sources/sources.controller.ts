@@ -67,6 +67,7 @@ export class SourcesController {
     'kind_immutable',
     'path_not_allowed',
     'namespace_not_allowed',
+    'too_many_claims',
     'claims_required',
     'claims_not_subset',
     'settings_too_long',

@@ -7,7 +7,7 @@ import {
   type ValidationError,
 } from 'class-validator';
 import 'reflect-metadata';
-import { isObject } from '../json/json-values.js';
+import { isObject, member } from '../json/json-values.js';
 import { httpUrl } from './urls.js';
 import {
   below,
@@ -34,6 +34,7 @@ export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 interface NestedShape {
   readonly of: () => Class;
   readonly each: boolean;
+  readonly most: number;
 }
 
 const MAX_UNKNOWN_KEYS = 100;
@@ -41,6 +42,7 @@ const MAX_UNKNOWN_KEYS = 100;
 const checks = new Map<string, Check>();
 const rules = new WeakMap<object, ((value: object) => Issue[])[]>();
 const nestedShapes = new WeakMap<object, Map<string, NestedShape>>();
+const claimsMembers = new WeakMap<object, readonly string[]>();
 const memberNamesOf = new WeakMap<object, readonly string[]>();
 
 /** The member is required and must pass the check; with `@IsOptional()` it may be absent. */
@@ -59,31 +61,47 @@ export function IsOptional(): PropertyDecorator {
   return ValidateIf((_object, value) => value !== undefined);
 }
 
+/**
+ * The member is a claims map, whose values `countClaimValues` counts.
+ *
+ * @param check further rules, or those of a token's claims.
+ */
+export function IsClaims(check: Check = claims): PropertyDecorator {
+  return (target, property) => {
+    claimsMembers.set(target, [...(claimsMembers.get(target) ?? []), String(property)]);
+    Validate(check)(target, property);
+  };
+}
+
 /** @param rule returns the problem with a non-empty string, or nothing. */
 export const IsText = (rule?: (value: string) => string | undefined) => Validate(text(rule));
 export const IsBoolean = () => Validate(flag);
 export const IsInt = (min: number, max: number) => Validate(wholeNumber(min, max));
 export const IsIn = (choices: readonly string[]) => Validate(oneOf(...choices));
-export const IsClaims = () => Validate(claims);
 export const IsDnsLabel = () => Validate(dnsLabel);
 export const IsDuration = () => Validate(duration);
 export const IsHttpUrl = (...rules: Parameters<typeof httpUrl>) => Validate(httpUrl(...rules));
 
-/** The member is a map that the class validates; with `each`, a list of such maps. */
+/** The member is a map that the class validates; with `each`, a list of at most `most` such maps. */
 export function ValidateNested(
   of: () => Class,
-  { each = false, notEmpty = false }: { each?: boolean; notEmpty?: boolean } = {},
+  {
+    each = false,
+    notEmpty = false,
+    most = Infinity,
+  }: { each?: boolean; notEmpty?: boolean; most?: number } = {},
 ): PropertyDecorator {
   const isMap: Check = (value) =>
     value instanceof of() ? [] : issue(`must be a map, not ${foundKind(value)}`);
   const areMaps: Check = (value) => {
     if (!Array.isArray(value)) return issue(`must be a list, not ${foundKind(value)}`);
     if (notEmpty && value.length === 0) return issue('must not be an empty list');
+    if (value.length > most) return issue(`must not have more than ${most} items`);
     return value.flatMap((item: unknown, position) => below([position], isMap(item)));
   };
   return (target, property) => {
     const shapes = nestedShapes.get(target) ?? new Map<string, NestedShape>();
-    nestedShapes.set(target, shapes.set(String(property), { of, each }));
+    nestedShapes.set(target, shapes.set(String(property), { of, each, most }));
     ValidateNestedObject()(target, property);
     Validate(each ? areMaps : isMap)(target, property);
   };
@@ -126,6 +144,29 @@ export function hasShape<T extends object>(shape: Class<T>): (value: unknown) =>
   return (value): value is T => checkShape(shape, value, { unknownKeys: 'ignored' }).issues.length === 0;
 }
 
+/** Counts the values in all claims of a tree that has not been validated. Takes time in proportion to its size. */
+export function countClaimValues(shape: Class, tree: unknown): number {
+  if (!isObject(tree)) return 0;
+  let count = 0;
+  for (const key of memberNames(shape)) {
+    const value = member(tree, key);
+    if (value === undefined) continue;
+    const nested = nestedShapeOf(shape, key);
+    if (isClaimsMember(shape, key)) count += countLeaves(value);
+    else if (nested)
+      for (const item of [value].flat().slice(0, nested.most + 1))
+        count += countClaimValues(nested.of(), item);
+  }
+  return count;
+}
+
+function countLeaves(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  let count = 0;
+  for (const item of Object.values(value)) count += countLeaves(item);
+  return count;
+}
+
 // Not class-transformer's plainToInstance: it throws on a key "constructor", and silently drops "toString"
 // and "__proto__".
 function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): unknown {
@@ -146,11 +187,18 @@ function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): 
   return Object.assign(new shape(), Object.fromEntries(members));
 }
 
-function instantiateNested({ of, each }: NestedShape, tree: unknown, path: Path, issues: Issue[]): unknown {
+function instantiateNested(
+  { of, each, most }: NestedShape,
+  tree: unknown,
+  path: Path,
+  issues: Issue[],
+): unknown {
   if (!each) return instantiate(of(), tree, path, issues);
   if (isObject(tree)) return {};
   if (!Array.isArray(tree)) return tree;
-  return tree.map((element: unknown, position) => instantiate(of(), element, [...path, position], issues));
+  // One item too many is enough to refuse the list.
+  const first = tree.slice(0, most + 1);
+  return first.map((element: unknown, position) => instantiate(of(), element, [...path, position], issues));
 }
 
 function unknownKey(key: string, known: readonly string[]): string {
@@ -168,15 +216,25 @@ function memberNames(shape: Class): readonly string[] {
 }
 
 function nestedShapeOf(shape: Class, key: string): NestedShape | undefined {
+  return prototypesOf(shape)
+    .map((prototype) => nestedShapes.get(prototype)?.get(key))
+    .find((nested) => nested !== undefined);
+}
+
+function isClaimsMember(shape: Class, key: string): boolean {
+  return prototypesOf(shape).some((prototype) => claimsMembers.get(prototype)?.includes(key));
+}
+
+/** Returns the prototypes of a class and its base classes. */
+function prototypesOf(shape: Class): object[] {
+  const found: object[] = [];
   for (
     let of: unknown = shape.prototype;
     typeof of === 'object' && of !== null;
     of = Object.getPrototypeOf(of)
-  ) {
-    const nested = nestedShapes.get(of)?.get(key);
-    if (nested) return nested;
-  }
-  return undefined;
+  )
+    found.push(of);
+  return found;
 }
 
 function flatten(error: ValidationError, above: Path, inList: boolean): Issue[] {

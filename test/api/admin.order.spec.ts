@@ -45,6 +45,7 @@ describe.each([
     { what: 'a body over the limit', body: { ...good, claims: { org: 'x'.repeat(2_000_000) } }, answer: '413 body_too_large' },
     { what: 'an unknown key', body: { ...good, colour: 'red' }, answer: '400 invalid_body' },
     { what: 'a wrong type', body: { ...good, claims: 'acme' }, answer: '400 invalid_body' },
+    { what: 'too many claim values', body: { ...good, claims: { org: Array.from({ length: 1_001 }, (_, n) => `v${n}`) } }, answer: '400 too_many_claims' },
     { what: 'claims beyond the token’s', body: { ...good, claims: { org: 'contoso' } }, answer: '400 claims_not_subset' },
   ]; // prettier-ignore
   if (noun === 'sources')
