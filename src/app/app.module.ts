@@ -29,6 +29,7 @@ import { BodyInterceptor } from './body.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
 import { AuthorizationChanges, ConfiguredResources } from './configured-resources.js';
+import { LargeBodies } from './large-bodies.js';
 import { OpenRegistries, Reload } from './reload.js';
 
 /** The public application. Guards, interceptors and the pipe run in the order listed. */
@@ -62,6 +63,7 @@ export class AppModule {
       providers: [
         AuthorizationChanges,
         ConfiguredResources,
+        LargeBodies,
         Reload,
         OpenRegistries,
         { provide: APP_FILTER, useClass: AuditFilter },

@@ -5,19 +5,27 @@ import { finalize, type Observable } from 'rxjs';
 import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { HasBody, largeBodyOf, type RequestWithBody } from '../http/body.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { Semaphore } from '../limits/semaphore.js';
+import { LargeBodies } from './large-bodies.js';
 
 /** Maximum concurrent registry reads by POST. A parsed body may take up twenty times its size in memory. */
 const MAX_PARSED = 32;
 
-/** Makes changes, unpaged lists and reads by POST wait for a permit, and holds it until the handler is done. */
+/**
+ * Makes changes, unpaged lists and reads by POST wait for a permit, and holds it until the handler is done. Large bodies are
+ * parsed and checked first, in turn.
+ */
 @Injectable()
 export class ConcurrencyInterceptor implements NestInterceptor {
   private readonly readsByPost = new Semaphore(MAX_PARSED);
+  private readonly slice = new TimeSlice();
 
   constructor(
     private readonly reflector: Reflector,
     private readonly semaphores: PoolSemaphores,
+    private readonly largeBodies: LargeBodies,
   ) {}
 
   intercept(
@@ -46,9 +54,18 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     next: CallHandler,
     semaphore: Semaphore,
   ): Promise<Observable<unknown>> {
-    const { caller = UNIDENTIFIED_CALLER } = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    const request = context.switchToHttp().getRequest<AuthenticatedRequest & RequestWithBody>();
     const client = clientIn(context);
-    const release = await semaphore.acquire(client.callerKey(caller), client.abortSource);
+    const key = client.callerKey(request.caller ?? UNIDENTIFIED_CALLER);
+    const bytes = largeBodyOf(request);
+    if (bytes) {
+      const { document } = this.reflector.get(HasBody, context.getHandler());
+      request.body = await this.largeBodies.read(bytes, document, key, client.abortSource);
+      delete request.rawBody;
+    }
+    const release = await semaphore.acquire(key, client.abortSource);
+    // Waiters that are refused without waiting for anything else would otherwise all run in one turn of the event loop.
+    await this.slice.pause();
     return next.handle().pipe(finalize(release));
   }
 }

@@ -9,6 +9,8 @@ export interface ClaimsIssue {
 
 export const MAX_CLAIMS = 100;
 export const MAX_VALUES = 1_000;
+/** contract §3: the maximum number of claim values in one body. */
+export const MAX_CLAIM_VALUES = 1_000;
 
 /** contract §5: claims that identify a token, not its holder. */
 const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];

@@ -125,6 +125,11 @@ export type CheckedDocument =
   | { readonly problems: readonly [Problem, ...Problem[]]; readonly version?: undefined }
   | { readonly problems: readonly []; readonly version: IncomingVersion };
 
+/** Stands for a document that was checked in another thread. */
+export class CheckedElsewhere {
+  constructor(readonly result: CheckedDocument) {}
+}
+
 /** Compiles the checks before the first request; this takes a few tenths of a second. */
 export function prepareChecks(): void {
   for (const { check } of Object.values(ENTRY_TYPES)) check({});
@@ -139,6 +144,7 @@ export function prepareChecks(): void {
  *   NUL, unpaired surrogates, 1e999) are rejected, because the publisher can correct them.
  */
 export function checkDocument(type: EntryType, document: unknown, sourceText?: SourceText): CheckedDocument {
+  if (document instanceof CheckedElsewhere) return document.result;
   const { keys, tooDeep, notRoundTrippable } = walkDocument(document, sourceText === undefined);
   if (tooDeep) return { problems: [tooDeep] };
   const text = Buffer.from(sourceText?.text ?? JSON.stringify(document) ?? '');

@@ -71,7 +71,7 @@ export class EntriesController {
   }
 
   @Post()
-  @TakesBody()
+  @TakesBody({ document: 'member' })
   @Audited('entry.publish')
   @WritesNothing(({ query }) => query['dry_run'] === 'true')
   @ApiOperation({
@@ -101,7 +101,7 @@ export class EntriesController {
 
   @Post('validate')
   @HttpCode(200)
-  @TakesBody()
+  @TakesBody({ document: 'member' })
   @Audited('entry.validate')
   @WritesNothing(() => true)
   @ApiOperation({

@@ -8,8 +8,9 @@ import { checkDocument, formatProblem } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
+import { refuseLostDigits } from '../http/json-body.js';
 import { invalidBody } from '../http/validation.pipe.js';
-import { below, issue, oneOf } from '../validation/value-checks.js';
+import { below, oneOf } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import { describeExcess, type EntrySize, findExceeded } from './entry-limits.js';
 import type { Entry } from './entry.entity.js';
@@ -57,30 +58,6 @@ export function readStatusRequest(type: EntryType, { status, statusMessage }: St
   const issues = oneOf(...statusesOf(type))(status);
   if (issues.length > 0 || !isStatus(status)) throw invalidBody(below(['status'], issues));
   return { status, message: statusMessage ?? null };
-}
-
-// Matches strings too, to skip digits inside them.
-const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
-
-/**
- * Rejects integers that parsing has rounded, because the served document would differ from the published one.
- *
- * @throws ApiError 400 `invalid_body`.
- */
-export function refuseLostDigits(raw: Buffer | undefined): void {
-  for (const [token] of raw?.toString().matchAll(LONG_INTEGERS) ?? [])
-    if (!token.startsWith('"') && !isExact(token))
-      throw invalidBody(
-        issue(
-          `contains a number that would lose precision: ${token.slice(0, 40)} has more digits than a double; send it as a string`,
-        ),
-      );
-}
-
-// Numbers beyond the range of a double are parsed as Infinity.
-function isExact(digits: string): boolean {
-  const parsed = Number(digits);
-  return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
 }
 
 /** Checks the caller's claims, the managed source, the name and the entry's size before publishing (spec §4.2, contract §3, §4, §7). */

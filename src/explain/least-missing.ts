@@ -1,4 +1,5 @@
 import { type MissingClaim, withClaims } from '../claims/claims.js';
+import { TimeSlice } from '../json/time-slice.js';
 
 type Held = Readonly<Record<string, unknown>>;
 type Opens = (held: Held) => boolean | Promise<boolean>;
@@ -22,7 +23,11 @@ export async function leastMissing<Missing extends MissingClaim>(
   weight = 1,
 ): Promise<readonly Missing[] | undefined> {
   let tries = MAX_TRIES / weight;
-  const tryToOpen = (claims: Held) => (tries -= 1) >= 0 && opens(claims);
+  const slice = new TimeSlice();
+  const tryToOpen = async (claims: Held) => {
+    await slice.pause();
+    return (tries -= 1) >= 0 && opens(claims);
+  };
   const opening: (readonly Missing[])[] = [];
   // Starts with the shortest candidates, because the tries may run out.
   const inOrder = candidates.map(withoutRepetitions).sort((one, other) => one.length - other.length);

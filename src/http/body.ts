@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import {
   applyDecorators,
   type CallHandler,
@@ -10,27 +9,31 @@ import {
 import { Reflector } from '@nestjs/core';
 import express, { type Request, type Response } from 'express';
 import type { Observable } from 'rxjs';
-import { isDeeperThan, repeatedKey } from '../json/json-text.js';
-import { isObject } from '../json/json-values.js';
 import { ApiError } from './errors.js';
+import { parseBody } from './json-body.js';
 import { ApiErrors } from './openapi/api-answers.js';
 
 /** Large enough for a 1 MiB document and its envelope. Also limits compressed bodies after inflating. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
-/** Documents may be nested 100 levels deep, and start one or two levels deep in the body. */
-const MAX_BODY_DEPTH = 128;
+/** Larger bodies are parsed in a worker thread. */
+const LARGE_BODY_BYTES = 64 * 1_024;
+
+/** Which part of a body is a document: the member named after its type, or the whole body. */
+export type DocumentIn = 'member' | 'body';
 
 interface BodyOptions {
   /** Applies to compressed bodies both before and after inflating. */
   readonly maxBytes: number;
   /** An absent body counts as `{}`. */
   readonly isOptional: boolean;
+  /** Absent: the body contains no document. */
+  readonly document?: DocumentIn | undefined;
 }
 
 /** Passes the options of `@TakesBody()` to the BodyInterceptor. */
 export const HasBody = Reflector.createDecorator<BodyOptions>();
 
-interface RequestWithBody extends Request {
+export interface RequestWithBody extends Request {
   rawBody?: Buffer;
 }
 
@@ -40,16 +43,21 @@ class BodyParserInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const request = context.switchToHttp().getRequest<RequestWithBody>();
-    parseBody(request);
+    // A worker thread has parsed a large body.
+    if (request.rawBody) request.body = parseBody(request.rawBody);
     if (this.isOptional) request.body ??= {};
     return next.handle();
   }
 }
 
 /** Marks a route that takes a JSON body. Other routes neither inflate nor parse bodies. */
-export const TakesBody = ({ maxBytes = MAX_BODY_BYTES, isOptional = false }: Partial<BodyOptions> = {}) =>
+export const TakesBody = ({
+  maxBytes = MAX_BODY_BYTES,
+  isOptional = false,
+  document,
+}: Partial<BodyOptions> = {}) =>
   applyDecorators(
-    HasBody({ maxBytes, isOptional }),
+    HasBody({ maxBytes, isOptional, document }),
     UseInterceptors(new BodyParserInterceptor(isOptional)),
     ApiErrors(
       'malformed_json',
@@ -119,37 +127,15 @@ export async function receiveBody(
   if (Buffer.isBuffer(bytes) && bytes.length > 0) request.rawBody = bytes;
 }
 
-/** @throws ApiError 400 `malformed_json`, and 400 `invalid_body` for a body nested too deeply or with a repeated key. */
-function parseBody(request: RequestWithBody): void {
-  const { rawBody: bytes } = request;
-  if (!bytes) return;
-  if (isDeeperThan(bytes, MAX_BODY_DEPTH))
-    throw new ApiError('invalid_body', `The body is nested more than ${MAX_BODY_DEPTH} levels deep`);
-  request.body = parse(bytes);
-  // JSON.parse uses the last value of a repeated key, but a proxy that inspected the body may have used the first.
-  const repeated = repeatedKey(bytes.toString());
-  if (repeated !== null)
-    throw new ApiError(
-      'invalid_body',
-      `The body is not valid: it has the key ${repeated} twice in one object`,
-    );
+/** Returns the received body if it is so large that parsing and checking it would delay other requests. */
+export function largeBodyOf({ rawBody }: RequestWithBody): Buffer | undefined {
+  return rawBody && rawBody.length > LARGE_BODY_BYTES ? rawBody : undefined;
 }
 
 /** Frees the body's memory early: the request itself stays in memory until its response has been sent. */
 export function discardBody(request: RequestWithBody): void {
   request.body = undefined;
   delete request.rawBody;
-}
-
-function parse(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new ApiError('malformed_json');
-  try {
-    const value: unknown = JSON.parse(bytes.toString());
-    if (isObject(value) || Array.isArray(value)) return value;
-  } catch {
-    // Refused below, without the parser's message, which quotes the body.
-  }
-  throw new ApiError('malformed_json');
 }
 
 function charsetOf({ headers }: Request): string {

@@ -1,5 +1,6 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { MAX_CLAIM_VALUES } from '../claims/claims.js';
 import { isObject } from '../json/json-values.js';
 import { checkShape, countClaimValues } from '../validation/class-validation.js';
 import { below, dnsLabel, formatPath, foundKind, type Issue, issue } from '../validation/value-checks.js';
@@ -8,8 +9,6 @@ import { ApiError } from './errors.js';
 /** Limits for error details: a body may contain any number of keys of any length. */
 const MAX_DETAILS = 50;
 const MAX_LENGTH = 300;
-/** contract §3: the maximum number of claim values in one body. */
-const MAX_CLAIM_VALUES = 1_000;
 /** Size of the cache of valid queries, in characters. */
 const CACHED_CHARACTERS = 1024 * 1024;
 

@@ -51,6 +51,22 @@ export function repeatedKey(text: string): string | null {
   return null;
 }
 
+// Matches strings too, to skip digits inside them.
+const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
+
+/** Returns the first integer of a JSON text that parsing rounds; undefined if there is none. */
+export function roundedInteger(text: string): string | undefined {
+  for (const [token] of text.matchAll(LONG_INTEGERS))
+    if (!token.startsWith('"') && !isExact(token)) return token;
+  return undefined;
+}
+
+// Numbers beyond the range of a double are parsed as Infinity.
+function isExact(digits: string): boolean {
+  const parsed = Number(digits);
+  return Number.isFinite(parsed) && BigInt(digits) === BigInt(parsed);
+}
+
 /** Counts the keys of all objects in a parsed value, where repeated keys of the text count once. */
 export function countKeys(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + countKeys(item), 0);

@@ -62,7 +62,7 @@ export class PublisherController {
   @AnyCaller()
   @PublisherRoute('publishers')
   @Audited('entry.publish', 'server')
-  @TakesBody()
+  @TakesBody({ document: 'body' })
   @ApiOperation({
     operationId: 'publishServer',
     summary:
@@ -92,7 +92,7 @@ export class PublisherController {
   @HttpCode(200)
   @Public()
   @PublisherRoute('anybody')
-  @TakesBody()
+  @TakesBody({ document: 'body' })
   @WritesNothing(() => true)
   @ApiOperation({
     operationId: 'validateServer',

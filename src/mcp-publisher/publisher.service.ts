@@ -3,18 +3,16 @@ import type { Request } from 'express';
 import { Authenticator } from '../auth/auth.guard.js';
 import type { Caller } from '../auth/caller.js';
 import { readJwt } from '../auth/token-claims.js';
-import { checkDocument, type CheckedDocument, formatProblem } from '../documents/document-check.js';
-import { MAX_PROBLEMS } from '../documents/document-problem.js';
+import { formatProblem } from '../documents/document-check.js';
 import { type IncomingVersion, officialMeta, type VersionState } from '../documents/entry-types.js';
 import type { StatusBody } from '../entries/entries.dto.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { refuseLostDigits } from '../entries/publish-request.js';
 import type { SentJson } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { RequestContext } from '../http/request-context.js';
-import { isObject } from '../json/json-values.js';
 import type { PublishingRegistry } from './publisher-gate.js';
+import { checkPublishedServer } from './published-server.js';
 import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './publisher.dto.js';
 
 /**
@@ -23,7 +21,7 @@ import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './p
  * @throws ApiError 422 `unprocessable_document`, which makes the client request the issues.
  */
 function readPublishedServer(sent: SentJson): IncomingVersion {
-  const checked = checkServer(sent);
+  const checked = checkPublishedServer(sent);
   if (checked.version) return checked.version;
   const details = checked.problems.map(formatProblem);
   throw new ApiError('unprocessable_document', `The server is not valid: ${details.join('; ')}`, details);
@@ -31,37 +29,13 @@ function readPublishedServer(sent: SentJson): IncomingVersion {
 
 /** Returns the document's problems in the client's format; empty if the document can be published. */
 function validationIssues(sent: SentJson): ValidationIssue[] {
-  return checkServer(sent).problems.map(({ path, message }) => ({
+  return checkPublishedServer(sent).problems.map(({ path, message }) => ({
     type: 'schema',
     path,
     message,
     severity: 'error',
     reference: '',
   }));
-}
-
-function checkServer({ json, raw }: SentJson): CheckedDocument {
-  const checked = checkDocument('server', withoutEmptyRepository(json));
-  const [lost] = lostDigits(raw);
-  if (lost === undefined) return checked;
-  return { problems: [{ path: '', message: lost }, ...checked.problems.slice(0, MAX_PROBLEMS - 1)] };
-}
-
-// Clients written in Go send an empty repository object instead of omitting it.
-function withoutEmptyRepository(body: unknown): unknown {
-  if (!isObject(body) || !isObject(body['repository']) || Object.keys(body['repository']).length > 0)
-    return body;
-  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== 'repository'));
-}
-
-function lostDigits(raw: Buffer | undefined): readonly string[] {
-  try {
-    refuseLostDigits(raw);
-    return [];
-  } catch (error) {
-    if (error instanceof ApiError) return error.details ?? [error.message];
-    throw error;
-  }
 }
 
 /** Verifies a CI provider's token (contract §6.2) and returns it unchanged: the server accepts it as a bearer token. */

@@ -64,7 +64,7 @@ export function IsOptional(): PropertyDecorator {
 /**
  * The member is a claims map, whose values `countClaimValues` counts.
  *
- * @param check further rules, or those of a token's claims.
+ * @param check replaces the rules for the claims of a resource.
  */
 export function IsClaims(check: Check = claims): PropertyDecorator {
   return (target, property) => {

@@ -22,7 +22,7 @@ describe('a body of the maximum size', () => {
       'many claims',
       '/v1/registries/large',
       JSON.stringify({ sources: ['tools'], claims: { team: names } }),
-      '400 invalid_body',
+      '400 too_many_claims',
     ],
     [
       'many patterns',

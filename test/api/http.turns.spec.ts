@@ -46,6 +46,8 @@ describe('a caller with many expensive requests', () => {
     const put = (name: string) =>
       service.as(ACME_ADMIN).put(`/v1/registries/${name}`, { sources: ['main'], claims: { org: 'acme' } });
     for (let round = 0; round < 10; round += 1) expect((await put(`r${round}`)).status).toBe(201);
+    // Otherwise the requests that still wait would take part in the next tests.
+    sockets.forEach((socket) => socket.destroy());
   });
 
   it('does not delay other callers, even on a page that both request', async () => {
