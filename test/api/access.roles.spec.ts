@@ -128,9 +128,11 @@ describe('GET /v1/me in full mode', () => {
     expect(outcomeOf(await service.get('/v1/me'))).toBe('401 token_missing');
   });
 
-  it('returns an empty subject for a token without sub', async () => {
-    const reply = await service.as({ sub: undefined, role: 'writer' }).get('/v1/me');
-    expect(reply.json).toEqual({ subject: '', roles: ['manageEntries'] });
+  it('requires a token with a subject or a client', async () => {
+    const nameless = { sub: undefined, role: 'writer' };
+    expect(outcomeOf(await service.as(nameless).get('/v1/me'))).toBe('401 no_subject');
+    const reply = await service.as({ ...nameless, client_id: 'ci' }).get('/v1/me');
+    expect(reply.json).toEqual({ subject: 'ci', roles: ['manageEntries'] });
   });
 });
 
