@@ -66,6 +66,8 @@ export interface OutboundRequest {
   readonly timeoutMs: number;
   /** Maximum size of the body. */
   readonly maxBytes: number;
+  /** Called with `Content-Length`, if present and within `maxBytes`, before the body is read; throwing aborts the request. */
+  readonly onLength?: (bytes: number) => void;
   /** Called with the size of each chunk of the body; throwing aborts the request. */
   readonly onBytes?: (bytes: number) => void;
   /** Whether the request may go to private, loopback and link-local addresses. */
@@ -150,14 +152,17 @@ export class HttpClient {
 
   private async respond(
     url: string,
-    { timeoutMs, maxBytes, onBytes, signal }: OutboundRequest,
+    { timeoutMs, maxBytes, onLength, onBytes, signal }: OutboundRequest,
     send: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
   ): Promise<OutboundResponse> {
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const { statusCode, headers, body } = await send(signal ? AbortSignal.any([signal, timeout]) : timeout);
-      if (statusCode === 200)
+      if (statusCode === 200) {
+        const length = Number(headers['content-length']);
+        if (length <= maxBytes) onLength?.(length);
         return { status: statusCode, headers, ...(await readAll(url, body, maxBytes, onBytes)) };
+      }
       await discard(body);
       return { status: statusCode, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
     } catch (error) {

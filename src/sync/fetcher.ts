@@ -59,7 +59,7 @@ export type Fetched =
 export abstract class Fetcher<K extends SyncedKind> {
   /**
    * @param state the state of the last successful run; null for the first run.
-   * @param signal aborts when the server stops, the lease is lost, or the run exceeds its memory limit.
+   * @param signal aborts when the server stops, the lease is lost, or the run must release its memory.
    * @param memory counts the bytes that the run holds in memory.
    * @throws FetchError
    */

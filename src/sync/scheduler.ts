@@ -25,7 +25,10 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private readonly logger = new Logger('sync');
   /** Current runs by lease owner. Each run has a separate owner id, so that it cannot release a later run's lease. */
   private readonly running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
+  /** Ends runs that wait for memory. */
   private readonly stopping = new AbortController();
+  /** Ends all runs. */
+  private readonly aborting = new AbortController();
   private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
     failed: 'Looking for due sources failed',
     unreachable: 'PostgreSQL is unreachable; syncs are suspended',
@@ -44,10 +47,12 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.polling.end();
+    const polled = this.polling.end();
+    this.stopping.abort();
+    await polled;
     // Runs may finish within the timeout; the others are aborted.
     await this.runsEnd();
-    this.stopping.abort();
+    this.aborting.abort();
     await this.runsEnd();
     await this.release([...this.running.keys()]);
   }
@@ -83,9 +88,9 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     const end = this.metrics.begin(source.kind);
     const renewal = new LeaseRenewal((ms) => this.leases.renew(owner, ms), SYNC_LEASE.ms, SYNC_LEASE.renewMs);
     const { taken, expired } = renewal.hold(source.id);
-    const signal = AbortSignal.any([this.stopping.signal, taken, expired]);
+    const signal = AbortSignal.any([this.aborting.signal, taken, expired]);
     try {
-      end(await this.traced(source, () => this.syncRun.run(owner, source, signal)));
+      end(await this.traced(source, () => this.syncRun.run(owner, source, signal, this.stopping.signal)));
     } catch (error) {
       end(taken.aborted ? 'superseded' : 'cut_off');
       if (taken.aborted)

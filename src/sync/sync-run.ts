@@ -21,7 +21,7 @@ import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
-import { ReadMemory, ReadMemoryError } from './read-memory.js';
+import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
 import { reportAfterChanges, reportOf, type SyncReport, withoutRefused } from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
 
@@ -110,12 +110,40 @@ export class SyncRun {
 
   /**
    * Fetches and validates outside any transaction, then writes the entries in a single transaction. A failed run leaves
-   * the entries unchanged and stores the reason. Throws only if PostgreSQL is unreachable or the signal aborts.
+   * the entries unchanged and stores the reason. If other runs hold the memory it needs, waits and starts over. Throws
+   * only if PostgreSQL is unreachable or a signal aborts.
+   *
+   * @param stopping ends the wait for memory, but not a run that reads or writes.
    */
-  async run(owner: string, source: LeasedSource, signal: AbortSignal): Promise<RunOutcome> {
+  async run(
+    owner: string,
+    source: LeasedSource,
+    signal: AbortSignal,
+    stopping: AbortSignal,
+  ): Promise<RunOutcome> {
+    const patience = AbortSignal.any([signal, stopping]);
+    let memory = this.memory.begin();
+    try {
+      for (;;) {
+        const outcome = await this.attempt(owner, source, signal, memory);
+        if (outcome) return outcome;
+        this.logger.log({ source: source.name }, 'Sync waits for memory that other syncs hold');
+        memory = await this.memory.resume(memory, patience);
+      }
+    } finally {
+      memory.end();
+    }
+  }
+
+  /** Returns null if the run must wait for memory. */
+  private async attempt(
+    owner: string,
+    source: LeasedSource,
+    signal: AbortSignal,
+    memory: MemoryShare,
+  ): Promise<RunOutcome | null> {
     const started = performance.now();
     const rules = rulesDigest(source, this.limits);
-    const memory = this.memory.begin();
     try {
       const until = AbortSignal.any([signal, memory.signal]);
       const fetched = await tracing.inSpan('fetch', {}, () =>
@@ -135,6 +163,7 @@ export class SyncRun {
         fetched.kind === 'file'
           ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
+      memory.endRead();
       signal.throwIfAborted();
       if (fetched.kind !== 'changes')
         await checkNotEmpty(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
@@ -146,9 +175,8 @@ export class SyncRun {
     } catch (error) {
       if (isDatabaseUnreachable(error)) throw error;
       if (signal.aborted) throw new Error('The sync was aborted', { cause: error });
+      if (memory.mustWait) return null;
       return await this.fail(owner, source, memory.refusal ?? error);
-    } finally {
-      memory.end();
     }
   }
 

@@ -82,8 +82,7 @@ describe('a caller with many expensive requests', () => {
       isGreedyDone = true;
       return replies;
     });
-    while (!isGreedyDone)
-      expect((await modest.get('/registry/main/v0.1/servers?limit=5')).status).toBe(200);
+    while (!isGreedyDone) expect((await modest.get('/registry/main/v0.1/servers?limit=5')).status).toBe(200);
     for (const { status } of await all) expect(status).toBe(200);
     // Ten pages of 1 MB at 4 MiB/s; a lower bound, so a slow machine cannot fail it.
     expect(performance.now() - began).toBeGreaterThan(1_500);

@@ -10,6 +10,8 @@ import { close, listen, urlOf } from '../support/loopback.js';
 import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
+/** As in the manifests and the image. */
+const SHIPPED = { NODE_OPTIONS: '--max-old-space-size=256', MALLOC_MMAP_THRESHOLD_: '131072' };
 
 interface Endless {
   /** Each page has 100 new documents and a next cursor. */
@@ -57,9 +59,7 @@ describe.each(KINDS)('an endless registry, %s', (kind) => {
         syncPolicy: { interval: '24h' },
       })),
     };
-    served = Cli.serve(folder.write('registry.yaml', stringify(configuration)), {
-      NODE_OPTIONS: '--max-old-space-size=384',
-    });
+    served = Cli.serve(folder.write('registry.yaml', stringify(configuration)), SHIPPED);
   });
   afterAll(async () => {
     served.child.kill('SIGTERM');
@@ -69,15 +69,50 @@ describe.each(KINDS)('an endless registry, %s', (kind) => {
   });
 
   it('fails with the reason in under 400 MB of memory, and the server keeps running', async () => {
-    // A page that times out on a busy machine is retried.
-    await served.logs(
-      /"error":"(The registry has more than 128 MiB|The source takes more than 208 MiB|All syncs together take too much)/,
-    );
+    // A page that is late on a busy machine is retried.
+    await served.logs(/"error":"(The registry has more than 128 MiB|The source takes more than 208 MiB)/);
     expect((await fetch(`${await served.origin()}/registry`)).status).toBe(200);
-    // Only Linux reports the peak.
-    const status =
-      process.platform === 'linux' ? readFileSync(`/proc/${served.child.pid}/status`, 'utf8') : '';
-    const peak = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
-    expect(peak).toBeLessThan(400 * MIB);
+    expect(peakBytes(served)).toBeLessThan(400 * MIB);
+  }, 180_000);
+});
+
+describe('five files of 37 MB at once', () => {
+  const folder = aFolder();
+  let database: TestDatabase;
+  let served: Cli;
+  beforeAll(async () => {
+    database = await aDatabase();
+    const servers = Array.from({ length: 10_000 }, (_, index) =>
+      aServer(`io.acme/s${index}`, '1.0.0', { padding: 'y'.repeat(3_500) }),
+    );
+    const path = folder.catalogue('catalogue', servers);
+    const sources = Array.from({ length: 5 }, (_, index) => ({
+      name: `file-${index}`,
+      file: { path },
+      syncPolicy: { interval: '24h' },
+    }));
+    const configuration = { auth: { mode: 'anonymous' }, database: database.connection, sources };
+    served = Cli.serve(folder.write('registry.yaml', stringify(configuration)), SHIPPED);
+  });
+  afterAll(async () => {
+    served.child.kill('SIGTERM');
+    await served.finished;
+    await database.drop();
+  });
+
+  it('are all read at the first attempt, in under 400 MB of memory', async () => {
+    await served.logs(/("Source synced"[^]*){5}|"Sync failed/);
+    expect(served.output).not.toContain('"Sync failed');
+    expect(served.output).toContain('"Sync waits for memory that other syncs hold"');
+    expect(
+      await database.query(`select status, attempts, counts->'entries' as entries from source_sync`),
+    ).toEqual(Array.from({ length: 5 }, () => ({ status: 'complete', attempts: 0, entries: 10_000 })));
+    expect(peakBytes(served)).toBeLessThan(400 * MIB);
   });
 });
+
+/** The peak RSS of the process. Only Linux reports it; 0 elsewhere. */
+function peakBytes({ child }: Cli): number {
+  const status = process.platform === 'linux' ? readFileSync(`/proc/${child.pid}/status`, 'utf8') : '';
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+}

@@ -56,6 +56,7 @@ export class FileFetcher extends Fetcher<'file'> {
         headers,
         timeoutMs: URL_TIMEOUT_MS,
         maxBytes: maxFileBytes(this.limits, origin),
+        onLength: (bytes) => memory.reserveForFile(bytes),
         onBytes: (bytes) => memory.add(COPIES * bytes),
         allowPrivate,
         redirects: 'any-origin',

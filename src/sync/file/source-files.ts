@@ -32,10 +32,13 @@ export class SourceFiles {
    * Reads a registry file; its size counts towards the run's memory.
    *
    * @throws FetchError naming the file, without its content.
-   * @throws ReadMemoryError if the file takes too much memory.
+   * @throws ReadMemoryError if the file takes too much memory, or must wait for it.
    */
   async content(path: string, source: FileSource, memory: MemoryShare): Promise<LocalFile> {
-    return this.read(path, 'content', source, (bytes) => memory.add(bytes));
+    return this.read(path, 'content', source, (bytes) => {
+      memory.reserveForFile(bytes);
+      memory.add(bytes);
+    });
   }
 
   /**

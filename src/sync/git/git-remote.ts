@@ -122,7 +122,7 @@ export class GitRemote {
   }
 
   /**
-   * Fetches one file. Its size is added to the run's memory before the content is read.
+   * Fetches one file. Its memory is reserved before the content is read.
    *
    * @throws FetchError
    * @throws ReadMemoryError
@@ -133,6 +133,7 @@ export class GitRemote {
     const diskBytes = (await this.workspace.bytes()) + fileBytes + MIB;
     const size = Number(await this.text(['cat-file', '-s', id], undefined, { diskBytes, tooLarge }));
     if (size > fileBytes) throw this.failure(tooLarge);
+    memory.reserveForFile(size);
     memory.add(size);
     const bytes = Buffer.allocUnsafeSlow(size);
     const hash = createHash('sha256');
