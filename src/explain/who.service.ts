@@ -3,7 +3,7 @@ import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import type { Role } from '../auth/route.js';
 import { AccessPolicy, type Judgement, type Recorder } from '../authz/access-policy.js';
-import type { ArrayValues, Claims } from '../claims/claims.js';
+import { type ArrayValues, canonicalClaims, type Claims } from '../claims/claims.js';
 import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entries/entry.entity.js';
 import { ApiError } from '../http/errors.js';
@@ -121,14 +121,17 @@ export class WhoService {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
     const slice = new TimeSlice();
-    const claimSets: ClaimSetAccess[] = [];
+    const claimSets = new Map<string, ClaimSetAccess>();
     for (const { claims, count } of found.slice(0, MAX_CLAIM_SETS)) {
       await slice.pause();
-      claimSets.push(this.accessTo(registry.shownClaims, claims, count));
+      const access = this.accessTo(registry.shownClaims, claims, count);
+      // With the registry's claims, different claims of entries can require the same.
+      const key = canonicalClaims(access.claims) + access.sentence;
+      claimSets.set(key, { ...access, count: count + (claimSets.get(key)?.count ?? 0) });
     }
     const open = { name: registry.name, claims: registry.claims, ...this.openAccess.inEffect(registry) };
     return {
-      claimSets,
+      claimSets: [...claimSets.values()],
       ...(found.length > MAX_CLAIM_SETS ? { isCut: true } : {}),
       anonymous: this.isOpen(open),
       keys: this.keysTo(open),

@@ -497,6 +497,20 @@ describe('listing who has access', () => {
     );
   });
 
+  it('adds up the entries whose claims, with the claims of the registry, are equal', async () => {
+    const writer = service.as({ sub: 'olga', org: 'contoso', team: 'data', role: 'writer' });
+    const publish = (name: string, claims: object) =>
+      writer.post('/v1/entries', { server: aServer(name), claims });
+    expect((await publish('com.contoso/y', { team: 'data' })).status).toBe(201);
+    expect((await publish('com.contoso/z', { team: 'data', org: 'contoso' })).status).toBe(201);
+    const reply = await service.as(CONTOSO_ADMIN).get('/v1/registries/contoso/access');
+    const { claimSets } = reply.json as { claimSets: { sentence: string; count: number }[] };
+    expect(claimSets.filter(({ sentence }) => sentence.includes('team is data'))).toEqual([
+      { claims: { org: 'contoso', team: 'data' }, sentence: 'org is contoso and team is data', count: 2 },
+    ]);
+    expect(claimSets).toContainEqual({ claims: { org: 'contoso' }, sentence: 'org is contoso', count: 1 });
+  });
+
   it('returns the claim sets of an entry per source, with what shadows it', async () => {
     const reply = await service.as(ACME_ADMIN).get('/v1/registries/acme/access?entry=io.acme%2Fboth');
     expect(reply.json).toMatchObject({
