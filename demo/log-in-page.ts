@@ -32,6 +32,22 @@ ${users.join('\n')}
 `;
 }
 
+/**
+ * The page that ends the session at once.
+ * @param form the provider's form, with the id `op.logoutForm`.
+ */
+export function logOutPage(form: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Logging out</title>
+${form}
+<input type="hidden" name="logout" value="yes" form="op.logoutForm">
+<script>document.forms[0].submit()</script>
+</html>
+`;
+}
+
 function escape(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

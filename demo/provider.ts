@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Configuration, interactionPolicy, Provider } from 'oidc-provider';
-import { logInPage } from './log-in-page.js';
+import { logInPage, logOutPage } from './log-in-page.js';
 import { DEMO_USERS } from './users.js';
 
 const LOOPBACK = '127.0.0.1';
@@ -62,6 +62,11 @@ export async function startDemoProvider(options: DemoProviderOptions): Promise<D
 function configuration({ audience, scopes }: DemoProviderOptions): Configuration {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const resource = resourceServer({ audience, scopes });
+  // At the root, and below a proxy's prefix.
+  const pages = [LOOPBACK, 'localhost'].flatMap((host) => [
+    `http://${host}/`,
+    `http://${host}${PAGE_PREFIX}/`,
+  ]);
   return {
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kty: 'RSA', use: 'sig', alg: 'RS256' }] },
     cookies: { keys: [randomBytes(32).toString('hex')] },
@@ -83,11 +88,8 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
         application_type: 'native',
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
-        // At the root, and below a proxy's prefix.
-        redirect_uris: [LOOPBACK, 'localhost'].flatMap((host) => [
-          `http://${host}/`,
-          `http://${host}${PAGE_PREFIX}/`,
-        ]),
+        redirect_uris: pages,
+        post_logout_redirect_uris: pages,
       },
     ],
     scopes: ['openid', ...scopes],
@@ -99,6 +101,7 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
     extraTokenClaims: (_, token) => ('accountId' in token ? claimsOf(token.accountId) : undefined),
     features: {
       devInteractions: { enabled: false },
+      rpInitiatedLogout: { logoutSource: (context, form) => void (context.body = logOutPage(form)) },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => audience,

@@ -108,7 +108,7 @@ export class WebLoginSettings {
   @IsText() provider: string;
   /** Must be a public client: a browser cannot keep a secret. */
   @IsText() clientId: string;
-  /** Requested scopes; default: `openid` and `scopesSupported`. */
+  /** Requested scopes; default: `openid`, and the `scopesSupported` that the provider lists in its discovery document. */
   @IsOptional() @Validate(listOf(text(scope), { notEmpty: true, unique: true })) scopes?: string[];
   /** Additional parameters of the authorization request, such as `audience`. */
   @IsOptional() @Validate(parameters) parameters?: Record<string, string>;

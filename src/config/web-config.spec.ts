@@ -44,12 +44,9 @@ it('enables the web UI without log-ins by default', () => {
   expect(read(undefined)).toEqual({ enabled: true, logins: [], iconOrigins: [] });
 });
 
-it('requests openid and scopesSupported unless the log-in has scopes', () => {
-  expect(read({ logins: [login] }).logins).toEqual([
-    { ...login, scopes: ['openid', 'read'], parameters: {} },
-  ]);
-  expect(read({ logins: [{ ...login, scopes: ['openid', 'x'] }] }).logins[0]?.scopes).toEqual([
-    'openid',
-    'x',
-  ]);
+it.each([
+  ['openid, and scopesSupported as optional', login, ['openid'], ['read']],
+  ['exactly the scopes of the log-in', { ...login, scopes: ['openid', 'x'] }, ['openid', 'x'], []],
+])('requests %s', (_, given, scopes, optionalScopes) => {
+  expect(read({ logins: [given] }).logins).toEqual([{ ...login, scopes, optionalScopes, parameters: {} }]);
 });

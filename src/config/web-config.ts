@@ -15,17 +15,20 @@ export interface WebLogin {
   readonly provider: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
+  /** Requested if the provider's discovery document lists them: some providers refuse unknown scopes. */
+  readonly optionalScopes: readonly string[];
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** @param scopes Default scopes of a log-in, in addition to `openid`. */
-export function webOf(web: WebSettings = {}, scopes: readonly string[] = []): WebConfig {
+/** @param scopesSupported Optional scopes of the log-ins that set no `scopes`. */
+export function webOf(web: WebSettings = {}, scopesSupported: readonly string[] = []): WebConfig {
   return {
     enabled: web.enabled ?? DEFAULTS.web.enabled,
     logins: (web.logins ?? []).map((login) => ({
       provider: login.provider,
       clientId: login.clientId,
-      scopes: login.scopes ?? [...new Set(['openid', ...scopes])],
+      scopes: login.scopes ?? ['openid'],
+      optionalScopes: login.scopes ? [] : scopesSupported.filter((scope) => scope !== 'openid'),
       parameters: login.parameters ?? {},
     })),
     iconOrigins: web.iconOrigins ?? [],

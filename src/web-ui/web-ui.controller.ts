@@ -96,10 +96,15 @@ function settingsOf(
   const providers = oauth?.providers ?? [];
   return {
     mode: oauth ? 'oauth' : 'anonymous',
-    logins: logins.flatMap(({ provider, clientId, scopes, parameters }) =>
+    logins: logins.flatMap(({ scopes, optionalScopes, ...login }) =>
       providers
-        .filter(({ name }) => name === provider)
-        .map(({ issuerUrl }) => ({ provider, issuer: issuerUrl, clientId, scopes: [...scopes], parameters })),
+        .filter(({ name }) => name === login.provider)
+        .map(({ issuerUrl: issuer }) => ({
+          ...login,
+          issuer,
+          scopes: [...scopes],
+          optionalScopes: [...optionalScopes],
+        })),
     ),
     iconOrigins: [...iconOrigins],
   };

@@ -11,6 +11,9 @@ export class PageLogin {
 
   scopes: string[];
 
+  /** Scopes to request if the provider lists them in its discovery document. */
+  optionalScopes: string[];
+
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'string' },

@@ -50,6 +50,27 @@ describe('/docs (Swagger UI) in oauth mode', () => {
     expect(await executeMe()).toMatchObject({ status: '200', body: { subject: 'pia' } });
   });
 
+  it('requests only scopes that the provider lists', async () => {
+    await page.route('**/.well-known/openid-configuration', async (route) => {
+      const response = await route.fetch();
+      const document = (await response.json()) as object;
+      await route.fulfill({
+        response,
+        json: { ...document, scopes_supported: ['email', 'mcp-registry:read'] },
+      });
+    });
+    await open(`${demo.origin}/docs`);
+    const form = page.locator('.auth-container', { hasText: 'demo (OAuth2' });
+    const scopes = ['openid', 'mcp-registry:read'];
+    await form.getByLabel('client_id').fill('docs');
+    expect(await form.locator('.scopes .checkbox').allInnerTexts()).toEqual(scopes);
+    const [request] = await Promise.all([
+      context.waitForEvent('request', (sent) => /\/auth\?/.test(sent.url())),
+      form.getByRole('button', { name: 'Apply given OAuth2 credentials' }).click(),
+    ]);
+    expect(new URL(request.url()).searchParams.get('scope')).toBe(scopes.join(' '));
+  });
+
   it.each([
     ['the printed address', () => `${demo.origin}/docs`],
     ['a trailing slash', () => `${demo.origin}/docs/`],

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { BrowserUser } from './browser-user.js';
 import { PrefixProxy } from './prefix-proxy.js';
@@ -88,4 +89,93 @@ describe('web UI: session', () => {
     await page.locator('.account summary', { hasText: 'dev' }).waitFor();
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
   });
+
+  it('ends at the provider too, which then asks for the user again', async () => {
+    const { page } = reader;
+    const logOut = page.waitForRequest(LOG_OUT);
+    await clickLogOut(page);
+    const query = new URL((await logOut).url()).searchParams;
+    expect([...query.keys()].sort()).toEqual(['id_token_hint', 'post_logout_redirect_uri']);
+    expect(query.get('post_logout_redirect_uri')).toBe(`${reader.address}/`);
+    await reader.main.getByRole('button', { name: 'Log in' }).waitFor();
+    // Without this, the web UI itself would ask the provider to prompt.
+    await page.evaluate(() => sessionStorage.clear());
+    await reader.logIn('dev');
+  });
+
+  it('ends in the web UI alone if the provider has no log-out', async () => {
+    const { page } = reader;
+    await changeDiscovery(page, { end_session_endpoint: undefined });
+    await page.reload();
+    await page.locator('.account summary', { hasText: 'dev' }).waitFor();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.url()));
+    await clickLogOut(page);
+    await reader.main.getByRole('button', { name: 'Log in' }).waitFor();
+    await page.evaluate(() => sessionStorage.clear());
+    await page.getByRole('button', { name: 'Log in' }).first().click();
+    await page.locator('.account summary', { hasText: 'dev' }).waitFor();
+    expect(sent.filter((url) => LOG_OUT.test(url))).toEqual([]);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
 });
+
+describe('web UI: failed log-in', () => {
+  const visitor = new BrowserUser(null).start();
+
+  it.each([
+    { listed: ['openid', 'profile', 'mcp-registry:read'], scope: 'openid mcp-registry:read' },
+    { listed: undefined, scope: 'openid' },
+  ])(
+    'requests $scope if the provider lists $listed, and names the key when that is refused',
+    async ({ listed, scope }) => {
+      const { page } = visitor;
+      await visitor.open('/catalogue');
+      await changeDiscovery(page, { scopes_supported: listed });
+      const requested: (string | null)[] = [];
+      await page.route('**/auth?*', (route) => {
+        const query = new URL(route.request().url()).searchParams;
+        requested.push(query.get('scope'));
+        const refusal = new URLSearchParams({ error: 'invalid_scope', state: query.get('state') ?? '' });
+        return route.fulfill({ status: 302, headers: { location: `${visitor.address}/?${refusal}` } });
+      });
+      await page.getByRole('button', { name: 'Log in' }).first().click();
+      const refusal = page.locator('.refusal', { hasText: 'Logging in with demo failed' });
+      await refusal.getByText('set web.logins[].scopes').waitFor();
+      expect(requested).toEqual([scope]);
+      await page.unrouteAll({ behavior: 'wait' });
+    },
+  );
+
+  it('names the audience if the API refuses the token, and shows no expired session', async () => {
+    const { page } = visitor;
+    await visitor.open('/catalogue');
+    const refused = { error: 'The token is not accepted', code: 'token_invalid', requestId: 'r-1' };
+    await page.route('**/v1/me?*', (route) => route.fulfill({ status: 401, json: refused }));
+    await page.getByRole('button', { name: 'Log in' }).first().click();
+    await page.getByRole('button', { name: 'dev' }).click();
+    const refusal = page.locator('.refusal', { hasText: 'does not accept the access token from demo' });
+    await refusal.getByText('must be auth.oauth.providers[].audience').waitFor();
+    expect(await refusal.locator('.refusal-source').innerText()).toContain('r-1');
+    expect(await page.getByText('Your session has expired').count()).toBe(0);
+    await page.unrouteAll();
+    await refusal.getByRole('button', { name: 'Log in' }).click();
+    await page.locator('.account summary', { hasText: 'dev' }).waitFor();
+  });
+});
+
+const LOG_OUT = /\/session\/end\?/;
+
+async function clickLogOut(page: Page): Promise<void> {
+  await page.locator('.account summary').click();
+  await page.getByRole('button', { name: 'Log out' }).click();
+}
+
+/** Changes members of the provider's discovery document; undefined removes one. */
+async function changeDiscovery(page: Page, members: Record<string, unknown>): Promise<void> {
+  await page.route('**/.well-known/openid-configuration', async (route) => {
+    const response = await route.fetch();
+    const document = (await response.json()) as object;
+    await route.fulfill({ response, json: { ...document, ...members } });
+  });
+}

@@ -8,11 +8,21 @@ import { JsonText } from '../json-answers.js';
 // The next three functions run in the browser, on /docs. Swagger UI receives their source text, so they must not use imports
 // or other code in this file.
 
+/** What the form of a login shows and preselects. */
+interface LogInDefaults {
+  readonly usePkceWithAuthorizationCodeGrant: true;
+  /** Preselected in every form, and requested even if the form does not show them. */
+  readonly scopes: readonly string[];
+  /** Offered by the forms of the providers that list them. */
+  readonly offeredScopes: readonly string[];
+}
+
 interface DocsPage {
   readonly location: { readonly origin: string; readonly pathname: string };
   readonly ui: {
     getConfigs(): { oauth2RedirectUrl?: string };
-    readonly authSelectors: { getConfigs(): { readonly scopes?: readonly string[] } | undefined };
+    initOAuth(defaults: LogInDefaults): void;
+    readonly authSelectors: { getConfigs(): LogInDefaults };
   };
 }
 declare const window: DocsPage;
@@ -46,17 +56,22 @@ function limitDiscovery(request: OutgoingRequest): OutgoingRequest {
 }
 
 /**
- * Swagger UI shows a form for every grant and scope in a discovery document. Leaves only the code flow, with this
- * server's scopes, which many providers do not list.
+ * Swagger UI shows a form for every grant and scope in a discovery document. Leaves only the code flow, with `openid` and
+ * the scopes of this server that the provider lists: some providers refuse others.
  */
 function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
   if (!response.ok || !response.url.endsWith('/.well-known/openid-configuration')) return response;
-  const discovery = JSON.parse(response.text) as { authorization_endpoint?: unknown };
-  const scopes = window.ui.authSelectors.getConfigs()?.scopes ?? [];
+  const discovery = JSON.parse(response.text) as {
+    authorization_endpoint?: unknown;
+    scopes_supported?: readonly string[];
+  };
+  const defaults = window.ui.authSelectors.getConfigs();
+  const listed = ['openid', ...(discovery.scopes_supported ?? [])];
+  window.ui.initOAuth({ ...defaults, scopes: defaults.scopes.filter((scope) => listed.includes(scope)) });
   response.text = JSON.stringify({
     ...discovery,
     grant_types_supported: discovery.authorization_endpoint === undefined ? [] : ['authorization_code'],
-    scopes_supported: [...new Set(['openid', ...scopes])],
+    scopes_supported: defaults.offeredScopes.filter((scope) => listed.includes(scope)),
   });
   return response;
 }
@@ -177,11 +192,13 @@ function tagged(text: string) {
 
 // The user enters the client ID, because the configuration has none for /docs.
 function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown> {
+  const scopes = [...new Set(['openid', ...scopesSupported])];
+  const initOAuth: LogInDefaults = { usePkceWithAuthorizationCodeGrant: true, scopes, offeredScopes: scopes };
   return {
     onComplete: comeBackToThisHost,
     requestInterceptor: limitDiscovery,
     responseInterceptor: offerCodeFlowOnly,
-    initOAuth: { usePkceWithAuthorizationCodeGrant: true, scopes: scopesSupported },
+    initOAuth,
   };
 }
 

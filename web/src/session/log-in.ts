@@ -1,5 +1,7 @@
-import { api, Failure, unwrap } from '../api/client.js';
+import type { UserManager } from 'oidc-client-ts';
+import { api, Failure, failureFrom, unwrap } from '../api/client.js';
 import type { PageLogin } from '../api/types.js';
+import { hintFor } from './log-in-hints.js';
 import { session } from './session.js';
 
 /** Keys in sessionStorage. It holds provider names and page load times, never a token. */
@@ -7,6 +9,9 @@ const PENDING = 'registry.login';
 const LOGGED_IN = 'registry.logged-in';
 const LOGGED_OUT = 'registry.logged-out';
 const LOADED = 'registry.loaded';
+
+/** Holds the ID token, in memory. Undefined before a log-in. */
+let userManager: UserManager | undefined;
 
 /** OAuth state, returned by the provider unchanged. */
 interface LogInState {
@@ -32,13 +37,18 @@ export async function logIn(login: PageLogin): Promise<void> {
   await redirectTo(login, false);
 }
 
-/** Clears this session only; the provider's session continues. */
-export function logOut(): void {
+/** Ends this session, and the provider's if it supports OpenID Connect RP-Initiated Logout. */
+export async function logOut(): Promise<void> {
   sessionStorage.removeItem(LOGGED_IN);
   sessionStorage.removeItem(LOADED);
   sessionStorage.setItem(LOGGED_OUT, 'yes');
   history.replaceState(null, '', location.pathname);
-  resetAndReload();
+  session.change({ token: null, me: null });
+  if (!userManager) return location.reload();
+  // Without `extraQueryParams`, the parameters of the log-in would be sent.
+  await userManager
+    .signoutRedirect({ extraQueryParams: {}, redirectMethod: 'replace' })
+    .catch(() => location.reload());
 }
 
 /** Discards a page that the browser restored from its cache after a log-out or another log-in. */
@@ -53,7 +63,7 @@ function resetAndReload(): void {
 }
 
 async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
-  const { createUserManager } = await import('./oidc.js');
+  const { createUserManager, scopeOf } = await import('./oidc.js');
   sessionStorage.setItem(PENDING, login.provider);
   const state: LogInState = { hash: location.hash, isSilent };
   // After a log-out, the provider must prompt for credentials even if it still has a session.
@@ -61,7 +71,9 @@ async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
   try {
     // Replaces this page in the history, so that the back button skips the redirect.
     const options = { redirectMethod: 'replace' as const, ...(prompt === undefined ? {} : { prompt }) };
-    await createUserManager(login).signinRedirect({ state, ...options });
+    const manager = createUserManager(login);
+    const { scopes_supported: listed } = await manager.metadataService.getMetadata();
+    await manager.signinRedirect({ state, scope: scopeOf(login, listed), ...options });
   } catch (thrown) {
     sessionStorage.removeItem(LOGGED_IN);
     throw new Failure(
@@ -69,7 +81,7 @@ async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
       'provider_unreachable',
       0,
       undefined,
-      [thrown instanceof Error ? thrown.message : String(thrown)],
+      [thrown instanceof Error ? thrown.message : String(thrown), ...hintFor(thrown)],
     );
   }
   // Never resolves: the browser is leaving the page.
@@ -92,15 +104,29 @@ async function completeLogIn(): Promise<void> {
     sessionStorage.setItem(LOADED, String(performance.timeOrigin));
     sessionStorage.removeItem(LOGGED_OUT);
     session.change({ token: user.access_token, isOver: false });
+    userManager = manager;
     new TokenRenewal(manager, loadCaller).start(user);
   } catch (thrown) {
     sessionStorage.removeItem(LOGGED_IN);
     const { state, message } = thrown as Error & { state?: LogInState };
     if (state) history.replaceState(null, '', location.pathname + state.hash);
     if (state?.isSilent) return;
-    throw new Failure(`Logging in with ${login.provider} failed`, 'login_failed', 0, undefined, [message]);
+    const details = [message, ...hintFor(thrown)];
+    throw new Failure(`Logging in with ${login.provider} failed`, 'login_failed', 0, undefined, details);
   }
-  await loadCaller();
+  await loadCaller().catch((thrown: unknown) => {
+    throw loginRefusal(login, failureFrom(thrown));
+  });
+}
+
+/** Explains why the API refuses the token of a new log-in; other failures are returned unchanged. */
+function loginRefusal({ provider }: PageLogin, failure: Failure): Failure {
+  if (failure.status !== 401) return failure;
+  sessionStorage.removeItem(LOGGED_IN);
+  session.change({ isOver: false });
+  const sentence = `This server does not accept the access token from ${provider}`;
+  const details = [`${failure.sentence} (${failure.code})`, ...hintFor(failure), ...failure.details];
+  return new Failure(sentence, 'login_failed', failure.status, failure.requestId, details);
 }
 
 async function loadCaller(): Promise<void> {

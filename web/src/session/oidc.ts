@@ -14,7 +14,7 @@ export function createUserManager(login: PageLogin): UserManager {
     authority: login.issuer,
     client_id: login.clientId,
     redirect_uri: redirectUri(),
-    scope: login.scopes.join(' '),
+    post_logout_redirect_uri: redirectUri(),
     extraQueryParams: login.parameters,
     extraTokenParams: login.parameters,
     userStore: new WebStorageStateStore({ store: new InMemoryWebStorage() }),
@@ -23,6 +23,11 @@ export function createUserManager(login: PageLogin): UserManager {
     monitorSession: false,
     loadUserInfo: false,
   });
+}
+
+/** Returns the `scope` of a log-in; optional scopes are requested if the discovery document lists them. */
+export function scopeOf({ scopes, optionalScopes }: PageLogin, listed: readonly string[] = []): string {
+  return [...scopes, ...optionalScopes.filter((scope) => listed.includes(scope))].join(' ');
 }
 
 /** Redirect URI: the address of the web UI without query and hash. */

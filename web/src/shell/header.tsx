@@ -48,7 +48,7 @@ export function Header({ route }: { route: Route }): JSX.Element {
                 ? session.me.roles.map((role) => ROLE_NAMES[role] ?? role).join(', ')
                 : 'Reader (no role)'}
             </p>
-            <button type="button" onClick={logOut}>
+            <button type="button" onClick={() => void logOut()}>
               Log out
             </button>
           </Menu>
