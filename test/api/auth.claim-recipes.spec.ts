@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { aServer, type Document } from '../support/documents.js';
+import { anIssuer } from '../support/issuer.js';
+import keycloak from '../support/keycloak.json' with { type: 'json' };
 import { expectChallenge, expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
@@ -29,6 +31,8 @@ interface Example {
   /** Changes that must make the caller lose the mapped claims in `lost`. */
   other: Document;
   lost: string[];
+  /** Raw claims of a build job, which has the role but no team. */
+  job?: Document;
 }
 
 const UUID = '9bf3afbc-77b0-4bd1-a4bb-d4ba1a1f7a3c';
@@ -68,17 +72,10 @@ const CLUSTER = {
 
 const EXAMPLES: Record<string, Example> = {
   Keycloak: {
-    token: {
-      typ: 'Bearer',
-      azp: 'ide',
-      acr: '1',
-      realm_access: { roles: ['offline_access', 'default-roles-acme', 'super-admin'] },
-      resource_access: { registry: { roles: ['writer'] }, account: { roles: ['view-profile'] } },
-      scope: 'openid profile',
-      groups: ['/platform', '/everybody'],
-    },
-    other: { resource_access: { wiki: { roles: ['writer'] } } },
-    lost: ['role'],
+    token: { ...keycloak.tokens.member, resource_access: keycloak.tokens.pipeline.resource_access },
+    other: { resource_access: { wiki: { roles: ['writer'] } }, groups: ['/everybody', '/teams/data/leads'] },
+    lost: ['role', 'team'],
+    job: keycloak.tokens.pipeline,
   },
   'Entra ID': {
     token: {
@@ -92,6 +89,12 @@ const EXAMPLES: Record<string, Example> = {
     },
     other: { tid: '9188040d-6c67-4c5b-b112-36a304b66dad', groups: [] },
     lost: ['org', 'team'],
+    job: {
+      ver: '2.0',
+      tid: '8b87af7d-8647-4dc7-8df4-5f69a2011bb5',
+      idtyp: 'app',
+      roles: ['Registry.Writer'],
+    },
   },
   Okta: {
     token: {
@@ -103,6 +106,7 @@ const EXAMPLES: Record<string, Example> = {
     },
     other: { groups: ['Everyone', 'platform'] },
     lost: ['role'],
+    job: { ver: 1, cid: '0oaci1registry', sub: '0oaci1registry', scp: ['registry'] },
   },
   Auth0: {
     token: {
@@ -115,16 +119,16 @@ const EXAMPLES: Record<string, Example> = {
     },
     other: { org_id: 'org_other', 'https://acme.example/roles': undefined },
     lost: ['org', 'role'],
+    job: { azp: 'k3Yc1registryCI', sub: 'k3Yc1registryCI@clients', gty: 'client-credentials' },
   },
   Google: {
     token: {
       sub: '110169484474386276334',
-      azp: 'ide',
-      hd: 'acme.example',
-      email: 'ada@acme.example',
+      azp: '110169484474386276334',
+      email: 'registry-ci@acme-build.iam.gserviceaccount.com',
       email_verified: true,
     },
-    other: { hd: undefined, email: 'ada@gmail.com' },
+    other: { sub: '108204268033311374519' },
     lost: ['org', 'role', 'team'],
   },
   'GitHub Actions': {
@@ -199,6 +203,13 @@ describe('the claim recipes of docs/authentication.md', () => {
     });
   });
 
+  it.each(Object.entries(EXAMPLES).flatMap(([heading, { job }]) => (job ? [{ heading, job }] : [])))(
+    'map a build job of $heading to the role without a team',
+    async ({ heading, job }) => {
+      expect(await held(heading, job)).toEqual({ org: 'acme', role: 'writer' });
+    },
+  );
+
   it('fetch the groups of an Entra ID token with a group overage, or refuse it', async () => {
     const token = { ...EXAMPLES['Entra ID']?.token, ...OVERAGE };
     const { issuerUrl: iss, audience: aud } = RECIPES.get('Entra ID') ?? {};
@@ -219,3 +230,53 @@ const OVERAGE = {
   _claim_names: { groups: 'src1' },
   _claim_sources: { src1: { endpoint: 'http://127.0.0.1:1/users/690222be/getMemberObjects' } },
 };
+
+// Recorded with a realm that the recipe sets up; issuer, keys and times are new.
+describe(`the Keycloak recipe with the answers of Keycloak ${keycloak.version}`, () => {
+  const realm = anIssuer({ discovery: keycloak.discovery }).runs();
+  const service = aService({
+    mode: 'full',
+    providers: () => [
+      {
+        ...RECIPES.get('Keycloak'),
+        issuerUrl: realm.iss,
+        introspectionUrl: `${realm.url}/protocol/openid-connect/token/introspect`,
+        clientId: 'registry',
+        allowPrivateIP: true,
+      },
+    ],
+  }).runs();
+  const { member, administrator, pipeline, identity, lightweight } = keycloak.tokens;
+  const renewed = (recorded: Document) => ({ aud: undefined, sub: undefined, ...recorded, iss: realm.iss });
+  const withToken = (recorded: Document) => service.bearing(realm.sign(renewed(recorded)));
+
+  it.each([
+    ['a member of a nested team', member, { team: 'platform' }, []],
+    ['an administrator', administrator, { role: 'admin' }, ['manageSources', 'manageRegistries']],
+    ['a build job', pipeline, { role: 'writer' }, ['manageEntries']],
+  ])('accepts %s', async (_, recorded, claims, roles) => {
+    const { iss, sub, ...mapped } = claimsIn(await withToken(recorded).get('/v1/me?claims=true'));
+    expect({ iss, sub, mapped }).toEqual({
+      iss: realm.iss,
+      sub: recorded.sub,
+      mapped: { org: 'acme', ...claims },
+    });
+    expect((await withToken(recorded).get('/v1/me')).json).toMatchObject({ roles });
+  });
+
+  it('accepts a lightweight token, whose claims are in the introspection answer', async () => {
+    const token = realm.sign(renewed(lightweight));
+    realm.knows(token, renewed(keycloak.introspection.lightweight));
+    const claims = claimsIn(await service.bearing(token).get('/v1/me?claims=true'));
+    expect(claims).toEqual({ iss: realm.iss, sub: member.sub, org: 'acme', team: 'platform' });
+  });
+
+  it.each([
+    ['an ID token', identity],
+    ['a token without the audience mapper', { ...member, aud: 'account' }],
+  ])('refuses %s', async (_, recorded) => {
+    expectRefused(await withToken(recorded).get('/v1/me'), 401, 'token_invalid');
+  });
+});
+
+const claimsIn = ({ json }: { json: unknown }) => (json as { claims: Document }).claims;

@@ -24,6 +24,8 @@ interface IssuerOptions {
   /** `iss` of its tokens, if it differs from the URL. */
   iss?: string;
   audience?: string;
+  /** A recorded discovery document; its issuer is replaced by this one's URL. */
+  discovery?: { readonly issuer: string };
   /** Credentials required at the introspection endpoint. */
   client?: { id: string; secret: string };
   /** The bearer token required for keys and introspection; evaluated at each request. */
@@ -42,6 +44,8 @@ const PATHS: Record<string, Endpoint> = {
   '/introspect': 'introspection',
   '/userinfo': 'userinfo',
   '/groups': 'groups',
+  '/protocol/openid-connect/certs': 'jwks',
+  '/protocol/openid-connect/token/introspect': 'introspection',
 };
 
 /** Serves the same endpoints without faults, as a redirect target. */
@@ -246,6 +250,9 @@ export class Issuer {
   }
 
   private rightAnswer(endpoint: Endpoint, body: string, authorization = ''): Claims {
+    const recorded = this.options.discovery;
+    if (endpoint === 'discovery' && recorded)
+      return JSON.parse(JSON.stringify(recorded).replaceAll(recorded.issuer, this.iss)) as Claims;
     if (endpoint === 'discovery')
       return {
         issuer: this.iss,
