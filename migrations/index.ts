@@ -18,6 +18,7 @@ import { AppliedAuthorization1797500000000 } from './1797500000000-applied-autho
 import { SearchKeysOfPartitions1797700000000 } from './1797700000000-search-keys-of-partitions.js';
 import { AuditWalks1797820000000 } from './1797820000000-audit-walks.js';
 import { ActorNames1797830000000 } from './1797830000000-actor-names.js';
+import { AppliedOAuth1797840000000 } from './1797840000000-applied-oauth.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -44,4 +45,5 @@ export const migrations = [
   SearchKeysOfPartitions1797700000000,
   AuditWalks1797820000000,
   ActorNames1797830000000,
+  AppliedOAuth1797840000000,
 ];

@@ -13,6 +13,6 @@ const app = await NestFactory.create(AppModule.with(config, {}, new Metrics()), 
   preview: true,
   logger: ['error'],
 });
-const document = describeApi(app, { version: '', oauth: undefined });
+const document = describeApi(app, { version: '', oauth: null });
 mkdirSync('web/generated', { recursive: true });
 writeFileSync('web/generated/openapi.d.ts', astToString(await openapiTypes(document)));

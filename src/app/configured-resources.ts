@@ -1,12 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
 import { type EntityManager, In, Not } from 'typeorm';
+import type { AuditChange } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import { type AppliedOAuth, appliedOAuth, auditedOAuth } from '../auth/audited-oauth.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { authorizationForm } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
-import type { AuthConfig, Config, RegistryConfig, SourceConfig } from '../config/config.js';
+import {
+  type AuthConfig,
+  type Config,
+  oauthInUse,
+  type RegistryConfig,
+  type SourceConfig,
+} from '../config/config.js';
 import { lockCatalogue } from '../database/statements.js';
 import { registriesWith } from '../registries/registries.queries.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
@@ -22,37 +30,69 @@ import { declaredForm as declaredSource } from '../sources/sources.responses.js'
 
 const ID = 1;
 
+/** The settings of `auth` as they are compared and audited. */
+type AuthForms = Pick<AppliedAuthorization, 'form' | 'oauth'>;
+
 /**
- * Audits changes to the authorization settings (contract §9). Replicas that apply the same settings record the change once.
+ * Audits changes to `auth.authz` and `auth.oauth` (contract §9). Replicas that apply the same settings record the change once.
  */
 @Injectable()
 export class AuthorizationChanges {
-  /** Compares the settings with the last applied settings. Call in a transaction that holds the catalogue lock. */
+  /** Takes a while: secrets are digested slowly. */
+  async formsOf(auth: AuthConfig): Promise<AuthForms> {
+    const oauth = oauthInUse(auth);
+    return {
+      form: JSON.parse(JSON.stringify(authorizationForm(auth))) as AuthForms['form'],
+      oauth: oauth ? await appliedOAuth(oauth) : null,
+    };
+  }
+
+  /**
+   * Compares the settings with those recorded last. Call in a transaction that holds the catalogue lock.
+   *
+   * @param waiting the paths of changed settings that wait for a restart.
+   */
   async apply(
     manager: EntityManager,
-    auth: AuthConfig,
+    { form, oauth }: AuthForms,
+    waiting: readonly string[],
     record: RecordChange,
-  ): Promise<'created' | 'changed' | 'unchanged'> {
-    const after = JSON.parse(JSON.stringify(authorizationForm(auth))) as ReturnType<typeof authorizationForm>;
-    const before = (await manager.findOneBy(AppliedAuthorization, { id: ID }))?.form;
-    if (isDeepStrictEqual(before, after)) return 'unchanged';
-    await manager.save(AppliedAuthorization, { id: ID, form: after });
-    // No settings before and none now: nothing to record.
-    if (!before && after.mode !== 'full') return 'unchanged';
-    await record({
-      action: 'config.apply',
-      target: { type: 'configuration', name: 'auth.authz' },
-      claims: [],
-      change: { ...(before ? { before } : {}), after },
-    });
-    return before ? 'changed' : 'created';
+  ): Promise<Changes> {
+    const last = await manager.findOneBy(AppliedAuthorization, { id: ID });
+    if (isDeepStrictEqual([last?.form, last?.oauth ?? null], [form, oauth])) return [];
+    await manager.save(AppliedAuthorization, { id: ID, form, oauth });
+    const changes: Changes = [];
+    const recordOne = async (name: string, change: AuditChange) => {
+      const paths = waiting.length > 0 ? { waiting } : {};
+      await record({
+        action: 'config.apply',
+        target: { type: 'configuration', name },
+        claims: [],
+        change,
+        ...paths,
+      });
+      changes.push(`${name}: ${!change.before ? 'created' : change.after ? 'changed' : 'removed'}`);
+    };
+    // No rules before and none now: nothing to record.
+    const hasRules = last ? !isDeepStrictEqual(last.form, form) : form.mode === 'full';
+    if (hasRules) await recordOne('auth.authz', { ...(last ? { before: last.form } : {}), after: form });
+    const before = last?.oauth ?? null;
+    if (!isDeepStrictEqual(before, oauth)) await recordOne('auth.oauth', oauthChange(before, oauth));
+    return changes;
   }
+}
+
+function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): AuditChange {
+  return {
+    ...(before ? { before: auditedOAuth(before) } : {}),
+    ...(after ? { after: auditedOAuth(after, before) } : {}),
+  };
 }
 
 /** The changes made by a startup or reload, such as `source catalog: created`. */
 export type Changes = string[];
 
-/** The part of the configuration that a reload applies. */
+/** The part of the configuration that is kept and audited in the database. */
 export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries'>;
 
 /** Collects the changes made by a startup or reload, and audits them. */
@@ -112,10 +152,12 @@ export class ConfiguredResources {
    * with their entries. Nothing created through the API is in the way: the file takes over names and the managed source,
    * and a source that goes leaves every registry. Changes to authorization are audited.
    *
-   * @param isStart true at startup, which syncs every source; a reload syncs only changed sources.
+   * @param waiting for a reload, which syncs only changed sources: the paths of settings that wait for a restart.
+   * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately.
    */
-  async apply(config: CatalogueConfig, isStart = true): Promise<Changes> {
+  async apply(config: CatalogueConfig, waiting: readonly string[] | null = null): Promise<Changes> {
     const warnings: string[] = [];
+    const forms = await this.authorization.formsOf(config.auth);
     const changes = await this.audit.transaction(null, async (manager, record) => {
       // Serializes this transaction with other replicas and with changes made through the admin API.
       await lockCatalogue(manager);
@@ -129,10 +171,11 @@ export class ConfiguredResources {
       for (const source of config.sources) await this.putSource(manager, source, managed, written);
       for (const [position, registry] of config.registries.entries())
         await this.putRegistry(manager, registry, position, shrunkRegistries, written);
-      const authorization = await this.authorization.apply(manager, config.auth, record);
-      if (authorization !== 'unchanged') written.changes.push(`auth.authz: ${authorization}`);
+      const authorization = await this.authorization.apply(manager, forms, waiting ?? [], record);
+      if (waiting) return written.changes;
+      written.changes.push(...authorization);
       // Source content may have changed while the server was down.
-      if (isStart) await this.states.scheduleConfigured(manager);
+      await this.states.scheduleConfigured(manager);
       return written.changes;
     });
     for (const warning of warnings) this.logger.warn(warning);

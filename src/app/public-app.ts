@@ -7,7 +7,8 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { requestCaller } from '../auth/caller.js';
 import { ClaimHints } from '../auth/claim-mapping.js';
-import { type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
+import { OAuthInForce } from '../auth/oauth-in-force.js';
+import type { Config, OAuthConfig } from '../config/config.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { corsFor } from '../http/cors.js';
 import { ApiError } from '../http/errors.js';
@@ -118,7 +119,7 @@ function warnIfOpen(server: Server, logger: Logger): void {
  * Returns the security headers for all responses. Omits HSTS and upgrade-insecure-requests: TLS, if any, is terminated in
  * front of this server. /docs loads files only from this server, and connects to the identity providers for login.
  */
-function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, string> {
+function securityHeaders(oauth: OAuthConfig | null): ReadonlyMap<string, string> {
   const logins = new Set(
     (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
       new URL(issuerUrl).origin,
@@ -155,10 +156,10 @@ function securityHeaders(oauth: OAuthConfig | undefined): ReadonlyMap<string, st
 
 /** Sets these headers on every response. */
 export function setHeaders(
-  headers: ReadonlyMap<string, string>,
+  headers: () => ReadonlyMap<string, string>,
 ): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
   return (_request, response, next) => {
-    for (const [name, value] of headers) response.setHeader(name, value);
+    for (const [name, value] of headers()) response.setHeader(name, value);
     next();
   };
 }
@@ -182,7 +183,8 @@ export async function createPublicApp(
     new JsonAnswersAdapter(server),
     { logger: new NestLogger(logger), bodyParser: false, abortOnError: false },
   );
-  const oauth = oauthInUse(config.auth);
+  const inForce = app.get(OAuthInForce);
+  const isAnonymous = inForce.settings === null;
   const httpServer: Server = app.getHttpServer();
   httpServer.prependListener('request', followRegistryPaths(config.rootRegistry));
   answerConnectionErrors(httpServer);
@@ -201,12 +203,12 @@ export async function createPublicApp(
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());
   app.use(refuseUnclearHost);
-  if (!oauth) app.use(refuseForeignHosts(httpServer));
-  app.use(setHeaders(securityHeaders(oauth)));
+  if (isAnonymous) app.use(refuseForeignHosts(httpServer));
+  app.use(setHeaders(inForce.derive(securityHeaders)));
   app.enableCors(corsFor(config.cors.origins));
-  if (!oauth) app.use(refuseForeignOrigins(config.cors.origins));
+  if (isAnonymous) app.use(refuseForeignOrigins(config.cors.origins));
   app.use(admitKeys(app.get(RegistryCallers)));
-  publishOpenApi(app, { version, oauth });
-  if (!oauth && !config.readOnly) warnIfOpen(httpServer, logger);
+  publishOpenApi(app, version, (compute) => inForce.derive(compute));
+  if (isAnonymous && !config.readOnly) warnIfOpen(httpServer, logger);
   return app;
 }

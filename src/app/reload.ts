@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
+import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
-import { type AuthConfig, type Config, oauthInUse } from '../config/config.js';
+import { type AuthConfig, type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
 import { OpenAccess } from '../registries/open-access.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
-import { type CatalogueConfig, type Changes, ConfiguredResources } from './configured-resources.js';
+import { type Changes, ConfiguredResources } from './configured-resources.js';
 
 /** Registries created through the API whose entries are counted: more would delay the start. */
 const MAX_COUNTED = 20;
@@ -70,29 +71,30 @@ export class OpenRegistries {
 
 /** The result of a reload. */
 export interface Reloaded {
+  /** What is in force now and was not before. */
   readonly changes: Changes;
-  /** Changed sections that take effect only after a restart. */
+  /** Paths of changed settings that take effect only after a restart. */
   readonly waiting: readonly string[];
 }
 
 /**
- * Applies a changed configuration (contract §1): sources, registries and `auth.authz`. The catalogue and the policy
- * cannot change atomically, so in the meantime both the old and the new policy must permit an action.
+ * Applies a changed configuration (contract §1): sources, registries, `auth.authz`, and of `auth.oauth` the providers and
+ * blocked callers. The catalogue and the rules cannot change atomically, so in the meantime both the old and the new policy
+ * must permit an action, each by the claims that its own providers map.
  */
 @Injectable()
 export class Reload {
-  /** The policies of the last configuration that was applied completely. */
-  private settled: Policies;
-  /** The configuration applied last; undefined before the first reload. */
-  private taken: AuthConfig | undefined;
+  /** The rules applied last; undefined before the first reload. */
+  private taken: Pick<AuthConfig, 'authz'> | undefined;
+  /** The rules of the last configuration that left no rules waiting; undefined before the first reload. */
+  private settled: Pick<AuthConfig, 'authz'> | undefined;
 
   constructor(
     private readonly resources: ConfiguredResources,
     private readonly policy: PolicyInForce,
+    private readonly oauth: OAuthInForce,
     private readonly open: OpenRegistries,
-  ) {
-    this.settled = policy.inForce;
-  }
+  ) {}
 
   /**
    * @param started the configuration that the process started with.
@@ -101,48 +103,69 @@ export class Reload {
    *   reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {
-    const waiting = waitingSections(started, next);
-    const config = merged(this.taken ?? started.auth, next);
-    const after = policyFor(config.auth);
-    // The new rules may expect claims that only the new `auth.oauth` produces, so until the restart they can only
-    // withdraw access.
-    const mustWait = waiting.includes('auth.oauth');
-    const policies: Policies = mustWait ? [...this.settled, after] : [after];
+    const { authz } = this.taken ?? started.auth;
+    const settled = this.settled ?? started.auth;
+    const auth = this.reloaded({ ...started.auth, authz }, next.auth);
+    const after = policyFor(auth);
+    const waiting = waitingPaths(started, next);
+    // Callers without a token keep the old public paths, so until the restart the new rules can only withdraw access.
+    const mustWait = waiting.includes('auth.oauth.publicPaths');
+    if (mustWait && !isDeepStrictEqual(auth.authz, settled.authz)) waiting.push('auth.authz');
+    const policies: Policies = mustWait ? [policyFor({ ...auth, authz: settled.authz }), after] : [after];
     this.policy.narrow(policies);
-    const changes = await this.resources.apply(config, false);
+    this.oauth.narrow(auth.oauth ?? null);
+    const changes = await this.resources.apply(next, waiting);
+    const before = { 'auth.authz': authz, ...partsOf(this.oauth.settings) };
+    const parts = { 'auth.authz': auth.authz, ...partsOf(auth.oauth) };
+    // Nothing may run in between: the rules compare the claims that these providers map.
+    this.oauth.replace(auth.oauth ?? null);
     this.policy.replace(policies);
-    if (!mustWait) this.settled = policies;
-    this.taken = config.auth;
-    if (changes.length > 0) await this.open.report(config);
-    if (changes.some((change) => change.startsWith('auth.authz'))) warnIfAuthOnly(config.auth);
+    this.taken = auth;
+    if (!mustWait) this.settled = auth;
+    const taken = changedPaths(before, parts).filter((path) => !waiting.includes(path));
+    changes.push(...taken.map((path) => `${path}: changed`));
+    if (changes.length > 0) await this.open.report({ auth });
+    if (taken.includes('auth.authz')) warnIfAuthOnly(auth);
     return { changes, waiting };
+  }
+
+  // A new mode takes effect only after a restart, with its rules: they have a different meaning in the old mode.
+  private reloaded({ mode, authz: old }: AuthConfig, next: AuthConfig): AuthConfig {
+    const isTaken = mode === next.mode;
+    const oauth = isTaken ? this.oauth.reloaded(next.oauth) : this.oauth.settings;
+    const authz = isTaken ? next.authz : old;
+    return { mode, ...(oauth ? { oauth } : {}), ...(authz ? { authz } : {}) };
   }
 }
 
-// A new mode and its rules take effect only after a restart: the rules have a different meaning in the old mode.
-function merged({ authz, ...others }: AuthConfig, next: Config): CatalogueConfig {
-  const rules = others.mode === next.auth.mode ? next.auth.authz : authz;
-  return {
-    auth: { ...others, ...(rules ? { authz: rules } : {}) },
-    sources: next.sources,
-    registries: next.registries,
-  };
+/** What a reload applies while the mode stays the same, apart from `auth.authz`. */
+const RELOADED: ReadonlySet<string> = new Set([
+  'sources',
+  'registries',
+  'auth.oauth.providers',
+  'auth.oauth.blocked',
+]);
+
+type Parts = Readonly<Record<string, unknown>>;
+
+/** Returns the paths of the settings that a reload does not apply and that changed, without their values, which may be secret. */
+function waitingPaths(started: Config, next: Config): string[] {
+  const takesAuth = started.auth.mode === next.auth.mode;
+  const parts = ({ auth, ...others }: Config): Parts => ({
+    'auth.mode': auth.mode,
+    ...(takesAuth ? partsOf(auth.oauth) : { 'auth.oauth': auth.oauth, 'auth.authz': auth.authz }),
+    ...others,
+  });
+  return changedPaths(parts(started), parts(next)).filter((path) => !RELOADED.has(path));
 }
 
-/** Returns the names of the changed sections that a reload does not apply, without their values, which may be secret. */
-function waitingSections(started: Config, next: Config): string[] {
-  const takesRules = started.auth.mode === next.auth.mode;
-  const parts = ({ auth: { mode, oauth, authz }, ...others }: Config) => {
-    const rest = Object.entries(others).filter(([name]) => !['sources', 'registries'].includes(name));
-    return new Map<string, unknown>([
-      ['auth.mode', mode],
-      ['auth.oauth', oauth],
-      ['auth.authz', takesRules ? null : authz],
-      ...rest,
-    ]);
-  };
-  const before = parts(started);
-  return [...parts(next)]
-    .filter(([name, part]) => !isDeepStrictEqual(part, before.get(name)))
-    .map(([name]) => name);
+function partsOf(oauth: OAuthConfig | null | undefined): Parts {
+  return Object.fromEntries(
+    Object.entries(oauth ?? {}).map(([name, value]) => [`auth.oauth.${name}`, value]),
+  );
+}
+
+function changedPaths(before: Parts, after: Parts): string[] {
+  const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...paths].filter((path) => !isDeepStrictEqual(before[path], after[path]));
 }

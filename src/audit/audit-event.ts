@@ -85,6 +85,8 @@ export interface AuditEvent {
   readonly actor: AuditActor;
   readonly target: AuditTarget;
   readonly change?: AuditChange;
+  /** Paths of changed settings that wait for a restart (contract §9). */
+  readonly waiting?: readonly string[] | undefined;
   /** Why the token was refused; super-admins only. */
   readonly token?: TokenRefusal | undefined;
   /** Null for events without a request. */
@@ -145,7 +147,7 @@ export function storedScope({ role, claims }: AuditScope): {
 }
 
 /** Returns the event as JSON (contract §9), without `id` and `time`, which the database adds. */
-export function eventText({ context, target, change, token, ...event }: AuditEvent): string {
+export function eventText({ context, target, change, waiting, token, ...event }: AuditEvent): string {
   const { action, outcome, code, step, actor } = event;
   return JSON.stringify({
     requestId: context?.requestId ?? null,
@@ -162,6 +164,7 @@ export function eventText({ context, target, change, token, ...event }: AuditEve
       before: change.before && boundedState(change.before),
       after: change.after && boundedState(change.after),
     },
+    waiting,
     sourceIp: context?.sourceIp ?? null,
   });
 }

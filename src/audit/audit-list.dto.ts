@@ -191,6 +191,9 @@ export class AuditEventAnswer {
 
   change?: AuditChangeAnswer;
 
+  /** Paths of changed settings that wait for a restart. */
+  waiting?: string[];
+
   @ApiProperty({ ...NULLABLE_TEXT, description: 'The remote address of the connection' })
   sourceIp: string | null;
 

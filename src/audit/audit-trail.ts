@@ -30,6 +30,8 @@ export interface ChangeEvent {
   /** The target's claims before and after the change. Managers must cover all of them to see the event. */
   readonly claims: readonly Claims[];
   readonly change?: AuditChange;
+  /** Paths of changed settings that wait for a restart; for changes to the configuration. */
+  readonly waiting?: readonly string[];
 }
 
 /** The caller and the request of a change. */
@@ -179,7 +181,7 @@ function managerOf({ type }: AuditTarget): Role | null {
 }
 
 function eventOf(
-  { action, target, claims, change }: ChangeEvent,
+  { action, target, claims, change, waiting }: ChangeEvent,
   actor: AuditActor,
   context: RequestContext | null,
 ): AuditEvent {
@@ -190,6 +192,7 @@ function eventOf(
     actor,
     target,
     ...(change ? { change } : {}),
+    waiting,
     context,
     scope: role && boundedScope(role, claims),
   };

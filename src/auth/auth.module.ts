@@ -4,6 +4,7 @@ import { authenticationConfig } from '../config/slices.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './auth.guard.js';
 import { BlockedCallers } from './blocked-callers.js';
+import { OAuthInForce } from './oauth-in-force.js';
 import { TokenVerifier } from './token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
@@ -18,12 +19,21 @@ type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
       inject: [authenticationConfig.KEY],
     },
     {
+      provide: OAuthInForce,
+      useFactory: (
+        { oauth }: AuthenticationConfig,
+        verifier: TokenVerifier | null,
+        blocked: BlockedCallers,
+      ) => new OAuthInForce(oauth, verifier, blocked),
+      inject: [authenticationConfig.KEY, TokenVerifier, BlockedCallers],
+    },
+    {
       provide: Authenticator,
       useFactory: authenticatorFor,
       inject: [authenticationConfig.KEY, TokenVerifier, BlockedCallers, AuthMetrics],
     },
   ],
-  exports: [Authenticator, BlockedCallers],
+  exports: [Authenticator, OAuthInForce],
 })
 export class AuthModule implements OnApplicationShutdown {
   constructor(@Inject(TokenVerifier) private readonly verifier: TokenVerifier | null) {}

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import type { ProviderConfig } from '../config/config.js';
 import { ClientGone } from '../http/errors.js';
 import { clientKeyOf } from '../http/request-context.js';
 import type { AbortSource } from '../limits/semaphore.js';
@@ -15,6 +16,8 @@ export interface Caller {
   readonly name?: string;
   /** The token's claims, after the provider's `claims` mapping if it has one. */
   readonly claims: Readonly<Record<string, unknown>>;
+  /** The token's claims before the mapping, and the provider whose mapping was applied; absent without a token. */
+  readonly token?: { readonly claims: Caller['claims']; readonly provider: ProviderConfig };
   /** Whether a token identified the caller. */
   readonly identified: boolean;
   /** Name of the registry key that the caller sent instead of a token. */

@@ -46,7 +46,6 @@ export class Introspection {
   constructor(
     private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
     private readonly http: ProviderHttp,
-    private readonly callers: TokenCallers,
   ) {}
 
   /** Whether this provider has accepted the token before. If so, no other provider can have issued it. */
@@ -61,7 +60,12 @@ export class Introspection {
    * @param client Client key of the sender: see `clientKeyOf`.
    * @throws ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete
    */
-  async check(token: string, jwt: UnverifiedJwt | null, client: string): Promise<Caller | Refusal> {
+  async check(
+    token: string,
+    jwt: UnverifiedJwt | null,
+    client: string,
+    callers: TokenCallers,
+  ): Promise<Caller | Refusal> {
     const digest = tokenDigest(token);
     const answer =
       this.accepted.get(digest) ??
@@ -70,7 +74,7 @@ export class Introspection {
     const refused = introspectionRefusal(answer, this.provider, Date.now());
     if (refused) return refused;
     this.vouched.set(digest, true);
-    const { caller } = await this.callers.callerOf(token, this.claimsIn(answer), client);
+    const { caller } = await callers.callerOf(token, this.claimsIn(answer), client);
     // The token may have expired while its groups were fetched.
     return (
       introspectionRefusal(answer, this.provider, Date.now()) ?? this.otherSubject(answer, jwt) ?? caller

@@ -126,7 +126,7 @@ async function introspect(
   config: ProviderConfig & { readonly introspectionUrl: string },
   http: ProviderHttp,
 ): Promise<string> {
-  await new Introspection(config, http, new TokenCallers(config, null)).check(PROBE_TOKEN, null, PROBE_TOKEN);
+  await new Introspection(config, http).check(PROBE_TOKEN, null, PROBE_TOKEN, new TokenCallers(config, null));
   return 'introspection';
 }
 

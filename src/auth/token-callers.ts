@@ -35,7 +35,7 @@ export class TokenCallers {
   >();
 
   constructor(
-    private readonly provider: Pick<ProviderConfig, 'claims' | 'displayName'>,
+    private readonly provider: ProviderConfig,
     private readonly groups: GroupsFetcher | null,
   ) {
     this.needsGroups = readsClaim(provider.claims, GROUPS);
@@ -81,6 +81,31 @@ export class TokenCallers {
   private make(claims: Readonly<Record<string, unknown>>, fetched: FetchedGroups | null): Caller {
     const whole = fetched ? { ...claims, [GROUPS]: fetched.groups } : claims;
     const { claims: rules, displayName } = this.provider;
-    return callerOfClaims(claims, rules ? mapClaims(whole, rules) : whole, displayName);
+    const caller = callerOfClaims(claims, rules ? mapClaims(whole, rules) : whole, displayName);
+    return { ...caller, token: { claims: whole, provider: this.provider } };
+  }
+}
+
+/**
+ * Returns the caller's claims as these providers map them. They may differ from the providers that accepted the token while a
+ * reload is in progress, and for requests in progress after it. Fails closed: without a provider of the same name, issuer and
+ * audience there are no claims.
+ */
+export function claimsUnder(
+  providers: readonly ProviderConfig[],
+  { claims, token }: Pick<Caller, 'claims' | 'token'>,
+): Caller['claims'] {
+  if (!token || providers.includes(token.provider)) return claims;
+  const { name, issuerUrl, audience } = token.provider;
+  const provider = providers.find(
+    (one) => one.name === name && one.issuerUrl === issuerUrl && one.audience === audience,
+  );
+  if (!provider) return {};
+  if (!provider.claims) return token.claims;
+  try {
+    return mapClaims(token.claims, provider.claims);
+  } catch (error) {
+    if (error instanceof ClaimsIncomplete) return {};
+    throw error;
   }
 }

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Logger } from '@nestjs/common';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import passport from 'passport';
@@ -148,10 +150,15 @@ export type NotAccepted = Exclude<Verdict, Accepted>;
 
 interface Provider {
   readonly config: ProviderConfig;
-  readonly http: ProviderHttp;
-  /** Name of its passport strategy. */
-  readonly strategy: string;
+  readonly connection: Connection;
   readonly callers: TokenCallers;
+}
+
+/** A provider's endpoints with their caches, whatever is made of the claims of its tokens. */
+interface Connection {
+  readonly http: ProviderHttp;
+  readonly strategy: Strategy;
+  readonly groups: GroupsFetcher | null;
   readonly introspection: Introspection | null;
 }
 
@@ -181,7 +188,9 @@ type CachedCaller = Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> & Omit<Accepted
  */
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
-  private readonly providers: readonly Provider[];
+  private readonly logger = new Logger('auth');
+  private readonly running = new Set<Promise<Verdict>>();
+  private providers: readonly Provider[];
   private readonly verified = new LRUCache<string, CachedCaller>({
     maxSize: MAX_CACHED_CHARACTERS,
     ttl: CACHE_TTL_MS,
@@ -189,14 +198,38 @@ export class TokenVerifier {
     ttlResolution: 0,
   });
 
-  constructor(providers: readonly ProviderConfig[], reach: Pick<Config, 'insecureUrls' | 'proxy'>) {
-    this.providers = providers.map((provider) => this.prepare(provider, reach));
+  constructor(
+    providers: readonly ProviderConfig[],
+    private readonly reach: Pick<Config, 'insecureUrls' | 'proxy'>,
+  ) {
+    this.providers = providers.map((config) => prepare(config, connect(config, reach)));
+  }
+
+  /**
+   * Judges tokens by these providers from now on. A provider that differs only in what is made of its claims keeps its keys
+   * and caches; one that is the same object keeps its cached callers too.
+   */
+  replace(providers: readonly ProviderConfig[]): void {
+    const before = this.providers;
+    this.providers = providers.map((config) => {
+      const known = before.find((one) => isSameConnection(one.config, config));
+      if (known?.config === config) return known;
+      return prepare(config, known?.connection ?? connect(config, this.reach));
+    });
+    const kept = new Set(this.providers.map(({ connection }) => connection));
+    const dropped = before.filter(({ connection }) => !kept.has(connection));
+    Promise.allSettled(this.running)
+      .then(() => Promise.all(dropped.map(({ connection }) => connection.http.close())))
+      .catch((error: unknown) =>
+        this.logger.warn({ err: error }, 'Connections to a provider were not closed'),
+      );
   }
 
   /** The cached verdict on a JWT, if it is still valid. */
   cachedVerdict(token: string): Accepted | undefined {
     const cached = this.verified.get(tokenDigest(token));
     if (!cached || cached.expiresAt <= Date.now() || !cached.isCurrent()) return undefined;
+    if (!this.providers.some(({ config }) => config === cached.provider)) return undefined;
     return { kind: 'accepted', caller: cached.caller, provider: cached.provider };
   }
 
@@ -204,6 +237,19 @@ export class TokenVerifier {
   async verify(token: string, request: Request): Promise<Verdict> {
     const cached = this.cachedVerdict(token);
     if (cached) return cached;
+    const { providers } = this;
+    const running = this.judge(token, request);
+    this.running.add(running);
+    const verdict = await running.finally(() => this.running.delete(running));
+    // A reload may have replaced the keys and mappings that the verdict is based on.
+    return providers === this.providers ? verdict : this.verify(token, request);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.providers.map(({ connection }) => connection.http.close()));
+  }
+
+  private async judge(token: string, request: Request): Promise<Verdict> {
     const jwt = readJwt(token);
     const outcomes: Outcome[] = [];
     for (const check of this.keyChecks(token, jwt, request)) {
@@ -218,10 +264,6 @@ export class TokenVerifier {
     return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes], jwt);
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.providers.map(({ http }) => http.close()));
-  }
-
   private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): Check[] {
     const byKeys = this.providers.filter(({ config }) => config.introspection !== 'always');
     return byKeys.map((provider): Check => ({
@@ -234,25 +276,25 @@ export class TokenVerifier {
 
   // An opaque token is sent to all providers until one has accepted it, then only to that provider.
   private introspectionChecks(token: string, jwt: UnverifiedJwt | null, client: string): Check[] {
-    const introspecting = this.providers.flatMap(({ config, introspection }) =>
-      introspection ? [{ config, introspection }] : [],
+    const introspecting = this.providers.flatMap(({ config, connection: { introspection }, callers }) =>
+      introspection ? [{ config, introspection, callers }] : [],
     );
     const vouching = introspecting.filter(({ introspection }) => introspection.hasVouchedFor(token));
-    return (vouching.length > 0 ? vouching : introspecting).map(({ config, introspection }) => ({
+    return (vouching.length > 0 ? vouching : introspecting).map(({ config, introspection, callers }) => ({
       provider: config,
       method: 'introspection',
       refusal: jwt ? introspectionRuledOut(jwt, config) : null,
-      run: () => introspection.check(token, jwt, client),
+      run: () => introspection.check(token, jwt, client, callers),
     }));
   }
 
   // Caches only JWTs; Introspection caches its own responses.
   private async verifyJwt(
     token: string,
-    { config, strategy, callers }: Provider,
+    { config, connection, callers }: Provider,
     request: Request,
   ): Promise<Caller | Refusal> {
-    const outcome = await this.authenticate(strategy, request);
+    const outcome = await this.authenticate(connection.strategy, request);
     if ('reason' in outcome) return outcome;
     const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientKeyOf(request));
     // The token may have expired while its groups were fetched.
@@ -267,7 +309,7 @@ export class TokenVerifier {
     return caller;
   }
 
-  private authenticate(strategy: string, request: Request): Promise<VerifiedJwt | Refusal> {
+  private authenticate(strategy: Strategy, request: Request): Promise<VerifiedJwt | Refusal> {
     return new Promise((resolve, reject) => {
       const done = (error: unknown, verified: VerifiedJwt | false | null, problem: unknown) => {
         if (error) reject(error);
@@ -276,23 +318,36 @@ export class TokenVerifier {
         else if (problem instanceof TokenRefused) resolve(problem.refusal);
         else resolve({ reason: problem instanceof Error ? problem.message : 'the token is refused' });
       };
-      this.passport.authenticate(strategy, { session: false }, done)(request, request.res, reject);
+      // Passport adds the callbacks of a request to the strategy.
+      const own = Object.create(strategy) as Strategy;
+      this.passport.authenticate(own, { session: false }, done)(request, request.res, reject);
     });
   }
+}
 
-  private prepare(
-    config: ProviderConfig,
-    { insecureUrls, proxy }: Pick<Config, 'insecureUrls' | 'proxy'>,
-  ): Provider {
-    const http = new ProviderHttp({ ...config, proxy });
-    const keys = new ProviderKeys(keyFetcher(config, http, insecureUrls), () => performance.now());
-    const strategy = `jwt:${config.name}`;
-    this.passport.use(strategy, jwtStrategy(config, keys));
-    const groups = config.groups ? new GroupsFetcher(config, config.groups, http, insecureUrls) : null;
-    const callers = new TokenCallers(config, groups);
-    const introspection = hasIntrospection(config) ? new Introspection(config, http, callers) : null;
-    return { config, http, strategy, callers, introspection };
-  }
+function prepare(config: ProviderConfig, connection: Connection): Provider {
+  return { config, connection, callers: new TokenCallers(config, connection.groups) };
+}
+
+function connect(
+  config: ProviderConfig,
+  { insecureUrls, proxy }: Pick<Config, 'insecureUrls' | 'proxy'>,
+): Connection {
+  const http = new ProviderHttp({ ...config, proxy });
+  const keys = new ProviderKeys(keyFetcher(config, http, insecureUrls), () => performance.now());
+  return {
+    http,
+    strategy: jwtStrategy(config, keys),
+    groups: config.groups ? new GroupsFetcher(config, config.groups, http, insecureUrls) : null,
+    introspection: hasIntrospection(config) ? new Introspection(config, http) : null,
+  };
+}
+
+/** Settings that do not affect whether a provider accepts a token. */
+const OTHER_SETTINGS = { claims: null, displayName: null, connectOrigins: null };
+
+function isSameConnection(one: ProviderConfig, other: ProviderConfig): boolean {
+  return isDeepStrictEqual({ ...one, ...OTHER_SETTINGS }, { ...other, ...OTHER_SETTINGS });
 }
 
 async function outcomeOf(check: Check): Promise<Outcome> {

@@ -1,6 +1,7 @@
 import { type Caller, type Role, ROLES } from '../auth/caller.js';
+import { claimsUnder } from '../auth/token-callers.js';
 import { type ArrayValues, type Claims, covers, findMissing, implies } from '../claims/claims.js';
-import type { AuthzConfig } from '../config/config.js';
+import type { AuthzConfig, ProviderConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 
 /** The reason for a decision that compared no claims. */
@@ -205,11 +206,11 @@ export class AuthOnlyPolicy extends OpenPolicy {
 
   // contract §4: the publishing rules apply even though every caller has every role.
   checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
-    checkPublishedClaims(caller, claims, record);
+    checkPublishedClaims(caller.claims, claims, record);
   }
 
   checkRelabel(caller: Caller, claims: Claims): void {
-    checkSubset(caller, claims);
+    checkSubset(caller.claims, claims);
   }
 
   isBoundByNames(): boolean {
@@ -221,13 +222,18 @@ const HIDDEN_IF_UNLABELED = { allowed: false, because: 'unlabeled' } as const;
 
 /** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
 export class FullPolicy extends AccessPolicy {
+  private readonly held = new WeakMap<Caller, Caller['claims']>();
   // Caller objects are cached per token, so roles are computed once per token.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
   private readonly rulesKnownBy = new WeakMap<Caller, RoleRules>();
 
   private readonly unlabeled: Pick<Judgement, 'allowed' | 'because'>;
 
-  constructor(private readonly authz: AuthzConfig) {
+  /** @param providers The providers whose mapped claims the rules compare. */
+  constructor(
+    private readonly authz: AuthzConfig,
+    private readonly providers: readonly ProviderConfig[] = [],
+  ) {
     super();
     const { unlabeled } = authz.policy;
     this.unlabeled = { allowed: unlabeled === 'allow', because: `unlabeled: ${unlabeled}` };
@@ -236,7 +242,7 @@ export class FullPolicy extends AccessPolicy {
   rolesOf(caller: Caller): readonly Role[] {
     const cached = this.roles.get(caller);
     if (cached) return cached;
-    const roles = caller.identified ? resolveRoles(caller.claims, this.rulesFor(caller)) : [];
+    const roles = caller.identified ? resolveRoles(this.claimsOf(caller), this.rulesFor(caller)) : [];
     this.roles.set(caller, roles);
     return roles;
   }
@@ -257,7 +263,9 @@ export class FullPolicy extends AccessPolicy {
 
   // Every caller covers `{}`, even with `unlabeled: deny`, because a directory without claims is meant for everyone.
   mayRead(caller: Caller, required: Claims): boolean {
-    return this.isSuperAdmin(caller) || covers(caller.claims, required, this.authz.policy.arrayValues);
+    return (
+      this.isSuperAdmin(caller) || covers(this.claimsOf(caller), required, this.authz.policy.arrayValues)
+    );
   }
 
   keepsWithin(claims: Claims, required: Claims): boolean {
@@ -277,11 +285,11 @@ export class FullPolicy extends AccessPolicy {
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
-    checkSubset(caller, claims);
+    checkSubset(this.claimsOf(caller), claims);
   }
 
   checkDelegation(caller: Caller, claims: Claims): void {
-    if (!this.isSuperAdmin(caller)) checkSubset(caller, claims);
+    if (!this.isSuperAdmin(caller)) checkSubset(this.claimsOf(caller), claims);
   }
 
   // Every entry manager can manage an entry whose claims were cleared; with `unlabeled: deny`, only super-admins can
@@ -291,7 +299,7 @@ export class FullPolicy extends AccessPolicy {
   }
 
   checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
-    if (!this.isSuperAdmin(caller)) checkPublishedClaims(caller, claims, record);
+    if (!this.isSuperAdmin(caller)) checkPublishedClaims(this.claimsOf(caller), claims, record);
     else record?.({ allowed: true, required: claims, because: 'superAdmin' });
   }
 
@@ -309,8 +317,9 @@ export class FullPolicy extends AccessPolicy {
 
   visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string {
     if (this.isSuperAdmin(caller)) return 'all';
-    const held = Object.keys(caller.claims).filter(isRequired).sort();
-    return JSON.stringify(held.map((key) => [key, caller.claims[key]]));
+    const claims = this.claimsOf(caller);
+    const held = Object.keys(claims).filter(isRequired).sort();
+    return JSON.stringify(held.map((key) => [key, claims[key]]));
   }
 
   private judge(
@@ -328,7 +337,7 @@ export class FullPolicy extends AccessPolicy {
       return ifUnlabeled.allowed;
     }
     const { arrayValues: arrays } = this.authz.policy;
-    const allowed = covers(caller.claims, required, arrays);
+    const allowed = covers(this.claimsOf(caller), required, arrays);
     record?.({ allowed, required, arrays });
     return allowed;
   }
@@ -336,7 +345,7 @@ export class FullPolicy extends AccessPolicy {
   /** contract §10: only super-admins know all rules; other askers know those that grant them a role. */
   private rulesFor({ assumedBy: asker }: Caller): RoleRules {
     if (!asker || this.isSuperAdmin(asker)) return this.authz.roles;
-    const rules = this.rulesKnownBy.get(asker) ?? matchedRules(asker.claims, this.authz.roles);
+    const rules = this.rulesKnownBy.get(asker) ?? matchedRules(this.claimsOf(asker), this.authz.roles);
     this.rulesKnownBy.set(asker, rules);
     return rules;
   }
@@ -344,23 +353,31 @@ export class FullPolicy extends AccessPolicy {
   private isSuperAdmin(caller: Caller): boolean {
     return this.rolesOf(caller).includes('superAdmin');
   }
+
+  // A reload may have changed the mapping since the caller was identified: see claimsUnder.
+  private claimsOf(caller: Caller): Caller['claims'] {
+    if (!caller.token || this.providers.includes(caller.token.provider)) return caller.claims;
+    const claims = this.held.get(caller) ?? claimsUnder(this.providers, caller);
+    this.held.set(caller, claims);
+    return claims;
+  }
 }
 
 // spec §4.2.1 and §4.2.2
-function checkPublishedClaims(caller: Caller, claims: Claims, record?: Recorder): void {
+function checkPublishedClaims(held: Caller['claims'], claims: Claims, record?: Recorder): void {
   if (isUnlabeled(claims)) {
     record?.({ allowed: false, required: claims, because: 'unlabeled' });
     throw new ApiError('claims_required');
   }
-  checkSubset(caller, claims, record);
+  checkSubset(held, claims, record);
 }
 
 // contract §5: for writes, an array requires all its values.
-function checkSubset(caller: Caller, claims: Claims, record?: Recorder): void {
-  const allowed = covers(caller.claims, claims, 'all');
+function checkSubset(held: Caller['claims'], claims: Claims, record?: Recorder): void {
+  const allowed = covers(held, claims, 'all');
   record?.({ allowed, required: claims, arrays: 'all' });
   if (allowed) return;
-  const missing = findMissing(caller.claims, claims, 'all')
+  const missing = findMissing(held, claims, 'all')
     .map(({ key, needs }) => `${key}=${needs}`.slice(0, MAX_MISSING_LENGTH))
     .slice(0, MAX_MISSING);
   throw new ApiError('claims_not_subset', `You do not hold these claims: ${missing.join(', ')}`, missing);

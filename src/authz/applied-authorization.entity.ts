@@ -1,7 +1,8 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import type { AppliedOAuth } from '../auth/audited-oauth.js';
 import type { AuthorizationForm } from './policy-in-force.js';
 
-/** The authorization applied by the last start or reload. The table has one row. */
+/** The settings of `auth` applied by the last start or reload. The table has one row. */
 @Entity('applied_authorization')
 @Check('applied_authorization_id_check', 'id = 1')
 export class AppliedAuthorization {
@@ -10,4 +11,8 @@ export class AppliedAuthorization {
 
   @Column({ name: 'authorization_form', type: 'jsonb' })
   form: AuthorizationForm;
+
+  /** Null in anonymous mode. */
+  @Column({ name: 'oauth_form', type: 'jsonb', nullable: true })
+  oauth: AppliedOAuth | null;
 }

@@ -45,10 +45,6 @@ export class PolicyInForce extends AccessPolicy {
     this.policies = policies;
   }
 
-  get inForce(): Policies {
-    return this.policies;
-  }
-
   override get version(): number {
     return this.replacements;
   }
@@ -108,8 +104,9 @@ export function authorizationForm(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'aut
 
 /** The policy of the configured mode (contract §4). */
 export function policyFor(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'authz'>): AccessPolicy {
-  if (!oauthInUse(auth)) return new AnonymousPolicy();
-  return auth.authz ? new FullPolicy(auth.authz) : new AuthOnlyPolicy();
+  const oauth = oauthInUse(auth);
+  if (!oauth) return new AnonymousPolicy();
+  return auth.authz ? new FullPolicy(auth.authz, oauth.providers) : new AuthOnlyPolicy();
 }
 
 /** Logs the warning required by spec §1.2. */

@@ -69,6 +69,8 @@ class ReloadOnSignal {
       { changes, waiting },
       changes.length > 0 ? 'SIGHUP: the configuration was applied' : 'SIGHUP: no changes',
     );
+    if (changes.some((change) => change.startsWith('auth.oauth.providers')))
+      void reportProviders(loaded.config, this.logger);
     if (waiting.length > 0)
       this.logger.warn(`SIGHUP: these changes require a restart: ${waiting.join(', ')}`);
   }

@@ -49,7 +49,7 @@ export const auditConfig = slice('audit', ({ audit }) => audit);
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
 /** The web UI and its log-ins. */
-export const pageConfig = slice('page', ({ auth, web }) => ({ web, oauth: oauthInUse(auth) ?? null }));
+export const pageConfig = slice('page', ({ web }) => ({ web }));
 
 /** Origins whose pages may read responses. */
 export const corsConfig = slice('cors', ({ cors }) => cors);

@@ -1,11 +1,10 @@
-import { Controller, Get, Inject, Req } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
+import { Controller, Get, Req } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/bearer-token.js';
+import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { Public } from '../auth/route.js';
 import type { OAuthConfig } from '../config/config.js';
-import { authenticationConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
@@ -16,12 +15,13 @@ import { ProtectedResource } from './discovery.responses.js';
 @Controller('.well-known/oauth-protected-resource')
 @Public()
 export class DiscoveryController {
-  private readonly document: JsonText | null;
+  private readonly document: () => JsonText | null;
   private readonly path: string;
 
-  constructor(@Inject(authenticationConfig.KEY) { oauth }: ConfigType<typeof authenticationConfig>) {
-    this.document = oauth ? new JsonText(JSON.stringify(describe(oauth))) : null;
-    this.path = oauth ? new URL(resourceMetadataUrl(oauth.resourceUrl)).pathname : '';
+  constructor(inForce: OAuthInForce) {
+    this.document = inForce.derive((oauth) => oauth && new JsonText(JSON.stringify(describe(oauth))));
+    const { settings } = inForce;
+    this.path = settings ? new URL(resourceMetadataUrl(settings.resourceUrl)).pathname : '';
   }
 
   @Get()
@@ -32,16 +32,18 @@ export class DiscoveryController {
   @ApiOkWithEtag(ProtectedResource)
   @ApiErrors('route_not_found')
   get(): JsonText {
-    if (!this.document) throw new ApiError('route_not_found');
-    return this.document;
+    const document = this.document();
+    if (!document) throw new ApiError('route_not_found');
+    return document;
   }
 
   /** The alias with the path of `resourceUrl` appended (RFC 9728 §3.1). */
   @Get('*path')
   @ApiExcludeEndpoint()
   getBelowPath(@Req() { path }: Request): JsonText {
-    if (!this.document || path !== this.path) throw new ApiError('route_not_found');
-    return this.document;
+    const document = this.document();
+    if (!document || path !== this.path) throw new ApiError('route_not_found');
+    return document;
   }
 }
 

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
 import { DiscoveryController } from './discovery.controller.js';
 
-@Module({ controllers: [DiscoveryController] })
+@Module({ imports: [AuthModule], controllers: [DiscoveryController] })
 export class DiscoveryModule {}

@@ -1,10 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
+import { Injectable } from '@nestjs/common';
 import { Authenticator } from '../auth/auth.guard.js';
 import type { Caller, Client } from '../auth/caller.js';
+import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { SearchLimit } from '../catalog/search-limits.js';
-import { authenticationConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import type { Explanation } from './explain.dto.js';
 import { hintsFor, providerHints } from './hints.js';
@@ -28,8 +27,7 @@ export class ExplainService {
     private readonly seeing: SeeService,
     private readonly managing: ManageService,
     private readonly publishing: PublishService,
-    @Inject(authenticationConfig.KEY)
-    private readonly authentication: ConfigType<typeof authenticationConfig>,
+    private readonly oauth: OAuthInForce,
   ) {}
 
   /**
@@ -59,7 +57,7 @@ export class ExplainService {
       !as &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
     // Claim mappings are part of the configuration, which only super-admins may see.
-    const providers = knowsRules(rights) ? (this.authentication.oauth?.providers ?? []) : [];
+    const providers = knowsRules(rights) ? (this.oauth.settings?.providers ?? []) : [];
     return {
       answer,
       decision: decisionOf(answer, all),

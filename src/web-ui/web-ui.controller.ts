@@ -3,6 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import Negotiator from 'negotiator';
+import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { Public } from '../auth/route.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
@@ -24,15 +25,16 @@ import { PageSettings } from './web-ui.responses.js';
 @Controller()
 @Public()
 export class PageController {
-  private readonly headers: Readonly<Record<string, string>>;
-  private readonly settings: JsonText;
+  private readonly headers: () => Readonly<Record<string, string>>;
+  private readonly settings: () => JsonText;
 
   constructor(
-    @Inject(pageConfig.KEY) { web, oauth }: ConfigType<typeof pageConfig>,
+    @Inject(pageConfig.KEY) { web }: ConfigType<typeof pageConfig>,
+    inForce: OAuthInForce,
     @Inject(PAGE_FILES) private readonly files: PageFiles,
   ) {
-    this.headers = pageHeaders(oauth, web);
-    this.settings = new JsonText(JSON.stringify(settingsOf(oauth, web)));
+    this.headers = inForce.derive((oauth) => pageHeaders(oauth, web));
+    this.settings = inForce.derive((oauth) => new JsonText(JSON.stringify(settingsOf(oauth, web))));
   }
 
   /** Serves only requests that accept HTML: other clients get 404 at `/`. */
@@ -55,7 +57,7 @@ export class PageController {
   @ApiOkWithEtag(PageSettings)
   @ApiErrors('route_not_found')
   config(): JsonText {
-    return this.settings;
+    return this.settings();
   }
 
   @Get('assets/:file')
@@ -72,7 +74,7 @@ export class PageController {
   }
 
   private async send(request: Request, response: Response, file: PageFile): Promise<void> {
-    for (const [name, value] of Object.entries(this.headers)) response.setHeader(name, value);
+    for (const [name, value] of Object.entries(this.headers())) response.setHeader(name, value);
     response.vary('Accept-Encoding');
     response.setHeader('ETag', file.etag);
     response.setHeader('Content-Type', file.type);
@@ -90,7 +92,7 @@ export class PageController {
 }
 
 function settingsOf(
-  oauth: ConfigType<typeof pageConfig>['oauth'],
+  oauth: OAuthInForce['settings'],
   { logins, iconOrigins }: ConfigType<typeof pageConfig>['web'],
 ): PageSettings {
   const providers = oauth?.providers ?? [];

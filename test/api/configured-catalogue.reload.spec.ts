@@ -126,14 +126,20 @@ describe('reload of the configuration', () => {
     expect((await service.reload()).waiting).toEqual([]);
   });
 
-  it('only removes roles while a change of auth.oauth waits for a restart', async () => {
+  it('only removes roles while a change of publicPaths waits for a restart, and reports the rules as waiting', async () => {
     const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
     expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
     const manageSources = [{ role: 'boss' }];
-    const { waiting } = await service.reload((edited) =>
-      edited.auth({ realm: 'other', roles: { manageSources } }),
+    const { changes, waiting } = await service.reload((edited) =>
+      edited.auth({ publicPaths: ['/v1/other'], roles: { manageSources } }),
     );
-    expect(waiting).toEqual(['auth.oauth']);
+    expect([changes, waiting]).toEqual([[], ['auth.oauth.publicPaths', 'auth.authz']]);
+    expect(
+      (await auditOf(service.as(SUPER_ADMIN), 'action=config.apply&target=auth.authz'))[0],
+    ).toMatchObject({
+      waiting,
+      change: { after: { roles: { manageSources } } },
+    });
     expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '403 role_required']);
     await service.restart();
     expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '200']);

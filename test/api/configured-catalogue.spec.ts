@@ -51,6 +51,7 @@ describe('changes of the configuration file between starts', () => {
       'registry main: created',
       'registry side: created',
       'auth.authz: created',
+      'auth.oauth: created',
     ]);
   });
 

@@ -13,6 +13,7 @@ export interface AuditEvent {
   actor: { subject: string | null; issuer: string | null; name?: string; client?: string; roles: string[] };
   target: { type: string; name: string; version?: string; source?: string; registry?: string };
   change?: { before?: Record<string, unknown>; after?: Record<string, unknown> };
+  waiting?: string[];
   sourceIp: string | null;
   dropped?: number;
 }

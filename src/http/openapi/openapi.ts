@@ -151,31 +151,36 @@ Other writes below \`/registry\` get 501 \`use_admin_api\`.`;
 
 export interface DescribedServer {
   readonly version: string;
-  /** Undefined in anonymous mode, where the document has no security schemes. */
-  readonly oauth: OAuthConfig | undefined;
+  /** Null in anonymous mode, where the document has no security schemes. */
+  readonly oauth: OAuthConfig | null;
 }
+
+/** Computes a value from the OAuth settings, again only after a reload changed them. */
+type Derive = <T>(compute: (oauth: OAuthConfig | null) => T) => () => T;
 
 /**
  * Documents every route at `/openapi.json`, `/openapi.yaml` and `/docs`, and the consumer API at its `openapi.yaml`. Each
  * document is generated on its first request: generating it at startup would more than double the startup time.
  */
-export function publishOpenApi(app: NestExpressApplication, server: DescribedServer): void {
-  let document: OpenAPIObject | undefined;
-  const described = () => (document ??= describeApi(app, server));
+export function publishOpenApi(app: NestExpressApplication, version: string, derive: Derive): void {
+  const described = derive((oauth) => describeApi(app, { version, oauth }));
+  const logIn = derive((oauth) => (oauth ? logInOptions(oauth) : {}));
   SwaggerModule.setup('docs', app, described, {
     // Swagger would generate the raw documents for each request.
     raw: false,
+    // Swagger keeps the first document.
+    patchDocumentOnRequest: described,
     customSiteTitle: 'Registry Server API',
-    swaggerOptions: { validatorUrl: null, ...(server.oauth ? logInOptions(server.oauth) : {}) },
+    swaggerOptions: { validatorUrl: null, ...logIn() },
   });
   const serve = (paths: string[], type: string, text: () => string) => {
-    let made: { readonly text: string; readonly etag: string } | undefined;
+    const made = derive(() => tagged(text()));
     app
       .getHttpAdapter()
       .getInstance()
       .get(paths, (_: Request, response: Response) => {
-        made ??= tagged(text());
-        response.type(type).setHeader('ETag', made.etag).send(made.text);
+        const { text: body, etag } = made();
+        response.type(type).setHeader('ETag', etag).send(body);
       });
   };
   const yaml = (shown: OpenAPIObject) => stringify(shown, { aliasDuplicateObjects: false });

@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OAuthConfig } from '../config/config.js';
+import type { BlockedCallers } from './blocked-callers.js';
+import type { TokenVerifier } from './token-verifier.js';
+
+/**
+ * The OAuth settings in force. A reload replaces the providers and the blocked callers; everything else waits for a restart
+ * (contract §1).
+ */
+export class OAuthInForce {
+  /** @param current Null in anonymous mode, as is the verifier. */
+  constructor(
+    private current: OAuthConfig | null,
+    private readonly verifier: TokenVerifier | null,
+    private readonly blocked: BlockedCallers,
+  ) {}
+
+  /** Null in anonymous mode. */
+  get settings(): OAuthConfig | null {
+    return this.current;
+  }
+
+  /**
+   * Returns the settings that `replace` would bring into force. Unchanged providers stay the same objects, by which policies
+   * and caches recognize them.
+   */
+  reloaded(next: OAuthConfig | undefined): OAuthConfig | null {
+    if (!this.current || !next) return this.current;
+    const { providers } = this.current;
+    return {
+      ...this.current,
+      providers: next.providers.map((one) => providers.find((old) => isDeepStrictEqual(old, one)) ?? one),
+      blocked: next.blocked,
+    };
+  }
+
+  /** Refuses the callers that these settings block, in addition to those refused already. */
+  narrow(next: OAuthConfig | null): void {
+    this.blocked.replace([...(this.current?.blocked ?? []), ...(next?.blocked ?? [])]);
+  }
+
+  /** Brings settings into force that `reloaded` returned. Tokens are judged by them from now on, cached ones too. */
+  replace(next: OAuthConfig | null): void {
+    if (next) this.verifier?.replace(next.providers);
+    this.blocked.replace(next?.blocked ?? []);
+    this.current = next;
+  }
+
+  /** Returns a function that computes a value from the settings in force, once for all calls until they change. */
+  derive<T>(compute: (settings: OAuthConfig | null) => T): () => T {
+    let last: { readonly from: OAuthConfig | null; readonly value: T } | undefined;
+    return () => {
+      if (last?.from !== this.current || !last) last = { from: this.current, value: compute(this.current) };
+      return last.value;
+    };
+  }
+}
