@@ -1,8 +1,9 @@
 import { type ClientRequest, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import type { CorsOptions, CorsOptionsDelegate } from '@nestjs/common/internal';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import express from 'express';
+import express, { type Request } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { requestCaller } from '../auth/caller.js';
@@ -10,13 +11,13 @@ import { ClaimHints } from '../auth/claim-mapping.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import type { Config, OAuthConfig } from '../config/config.js';
 import type { OpenDatabase } from '../database/open-database.js';
-import { corsFor } from '../http/cors.js';
 import { ApiError } from '../http/errors.js';
 import { JsonAnswersAdapter } from '../http/json-answers.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
 import { requestIdFor } from '../http/request-context.js';
 import { isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
+import { RequestQueue } from '../http/request-queue.js';
 import {
   answerConnectionErrors,
   limitConnections,
@@ -24,12 +25,42 @@ import {
   limitRequests,
   limitUnreadBytes,
 } from '../http/server-limits.js';
-import { RequestQueue } from '../http/request-queue.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';
 import { admitKeys, RegistryCallers } from '../visibility/registry-lookup.js';
 import { AppModule } from './app.module.js';
+
+/** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
+const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
+
+/** MCP endpoints, where reads use POST (contract §6.3). */
+const MCP = /^\/registry\/[^/]+\/mcp$/;
+
+/**
+ * contract §6: sends `Access-Control-*` only on the consumer API, discovery and OpenAPI, error responses included.
+ *
+ * @param origins `['*']`, or the exact origins that may read responses.
+ */
+function corsFor(origins: readonly string[]): CorsOptionsDelegate<Request> {
+  const shared: CorsOptions = {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: 'GET, OPTIONS',
+    allowedHeaders: 'Authorization, Content-Type',
+    exposedHeaders: 'WWW-Authenticate, ETag',
+    maxAge: 600,
+    optionsSuccessStatus: 204,
+  };
+  const ofMcp: CorsOptions = {
+    ...shared,
+    methods: 'POST, OPTIONS',
+    allowedHeaders: 'Authorization, Content-Type, Mcp-Protocol-Version',
+  };
+  return (request, callback) => {
+    if (MCP.test(request.path)) callback(null, ofMcp);
+    else callback(null, SHARED.test(request.path) ? shared : { origin: false });
+  };
+}
 
 /** RFC 9112 §3.2: refuses HTTP/1.1 requests without a Host header, and all requests with several Host headers. */
 export function refuseUnclearHost(
