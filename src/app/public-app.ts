@@ -17,8 +17,8 @@ import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
 import { requestIdFor } from '../http/request-context.js';
 import { isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
-import { RequestQueue } from '../http/request-queue.js';
 import {
+  RequestQueue,
   answerConnectionErrors,
   limitConnections,
   limitPipelining,
