@@ -1,6 +1,6 @@
 import { AuditEventRow } from '../audit/audit-event.entity.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
-import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';

@@ -5,7 +5,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { type Caller, callerKeyOf } from '../auth/caller.js';
 import type { AuditAction, Role } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { ClaimSet } from '../claim-sets/claim-set.entity.js';
+import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../claims/claims.js';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';

@@ -1,8 +1,24 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { Column, type EntityManager, In, JoinColumn, ManyToOne } from 'typeorm';
+import { Column, Entity, type EntityManager, In, JoinColumn, ManyToOne, Unique } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
-import { ClaimSet } from './claim-set.entity.js';
+import { IdColumn } from '../database/statements.js';
+
+/** A distinct claims value, stored once. `{}` is stored as well, so that references are never null. */
+@Entity('claim_set')
+@Unique('claim_set_digest_key', ['digest'])
+export class ClaimSet {
+  @IdColumn('claim_set')
+  id: number;
+
+  /** In canonical form. */
+  @Column({ type: 'jsonb' })
+  claims: Claims;
+
+  /** SHA-256 of the canonical text. */
+  @Column({ type: 'bytea' })
+  digest: Buffer;
+}
 
 /** Number of claim sets per statement. */
 const BATCH = 2_000;

@@ -10,8 +10,7 @@ import {
   Unique,
 } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
-import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
+import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/statements.js';
 import {

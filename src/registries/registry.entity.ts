@@ -10,8 +10,7 @@ import {
   type Relation,
   Unique,
 } from 'typeorm';
-import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
+import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/statements.js';

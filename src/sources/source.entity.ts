@@ -9,8 +9,7 @@ import {
   type Relation,
   Unique,
 } from 'typeorm';
-import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import { ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
+import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { EntryFilterConfig } from '../config/config.js';
 import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/statements.js';

@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import type { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import type { ClaimSet, ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';

@@ -1,6 +1,5 @@
 import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import { ClaimSet } from '../claim-sets/claim-set.entity.js';
-import { ClaimSetOf } from '../claim-sets/claim-sets.repository.js';
+import { ClaimSet, ClaimSetOf } from '../claim-sets/claim-sets.repository.js';
 import { Source } from '../sources/source.entity.js';
 
 const PRIMARY_KEY = 'source_partition_pkey';
