@@ -12,8 +12,7 @@ import { PartitionLimit } from '../visibility/views.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
 import { electLatest, type NewStatus, updateStatus } from './entry-status.queries.js';
-import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
-import { versionColumns } from './writer/copy-rows.queries.js';
+import { Entry, EntryVersion, versionColumns, type VersionSummary } from './entry.entity.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
 
 /**

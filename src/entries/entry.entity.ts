@@ -13,6 +13,7 @@ import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/statements.js';
+import type { IncomingVersion } from '../documents/entry-types.js';
 import {
   COMMON_STATUS,
   ENTRY_TYPE_NAMES,
@@ -20,6 +21,7 @@ import {
   type Status,
   STATUSES,
 } from '../documents/statuses.js';
+import { versionKey } from '../documents/versions.js';
 import { Source } from '../sources/source.entity.js';
 
 /** One name of one type in one source. */
@@ -140,3 +142,48 @@ export class EntryVersion {
 
 /** A version without its texts, so that all versions of an entry can be loaded. */
 export type VersionSummary = Omit<EntryVersion, 'document' | 'search'>;
+
+/** The columns of a version except its entry, `is_latest`, publisher and document. */
+export type VersionColumns = Omit<
+  EntryVersion,
+  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document'
+>;
+
+/** The relevant columns of a stored version. Times are milliseconds since 1970. */
+interface Stored {
+  readonly status: string;
+  readonly statusChangedAt: number;
+  readonly publishedAt: number;
+}
+
+/**
+ * Returns the columns of a version written at `now`. A time that the source does not provide is taken from the stored
+ * version, or else from `now`, so that the version key always matches the publication time.
+ */
+export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
+  const { version, digest, searchText, status, statusMessage = null } = incoming;
+  const publishedAt = incoming.publishedAt ?? (stored ? new Date(stored.publishedAt) : now);
+  const unchangedSince = stored?.status === status ? new Date(stored.statusChangedAt) : now;
+  return {
+    version,
+    versionKey: versionKey(version, publishedAt, incoming.isUpstreamLatest),
+    digest,
+    search: searchText,
+    status,
+    statusMessage,
+    statusChangedAt: incoming.statusChangedAt ?? unchangedSince,
+    publishedAt,
+    updatedAt: now,
+  };
+}
+
+/**
+ * Returns the key of an otherwise unchanged version; it differs from the stored key if the version's position in the
+ * order has changed.
+ */
+export function versionKeyOf(
+  { version, publishedAt, isUpstreamLatest }: IncomingVersion,
+  stored: Pick<Stored, 'publishedAt'>,
+): string {
+  return versionKey(version, publishedAt ?? new Date(stored.publishedAt), isUpstreamLatest);
+}

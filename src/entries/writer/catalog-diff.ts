@@ -6,7 +6,7 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { precedes } from '../entry-status.queries.js';
-import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
+import { versionColumns, versionKeyOf } from '../entry.entity.js';
 
 /** Splits items into batches and yields to the event loop after each batch. */
 export async function* batches<T>(items: readonly T[], size: number): AsyncGenerator<T[]> {

@@ -3,9 +3,6 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { EntityManager } from 'typeorm';
-import type { IncomingVersion } from '../../documents/entry-types.js';
-import { versionKey } from '../../documents/versions.js';
-import type { EntryVersion } from '../entry.entity.js';
 
 /** Chunk size; encoding a chunk takes well under a millisecond. */
 const CHUNK_BYTES = 256 * 1024;
@@ -122,49 +119,4 @@ export class RowWriter {
     this.chunk.copy(wider, 0, 0, this.length);
     this.chunk = wider;
   }
-}
-
-/** The columns of a version except its entry, `is_latest`, publisher and document. */
-export type VersionColumns = Omit<
-  EntryVersion,
-  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document'
->;
-
-/** The relevant columns of a stored version. Times are milliseconds since 1970. */
-interface Stored {
-  readonly status: string;
-  readonly statusChangedAt: number;
-  readonly publishedAt: number;
-}
-
-/**
- * Returns the columns of a version written at `now`. A time that the source does not provide is taken from the stored
- * version, or else from `now`, so that the version key always matches the publication time.
- */
-export function versionColumns(incoming: IncomingVersion, now: Date, stored?: Stored): VersionColumns {
-  const { version, digest, searchText, status, statusMessage = null } = incoming;
-  const publishedAt = incoming.publishedAt ?? (stored ? new Date(stored.publishedAt) : now);
-  const unchangedSince = stored?.status === status ? new Date(stored.statusChangedAt) : now;
-  return {
-    version,
-    versionKey: versionKey(version, publishedAt, incoming.isUpstreamLatest),
-    digest,
-    search: searchText,
-    status,
-    statusMessage,
-    statusChangedAt: incoming.statusChangedAt ?? unchangedSince,
-    publishedAt,
-    updatedAt: now,
-  };
-}
-
-/**
- * Returns the key of an otherwise unchanged version; it differs from the stored key if the version's position in the
- * order has changed.
- */
-export function versionKeyOf(
-  { version, publishedAt, isUpstreamLatest }: IncomingVersion,
-  stored: Pick<Stored, 'publishedAt'>,
-): string {
-  return versionKey(version, publishedAt ?? new Date(stored.publishedAt), isUpstreamLatest);
 }

@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { EntryName, EntryType, VersionName } from '../../documents/entry-types.js';
 import { UPSTREAM_LATEST } from '../../documents/versions.js';
-import { copyRows, type VersionColumns } from './copy-rows.queries.js';
+import { copyRows } from './copy-rows.queries.js';
+import type { VersionColumns } from '../entry.entity.js';
 
 /*
  * The statements of the bulk writer. Each writes one batch; most take one array parameter per column.

@@ -29,7 +29,7 @@ import {
   type StoredVersion,
   weighedBatches,
 } from './catalog-diff.js';
-import { versionColumns, versionKeyOf } from './copy-rows.queries.js';
+import { versionColumns, versionKeyOf } from '../entry.entity.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
