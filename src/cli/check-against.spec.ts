@@ -12,7 +12,7 @@ import type { Claims } from '../claims/claims.js';
 import { type ClaimRuleSettings, claimRuleOf } from '../config/auth-settings.dto.js';
 import type { AuthConfig, Config, ProviderConfig, RegistryConfig, SourceConfig } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
-import { isReserved } from '../entries/name-rules.js';
+import { isReserved } from '../entries/publish-request.js';
 import { changes } from './check-against.js';
 import { type ComparedCaller, tokenOf } from './compared-callers.js';
 import { type Catalogue, OfflineAccess } from './offline-access.js';

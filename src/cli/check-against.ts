@@ -4,7 +4,7 @@ import { readsClaim } from '../auth/claim-mapping.js';
 import { type Claims, claimText } from '../claims/claims.js';
 import { type Config, oauthInUse, type ProviderConfig, type SourceConfig } from '../config/config.js';
 import { parseExpiry } from '../config/registry-keys.js';
-import { isReserved } from '../entries/name-rules.js';
+import { isReserved } from '../entries/publish-request.js';
 import { sentenceOf } from '../explain/who.service.js';
 import { ApiError } from '../http/errors.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';

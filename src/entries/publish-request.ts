@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
-import { type Claims, equalClaims } from '../claims/claims.js';
+import { type Claims, covers, equalClaims } from '../claims/claims.js';
 import { limitsConfig } from '../config/slices.js';
 import { checkDocument, formatProblem } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
@@ -10,11 +10,11 @@ import { type EntryType, isStatus, type Status, statusesOf } from '../documents/
 import { ApiError } from '../http/errors.js';
 import { refuseLostDigits } from '../http/json-body.js';
 import { invalidBody } from '../http/validation.pipe.js';
+import { matchesGlob } from '../sources/entry-filter.js';
 import { below, oneOf } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import { describeExcess, type EntrySize, findExceeded } from './entry-limits.js';
 import type { Entry } from './entry.entity.js';
-import { type NameRule, isReserved } from './name-rules.js';
 
 /** A version to publish that passed all checks that need no database. */
 export interface PublishRequest {
@@ -58,6 +58,32 @@ export function readStatusRequest(type: EntryType, { status, statusMessage }: St
   const issues = oneOf(...statusesOf(type))(status);
   if (issues.length > 0 || !isStatus(status)) throw invalidBody(below(['status'], issues));
   return { status, message: statusMessage ?? null };
+}
+
+/** The claims required to publish names matching these globs: an item of `managed.names` (contract §2). */
+export interface NameRule {
+  readonly include: readonly string[];
+  readonly claims: Claims;
+}
+
+/**
+ * Returns whether a name is reserved (contract §7). The first matching rule decides: the publisher's token and the
+ * entry's claims must both cover the rule's claims. A name that matches no rule is not reserved. Matching ignores case,
+ * so that `Com.Red/x` cannot imitate `com.red/x`.
+ *
+ * @param held the claims of the publisher's token.
+ * @param given the current or new claims of the entry.
+ */
+export function isReserved(
+  rules: readonly NameRule[],
+  name: string,
+  held: Readonly<Record<string, unknown>>,
+  given: Claims,
+): boolean {
+  const rule = rules.find(({ include }) =>
+    include.some((glob) => matchesGlob(glob.toLowerCase(), name.toLowerCase())),
+  );
+  return rule !== undefined && !(covers(held, rule.claims, 'all') && covers(given, rule.claims, 'all'));
 }
 
 /** Checks the caller's claims, the managed source, the name and the entry's size before publishing (spec §4.2, contract §3, §4, §7). */
