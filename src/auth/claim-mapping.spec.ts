@@ -51,7 +51,17 @@ describe('mapped claims', () => {
     ],
     [
       'are the part of a path that a pattern takes',
-      { groups: ['/teams/red', '/teams/red/leads', '/teams/', '/TEAMS/blue', 'x/teams/red', '/teams/a.b*', '/'] },
+      {
+        groups: [
+          '/teams/red',
+          '/teams/red/leads',
+          '/teams/',
+          '/TEAMS/blue',
+          'x/teams/red',
+          '/teams/a.b*',
+          '/',
+        ],
+      },
       [{ ...TEAM, pattern: '/teams/*' }],
       { team: ['red', 'a.b*'] },
     ],

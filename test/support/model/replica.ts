@@ -37,8 +37,8 @@ export async function startReplica(
     stringify({
       auth: authOf(setting, issuer),
       database: { ...connection, pool: { max } },
-        adminOpenAccess: setting.adminOpenAccess,
-        // The callers of all states share a few subjects.
+      adminOpenAccess: setting.adminOpenAccess,
+      // The callers of all states share a few subjects.
       limits: { searchesPerCaller: 1_000 },
     }),
   );
