@@ -78,10 +78,15 @@ program
   .command('explain')
   .description('explain whether a caller sees a registry or one of its entries, without starting the server')
   .addOption(config())
-  .requiredOption('--claims <json>', 'the claims of the caller, such as {"org":"acme"}')
   .requiredOption('--registry <name>', 'a registry in the configuration')
   .option('--entry <name>', 'the name of a server, skill or plugin')
   .option('--type <type>', 'the type of the entry, if entries of several types share the name')
+  .option('--claims <json>', 'the caller: their mapped claims, such as {"org":"acme"}')
+  .option('--token-file <file>', 'the caller: a file with a token, which is not verified')
+  .option('--provider <name>', 'the caller: the provider of --token-claims')
+  .option('--token-claims <json>', 'the caller: the claims of a token, before the mapping')
+  .option('--anonymous', 'the caller: nobody, without a token')
+  .option('--key <name>', 'the caller: the name of a registry key')
   // contract §10: usage errors exit with 2, because 1 means refused.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: ExplainOptions) => {

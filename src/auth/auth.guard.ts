@@ -17,7 +17,7 @@ import type { Accepted, Attempt, NotAccepted, TokenVerifier } from './token-veri
  *
  * @param path The raw request path: percent-encoded, without the query.
  */
-function isPublicPath(path: string, patterns: readonly string[]): boolean {
+export function isPublicPath(path: string, patterns: readonly string[]): boolean {
   if (patterns.length === 0) return false;
   const segments = decode(path);
   // Express does not resolve dot segments, but a proxy or handler behind a public path might.

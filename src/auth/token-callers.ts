@@ -36,7 +36,7 @@ export class TokenCallers {
 
   constructor(
     private readonly provider: ProviderConfig,
-    private readonly groups: GroupsFetcher | null,
+    private readonly groups: Pick<GroupsFetcher, 'groupsOf'> | null,
   ) {
     this.needsGroups = readsClaim(provider.claims, GROUPS);
   }

@@ -1,34 +1,30 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ROLES } from '../auth/caller.js';
+import { dirname, resolve } from 'node:path';
+import { type Caller, ROLES } from '../auth/caller.js';
 import type { Config } from '../config/config.js';
 import { parseYamlValue } from '../config/yaml.js';
-import { isObject } from '../json/json-values.js';
+import { NoSuchCaller } from '../explain/assumed-caller.js';
+import { CallerMembers, exactlyOneOf } from '../explain/explain.dto.js';
+import { firstRefusal } from '../explain/steps.js';
 import {
   checkShape,
   IsBoolean,
   IsOptional,
   IsText,
   Validate,
+  ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import {
-  below,
-  type Check,
-  formatPath,
-  foundKind,
-  type Issue,
-  issue,
-  listOf,
-  oneOf,
-  text,
-} from '../validation/value-checks.js';
+import { below, formatPath, foundKind, type Issue, listOf, oneOf, text } from '../validation/value-checks.js';
 import { OfflineAccess, readCatalogue } from './offline-access.js';
+import { identifyOffline, type OfflineCallerForm, UnknownToken } from './offline-caller.js';
 
-const heldClaims: Check = (value) =>
-  isObject(value) ? [] : issue(`must be a map of claims, not ${foundKind(value)}`);
+const BAD_USAGE = 2;
 
-class ExpectedCaller {
-  @Validate(heldClaims) readonly claims: Readonly<Record<string, unknown>>;
+@ValidateClass(exactlyOneOf('claims', 'token', 'anonymous', 'key', 'tokenFile'))
+class ExpectedCaller extends CallerMembers implements OfflineCallerForm {
+  /** Relative to the file of expectations. */
+  @IsOptional() @IsText() tokenFile?: string;
 }
 
 /** An expectation about one caller (contract §10). */
@@ -73,24 +69,49 @@ function readExpectations(file: string): {
   };
 }
 
-/** Checks an expectation against the configured policy (contract §10). */
-export function judge(access: OfflineAccess, expected: Expectation): Verdict {
-  const { caller, registry, enters, sees = [], not = [], roles } = expected;
-  const { claims } = caller;
-  const name = expected.name ?? `${JSON.stringify(claims)}`;
+/**
+ * Checks an expectation against the configured policy (contract §10).
+ *
+ * @throws UnknownToken
+ */
+async function judge(access: OfflineAccess, expected: Expectation): Promise<Verdict> {
+  const { caller: form, registry, enters, sees = [], not = [], roles } = expected;
+  const name = expected.name ?? JSON.stringify(form.claims ?? form);
   if (!access.registry(registry))
     return { name, registry, failures: [`registry ${registry} does not exist`] };
-  const mayEnter = access.enters(claims, registry);
+  let reader: Caller | undefined;
+  let caller: Caller | undefined;
+  try {
+    [reader, caller] = [await callerOf(access, form, registry), await callerOf(access, form, null)];
+  } catch (error) {
+    if (!(error instanceof NoSuchCaller)) throw error;
+    return { name, registry, failures: [`caller.${formatPath(error.path)} ${error.message}`] };
+  }
+  const mayEnter = reader !== undefined && access.enters(reader, registry);
   const failures: string[] = [];
   if (enters !== undefined && enters !== mayEnter)
     failures.push(mayEnter ? 'enters, but should not' : 'does not enter, but should');
-  const isSeen = (entry: string) => mayEnter && access.sees(claims, registry, entry);
+  const isSeen = (entry: string) => reader !== undefined && mayEnter && access.sees(reader, registry, entry);
   for (const entry of sees) if (!isSeen(entry)) failures.push(`does not see ${entry}, but should`);
   for (const entry of not) if (isSeen(entry)) failures.push(`sees ${entry}, but should not`);
-  const held = access.rolesOf(claims);
+  const held = caller ? access.rolesOf(caller) : [];
   if (roles && (roles.length !== held.length || roles.some((role) => !held.some((one) => one === role))))
     failures.push(`has roles ${held.join(', ') || 'none'}; expected ${roles.join(', ') || 'none'}`);
   return { name, registry, failures };
+}
+
+/** Returns the caller; undefined if the server refuses them whatever they ask for. */
+async function callerOf(
+  access: OfflineAccess,
+  { tokenFile, ...form }: ExpectedCaller,
+  reads: string | null,
+): Promise<Caller | undefined> {
+  const { caller, step } = await identifyOffline(
+    access,
+    tokenFile === undefined ? form : { tokenFile },
+    reads,
+  );
+  return firstRefusal([step]) ? undefined : caller;
 }
 
 /** Formats verdicts as JUnit XML, which CI systems display: https://github.com/testmoapp/junitxml */
@@ -134,7 +155,8 @@ const MAX_NAME_WIDTH = 60;
 
 /**
  * Checks a configuration against a file of expectations (contract §10). Returns exit code 0, or 1 if an expectation
- * fails.
+ * fails, or 2 if no
+ * provider issues the token in a `tokenFile`.
  *
  * @param junit output file for the results as JUnit XML.
  */
@@ -146,7 +168,15 @@ export async function checkAccess(config: Config, file: string, junit: string | 
   }
   const catalogue = await readCatalogue(config);
   const access = new OfflineAccess(config, catalogue);
-  const verdicts = expectations.map((expected) => judge(access, expected));
+  const verdicts: Verdict[] = [];
+  try {
+    for (const expected of expectations)
+      verdicts.push(await judge(access, inFolder(dirname(file), expected)));
+  } catch (error) {
+    if (!(error instanceof UnknownToken)) throw error;
+    process.stderr.write(`${file}: ${error.message}\n`);
+    return BAD_USAGE;
+  }
   process.stdout.write(`${table(verdicts)}\n`);
   const failed = verdicts.filter(({ failures }) => failures.length > 0).length;
   process.stdout.write(
@@ -154,6 +184,12 @@ export async function checkAccess(config: Config, file: string, junit: string | 
   );
   if (junit !== undefined) writeFileSync(junit, junitXml(file, verdicts));
   return failed === 0 ? 0 : 1;
+}
+
+function inFolder(folder: string, expected: Expectation): Expectation {
+  const { tokenFile } = expected.caller;
+  if (tokenFile === undefined) return expected;
+  return { ...expected, caller: { tokenFile: resolve(folder, tokenFile) } };
 }
 
 function table(verdicts: readonly Verdict[]): string {

@@ -1,11 +1,14 @@
+import type { Caller } from '../auth/caller.js';
 import type { Judgement } from '../authz/access-policy.js';
-import { hintsFor } from '../explain/hints.js';
-import { assumedCaller } from '../explain/question.js';
+import { oauthInUse } from '../config/config.js';
+import { type IdentifiedCaller, NoSuchCaller } from '../explain/assumed-caller.js';
+import { hintsFor, providerHints, unmappedHints } from '../explain/hints.js';
 import {
   ABSENT_ENTRY,
   type Answer,
   decisionOf,
   entrySteps,
+  firstRefusal,
   judgedStep,
   judgeSources,
   SHOWN,
@@ -15,62 +18,97 @@ import { sentenceOf } from '../explain/who.service.js';
 import { isObject } from '../json/json-values.js';
 import { configuration } from './check.js';
 import { OfflineAccess, readCatalogue, readEntry } from './offline-access.js';
+import { identifyOffline, type OfflineCallerForm, UnknownToken } from './offline-caller.js';
 
 const BAD_USAGE = 2;
 
 export interface ExplainOptions {
   readonly config: string;
-  readonly claims: string;
   readonly registry: string;
   readonly entry?: string;
   readonly type?: string;
+  readonly claims?: string;
+  readonly tokenFile?: string;
+  readonly provider?: string;
+  readonly tokenClaims?: string;
+  readonly anonymous?: boolean;
+  readonly key?: string;
 }
 
 /**
  * contract §10: explains a decision. Returns exit code 0 for shown, 1 for refused, hidden or absent, and 2 for invalid
  * usage.
  */
-export async function explain({
-  config: file,
-  claims: text,
-  registry,
-  entry,
-  type,
-}: ExplainOptions): Promise<number> {
-  const claims = readClaims(text);
-  if (!claims) {
-    process.stderr.write('explain: --claims must be a JSON object, such as {"org":"acme"}\n');
-    return BAD_USAGE;
-  }
-  const loaded = configuration(file, {});
+export async function explain(options: ExplainOptions): Promise<number> {
+  const form = callerIn(options);
+  if (typeof form === 'string') return badUsage(form);
+  const loaded = configuration(options.config, {});
   if (!loaded) return BAD_USAGE;
   const catalogue = await readCatalogue(loaded.config);
   const access = new OfflineAccess(loaded.config, catalogue);
-  const { answer, steps } = explained(access, claims, {
-    registry,
-    ...(entry === undefined ? {} : { entry }),
-    ...(type ? { type } : {}),
-  });
+  let found: IdentifiedCaller;
+  try {
+    found = await identifyOffline(access, form, options.registry);
+  } catch (error) {
+    if (error instanceof UnknownToken) return badUsage(error.message);
+    if (error instanceof NoSuchCaller) return badUsage(`--${error.path.at(-1)} ${error.message}`);
+    throw error;
+  }
+  const { caller, step: token, token: raw } = found;
+  const held = caller?.claims ?? raw?.claims ?? {};
+  const inside = caller ? explained(access, caller, options) : { answer: SHOWN, steps: [] };
+  const answer = firstRefusal([token]) ?? inside.answer;
+  const steps = [token, ...inside.steps];
+  const providers = oauthInUse(loaded.config.auth)?.providers ?? [];
+  const hints = [
+    ...hintsFor(held, steps),
+    ...providerHints(held, steps, providers),
+    ...unmappedHints(held, raw, providers),
+  ];
   const lines = [
     `${decisionOf(answer, steps)} (${answer.status}${answer.code ? ` ${answer.code}` : ''}), ${catalogue.origin}`,
     ...steps.map(stepLine),
-    ...hintsFor(claims, steps).map((hint) => `hint: ${hint}`),
+    ...hints.map((hint) => `hint: ${hint}`),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
   return answer.status < 300 ? 0 : 1;
 }
 
+function badUsage(problem: string): number {
+  process.stderr.write(`explain: ${problem}\n`);
+  return BAD_USAGE;
+}
+
+/** Returns the caller that the options name, or the problem with them. */
+function callerIn(options: ExplainOptions): OfflineCallerForm | string {
+  const { claims, tokenFile, provider, tokenClaims, anonymous, key } = options;
+  const given = [claims, tokenFile, provider ?? tokenClaims, anonymous, key].filter(
+    (one) => one !== undefined,
+  );
+  if (given.length !== 1)
+    return 'pass exactly one of --claims, --token-file, --provider with --token-claims, --anonymous and --key';
+  if (tokenFile !== undefined) return { tokenFile };
+  if (anonymous) return { anonymous };
+  if (key !== undefined) return { key };
+  if (claims === undefined && (provider === undefined || tokenClaims === undefined))
+    return 'pass --provider and --token-claims together';
+  const held = readClaims(claims ?? tokenClaims ?? '');
+  if (!held)
+    return `${claims === undefined ? '--token-claims' : '--claims'} must be a JSON object, such as {"org":"acme"}`;
+  return provider === undefined ? { claims: held } : { token: { provider, claims: held } };
+}
+
 function explained(
   access: OfflineAccess,
-  claims: Readonly<Record<string, unknown>>,
-  { registry: name, entry, type }: { registry: string; entry?: string; type?: string },
+  caller: Caller,
+  { registry: name, entry, type }: Pick<ExplainOptions, 'registry' | 'entry' | 'type'>,
 ): { answer: Answer; steps: Step[] } {
   const registry = access.registry(name);
   if (!registry) {
     const code = 'registry_not_found';
     return { answer: { status: 404, code }, steps: [{ step: 'registry', outcome: 'absent', code }] };
   }
-  const caller = assumedCaller(claims);
+  const { claims } = caller;
   const { policy } = access;
   let gate: Judgement | undefined;
   const mayEnter = policy.mayReach(caller, registry.claims, (recorded) => (gate = recorded));

@@ -5,7 +5,6 @@ import type { Claims } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { COMMON_STATUS, isShown } from '../documents/statuses.js';
-import { assumedCaller } from '../explain/question.js';
 import {
   type EntryRead,
   type JudgedSource,
@@ -150,18 +149,17 @@ export class OfflineAccess {
     return this.registries.get(name);
   }
 
-  rolesOf(claims: Readonly<Record<string, unknown>>): readonly Role[] {
-    return this.policy.rolesOf(assumedCaller(claims));
+  rolesOf(caller: Caller): readonly Role[] {
+    return this.policy.rolesOf(caller);
   }
 
-  enters(claims: Readonly<Record<string, unknown>>, name: string): boolean {
+  enters(caller: Caller, name: string): boolean {
     const registry = this.registries.get(name);
-    return registry !== undefined && this.policy.mayReach(assumedCaller(claims), registry.claims);
+    return registry !== undefined && this.policy.mayReach(caller, registry.claims);
   }
 
   /** Whether a caller inside the registry sees an entry with this name, of any type. */
-  sees(claims: Readonly<Record<string, unknown>>, registry: string, name: string): boolean {
-    const caller = assumedCaller(claims);
+  sees(caller: Caller, registry: string, name: string): boolean {
     return this.candidates(registry, name).some(
       (sources) => readEntry(judgeSources(this.policy, caller, sources)).answer === SHOWN,
     );

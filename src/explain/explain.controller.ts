@@ -47,7 +47,7 @@ export class AccessController {
     @CurrentClient() client: Client,
     @Body() { as, ...question }: ExplainBody,
   ): Promise<Explanation> {
-    return this.explanations.explain(caller, client, question, as?.claims);
+    return this.explanations.explain(caller, client, question, as);
   }
 
   @Post('preview')

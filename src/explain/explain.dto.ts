@@ -4,8 +4,16 @@ import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
 import { isDeeperThan } from '../json/json-text.js';
-import { isObject } from '../json/json-values.js';
-import { IsClaims, IsIn, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
+import { isObject, member } from '../json/json-values.js';
+import {
+  IsClaims,
+  IsIn,
+  IsOptional,
+  IsText,
+  Validate,
+  ValidateClass,
+  ValidateNested,
+} from '../validation/class-validation.js';
 import {
   emptyOr,
   foundKind,
@@ -16,6 +24,7 @@ import {
   textUpTo,
   wordParameter,
 } from '../validation/value-checks.js';
+import type { CallerForm } from './assumed-caller.js';
 import { type Action, ACTIONS } from './question.js';
 import { type Decision, DECISIONS, type Outcome, OUTCOMES, type StepName, STEPS } from './steps.js';
 
@@ -40,16 +49,51 @@ export class AskedEntryBody {
   version?: string;
 }
 
-export class AssumedCallerBody {
+export class AssumedTokenBody {
+  @ApiProperty({ description: 'The name of the provider in the configuration' })
+  @IsText()
+  provider: string;
+
   @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    description: "The claims of the token, which the provider's mapping is applied to",
+    example: { sub: 'alice', realm_access: { roles: ['platform'] } },
+  })
+  @IsClaims(heldClaims)
+  claims: Readonly<Record<string, unknown>>;
+}
+
+/** The members that identify a caller, of which exactly one is present (contract §10). */
+export class CallerMembers implements CallerForm {
+  @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
     description: 'Mapped claims, as in `GET /v1/me?claims=true`',
     example: { sub: 'alice', org: 'acme', team: ['platform'] },
   })
+  @IsOptional()
   @IsClaims(heldClaims)
-  claims: Readonly<Record<string, unknown>>;
+  claims?: Readonly<Record<string, unknown>>;
+
+  @ApiPropertyOptional({ type: () => AssumedTokenBody, description: 'A verified token' })
+  @IsOptional()
+  @ValidateNested(() => AssumedTokenBody)
+  token?: AssumedTokenBody;
+
+  @ApiPropertyOptional({ enum: [true], description: 'A caller without a token' })
+  @IsOptional()
+  @Validate((value) => (value === true ? [] : issue('must be true')))
+  anonymous?: boolean;
+
+  @ApiPropertyOptional({ description: 'The name of a registry key, which is not the key itself' })
+  @IsOptional()
+  @IsText()
+  key?: string;
 }
+
+@ValidateClass(exactlyOneOf('claims', 'token', 'anonymous', 'key'))
+export class AssumedCallerBody extends CallerMembers {}
 
 export class ExplainBody {
   @ApiProperty({ example: 'default' })
@@ -115,6 +159,13 @@ export class RegistryAccessQuery {
   @IsOptional()
   @Validate(textParameter('the name of an entry', MAX_NAME))
   entry?: string;
+}
+
+export function exactlyOneOf(...members: readonly string[]) {
+  return (value: object): Issue[] =>
+    members.filter((name) => member(value, name) !== undefined).length === 1
+      ? []
+      : issue(`must have exactly one of ${members.join(', ')}`);
 }
 
 /** Accepts any JSON, as in a token (contract §5); the claim matcher ignores values that it cannot compare. */

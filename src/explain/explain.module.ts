@@ -6,6 +6,7 @@ import { EntriesModule } from '../entries/entries.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
+import { AssumedCallers } from './assumed-callers.service.js';
 import { AccessController, WhoController } from './explain.controller.js';
 import { ClaimSetCounts, FactsQueries } from './explain.queries.js';
 import { ExplainService } from './explain.service.js';
@@ -28,6 +29,7 @@ import { WhoService } from './who.service.js';
   ],
   controllers: [AccessController, WhoController],
   providers: [
+    AssumedCallers,
     ClaimSetCounts,
     ExplainService,
     FactsQueries,

@@ -70,6 +70,10 @@ order by r.origin desc, r.position, r.id`,
   'and e.id is not null',
 );
 
+const WITH_KEY = `
+select distinct c.id, c.claims, r.origin from registry r join claim_set c on c.id = r.claim_set_id
+where r.keys @> jsonb_build_array(jsonb_build_object('name', $1::text))`;
+
 /** Reads the registries, sources and claims that explanations need. */
 @Injectable()
 export class FactsQueries {
@@ -86,6 +90,13 @@ export class FactsQueries {
   /** Returns the registries that contain this source, in order. Each lists only its sources that have the entry. */
   async withSource(source: string, entry: AskedEntry): Promise<RegistryFacts[]> {
     return this.read(BY_SOURCE, source, entry);
+  }
+
+  /** Returns the claims of the registries that have a key of this name. */
+  async claimsWithKey(name: string): Promise<Claims[]> {
+    if (!isStorable(name)) return [];
+    const rows = await this.prepared.query<Pick<RegistryFacts, 'claims' | 'origin'>[]>(WITH_KEY, [name]);
+    return rows.filter(({ origin }) => this.openAccess.isAllowed(origin)).map(({ claims }) => claims);
   }
 
   private async read(statement: string, name: string, entry?: AskedEntry): Promise<RegistryFacts[]> {

@@ -5,14 +5,16 @@ import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { SearchLimit } from '../catalog/search-limits.js';
 import { ApiError } from '../http/errors.js';
+import type { CallerForm, IdentifiedCaller } from './assumed-caller.js';
+import { AssumedCallers } from './assumed-callers.service.js';
 import type { Explanation } from './explain.dto.js';
-import { hintsFor, providerHints } from './hints.js';
+import { hintsFor, providerHints, unmappedHints } from './hints.js';
 import { knowsRules, mayAssume, rightsOf } from './knowledge.js';
 import { ManageService } from './manage.service.js';
 import { PublishService } from './publish.service.js';
-import { type Asking, assumedCaller, type Explained, type Question } from './question.js';
+import { type Asking, type Explained, type Question } from './question.js';
 import { SeeService } from './see.service.js';
-import { answerOf, decisionOf, type Step } from './steps.js';
+import { answerOf, decisionOf, firstRefusal, SHOWN, type Step } from './steps.js';
 
 const ASK_A_MANAGER =
   'Only managers of the registry may see its claims: send them the output of `GET /v1/me?claims=true`, so that they can explain your access';
@@ -28,45 +30,59 @@ export class ExplainService {
     private readonly managing: ManageService,
     private readonly publishing: PublishService,
     private readonly oauth: OAuthInForce,
+    private readonly callers: AssumedCallers,
   ) {}
 
   /**
-   * @param as the claims of another caller whom the question is about.
+   * @param as another caller whom the question is about.
    * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 if the asker's limit on concurrent
-   *   questions is exceeded.
+   *   questions is exceeded; 400 `invalid_body` for a caller that cannot exist.
    */
-  async explain(
-    asker: Caller,
-    client: Client,
-    question: Question,
-    as?: Readonly<Record<string, unknown>>,
-  ): Promise<Explanation> {
+  async explain(asker: Caller, client: Client, question: Question, as?: CallerForm): Promise<Explanation> {
     const rights = rightsOf(this.policy, asker);
-    if (as && !mayAssume(rights)) throw new ApiError('role_required');
-    const subject = as ? assumedCaller(as, asker) : asker;
-    const isAssumed = as !== undefined;
-    const asking: Asking = { asker, rights, subject, isAssumed, client: client.countedAs(asker) };
-    const refused = as ? undefined : this.refusedToken(asker);
+    const counted = client.countedAs(asker);
+    if (as) {
+      if (!mayAssume(rights)) throw new ApiError('role_required');
+      // A question about the asker costs no more than the request itself; questions about others are limited.
+      return this.searches.run(client.callerKey(asker), async () => {
+        const isRead = (question.action ?? 'see') === 'see';
+        const found = await this.callers.identify(asker, as, isRead ? question.registry : null);
+        return this.explained({ asker, rights, isAssumed: true, client: counted }, question, found);
+      });
+    }
+    const refused = this.refusedToken(asker);
     if (refused) return refused;
-    // A question about the asker costs no more than the request itself; questions about others are limited.
-    const ask = () => this.ask(asking, question);
-    const explained = await (as ? this.searches.run(client.callerKey(asker), ask) : ask());
-    const { answer, steps, missing, hints = [] } = explained;
-    const all = [tokenStep(subject), ...steps];
+    const own = { caller: asker, step: tokenStep(asker) };
+    return this.explained({ asker, rights, isAssumed: false, client: counted }, question, own);
+  }
+
+  private async explained(
+    asking: Omit<Asking, 'subject'>,
+    question: Question,
+    { caller: subject, step: token, token: raw }: IdentifiedCaller,
+  ): Promise<Explanation> {
+    const found: Explained = subject
+      ? await this.ask({ ...asking, subject }, question)
+      : { answer: SHOWN, steps: [] };
+    const refused = firstRefusal([token]);
+    const { answer, missing } = refused ? { answer: refused } : found;
+    const steps = [token, ...found.steps];
     const hidesGate =
-      !as &&
+      !asking.isAssumed &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
+    const held = subject?.claims ?? raw?.claims ?? {};
     // Claim mappings are part of the configuration, which only super-admins may see.
-    const providers = knowsRules(rights) ? (this.oauth.settings?.providers ?? []) : [];
+    const providers = knowsRules(asking.rights) ? (this.oauth.settings?.providers ?? []) : [];
     return {
       answer,
-      decision: decisionOf(answer, all),
-      steps: all,
+      decision: decisionOf(answer, steps),
+      steps,
       ...(missing ? { missing } : {}),
       hints: [
-        ...hintsFor(subject.claims, all),
-        ...providerHints(subject.claims, all, providers),
-        ...hints,
+        ...hintsFor(held, steps),
+        ...providerHints(held, steps, providers),
+        ...(asking.isAssumed ? unmappedHints(held, raw, providers) : []),
+        ...(found.hints ?? []),
         ...(hidesGate ? [ASK_A_MANAGER] : []),
       ],
     };

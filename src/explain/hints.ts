@@ -1,7 +1,8 @@
 import { claimHints } from '../auth/claim-mapping.js';
 import { claimText } from '../claims/claims.js';
+import type { ProviderConfig } from '../config/config.js';
 import { OPTIONAL_STATUSES } from '../documents/statuses.js';
-import { isObject } from '../json/json-values.js';
+import { isObject, type Pointer } from '../json/json-values.js';
 import type { ExplainedMissing, Step } from './steps.js';
 
 const MAX_HINTS = 20;
@@ -55,6 +56,81 @@ export function providerHints(
   return [...keys]
     .filter((key) => !mapped.has(key))
     .map((key) => `Tokens from provider ${names} never have ${quoted(key)}: it is not mapped in \`claims\``);
+}
+
+/** Claims of a token that describe the token or the person; mappings seldom read them. */
+const NOT_FOR_ACCESS: ReadonlySet<string> = new Set([
+  ...[
+    'iss',
+    'sub',
+    'aud',
+    'exp',
+    'nbf',
+    'iat',
+    'jti',
+    'typ',
+    'azp',
+    'client_id',
+    'appid',
+    'cid',
+    'ver',
+    'uti',
+    'rh',
+  ],
+  ...['auth_time', 'acr', 'amr', 'sid', 'session_state', 'nonce', 'at_hash', 'oid', 'ipaddr'],
+  ...[
+    'name',
+    'given_name',
+    'family_name',
+    'preferred_username',
+    'email',
+    'email_verified',
+    'locale',
+    'picture',
+  ],
+]);
+/** Claims that a token has, but no mapping yields. */
+const ONLY_IN_TOKENS = ['aud', 'exp', 'iat', 'realm_access', 'resource_access'];
+const MAX_UNMAPPED = 10;
+
+/**
+ * Names claims of a token that its provider's mapping does not read, and claims given as mapped that look like a token's.
+ *
+ * @param token The token, if the question has one.
+ * @param providers The providers that the asker may know about.
+ */
+export function unmappedHints(
+  held: Held,
+  token: { readonly claims: Held; readonly provider: ProviderConfig } | undefined,
+  providers: readonly ProviderConfig[],
+): string[] {
+  if (!token) {
+    const raw = ONLY_IN_TOKENS.filter((name) => Object.hasOwn(held, name));
+    if (raw.length === 0 || providers.length === 0 || providers.some(({ claims }) => !claims)) return [];
+    return [
+      `${raw.map(quoted).join(', ')}: no mapping yields these claims; give a token's own claims as \`token\``,
+    ];
+  }
+  const { name, claims: rules } = token.provider;
+  if (!rules || !providers.includes(token.provider)) return [];
+  const read = (path: Pointer) =>
+    rules.some((rule) =>
+      'from' in rule
+        ? rule.from.join('\0') === path.join('\0')
+        : Object.hasOwn(rule.when ?? {}, path.join('\0')),
+    );
+  const unread = leavesOf(token.claims).filter((path) => !NOT_FOR_ACCESS.has(path[0] ?? '') && !read(path));
+  if (unread.length === 0) return [];
+  const names = unread.slice(0, MAX_UNMAPPED).map((path) => quoted(path.join('.')));
+  return [`The mapping of provider ${name} does not read ${names.join(', ')}`];
+}
+
+/** Returns the paths of all values that are not objects. */
+function leavesOf(claims: Held, above: Pointer = []): Pointer[] {
+  return Object.entries(claims).flatMap(([name, value]): Pointer[] => {
+    const path = [...above, name];
+    return isObject(value) && path.length < MAX_DEPTH ? leavesOf(value, path) : [path];
+  });
 }
 
 function ofStep({ step, outcome, because, source, shadowedBy }: Step): string[] {

@@ -9,8 +9,9 @@ import { RegistriesService } from '../registries/registries.service.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import type { PreviewBody } from './explain.dto.js';
 import { ClaimSetCounts } from './explain.queries.js';
-import { assumedCaller, refusalOf } from './question.js';
-import { SHOWN } from './steps.js';
+import { AssumedCallers } from './assumed-callers.service.js';
+import { refusalOf } from './question.js';
+import { firstRefusal, SHOWN } from './steps.js';
 
 const NO_ENTRIES = Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, 0]));
 
@@ -23,6 +24,7 @@ export class PreviewService {
     private readonly catalog: CatalogService,
     private readonly counts: ClaimSetCounts,
     private readonly searches: SearchLimit,
+    private readonly callers: AssumedCallers,
   ) {}
 
   /** @throws ApiError 404 `registry_not_found` if the registry is missing or hidden from the asker. */
@@ -37,9 +39,12 @@ export class PreviewService {
     client: Client,
   ): Promise<JsonText> {
     let access: VerifiedAccess | undefined;
-    const refusal = await refusalOf(async () => {
-      access = await this.views.enter(assumedCaller(as.claims, asker), client, registry);
-    });
+    const { caller, step } = await this.callers.identify(asker, as, registry);
+    const refusal =
+      firstRefusal([step]) ??
+      (await refusalOf(async () => {
+        if (caller) access = await this.views.enter(caller, client, registry);
+      }));
     if (!access) return answer(refusal ?? SHOWN, NO_ENTRIES, 'null');
     const page = await this.catalog.list(access, type, firstPage(type));
     return answer(SHOWN, await this.counts.ofView(access.view), page.bytes.toString());

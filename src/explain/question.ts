@@ -39,17 +39,6 @@ export interface Explained {
 }
 
 /**
- * contract §10: returns a caller whose token has these claims.
- *
- * @param asker absent in commands, whose user has the configuration and thus knows all role rules.
- */
-export function assumedCaller(claims: Readonly<Record<string, unknown>>, asker?: Caller): Caller {
-  const { sub } = claims;
-  const subject = typeof sub === 'string' ? sub : null;
-  return { subject, claims, identified: true, ...(asker ? { assumedBy: asker } : {}) };
-}
-
-/**
  * Runs part of a request.
  *
  * @returns the refusal; undefined on success.

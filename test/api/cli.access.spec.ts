@@ -141,7 +141,7 @@ describe('check --access', () => {
     const { code, output } = await check([{ caller: {}, registry: 'default', seas: [] }]);
     expect(code).toBe(1);
     expect(output).toContain('[0].seas: is not a known key; did you mean sees?');
-    expect(output).toContain('[0].caller.claims: is required');
+    expect(output).toContain('[0].caller: must have exactly one of claims, token, anonymous, key, tokenFile');
   });
 });
 

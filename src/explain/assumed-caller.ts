@@ -1,0 +1,159 @@
+import { isPublicPath } from '../auth/auth.guard.js';
+import { BlockedCallers } from '../auth/blocked-callers.js';
+import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
+import { ClaimsIncomplete } from '../auth/claim-mapping.js';
+import { NoSubject, TokenCallers } from '../auth/token-callers.js';
+import { jwtRefusal } from '../auth/token-claims.js';
+import type { OAuthConfig, ProviderConfig, RegistryConfig } from '../config/config.js';
+import { isExpired } from '../config/registry-keys.js';
+import type { ErrorCode } from '../http/errors.js';
+import type { Path } from '../validation/value-checks.js';
+import type { Outcome, Step } from './steps.js';
+
+type Held = Readonly<Record<string, unknown>>;
+
+/** The caller whom a question is about (contract §10): exactly one member is present. */
+export interface CallerForm {
+  /** Mapped claims. */
+  readonly claims?: Held;
+  /** The claims of a verified token before the provider's mapping. */
+  readonly token?: { readonly provider: string; readonly claims: Held };
+  /** A caller without a token. */
+  readonly anonymous?: boolean;
+  /** The name of a registry key. */
+  readonly key?: string;
+}
+
+/** What identifies the caller. */
+export interface Identifying {
+  /** Null in anonymous mode. */
+  readonly oauth: OAuthConfig | null;
+  /** Name of the registry that the request reads; null for other requests. */
+  readonly reads: string | null;
+  /** Whom that registry admits without a token; null if the asker may not know. */
+  readonly opening: Pick<RegistryConfig, 'anonymousClaims' | 'keys'> | null;
+  /** The outcome of the step `token` for a caller without a token whom the registry does not admit. */
+  readonly otherwise: Outcome;
+  /** Whether any registry that the asker may know about has a key of this name. */
+  readonly hasKey: (name: string) => boolean | Promise<boolean>;
+  /** Whether the asker may know the names of the providers. */
+  readonly knowsProviders: boolean;
+}
+
+/** A caller as the server identifies them. */
+export interface IdentifiedCaller {
+  /** Undefined if the request is refused without looking at claims. */
+  readonly caller: Caller | undefined;
+  /** Refuses a blocked caller, too. */
+  readonly step: Step;
+  /** The token's claims before the mapping, and the provider. */
+  readonly token?: { readonly claims: Held; readonly provider: ProviderConfig };
+}
+
+/** A question about a provider or a key that does not exist. */
+export class NoSuchCaller extends Error {
+  override readonly name = 'NoSuchCaller';
+
+  /** @param path the member of the CallerForm. */
+  constructor(
+    readonly path: Path,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Identifies the caller of a question as the server identifies the sender of a request (contract §6.1, §8, §10).
+ *
+ * @throws NoSuchCaller
+ */
+export async function identify(form: CallerForm, by: Identifying): Promise<IdentifiedCaller> {
+  if (form.token) return ofToken(form.token, by);
+  if (form.key !== undefined) return withKey(form.key, by);
+  if (form.claims) return admitted(callerWith(form.claims), form.claims['iss'], by);
+  return withoutToken(by);
+}
+
+function callerWith(claims: Held): Caller {
+  const { sub } = claims;
+  return { subject: typeof sub === 'string' ? sub : null, claims, identified: true };
+}
+
+async function ofToken(
+  { provider: name, claims }: NonNullable<CallerForm['token']>,
+  by: Identifying,
+): Promise<IdentifiedCaller> {
+  const providers = by.oauth?.providers ?? [];
+  const provider = providers.find((one) => one.name === name);
+  if (!provider) {
+    const names = providers.map((one) => one.name).join(', ');
+    throw new NoSuchCaller(
+      ['token', 'provider'],
+      by.knowsProviders && names !== '' ? `must be one of ${names}` : 'is not the name of a provider',
+    );
+  }
+  const { issuerUrl: iss, audience: aud, groups } = provider;
+  const whole = { iss, ...claims };
+  const token = { claims: whole, provider };
+  // Questions are also about tokens that have expired since, and a list of claims may omit what every token has.
+  const refused = jwtRefusal({ aud, ...whole, exp: 1, nbf: undefined }, provider, 0);
+  if (refused) return { ...refusedAs('token_invalid', refused.reason), token };
+  const fetcher = groups && { groupsOf: refuseToFetch };
+  try {
+    const { caller } = await new TokenCallers(provider, fetcher ?? null).callerOf('', whole, '');
+    return { ...admitted(caller, iss, by), token };
+  } catch (error) {
+    if (error instanceof NoSubject) return { ...refusedAs('no_subject', error.message), token };
+    if (error instanceof ClaimsIncomplete) return { ...refusedAs('claims_incomplete', error.message), token };
+    throw error;
+  }
+}
+
+// Fetching groups takes the token itself.
+function refuseToFetch(): never {
+  throw new ClaimsIncomplete(
+    'the token omits its groups, which the server fetches: list them in groups, without _claim_names and hasgroups',
+  );
+}
+
+function admitted(caller: Caller, issuer: unknown, { oauth }: Identifying): IdentifiedCaller {
+  const blocked = new BlockedCallers(oauth?.blocked);
+  return blocked.has(String(issuer), caller.subject)
+    ? { caller, step: refusedAs('caller_blocked').step }
+    : { caller, step: { step: 'token', outcome: 'passed' } };
+}
+
+function withoutToken({ oauth, reads, opening, otherwise }: Identifying): IdentifiedCaller {
+  if (!oauth)
+    return { caller: UNIDENTIFIED_CALLER, step: { step: 'token', outcome: 'skipped', because: 'mode' } };
+  const claims = opening?.anonymousClaims;
+  if (claims) return { caller: { ...UNIDENTIFIED_CALLER, claims }, step: passedAs('anonymous') };
+  if (
+    reads !== null &&
+    isPublicPath(`/registry/${encodeURIComponent(reads)}/v0.1/servers`, oauth.publicPaths)
+  )
+    return { caller: UNIDENTIFIED_CALLER, step: passedAs('publicPaths') };
+  return refusedAs('token_missing', undefined, otherwise);
+}
+
+async function withKey(
+  name: string,
+  { oauth, reads, opening, otherwise, hasKey }: Identifying,
+): Promise<IdentifiedCaller> {
+  const key = opening?.keys.find((one) => one.name === name);
+  if (!key && !(await hasKey(name)))
+    throw new NoSuchCaller(['key'], 'is not the name of a key of a registry');
+  if (reads === null) return refusedAs('token_missing');
+  if (!oauth || !key) return refusedAs('registry_not_found', undefined, otherwise);
+  if (isExpired(key, Date.now())) return refusedAs('registry_not_found', 'the key has expired');
+  return { caller: { ...UNIDENTIFIED_CALLER, claims: key.claims, key: name }, step: passedAs('key') };
+}
+
+function passedAs(because: string): Step {
+  return { step: 'token', outcome: 'passed', because };
+}
+
+function refusedAs(code: ErrorCode, because?: string, outcome: Outcome = 'refused'): IdentifiedCaller {
+  return { caller: undefined, step: { step: 'token', outcome, code, ...(because ? { because } : {}) } };
+}
