@@ -218,6 +218,24 @@ describe('web UI: manager', () => {
     await again;
   });
 
+  it('explains the access of the holder of a pasted token, which is not sent', async () => {
+    await manager.goTo('/access');
+    await manager.page.getByText('The holder of a token').click();
+    const claims = { sub: 'dirk', org: 'acme', team: ['data'], groups: ['everyone'] };
+    const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
+    const token = `eyJhbGciOiJSUzI1NiJ9.${payload}.c2lnbmF0dXJl`;
+    await manager.page.getByLabel('Registry').fill('acme');
+    await manager.page.getByLabel('Token or its claims').fill(token);
+    expect(JSON.parse(await manager.page.getByLabel('Token or its claims').inputValue())).toEqual(claims);
+    await manager.page.getByLabel('Provider').fill('demo');
+    const asked = manager.page.waitForRequest('**/v1/access/explain');
+    await manager.button('Explain').click();
+    const body = (await asked).postData() ?? '';
+    expect(JSON.parse(body)).toMatchObject({ as: { token: { provider: 'demo', claims } } });
+    expect(body + manager.page.url()).not.toContain(payload);
+    await manager.page.locator('.decision').waitFor();
+  });
+
   it('keeps the registry name typed while the registries load', async () => {
     const release = await manager.holdRequests('**/registry');
     await manager.open('/access');

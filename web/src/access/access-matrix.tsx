@@ -90,7 +90,13 @@ function MatrixTable({ matrix: { registries, rows, isTruncated } }: { matrix: Ma
 function Cell({ registry, row, most }: { registry: string; row: Row; most: number }): JSX.Element {
   const count = row.counts.get(registry) ?? 0;
   if (count === 0) return <td class="number muted">–</td>;
-  const question = { registry, type: 'server', entry: '', action: 'see', as: row.claims } as const;
+  const question = {
+    registry,
+    type: 'server',
+    entry: '',
+    action: 'see',
+    as: { claims: row.claims },
+  } as const;
   // Logarithmic, because counts range from one to 100 000.
   const share = Math.round((Math.log1p(count) / Math.log1p(most)) * 5);
   return (

@@ -2,13 +2,14 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import { ENTRY_TYPES } from '../api/entry-types.js';
-import type { Claims } from '../api/types.js';
+import type { CallerBody } from '../api/types.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { pluralize } from '../ui/format.js';
 import { QueryResult, useQuery } from '../ui/query.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { AccessMatrix } from './access-matrix.js';
+import type { AssumedCaller } from './caller.js';
 import { ExplanationPanel } from './explanation.js';
 import { queryOf, type Question, QuestionForm, questionFromQuery } from './question-form.js';
 
@@ -50,13 +51,13 @@ export function AccessPage({ route }: { route: Route }): JSX.Element {
   );
 }
 
-/** The first page of a registry as a caller with these claims sees it. */
-function Preview({ question, as }: { question: Question; as: Claims }): JSX.Element {
+/** The first page of a registry as this caller sees it. */
+function Preview({ question, as }: { question: Question; as: AssumedCaller }): JSX.Element {
   const { registry, type } = question;
   const query = useQuery(JSON.stringify([registry, type, as]), (signal) =>
     unwrap(
       api.POST('/v1/access/preview', {
-        body: { registry, type, as: { claims: as as Record<string, unknown> } },
+        body: { registry, type, as: as as CallerBody },
         signal,
       }),
     ),

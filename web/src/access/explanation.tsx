@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { api, unwrap } from '../api/client.js';
-import type { Explanation } from '../api/types.js';
+import type { CallerBody, Explanation } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { Badge } from '../ui/badge.js';
 import { QueryResult, useQuery } from '../ui/query.js';
@@ -51,7 +51,7 @@ export function ExplanationPanel({ question }: { question: Question }): JSX.Elem
           registry,
           action,
           ...(entry === '' ? {} : { entry: { type, name: entry } }),
-          ...(as === null ? {} : { as: { claims: as as Record<string, unknown> } }),
+          ...(as === null ? {} : { as: as as CallerBody }),
         },
         signal,
       }),

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
 import type { Claims, EntryType } from '../api/types.js';
-import { ClaimsEditor } from '../claims/claims-editor.js';
-import { heldClaims } from '../claims/claims.js';
 import { useSession } from '../session/session.js';
 import { useQuery } from '../ui/query.js';
+import { CallerFields } from './caller-fields.js';
+import { type AssumedCaller, parseCaller, parseObject } from './caller.js';
 
 const ACTIONS = ['see', 'manage', 'publish'] as const;
 
@@ -17,7 +17,7 @@ export function QuestionForm({
   question: Question;
   ask: (to: Question) => void;
 }): JSX.Element {
-  const { me, settings } = useSession();
+  const { settings } = useSession();
   const [draft, setDraft] = useState(question);
   const registries = useQuery('registries', (signal) => unwrap(api.GET('/registry', { signal })));
   const names = registries.value?.registries.map(({ name }) => name) ?? [];
@@ -75,25 +75,7 @@ export function QuestionForm({
           />
         </span>
       </div>
-      <fieldset class="field">
-        <legend class="label">Caller</legend>
-        <label class="check">
-          <input type="radio" name="who" checked={draft.as === null} onChange={() => change({ as: null })} />{' '}
-          Me
-        </label>
-        <label class="check">
-          <input
-            type="radio"
-            name="who"
-            checked={draft.as !== null}
-            onChange={() => change({ as: heldClaims(me) })}
-          />{' '}
-          A caller with these claims
-        </label>
-        {draft.as !== null && (
-          <ClaimsEditor label="Claim" claims={draft.as} change={(claims) => change({ as: claims })} />
-        )}
-      </fieldset>
+      <CallerFields caller={draft.as} change={(as) => change({ as })} />
       <div class="field">
         <label for="access-action">Action</label>
         <select
@@ -124,18 +106,19 @@ export interface Question {
   readonly entry: string;
   readonly action: 'see' | 'manage' | 'publish';
   /** Null for the current user. */
-  readonly as: Claims | null;
+  readonly as: AssumedCaller | null;
 }
 
 export function questionFromQuery(query: URLSearchParams): Question {
   const type = query.get('type');
   const action = query.get('action');
+  const claims = parseObject(query.get('as') ?? '');
   return {
     registry: query.get('registry') ?? '',
     type: isEntryType(type) ? type : 'server',
     entry: query.get('entry') ?? '',
     action: action === 'manage' || action === 'publish' ? action : 'see',
-    as: parseClaims(query.get('as')),
+    as: claims ? { claims: claims as Claims } : parseCaller(query.get('caller')),
   };
 }
 
@@ -145,16 +128,7 @@ export function queryOf({ registry, type, entry, action, as }: Question): Record
     type: entry === '' || type === 'server' ? '' : type,
     entry,
     action: action === 'see' ? '' : action,
-    as: as === null ? '' : JSON.stringify(as),
+    as: as && 'claims' in as ? JSON.stringify(as.claims) : '',
+    caller: as && !('claims' in as) ? JSON.stringify(as) : '',
   };
-}
-
-function parseClaims(text: string | null): Claims | null {
-  if (text === null) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : null;
-  } catch {
-    return null;
-  }
 }

@@ -4,6 +4,7 @@ type Schemas = components['schemas'];
 
 export type AuditEvent = Schemas['AuditEventAnswer'];
 export type AuditQuery = NonNullable<paths['/v1/audit']['get']['parameters']['query']>;
+export type CallerBody = Schemas['AssumedCallerBody'];
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 export type EntryType = Schemas['ListedEntry']['type'];
 export type ListedEntry = Schemas['ListedEntry'];
