@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { matchesGlob } from './entry-filter.js';
+import { matchesGlob, passesFilter } from './entry-filter.js';
 
 describe('a glob', () => {
   it.each([
@@ -37,5 +37,31 @@ describe('a glob', () => {
 
   it('takes polynomial time where a regular expression takes exponential time', () => {
     expect(matchesGlob(`${'*a'.repeat(500)}b`, 'a'.repeat(3_000))).toBe(false);
+  });
+});
+
+describe('a filter', () => {
+  const words = Array.from({ length: 200 }, (_, index) => `*word${index}*`);
+  const tags = Array.from({ length: 100 }, (_, index) => `tag-of-20-chars-${1_000 + index}`);
+
+  it('compares the longest lists of globs with many tags', () => {
+    expect(passesFilter({ tags: { exclude: words } }, 'io.acme/a', tags)).toBe(true);
+    expect(passesFilter({ tags: { include: words } }, 'io.acme/a', [...tags, 'a word199'])).toBe(true);
+    expect(passesFilter({ tags: { exclude: words } }, 'io.acme/a', [...tags, 'a word199'])).toBe(false);
+  });
+
+  it('lets no entry pass whose tags take too long to compare, and does not take long', () => {
+    const globs = Array.from({ length: 200 }, () => `*${'b'.repeat(253)}c`);
+    const before = performance.now();
+    for (const long of [
+      ['b'.repeat(60_000)],
+      Array.from({ length: 20_000 }, () => 'bb'),
+      ['b'.repeat(1_000_000)],
+    ]) {
+      expect(passesFilter({ tags: { exclude: globs } }, 'io.acme/a', long)).toBe(false);
+      expect(passesFilter({ tags: { include: globs } }, 'io.acme/a', long)).toBe(false);
+    }
+    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(passesFilter({ names: { include: ['io.*'] } }, 'io.acme/a', ['b'.repeat(1_000_000)])).toBe(true);
   });
 });
