@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { isDatabaseUnreachable } from '../database/database-errors.js';
+import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import { Quota, RateLimit } from '../limits/quota.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { tracing } from '../telemetry/tracing.js';
@@ -15,7 +15,7 @@ const MAX_PER_CALLER = 1_000;
 const REFUSALS_WINDOW_MS = 60_000;
 
 const FLUSH_INTERVAL_MS = 250;
-/** Interval between attempts while the database is unreachable. */
+/** Interval between attempts while the database is unreachable or its disk is full. */
 const RETRY_MS = 1_000;
 const EVENTS_PER_STATEMENT = 500;
 /** Approximate memory limit for queued events. */
@@ -122,7 +122,7 @@ export class AuditRecorder implements OnApplicationShutdown {
       });
   }
 
-  /** @throws the database error if the database is unreachable; the events then stay queued. */
+  /** @throws the database error if the database is unreachable or its disk full; the events then stay queued. */
   private async flush(): Promise<void> {
     while (this.queue.length > 0) {
       const batch = this.queue.slice(0, this.suspects > 0 ? 1 : EVENTS_PER_STATEMENT);
@@ -153,7 +153,7 @@ export class AuditRecorder implements OnApplicationShutdown {
       this.dropped -= reported;
       this.trail.report(written);
     } catch (error) {
-      if (isDatabaseUnreachable(error)) throw error;
+      if (isDatabaseUnreachable(error) || isStorageFull(error)) throw error;
       if (batch.length > 1) return false;
       this.drop(batch.filter(({ isKept }) => isKept).length);
       this.logger.error({ err: error }, 'An audit event could not be written and is lost');

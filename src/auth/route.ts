@@ -107,7 +107,9 @@ export const PublisherRoute = (access: PublisherAccess) =>
     PublisherAccessOf(access),
     ApiParam(REGISTRY_PARAMETER),
     ApiErrors('malformed_path', 'use_admin_api', 'database_unavailable', 'database_timeout'),
-    ...(access === 'publishers' ? [ApiErrors('read_only', 'role_required', 'registry_forbidden')] : []),
+    ...(access === 'publishers'
+      ? [ApiErrors('read_only', 'storage_full', 'role_required', 'registry_forbidden')]
+      : []),
   );
 
 export type LongWhen = 'always' | 'unless paged';

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { databaseStartError, isDatabaseUnreachable, isStatementTimeout } from './database-errors.js';
+import {
+  databaseStartError,
+  isDatabaseUnreachable,
+  isStatementTimeout,
+  isStorageFull,
+} from './database-errors.js';
 import { checkServerVersion } from './open-database.js';
 
 const WHERE = { host: 'db.example', port: 5432, user: 'me', database: 'reg' };
@@ -119,9 +124,20 @@ describe('a database error', () => {
     ['57014', true],
     ['55P03', true],
     ['40P01', true],
+    ['53200', true],
+    ['53100', false],
     ['57P01', false],
     ['23505', false],
   ])('SQLSTATE %s is worth a retry: %s', (code, answer) =>
     expect(isStatementTimeout(error('x', { code }))).toBe(answer),
   );
+
+  it.each([
+    [error('could not extend file "base/5/1": No space left on device', { code: '53100' }), true],
+    [error('could not write to file "x": No space left on device', { code: '58030' }), true],
+    [error('could not write block 1: Disk quota exceeded', { code: '58030' }), true],
+    [error('could not read block 1: Input/output error', { code: '58030' }), false],
+    [error('write ENOSPC: No space left on device', { code: 'ENOSPC' }), false],
+    [error('x', { code: '53200' }), false],
+  ])('%s means a full disk: %s', (value, answer) => expect(isStorageFull(value)).toBe(answer));
 });

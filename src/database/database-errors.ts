@@ -42,13 +42,26 @@ export function isDatabaseUnreachable(error: unknown): boolean {
 }
 
 /**
- * Whether a statement timeout (57014), lock timeout (55P03) or deadlock (40P01) ended a statement: a retry may succeed.
+ * Whether a statement timeout (57014), lock timeout (55P03), deadlock (40P01) or lack of memory (53000, 53200) ended a
+ * statement: a retry may succeed.
  */
 export function isStatementTimeout(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    ['57014', '55P03', '40P01'].includes(String((error as Error & { code?: unknown }).code))
-  );
+  return ['57014', '55P03', '40P01', '53000', '53200'].includes(sqlStateOf(error));
+}
+
+const NO_SPACE = /No space left on device|Disk quota exceeded/i;
+
+/**
+ * Whether PostgreSQL has no disk space left (contract §3). Where PostgreSQL does not map the cause to disk_full (53100), it
+ * reports io_error (58030) or internal_error (XX000) with the operating system's message.
+ */
+export function isStorageFull(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === '53100' || (['58030', 'XX000'].includes(state) && NO_SPACE.test((error as Error).message));
+}
+
+function sqlStateOf(error: unknown): string {
+  return error instanceof Error ? String((error as Error & { code?: unknown }).code) : '';
 }
 
 /** The database cannot be used until the operator fixes the problem described in the message. */

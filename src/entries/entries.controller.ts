@@ -84,7 +84,7 @@ export class EntriesController {
     type: PublishedVersionAnswer,
     description: 'With `dry_run`: the version could be published',
   })
-  @ApiErrors('invalid_parameter', 'read_only', ...PUBLISH_ERRORS)
+  @ApiErrors('invalid_parameter', 'read_only', 'storage_full', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
@@ -153,7 +153,7 @@ export class EntriesController {
   })
   @ApiParam(VERSION)
   @ApiNoContentResponse()
-  @ApiErrors('read_only', 'version_not_found')
+  @ApiErrors('read_only', 'storage_full', 'version_not_found')
   removeVersion(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -185,7 +185,14 @@ export class EntriesController {
   @ApiIfMatch()
   @ApiBody({ type: ClaimsBody })
   @ApiNoContentResponse()
-  @ApiErrors('read_only', 'too_many_claims', 'claims_required', 'claims_not_subset', 'name_reserved')
+  @ApiErrors(
+    'read_only',
+    'storage_full',
+    'too_many_claims',
+    'claims_required',
+    'claims_not_subset',
+    'name_reserved',
+  )
   setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -204,7 +211,7 @@ export class EntriesController {
   @ApiOperation({ operationId: 'setEntryStatus', summary: 'Sets the status of every version of an entry' })
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: ManagedEntry })
-  @ApiErrors('read_only')
+  @ApiErrors('read_only', 'storage_full')
   setStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -223,7 +230,7 @@ export class EntriesController {
   @ApiParam(VERSION)
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: PublishedVersionAnswer })
-  @ApiErrors('read_only', 'version_not_found')
+  @ApiErrors('read_only', 'storage_full', 'version_not_found')
   setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,

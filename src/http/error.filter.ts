@@ -8,7 +8,7 @@ import {
   NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { isDatabaseUnreachable, isStatementTimeout } from '../database/database-errors.js';
+import { isDatabaseUnreachable, isStatementTimeout, isStorageFull } from '../database/database-errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { ApiError, ClientGone, errorBody, type ErrorCode, refusalStep, routeError } from './errors.js';
 
@@ -69,6 +69,7 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');
   if (isDatabaseUnreachable(thrown))
     return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
+  if (isStorageFull(thrown)) return new ApiError('storage_full', undefined, undefined, { cause: thrown });
   if (isStatementTimeout(thrown))
     return new ApiError('database_timeout', undefined, undefined, { cause: thrown });
   const inner = thrown instanceof HttpException && thrown.cause instanceof Error ? thrown.cause : thrown;

@@ -164,6 +164,10 @@ export const ERROR_CATALOGUE = {
   },
   overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
+  storage_full: {
+    status: 503,
+    sentence: 'PostgreSQL has no disk space left: nothing can be stored until an operator adds some',
+  },
   database_timeout: { status: 503, sentence: 'PostgreSQL took too long to respond: try again shortly' },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 

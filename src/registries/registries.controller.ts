@@ -54,6 +54,7 @@ export class RegistriesController {
   @ApiPutAnswer(RegistryAnswer)
   @ApiErrors(
     'read_only',
+    'storage_full',
     'invalid_name',
     'unknown_source',
     'path_not_allowed',
@@ -85,7 +86,7 @@ export class RegistriesController {
   @ApiOperation({ operationId: 'deleteRegistry', summary: 'Deletes a registry; its sources stay' })
   @ApiNoContentResponse()
   @ApiIfMatch()
-  @ApiErrors('read_only')
+  @ApiErrors('read_only', 'storage_full')
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,

@@ -63,6 +63,7 @@ export class SourcesController {
   @ApiPutAnswer(SourceAnswer)
   @ApiErrors(
     'read_only',
+    'storage_full',
     'invalid_name',
     'kind_immutable',
     'path_not_allowed',
@@ -94,7 +95,7 @@ export class SourcesController {
   @ApiOperation({ operationId: 'deleteSource', summary: 'Deletes a source and its entries' })
   @ApiNoContentResponse()
   @ApiIfMatch()
-  @ApiErrors('read_only', 'source_in_use')
+  @ApiErrors('read_only', 'storage_full', 'source_in_use')
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
@@ -115,7 +116,7 @@ export class SourcesController {
   })
   @ApiBody({ type: SyncRequest, required: false })
   @ApiAcceptedResponse({ type: SourceAnswer })
-  @ApiErrors('read_only', 'not_synced')
+  @ApiErrors('read_only', 'storage_full', 'not_synced')
   sync(
     @CurrentCaller() caller: Caller,
     @Loaded() source: Source,

@@ -8,6 +8,9 @@ import { Metrics } from '../telemetry/metrics.js';
 import type { ReadEntries } from './entry-validator.js';
 import { SyncQueries } from './sync.queries.js';
 
+/** Error of a source whose entries PostgreSQL has no disk space for. */
+export const STORAGE_FULL = 'The entries could not be stored: PostgreSQL has no disk space left';
+
 const MAX_LISTED = 1_000;
 /** A slow or unreachable database must not delay the other metrics. */
 const TIMEOUT_MS = 1_000;

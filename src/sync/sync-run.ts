@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
 import { limitsConfig } from '../config/slices.js';
-import { isDatabaseUnreachable } from '../database/database-errors.js';
+import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
 import type { EntryLimits } from '../entries/entry-limits.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
@@ -22,7 +22,13 @@ import { Fetchers } from './fetchers.js';
 import { RegistryFileReader } from './file/registry-file-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
-import { reportAfterChanges, reportOf, type SyncReport, withoutRefused } from './sync-report.js';
+import {
+  reportAfterChanges,
+  reportOf,
+  STORAGE_FULL,
+  type SyncReport,
+  withoutRefused,
+} from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
 
 /** Increment this when the reader or the document rules change, so that unchanged content is read again. */
@@ -235,7 +241,11 @@ export class SyncRun {
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
     const expected =
       error instanceof FetchError || error instanceof RegistryFileError || error instanceof ReadMemoryError;
-    const sentence = expected ? shownSentence(error, source) : INTERNAL_FAILURE;
+    const sentence = expected
+      ? shownSentence(error, source)
+      : isStorageFull(error)
+        ? STORAGE_FULL
+        : INTERNAL_FAILURE;
     const retryAfterMs = error instanceof FetchError ? error.retryAfterMs : null;
     const pause = retryInMs(source.attempts, source.intervalMs, retryAfterMs);
     if (!(await this.states.fail(this.dataSource.manager, owner, source.id, pause, sentence)))

@@ -252,7 +252,7 @@ describe('in the OpenAPI document every route', () => {
                 : ['503 database_unavailable', '503 database_timeout']),
             ]),
         ...(access === 'public' || access === 'caller' ? [] : ['403 role_required']),
-        ...(changesSomething(route) ? ['403 read_only'] : []),
+        ...(changesSomething(route) ? ['403 read_only', '503 storage_full'] : []),
         ...(handler.says(IsRegistryRoute) ? ['403 registry_forbidden', '404 registry_not_found'] : []),
         ...(named ? [`404 ${named.resource}_not_found`] : []),
         ...(named && named.resource !== 'entry' && named.use !== 'read' ? ['403 config_managed'] : []),

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { AuditTrail } from '../../audit/audit-trail.js';
 import type { WrittenEvent } from '../../audit/audit.queries.js';
-import { isDatabaseUnreachable } from '../../database/database-errors.js';
+import { isDatabaseUnreachable, isStorageFull } from '../../database/database-errors.js';
 import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer.js';
 import { KINDS } from '../../source-kinds/kinds.js';
 import type { AdminNamespaces } from '../../sources/admin-limits.js';
@@ -13,6 +13,7 @@ import { SourceStates, type WatchState } from '../../sources/source-states.queri
 import { bumpRevision } from '../../sources/sources.queries.js';
 import { SyncMetrics } from '../../telemetry/registry-metrics.js';
 import { parseDuration } from '../../validation/value-checks.js';
+import { STORAGE_FULL } from '../sync-report.js';
 import {
   type CollectedObjects,
   collectObjects,
@@ -194,7 +195,9 @@ export class SourceWatch {
         if (!this.isDue()) await woken;
       } catch (error) {
         if (!isDatabaseUnreachable(error)) {
-          this.writeError = 'The entries could not be written; the log has the cause';
+          this.writeError = isStorageFull(error)
+            ? STORAGE_FULL
+            : 'The entries could not be written; the log has the cause';
           this.logInternalError(error);
           await this.saveState().catch(() => undefined);
         }
