@@ -1,8 +1,7 @@
 import {
+  All,
   type CanActivate,
   Controller,
-  Delete,
-  Get,
   Inject,
   Injectable,
   Post,
@@ -118,16 +117,10 @@ export class McpController {
     response.end(bytes);
   }
 
-  @Get()
-  @Public()
-  @UseGuards(PostOnly)
-  @ApiExcludeEndpoint()
-  get(): void {}
-
-  @Delete()
+  @All()
   @Public()
   @UseGuards(PostOnly)
   @WritesNothing(() => true)
   @ApiExcludeEndpoint()
-  delete(): void {}
+  otherMethod(): void {}
 }

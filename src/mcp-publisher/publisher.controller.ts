@@ -2,14 +2,18 @@ import {
   Body,
   type CanActivate,
   Controller,
+  type ExecutionContext,
   Header,
   HttpCode,
+  Inject,
+  Injectable,
   Param,
   Patch,
   Post,
   Req,
   UseGuards,
 } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -24,6 +28,7 @@ import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/route.js';
 import { WritesNothing } from '../authz/roles.guard.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
+import { authenticationConfig } from '../config/slices.js';
 import { documentClassOf, StatusBody } from '../entries/entries.dto.js';
 import { SentJson, TakesBody, UnvalidatedBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
@@ -46,9 +51,16 @@ const NAME = {
   example: 'io.github.example/weather',
 };
 
+@Injectable()
 class UnsupportedLogin implements CanActivate {
-  canActivate(): never {
-    throw useOtherLogin();
+  constructor(
+    @Inject(authenticationConfig.KEY) private readonly auth: ConfigType<typeof authenticationConfig>,
+  ) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const isAnonymous = this.auth.oauth === null;
+    if (isAnonymous && context.getHandler() === PublisherController.prototype.anonymousToken) return true;
+    throw useOtherLogin(isAnonymous);
   }
 }
 
@@ -131,6 +143,22 @@ export class PublisherController {
     @Req() request: Request,
   ): Promise<RegistryTokenAnswer> {
     return this.publisher.exchange(token, request);
+  }
+
+  @Post('auth/none')
+  @HttpCode(200)
+  @Header('Cache-Control', 'no-store')
+  @Public()
+  @UseGuards(UnsupportedLogin)
+  @PublisherRoute('anybody')
+  @WritesNothing(() => true)
+  @ApiOperation({
+    operationId: 'createAnonymousToken',
+    summary: 'Returns a token for clients that need one; in anonymous mode only, where tokens are ignored',
+  })
+  @ApiOkResponse({ type: RegistryTokenAnswer })
+  anonymousToken(): RegistryTokenAnswer {
+    return { registry_token: 'anonymous', expires_at: Math.floor(Date.now() / 1_000) + 86_400 };
   }
 
   // Public, because callers have no token before login.

@@ -17,14 +17,15 @@ export function useAdminApi(method: string): ApiError {
 }
 
 /**
- * Returns the 501 error for a login method that only the official registry supports; `mcp-publisher` shows the error's
- * message.
+ * Returns the 501 error for a login method that this mode does not support; `mcp-publisher` shows the error's message.
  */
-export function useOtherLogin(): ApiError {
+export function useOtherLogin(isAnonymous: boolean): ApiError {
   return new ApiError(
     'use_admin_api',
-    'This server issues no tokens: in a GitHub workflow, log in with github-oidc; elsewhere, use POST /v1/entries with a token ' +
-      'from one of its identity providers',
+    isAnonymous
+      ? 'This server is in anonymous mode: log in with none'
+      : 'This server issues no tokens: in a GitHub workflow, log in with github-oidc; elsewhere, use POST /v1/entries with a ' +
+          'token from one of its identity providers',
   );
 }
 

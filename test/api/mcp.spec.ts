@@ -355,7 +355,7 @@ describe('a JSON-RPC message', () => {
   });
 
   it('is accepted by POST only', async () => {
-    for (const method of ['GET', 'DELETE']) {
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
       const reply = await platform().send(method, MAIN);
       expectRefused(reply, 405, 'method_not_allowed');
       expect(reply.headers.allow).toBe('POST');

@@ -327,6 +327,43 @@ describe('refusals of mcp-publisher', () => {
   );
 });
 
+describe('mcp-publisher in anonymous mode', () => {
+  const open = aService()
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'], publishClaims: CLAIMS })
+    .registry('reading', { sources: ['published'] })
+    .configuration({ rootRegistry: 'main' })
+    .runs();
+
+  it.each(['/registry/main/v0', '/registry/main/v0.1', '/v0'])(
+    'logs in with none at %s and publishes with the token',
+    async (base) => {
+      const { status, json, headers } = await open.post(`${base}/auth/none`);
+      const { registry_token: token, expires_at: expiry } = json as unknown as Record<string, unknown>;
+      expect({ status, keys: Object.keys(json) }).toEqual({
+        status: 200,
+        keys: ['registry_token', 'expires_at'],
+      });
+      expect(headers['cache-control']).toBe('no-store');
+      expect(Number(expiry) * 1_000).toBeGreaterThan(Date.now());
+      const name = aName();
+      const reply = await open.post(`${base}/publish`, aServer(name), {
+        Authorization: `Bearer ${String(token)}`,
+      });
+      expect(reply.status).toBe(201);
+      expect(serversIn(await open.get(`/registry/main/v0.1/servers?search=${name}`))).toEqual([name]);
+    },
+  );
+
+  it('refuses it in a registry that takes no publications, and any other login method', async () => {
+    for (const registry of ['reading', 'nowhere'])
+      expectRefused(await open.post(`/registry/${registry}/v0/auth/none`), 501, 'use_admin_api');
+    const other = await open.post('/registry/main/v0/auth/dns', {});
+    expectRefused(other, 501, 'use_admin_api');
+    expect(other.text).toContain('log in with none');
+  });
+});
+
 async function loggedInElsewhere(registry: string): Promise<McpPublisher> {
   const publisher = new McpPublisher(registry);
   await publisher.login(github.sign(JOB));

@@ -29,7 +29,7 @@ const isAlias = (route: string) =>
   / \/registry\/\{registry\}\/(v0|x)\//.test(route) || ALIASES.includes(route);
 /** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
-  /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
+  /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
     route,
   );
 
@@ -39,17 +39,17 @@ const WRITES_NOTHING = [
   'POST /v1/access/explain',
   'POST /v1/access/preview',
   'POST /registry/{registry}/mcp',
-  'DELETE /registry/{registry}/mcp',
-  'POST /v1/access/explain',
-  'POST /v1/access/preview',
+  ...['PUT', 'PATCH', 'DELETE'].map((method) => `${method} /registry/{registry}/mcp`),
   ...['v0.1', 'v0'].flatMap((version) =>
-    ['validate', 'auth/github-oidc'].map((asked) => `POST /registry/{registry}/${version}/${asked}`),
+    ['validate', 'auth/github-oidc', 'auth/none'].map(
+      (asked) => `POST /registry/{registry}/${version}/${asked}`,
+    ),
   ),
 ];
 /** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
   [/oidc$|^POST .*mcp$/, 400],
-  [/^DELETE .*mcp$/, 405],
+  [/^(PUT|PATCH|DELETE) .*mcp$/, 405],
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 

@@ -55,14 +55,15 @@ function handlersOf(controller: Controller): Handler[] {
     const handler = prototype[name] as object;
     const path = Reflect.getMetadata(PATH_METADATA, handler) as string | undefined;
     if (name === 'constructor' || path === undefined) return [];
-    const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number];
+    const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number] ?? '';
+    const methods = method === 'ALL' ? ['GET', 'PUT', 'PATCH', 'DELETE'] : [method];
     const says = ({ KEY }: { readonly KEY: string }): unknown =>
       Reflect.getMetadata(KEY, handler) ?? Reflect.getMetadata(KEY, controller);
     const isExcluded = isHidden || Reflect.hasMetadata('swagger/apiExcludeEndpoint', handler);
     return [
       {
         name: `${controller.name}.${name}`,
-        routes: bases.map((base) => `${method} ${templateOf(`/${base}/${path}`)}`),
+        routes: bases.flatMap((base) => methods.map((one) => `${one} ${templateOf(`/${base}/${path}`)}`)),
         access: says(RouteAccessOf),
         operation: isExcluded
           ? undefined

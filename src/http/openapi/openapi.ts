@@ -79,7 +79,7 @@ function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
 /** Paths of operations that need a token; all others are public (spec §5.3). */
 const TOKEN_PATH = /^\/(v1|registry)(\/|$)/;
 /** Public exceptions, which publishers call before they have a token (contract §6.2). */
-const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/github-oidc)$/;
+const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/(github-oidc|none))$/;
 
 const PASTED = 'bearer';
 
