@@ -14,6 +14,7 @@ const LONGEST = [
   'api/auth.provider-trouble.spec.ts',
   'model/audit.spec.ts',
   'model/access.spec.ts',
+  'model/tenants.spec.ts',
   'api/sync.replicas.spec.ts',
   'api/sync.git.spec.ts',
   'api/sync.kubernetes.replicas.spec.ts',

@@ -5,6 +5,7 @@ const LONGER_HERE = [
   'src/config/load-config.fuzz.spec.ts',
   'test/model/access.spec.ts',
   'test/model/audit.spec.ts',
+  'test/model/tenants.spec.ts',
   'test/api/sync.day.spec.ts',
   'test/api/sync.replicas.spec.ts',
   'test/api/sync.api.spec.ts',
