@@ -134,6 +134,11 @@ program
     exit(await clientConfig(options));
   });
 
+// The reader of a pipe may close it early, as `head` does; the command still finishes.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 await program.parseAsync();
 
 function exit(code: number): void {

@@ -15,6 +15,9 @@ export class Metrics {
   /** Adds process metrics: event loop, memory, garbage collection. */
   withProcess(): this {
     collectDefaultMetrics({ register: this.register });
+    // Gauges named like counters, which promtool rejects; each is the sum of the metric without `_total`.
+    for (const counted of ['resources', 'handles', 'requests'])
+      this.register.removeSingleMetric(`nodejs_active_${counted}_total`);
     return this;
   }
 
@@ -61,7 +64,7 @@ export function observePools({ register }: Metrics, pools: () => Readonly<Record
     for (const [name, use] of Object.entries(pools())) set(name, use);
   };
   const count = new Gauge({
-    name: 'db_client_connection_count',
+    name: 'db_client_connections',
     help: 'Open connections to PostgreSQL, in use and idle',
     labelNames: [POOL, 'db_client_connection_state'],
     registers,

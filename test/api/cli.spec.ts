@@ -62,6 +62,12 @@ const withSuperAdminRule = (rule: string) =>
 /** A further registry with anonymous access. */
 const OPEN = '  - { name: open, sources: [catalog], anonymous: { claims: { audience: ide } } }\n';
 
+it('a command whose output is piped to a program that ends early still finishes', async () => {
+  const cli = new Cli(['check', '--config', await file(GOOD)]);
+  cli.child.stdout?.destroy();
+  expect(await cli.finished).toEqual({ code: 0, output: '' });
+});
+
 describe('check', () => {
   const checked = async (text: string) => {
     const config = await file(text);

@@ -1,4 +1,4 @@
-import { mkdir, readdir, symlink } from 'node:fs/promises';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
@@ -14,6 +14,16 @@ beforeAll(async () => {
   folder = await EmbeddedFolder.create();
 });
 afterAll(() => folder.remove());
+
+it('a data directory that cannot be created is named, with its setting', async () => {
+  // A file in its path prevents it even for root, whom a directory without write permission does not stop.
+  const file = join(folder.path, 'file');
+  await writeFile(file, '');
+  const start = startEmbeddedPostgres(join(file, 'data', 'postgres'));
+  await expect(start).rejects.toThrow(
+    new RegExp(`can't write to ${file}.*${join(file, 'data')} \\(REGISTRY_DATA_DIR\\)`),
+  );
+});
 
 describe('concurrent first starts', { timeout: 90_000 }, () => {
   it('on one data directory: one serves, the others exit 1 and name its process', async () => {

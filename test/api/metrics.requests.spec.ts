@@ -67,7 +67,7 @@ describe('request metrics', () => {
     await service.database.query('lock table source in access exclusive mode');
     const waiting = service.as({ role: 'admin' }).get('/v1/sources');
     await expect.poll(async () => (await figures()).get('http_server_active_requests')).toBe(1);
-    const used = `db_client_connection_count{db_client_connection_pool_name="main",db_client_connection_state="used"}`;
+    const used = `db_client_connections{db_client_connection_pool_name="main",db_client_connection_state="used"}`;
     expect((await figures()).get(used)).toBeGreaterThanOrEqual(1);
     await service.database.query('rollback');
     expect((await waiting).status).toBe(200);

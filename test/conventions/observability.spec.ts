@@ -57,6 +57,26 @@ function askedBy(query: string): Asked {
   return asked;
 }
 
+/** The metrics whose names `promtool check metrics` rejects. */
+function rejectedNames(exposition: string): string[] {
+  const typed = [...exposition.matchAll(/^# TYPE (\w+) (\w+)$/gm)];
+  expect(typed.length).toBeGreaterThan(40);
+  return typed.flatMap(([, name = '', type = '']) => {
+    const isCounter = type === 'counter';
+    const isDistribution = type === 'histogram' || type === 'summary';
+    const isRejected =
+      isCounter !== name.endsWith('_total') ||
+      (!isDistribution && /_(count|sum|bucket)$/.test(name)) ||
+      /_(counter|gauge|histogram|summary|metric)(_|$)/.test(name) ||
+      /_(s|ms|us|ns|sec|b|kb|mb|gb|m|h|d|milliseconds|minutes|hours|days|kilobytes|megabytes)(_|$)/.test(
+        name,
+      ) ||
+      /[A-Z]/.test(name) ||
+      !new RegExp(`^# HELP ${name} \\S`, 'm').test(exposition);
+    return isRejected ? [name] : [];
+  });
+}
+
 describe('dashboard and alerts', () => {
   const service = aService({ mode: 'full' })
     .source('tools', { servers: [aServer('io.acme/a')] })
@@ -75,6 +95,7 @@ describe('dashboard and alerts', () => {
     const { Metrics } = await import('../../dist/telemetry/metrics.js');
     const process = new Metrics().withProcess().withBuild({ version: '1', commit: 'a' });
     const text = `${shown}\n${(await process.exposition()).text}`;
+    expect(rejectedNames(text)).toEqual([]);
     const series = new Map<string, Set<string>>();
     for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
       const known = series.get(name) ?? new Set();

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockDataDirectory, prepareDataDirectory, stopLeftOver } from './data-directory.js';
@@ -22,12 +23,31 @@ interface Options extends ProcessOptions {
  * Starts the embedded PostgreSQL, creating its data directory on first use. PostgreSQL stops when this process ends for
  * any reason; the next start recovers from a `kill -9`.
  *
- * @throws Error for the operator if the directory is in use or unsuitable, or no account can run PostgreSQL.
+ * @throws Error for the operator if the directory is in use, unsuitable or not writable, or no account can run PostgreSQL.
  */
 export async function startEmbeddedPostgres(
   dataDirectory: string,
   options: Options = {},
 ): Promise<EmbeddedPostgres> {
+  try {
+    return await start(dataDirectory, options);
+  } catch (error) {
+    throw unwritable(error, dataDirectory) ?? error;
+  }
+}
+
+/** Returns the error for the operator if a file could not be written, as on a read-only file system. */
+function unwritable(error: unknown, dataDirectory: string): Error | undefined {
+  const { code, syscall, path } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall === undefined || path === undefined) return undefined;
+  return new Error(
+    `The embedded PostgreSQL can't write to ${path} (${code}): make the data directory ${dirname(resolve(dataDirectory))} ` +
+      `(REGISTRY_DATA_DIR) and ${tmpdir()} writable, or set database.url`,
+    { cause: error },
+  );
+}
+
+async function start(dataDirectory: string, options: Options): Promise<EmbeddedPostgres> {
   const log = options.log ?? (() => undefined);
   const binaries = await findPostgresBinaries();
   mkdirSync(dirname(resolve(dataDirectory)), { recursive: true });

@@ -16,7 +16,7 @@ import type { Metrics } from '../metrics.js';
 const CONVENTIONS = [
   'http.server.request.duration',
   'http.server.active_requests',
-  'db.client.connection.count',
+  'db.client.connections',
   'db.client.connection.max',
   'db.client.connection.pending_requests',
 ];
