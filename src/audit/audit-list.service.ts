@@ -162,7 +162,9 @@ export class AuditListService {
     const most = query.limit ? request.limit : Infinity;
     // The first chunk is read before the response begins, while the response can still report an error.
     const first = await this.readLines(reader, request, most);
-    const readMore = (rest: AuditListRequest, left: number) => this.readLines(reader, rest, left);
+    // The caller's roles may change while the response is sent.
+    const readMore = (rest: AuditListRequest, left: number) =>
+      this.readLines({ ...reader, viewer: this.viewerOf(caller) }, rest, left);
     return new JsonLines(linesFrom(first, most, readMore), reader.gone);
   }
 
@@ -173,13 +175,19 @@ export class AuditListService {
   }
 
   private readerOf(caller: Caller, client: Client): Reader {
-    const viewer = knowsAllEvents(this.policy, caller)
-      ? null
-      : {
-          sees: (scope: AuditScope) => mayKnow(this.policy, caller, scope),
-          judged: new LRUCache<string, boolean>({ max: MAX_JUDGED }),
-        };
-    return { callerKey: client.callerKey(caller), gone: client.abortSignal(), viewer };
+    return {
+      callerKey: client.callerKey(caller),
+      gone: client.abortSignal(),
+      viewer: this.viewerOf(caller),
+    };
+  }
+
+  private viewerOf(caller: Caller): Reader['viewer'] {
+    if (knowsAllEvents(this.policy, caller)) return null;
+    return {
+      sees: (scope) => mayKnow(this.policy, caller, scope),
+      judged: new LRUCache({ max: MAX_JUDGED }),
+    };
   }
 
   /** @returns the events and the request for the next page, which is undefined after the last page. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
@@ -245,7 +246,13 @@ export class AuthGuard implements CanActivate {
     const isRead = (READS.has(request.method) || has(ReadByPost)) && has(IsRegistryRoute);
     // A token in the request always decides, even an invalid one (contract §6.1).
     const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
-    const caller = mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request);
+    const identify = () =>
+      mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request);
+    request.identifyAgain = async () => {
+      const { claims } = await identify();
+      if (!isDeepStrictEqual(claims, request.caller?.claims)) throw new ApiError('token_invalid');
+    };
+    const caller = identify();
     // Most tokens are cached, and awaiting their callers would be slower.
     if (!(caller instanceof Promise)) return admit(request, caller);
     return caller.then((found) => admit(request, found));

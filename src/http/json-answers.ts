@@ -7,6 +7,7 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
+import { ApiError } from './errors.js';
 import { UNREAD } from './server-limits.js';
 
 /** A JSON response that is already text: documents are stored as text and sent without parsing. */
@@ -237,7 +238,13 @@ async function sendStreamed(response: Response, json: StreamedJson, status?: num
   else await sendChunks(response, json);
 }
 
-/** Sends chunks as fast as the client reads them. Once the headers are sent, an error can only cut off the response. */
+/** How long a streamed response may continue before the caller is identified again. */
+const IDENTIFIED_MS = 1_000;
+
+/**
+ * Sends chunks as fast as the client reads them, as long as the caller would still be accepted: a slow reader could
+ * otherwise outlive their token. Once the headers are sent, an error can only cut off the response.
+ */
 async function sendChunks(
   response: Response,
   { chunks, gone }: { readonly chunks: AsyncGenerator<string | Buffer>; readonly gone: AbortSignal },
@@ -246,8 +253,13 @@ async function sendChunks(
     response.end();
     return;
   }
+  let identifiedAt = performance.now();
   try {
     for await (const chunk of chunks) {
+      if (performance.now() - identifiedAt > IDENTIFIED_MS) {
+        await response.req.identifyAgain?.();
+        identifiedAt = performance.now();
+      }
       if (response.write(chunk)) continue;
       response.emit(UNREAD);
       await once(response, 'drain', { signal: gone });
@@ -255,7 +267,12 @@ async function sendChunks(
     }
     response.end();
   } catch (error) {
-    if (!gone.aborted)
+    if (error instanceof ApiError && error.status < 500)
+      new Logger('http').warn(
+        { requestId: response.req.id, code: error.code },
+        'A streamed list was cut off: the caller is refused now',
+      );
+    else if (!gone.aborted)
       new Logger('http').error({ requestId: response.req.id, err: error }, 'A streamed list was cut off');
     response.destroy();
   }

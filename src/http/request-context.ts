@@ -59,6 +59,11 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** Shown in the log, in errors and in `X-Request-Id`. */
     id: string;
+    /**
+     * Identifies the caller again, for responses that take long. Throws or rejects if the caller would be refused now, or
+     * has other claims. Set by the AuthGuard.
+     */
+    identifyAgain?: () => void | Promise<void>;
   }
 }
 

@@ -336,6 +336,31 @@ describe('GET /v1/audit', () => {
     expect(new Set(lines.map(({ id }) => id)).size).toBe(900);
     await service.database.query(`delete from audit_event where actor = 'bulk'`);
   });
+
+  it('cuts off a stream whose slow reader has outlived the token, and only that', async () => {
+    await service.database.query(
+      `insert into audit_event (id, time, action, outcome, actor, target, event)
+       select ('01000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'source.update', 'allowed', 'slow', 'slow',
+         json_build_object('requestId', null, 'action', 'source.update', 'outcome', 'allowed', 'change', $1::json)
+       from generate_series(1, 2000) n`,
+      [{ before: { filler: 'x'.repeat(15_000) } }],
+    );
+    // Reads the beginning, and the rest once the short-lived token has expired.
+    const isComplete = async (lifetime: number) => {
+      const token = service.issuer.sign({ ...SUPER_ADMIN, exp: Math.floor(Date.now() / 1_000) + lifetime });
+      const reply = await fetch(`${service.origin}${at('actor=slow')}`, {
+        headers: { ...LINES, Authorization: `Bearer ${token}` },
+      });
+      expect(reply.status).toBe(200);
+      await pause(4_000);
+      return reply.text().then(
+        () => true,
+        () => false,
+      );
+    };
+    expect(await Promise.all([isComplete(2), isComplete(60)])).toEqual([false, true]);
+    await service.database.query(`delete from audit_event where actor = 'slow'`);
+  });
 });
 
 /** Runs only the statements that read a slice. */
