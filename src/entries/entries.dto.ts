@@ -155,6 +155,12 @@ export class StatusBody {
   statusMessage?: string;
 }
 
+/** Describes the body where only servers can be named. */
+export class ServerStatusBody extends StatusBody {
+  @ApiProperty({ enum: [...statusesOf('server')] })
+  declare status: string;
+}
+
 export class PublishQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Validates without writing' })
   @IsOptional()

@@ -10,7 +10,14 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { ApiBody, ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiBody,
+  ApiExcludeEndpoint,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import {
   AnyCaller,
@@ -93,8 +100,9 @@ export class McpController {
   @ApiBody({ type: McpMessage, description: 'One JSON-RPC 2.0 message' })
   @ApiOkResponse({
     type: McpMessage,
-    description: 'The response to a request, tool errors included. A notification gets an empty 202',
+    description: 'The response to a request, tool errors included',
   })
+  @ApiAcceptedResponse({ description: 'The empty response to a notification' })
   @ApiErrors('origin_refused', 'search_too_broad')
   async post(
     @Loaded() access: VerifiedAccess,

@@ -29,7 +29,7 @@ import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/rout
 import { WritesNothing } from '../authz/roles.guard.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { authenticationConfig } from '../config/slices.js';
-import { documentClassOf, StatusBody } from '../entries/entries.dto.js';
+import { documentClassOf, ServerStatusBody, StatusBody } from '../entries/entries.dto.js';
 import { SentJson, TakesBody, UnvalidatedBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
@@ -175,7 +175,7 @@ export class PublisherController {
   @TakesBody()
   @ApiOperation({ operationId: 'setServerStatus', summary: 'Sets the status of every version of a server' })
   @ApiParam(NAME)
-  @ApiBody({ type: StatusBody })
+  @ApiBody({ type: ServerStatusBody })
   @ApiOkResponse({ type: ServerStatusAnswer })
   @ApiErrors('entry_not_found')
   setStatus(
@@ -198,7 +198,7 @@ export class PublisherController {
   })
   @ApiParam(NAME)
   @ApiParam({ name: 'version', type: String, description: 'One exact version', example: '1.2.0' })
-  @ApiBody({ type: StatusBody })
+  @ApiBody({ type: ServerStatusBody })
   @ApiOkResponse({ type: ServerItem })
   @ApiErrors('entry_not_found', 'version_not_found')
   setVersionStatus(

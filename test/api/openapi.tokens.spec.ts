@@ -97,11 +97,15 @@ describe('the OpenAPI document in anonymous mode', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('has no security scheme', async () => {
+  it('has the security scheme of a token, which no operation requires', async () => {
     const { components, paths } = await documentOf(service);
-    expect(components.securitySchemes).toBeUndefined();
+    expect(components.securitySchemes).toEqual({
+      bearer: { type: 'http', scheme: 'bearer', description: expect.any(String) as string },
+    });
+    expect(paths['/v1/sources']?.['get']?.security).toEqual([{}, { bearer: [] }]);
     for (const operations of Object.values(paths))
-      for (const operation of Object.values(operations)) expect(operation.security).toBeUndefined();
+      for (const { security = [{ bearer: [] }] } of Object.values(operations))
+        expect(security[0] ?? {}).toEqual({});
   });
 
   it('limits connect-src of /docs to this server', async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { ENTRY_TYPE_NAMES } from '../../dist/documents/entry-types.js';
 import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
 import { readBody } from '../../dist/http/validation.pipe.js';
 import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
@@ -9,7 +10,15 @@ import { SourceSettings } from '../../dist/source-kinds/source-settings.dto.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { call } from '../support/http.js';
-import { examplePath, type OpenApi, operationsOf, SchemaCheck } from '../support/openapi.js';
+import {
+  examplePath,
+  type OpenApi,
+  type Operation,
+  operationsOf,
+  type Schema,
+  SchemaCheck,
+} from '../support/openapi.js';
+import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 const SUPER_ADMIN = { org: 'acme', team: ['platform', 'data'], role: 'super-admin' };
@@ -84,8 +93,8 @@ describe('the OpenAPI document', () => {
   });
 
   it('has a schema with properties for each object', () => {
-    for (const [name, { properties, enum: words }] of Object.entries(document.components.schemas))
-      expect(Object.keys(properties ?? words ?? {}).length, name).toBeGreaterThan(0);
+    for (const [name, { properties, enum: words, oneOf }] of Object.entries(document.components.schemas))
+      expect(Object.keys(properties ?? words ?? oneOf ?? {}).length, name).toBeGreaterThan(0);
   });
 
   it('can be tried at /docs without external assets', async () => {
@@ -98,6 +107,89 @@ describe('the OpenAPI document', () => {
     expect(assets.length).toBeGreaterThan(3);
     for (const asset of assets) expect((await call(asset.href)).status, asset.pathname).toBe(200);
   });
+});
+
+/** What generators of clients need, beyond a valid document. */
+describe('for generators the OpenAPI document', () => {
+  const bodyOf = ({ requestBody }: Operation) => requestBody?.content['application/json']?.schema;
+  const named = ({ $ref = '' }: Schema) => document.components.schemas[$ref.replace(/.*\//, '')];
+
+  it('has exactly one declared tag per operation', () => {
+    const tags = document.tags.map(({ name }) => name);
+    for (const { operationId, tags: of = [] } of operationsOf(document)) {
+      expect({ operationId, count: of.length }).toEqual({ operationId, count: 1 });
+      expect(tags, operationId).toContain(of[0]);
+    }
+  });
+
+  it('lists path parameters first and in the order of the path', () => {
+    for (const { operationId, path, parameters = [] } of operationsOf(document)) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const first = parameters.slice(0, inPath.length).map(({ name }) => name);
+      expect({ operationId, first }).toEqual({ operationId, first: inPath });
+    }
+  });
+
+  it('closes the schema of each body whose unknown keys are refused, and no other', async () => {
+    const names = operationsOf(document).flatMap((described) => schemasBelow(bodyOf(described)));
+    expect(names).toEqual(expect.arrayContaining(['ClaimsBody', 'GitAuthSettings', 'RegistrySettings']));
+    for (const name of new Set(names)) {
+      const { properties, additionalProperties } = document.components.schemas[name] ?? {};
+      const isOpen = /Document$|^McpMessage$/.test(name);
+      if (properties)
+        expect({ name, additionalProperties }).toEqual({
+          name,
+          additionalProperties: isOpen ? undefined : false,
+        });
+    }
+    expectRefused(await admin().put('/v1/registries/odd', { sources: [], odd: 1 }), 400, 'invalid_body');
+    expectRefused(await admin().put('/v1/sources/odd', { file: { path: 'a', odd: 1 } }), 400, 'invalid_body');
+  });
+
+  it('offers exactly one kind of source and exactly one document', () => {
+    const choices = (document.components.schemas['PublishBody']?.oneOf ?? []).map(named);
+    for (const [position, type] of ENTRY_TYPE_NAMES.entries()) {
+      const { required, properties } = choices[position] ?? {};
+      expect(required).toEqual([type]);
+      expect(Object.keys(properties ?? {}).sort()).toEqual(['claims', type].sort());
+    }
+    const source = bodyOf(operation('putSource'));
+    expect(check.problems(source, { file: { path: 'a' }, syncPolicy: { interval: '1h' } })).toEqual([]);
+    expect(check.problems(source, { file: { path: 'a' }, managed: {} })).not.toEqual([]);
+    expect(check.problems(source, { claims: {} })).not.toEqual([]);
+    const schema = bodyOf(operation('publishEntry'));
+    const [server, skill] = [aServer('a.b/c'), aSkill('a.b/c')];
+    expect(check.problems(schema, { server })).toEqual([]);
+    expect(check.problems(schema, {})).not.toEqual([]);
+    expect(check.problems(schema, { server, skill })).not.toEqual([]);
+  });
+
+  it('lists the statuses of servers where only servers can be named', () => {
+    for (const id of ['setServerStatus', 'setServerVersionStatus']) {
+      const body = bodyOf(operation(id));
+      expect(check.problems(body, { status: 'deleted' })).toEqual([]);
+      expect(check.problems(body, { status: 'archived' })).not.toEqual([]);
+    }
+    expect(check.problems(bodyOf(operation('setEntryStatus')), { status: 'archived' })).toEqual([]);
+  });
+
+  it('describes the 202 of the MCP route, which has no body', async () => {
+    expect(operation('callMcp').responses['202']).toEqual({ description: expect.any(String) as string });
+    const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const reply = await admin().post('/registry/default/mcp', notification, {
+      Accept: 'application/json, text/event-stream',
+    });
+    expect({ status: reply.status, text: reply.text }).toEqual({ status: 202, text: '' });
+  });
+
+  function schemasBelow(part: unknown, found = new Set<string>()): string[] {
+    for (const [, name = ''] of (JSON.stringify(part) ?? '').matchAll(/schemas\/(\w+)"/g)) {
+      if (found.has(name)) continue;
+      found.add(name);
+      schemasBelow(document.components.schemas[name], found);
+    }
+    return [...found];
+  }
 });
 
 describe('an error in the OpenAPI document', () => {

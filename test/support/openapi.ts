@@ -5,6 +5,7 @@ export interface OpenApi {
   openapi: string;
   info: { title: string; version: string; description: string };
   servers?: unknown;
+  tags: { name: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
 }
@@ -12,6 +13,7 @@ export interface OpenApi {
 export interface Operation {
   operationId: string;
   summary?: string;
+  tags?: string[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, Content> };
   responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, Content> }>;
@@ -30,6 +32,9 @@ export interface Schema {
   $ref?: string;
   type?: string;
   properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  oneOf?: Schema[];
   items?: Schema;
   enum?: string[];
   minimum?: number;

@@ -4,6 +4,7 @@ import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
 import type { OAuthConfig, ProviderConfig } from '../../config/config.js';
 import { JsonText } from '../json-answers.js';
+import { schemasIn, stateRules } from './schemas.js';
 
 // The next three functions run in the browser, on /docs. Swagger UI receives their source text, so they must not use imports
 // or other code in this file.
@@ -83,17 +84,20 @@ const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/(github-oidc|none))$/;
 
 const PASTED = 'bearer';
 
+const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+
 /**
  * Adds the security schemes: a pasted token, or login with a provider. The document only links to the providers'
- * discovery documents, so an unavailable provider does not affect startup.
+ * discovery documents, so an unavailable provider does not affect startup. In anonymous mode the token is optional, so
+ * that clients generated there can send one to other servers.
  */
-function describeTokens(document: OpenAPIObject, oauth: OAuthConfig): void {
-  const schemes = { [PASTED]: pasted(), ...Object.fromEntries(logIns(oauth.providers)) };
+function describeTokens(document: OpenAPIObject, oauth: OAuthConfig | null): void {
+  const schemes = { [PASTED]: pasted(), ...Object.fromEntries(logIns(oauth?.providers ?? [])) };
   document.components = { ...document.components, securitySchemes: schemes };
-  const security = Object.keys(schemes).map((name) => ({ [name]: [] }));
+  const security = [...(oauth ? [] : [{}]), ...Object.keys(schemes).map((name) => ({ [name]: [] }))];
   for (const [path, operations] of Object.entries(document.paths)) {
     const needed = TOKEN_PATH.test(path) && !PUBLIC_PATH.test(path) ? security : [];
-    for (const method of ['get', 'put', 'post', 'delete', 'patch'] as const) {
+    for (const method of METHODS) {
       const operation = operations[method];
       if (operation) operation.security = needed.map((requirement) => ({ ...requirement }));
     }
@@ -151,7 +155,7 @@ Other writes below \`/registry\` get 501 \`use_admin_api\`.`;
 
 export interface DescribedServer {
   readonly version: string;
-  /** Null in anonymous mode, where the document has no security schemes. */
+  /** Null in anonymous mode. */
   readonly oauth: OAuthConfig | null;
 }
 
@@ -225,14 +229,27 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('registries', 'The admin API: ordered views of sources, and who can access them')
     .addTag('entries', 'The admin API: publishing to the managed source')
     .addTag('page', 'The web UI at `/`')
+    .addTag('access', 'The admin API: who has access, and why')
     .addTag('audit', 'The admin API: the audit trail')
     .build();
-  const document = SwaggerModule.createDocument(app, config);
+  const document = SwaggerModule.createDocument(app, config, { autoTagControllers: false });
   // Without `servers`, clients use the origin of the document.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
-  if (oauth) describeTokens(document, oauth);
+  stateRules(document);
+  describeTokens(document, oauth);
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const method of METHODS) operations[method]?.parameters?.sort(inOrderOf(path));
   return document;
+}
+
+type Parameters = NonNullable<NonNullable<OpenAPIObject['paths'][string]['get']>['parameters']>;
+
+/** Orders the path parameters as in the path, which is the order of arguments in generated functions; others follow. */
+function inOrderOf(path: string): (one: Parameters[number], other: Parameters[number]) => number {
+  const place = (parameter: Parameters[number]) =>
+    'in' in parameter && parameter.in === 'path' ? path.indexOf(`{${parameter.name}}`) : path.length;
+  return (one, other) => place(one) - place(other);
 }
 
 /** Returns the part of the document that describes the consumer API. */
@@ -254,15 +271,4 @@ function consumerApi(document: OpenAPIObject): OpenAPIObject {
 
 function pathsOf({ paths }: OpenAPIObject, isWanted: (path: string) => boolean): OpenAPIObject['paths'] {
   return Object.fromEntries(Object.entries(paths).filter(([path]) => isWanted(path)));
-}
-
-/** Returns the schemas that a part of the document refers to, directly or transitively. */
-function schemasIn<T extends object>(part: object, schemas: Record<string, T>, found = new Set<string>()) {
-  for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-    const schema = schemas[name];
-    if (!schema || found.has(name)) continue;
-    found.add(name);
-    schemasIn(schema, schemas, found);
-  }
-  return Object.fromEntries(Object.entries(schemas).filter(([name]) => found.has(name)));
 }
