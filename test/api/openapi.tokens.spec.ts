@@ -65,7 +65,9 @@ describe('the OpenAPI document in oauth mode', () => {
       for (const { security } of Object.values(operations))
         expect({ path, security }).toEqual({
           path,
-          security: /^\/\.well-known\/|^\/config\.json$|^\/registry\/.*\/(validate|github-oidc)$/.test(path)
+          security: /^\/\.well-known\/|^\/config\.json$|^\/registry\/.*\/(validate|github-oidc|none)$/.test(
+            path,
+          )
             ? []
             : any,
         });
