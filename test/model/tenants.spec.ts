@@ -40,7 +40,7 @@ interface Question {
   readonly method?: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Dates and ETag of this answer are those of the request itself or of blue's own changes. */
+  /** Dates and ETag of this answer come from the request itself or from blue's own changes. */
   readonly isChanged?: boolean;
   /** Read to its end: its pages may end early, when their time is up. */
   readonly isPaged?: boolean;
