@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { lockTables } from './lock-tables.js';
 
-/** The names that people have in audit events, to find events by them. Ten million events take some seconds. */
+/** Adds a column for actors' names, so that audit events can be found by name. Takes a few seconds for ten million events. */
 export class ActorNames1797830000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`set local statement_timeout = 0`);

@@ -66,7 +66,7 @@ export abstract class AccessPolicy {
   abstract mayAct(caller: Caller, role: Role, record?: Recorder): boolean;
   /** May the caller list the registries through the admin API? */
   abstract mayListRegistries(caller: Caller): boolean;
-  /** May the caller enter a registry with these claims, or see such a source or registry through the admin API? */
+  /** May the caller use a registry that has these claims, or see a source or registry that has them through the admin API? */
   abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
   /** May a source that the caller configures read files and secrets that require these claims (contract §7)? */
   abstract mayRead(caller: Caller, required: Claims): boolean;
@@ -342,7 +342,7 @@ export class FullPolicy extends AccessPolicy {
     return allowed;
   }
 
-  /** contract §10: only super-admins know all rules; other askers know those that grant them a role. */
+  /** contract §10: super-admins see every rule; anyone else sees only the rules that grant them a role. */
   private rulesFor({ assumedBy: asker }: Caller): RoleRules {
     if (!asker || this.isSuperAdmin(asker)) return this.authz.roles;
     const rules = this.rulesKnownBy.get(asker) ?? matchedRules(this.claimsOf(asker), this.authz.roles);

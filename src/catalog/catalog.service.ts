@@ -203,7 +203,7 @@ export class CatalogService {
     return { items: await itemsOf(member, parts), next };
   }
 
-  /** Runs work that needs much memory, one at a time; callers take turns. Access is verified again after the wait. */
+  /** Runs memory-intensive jobs one at a time; callers take turns. Access is verified again after the wait. */
   private async exclusively<Result>(
     access: VerifiedAccess,
     gone: AbortSignal,

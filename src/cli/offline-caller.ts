@@ -49,8 +49,8 @@ function tokenIn(file: string, providers: readonly ProviderConfig[]): NonNullabl
   if (name === undefined)
     throw new UnknownToken(
       issuing.length === 0
-        ? `${file}: no provider has the issuer of the token, ${JSON.stringify(claims['iss'])}`
-        : `${file}: no provider of this issuer has the audience of the token, ${JSON.stringify(claims['aud'])}`,
+        ? `${file}: no provider is configured for the token's issuer, ${JSON.stringify(claims['iss'])}`
+        : `${file}: no provider of this issuer accepts the token's audience, ${JSON.stringify(claims['aud'])}`,
     );
   return { provider: name, claims };
 }

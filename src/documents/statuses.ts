@@ -45,7 +45,7 @@ const ROWS: Readonly<Record<Status, StatusRow>> = {
 
 export const STATUSES = Object.keys(ROWS) as readonly Status[];
 
-/** These are allow-lists, also in SQL: they never include a status that this version of the program does not know. */
+/** Allow-lists, here and in SQL, so that a status unknown to this version of the program is never included. */
 export const SHOWN_STATUSES = STATUSES.filter((status) => ROWS[status].shown === 'always');
 export const SHOWN_STATUSES_WITH_DELETED = STATUSES.filter((status) => ROWS[status].shown !== 'never');
 /** Statuses that consumers see only with `include_deleted`. */

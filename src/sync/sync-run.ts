@@ -36,7 +36,7 @@ const READER_VERSION = 'reader-4';
 const FIRST_RETRY_MS = 5_000;
 /** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
-const INTERNAL_FAILURE = 'The sync failed inside the server; the log has the cause';
+const INTERNAL_FAILURE = 'The sync failed because of an internal error: see the log for the cause';
 /** Sources with fewer entries may lose any number of them. */
 const MIN_GUARDED_ENTRIES = 20;
 

@@ -305,8 +305,8 @@ describe('the caller of the explain command', () => {
     ['--key is not the name of a key', () => ({ key: 'none' })],
     ['cannot be read', () => ({ tokenFile: folder.file('nowhere') })],
     ['does not contain a JWT', () => ({ tokenFile: folder.file('reader') })],
-    ['no provider has the issuer', () => tokenFile({ iss: 'https://other.example' })],
-    ['no provider of this issuer has the audience', () => tokenFile({ aud: 'other' })],
+    ['no provider is configured for the token', () => tokenFile({ iss: 'https://other.example' })],
+    ['no provider of this issuer accepts the token', () => tokenFile({ aud: 'other' })],
   ])('is refused with exit code 2: %s', async (problem, options) => {
     const { code, output } = await offline(options());
     expect(output).toContain(problem);
@@ -357,7 +357,9 @@ describe('the callers of check --access', () => {
     folder.write('foreign', service.issuer.sign({ ...PIA, iss: 'https://other.example' }));
     expect(await run([{ caller: { tokenFile: 'foreign' }, registry: 'acme' }])).toMatchObject({
       code: 2,
-      output: expect.stringContaining('no provider has the issuer of the token, "https://other.example"'),
+      output: expect.stringContaining(
+        'no provider is configured for the token\'s issuer, "https://other.example"',
+      ),
     });
   });
 });

@@ -120,8 +120,8 @@ export const serverDocumentSchema = {
       maxLength: 200,
       pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$',
       rule:
-        'must be a namespace and a name separated by exactly one slash, such as "io.example/server", with letters, ' +
-        'digits, dots and hyphens, and after the slash also underscores',
+        'must be a namespace and a name separated by exactly one slash, such as "io.example/server", using only ' +
+        'letters, digits, dots and hyphens, plus underscores after the slash',
     },
     description: { ...prose, minLength: 1, maxLength: 100 },
     title: { ...line, minLength: 1, maxLength: 100 },

@@ -38,7 +38,7 @@ const DEFAULT_RETRY_AFTER_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 5_000;
 /** Up to this many consecutive lists may expire before completion without a failure being reported. */
 const MAX_EXPIRED = 3;
-const INTERNAL_ERROR = 'The watch failed inside the server; the log has the cause';
+const INTERNAL_ERROR = 'The watch failed because of an internal error: see the log for the cause';
 const NOT_FOUND = 404;
 const GONE = 410;
 const TOO_MANY_REQUESTS = 429;

@@ -2,7 +2,7 @@ import { aServer, aSkill, type Document } from '../documents.js';
 import type { Claims, Entry, EntryType, Setting, Source, Version, ModelState } from '../model/model.js';
 import { SORTS_OF_CALLERS } from './callers.js';
 
-/** A version of the model check with the further members compared here. */
+/** The model check's `Version`, plus the fields that only the load test compares. */
 export interface StoredVersion extends Version {
   /** The document as JSON.stringify writes it. */
   readonly document: string;
