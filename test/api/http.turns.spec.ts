@@ -84,8 +84,8 @@ describe('a caller with many expensive requests', () => {
     });
     while (!isGreedyDone) expect((await modest.get('/registry/main/v0.1/servers?limit=5')).status).toBe(200);
     for (const { status } of await all) expect(status).toBe(200);
-    // Ten pages of 1 MB at 4 MiB/s; a lower bound, so a slow machine cannot fail it.
-    expect(performance.now() - began).toBeGreaterThan(1_500);
+    // Without the limit, ten pages of 1 MB take a fraction of this. A lower bound, so a slow machine cannot fail it.
+    expect(performance.now() - began).toBeGreaterThan(800);
   });
 
   it.each([
