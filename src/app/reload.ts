@@ -71,7 +71,7 @@ export class OpenRegistries {
 
 /** The result of a reload. */
 export interface Reloaded {
-  /** What is in force now and was not before. */
+  /** What this reload changed, such as `source catalog: created`. */
   readonly changes: Changes;
   /** Paths of changed settings that take effect only after a restart. */
   readonly waiting: readonly string[];

@@ -154,7 +154,7 @@ interface Provider {
   readonly callers: TokenCallers;
 }
 
-/** A provider's endpoints with their caches, whatever is made of the claims of its tokens. */
+/** A provider's endpoints and their caches, which do not depend on its claim mapping. */
 interface Connection {
   readonly http: ProviderHttp;
   readonly strategy: Strategy;

@@ -55,17 +55,17 @@ export function changes(before: OfflineAccess, after: OfflineAccess): Change[] {
   ];
 }
 
-/** What changes for one caller: the right by which `IMPLIED` recognizes it, and the words for people. */
+/** One change for a caller: the right, as `IMPLIED` names it, and its description. */
 interface Difference {
   readonly right: string;
   readonly effect: 'gain' | 'loss' | 'both';
   readonly what: string;
 }
 
-/** A caller's rights, with the words for gaining and losing each. */
+/** A caller's rights, each described as gained and as lost. */
 type Rights = Map<string, readonly [gained: string, lost: string]>;
 
-/** Rights that go without saying if the first one is gained or lost too. */
+/** Rights that follow from the first one, and are not reported beside it. */
 const IMPLIED: readonly (readonly [right: string, implied: RegExp])[] = [
   ['role superAdmin', /^(?!role superAdmin|accepted)/],
   ['role manageSources', /^(change|source )/],

@@ -1,14 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { CATALOGUES } from '../../test/support/catalogues.js';
 import { configOf as mergedConfig } from '../../test/support/client-configs.js';
 import { checkServer } from '../documents/document-rules.js';
 import { type ClientName, CLIENTS } from './client-config.js';
-
-/** Our examples, or another folder of registry files, such as real-world data. */
-const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 type Document = Record<string, unknown>;
 interface Entry {
@@ -168,10 +166,10 @@ describe.each(CLIENTS)('each entry for %s', (client) => {
     );
   });
 
-  it.each(readdirSync(FOLDER).filter((file) => file.endsWith('.json')))(
+  it.each(readdirSync(CATALOGUES).filter((file) => file.endsWith('.json')))(
     'is valid, and allowed or omitted, in %s',
     (file) => {
-      const { data } = JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) as {
+      const { data } = JSON.parse(readFileSync(join(CATALOGUES, file), 'utf8')) as {
         data: { servers: Document[] };
       };
       const valid = data.servers.filter((document) => checkServer(document).length === 0);

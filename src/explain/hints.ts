@@ -59,37 +59,14 @@ export function providerHints(
 }
 
 /** Claims of a token that describe the token or the person; mappings seldom read them. */
-const NOT_FOR_ACCESS: ReadonlySet<string> = new Set([
-  ...[
-    'iss',
-    'sub',
-    'aud',
-    'exp',
-    'nbf',
-    'iat',
-    'jti',
-    'typ',
-    'azp',
-    'client_id',
-    'appid',
-    'cid',
-    'ver',
-    'uti',
-    'rh',
-  ],
-  ...['auth_time', 'acr', 'amr', 'sid', 'session_state', 'nonce', 'at_hash', 'oid', 'ipaddr'],
-  ...[
-    'name',
-    'given_name',
-    'family_name',
-    'preferred_username',
-    'email',
-    'email_verified',
-    'locale',
-    'picture',
-  ],
-]);
-/** Claims that a token has, but no mapping yields. */
+const NOT_FOR_ACCESS: ReadonlySet<string> = new Set(
+  (
+    'iss sub aud exp nbf iat jti typ azp client_id appid cid ver uti rh ' +
+    'auth_time acr amr sid session_state nonce at_hash oid ipaddr ' +
+    'name given_name family_name preferred_username email email_verified locale picture'
+  ).split(' '),
+);
+/** Claims that only an unmapped token has. */
 const ONLY_IN_TOKENS = ['aud', 'exp', 'iat', 'realm_access', 'resource_access'];
 const MAX_UNMAPPED = 10;
 

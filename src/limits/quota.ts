@@ -74,7 +74,7 @@ export class RateLimit {
     return this.quota.tryAcquire(key);
   }
 
-  /** Gives back a unit that was not used, unless its window has ended. */
+  /** Returns a unit that was not used, unless its window has ended. */
   release(key: string): void {
     if (this.quota.held(key) > 0) this.quota.release(key);
   }

@@ -114,7 +114,7 @@ export class ReadMemory {
           `The source takes more than ${Math.floor(this.maxBytes / MIB)} MiB of memory, the maximum: split it, or filter it upstream`,
         ),
       );
-    // Refused runs release their memory within milliseconds; only waiting runs wait for that.
+    // Shares that were refused do not count: they are released within milliseconds.
     const others = () => [...this.shares].filter((other) => other !== share && !other.refusal);
     while (!share.refusal && !this.hasRoom(share.order, share.held, others())) {
       const isBehind = this.waiters.some(({ order }) => order < share.order);

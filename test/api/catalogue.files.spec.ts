@@ -1,12 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { CATALOGUES } from '../support/catalogues.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
-
-/** The examples, or another folder of catalogue files, for example real-world data. */
-const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 const LIMITS = inSoak(
   Array.from({ length: 99 }, (_, index) => index + 1),
@@ -18,11 +16,11 @@ interface Named {
   version?: string;
 }
 
-const files = readdirSync(FOLDER)
+const files = readdirSync(CATALOGUES)
   .filter((file) => file.endsWith('.json'))
   .sort()
   .reverse();
-const contents = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
+const contents = files.map((file) => readFileSync(join(CATALOGUES, file), 'utf8'));
 const servers = contents.map((text) => (JSON.parse(text) as { data: { servers: Named[] } }).data.servers);
 
 describe(`a registry with the catalogues ${files.join(', ')}`, () => {

@@ -1,13 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { CATALOGUES } from '../support/catalogues.js';
 import { aServer, type Document } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
-
-/** The examples, or another folder of catalogue files, for example real-world data. */
-const FOLDER = process.env['TEST_CATALOGUES'] ?? resolve(import.meta.dirname, '../../examples');
 
 interface Catalogue {
   data: { servers: Document[]; skills?: Document[]; plugins?: Document[] };
@@ -25,10 +23,10 @@ interface Refusal {
   details: string[];
 }
 
-const files = readdirSync(FOLDER)
+const files = readdirSync(CATALOGUES)
   .filter((file) => file.endsWith('.json'))
   .sort();
-const texts = files.map((file) => readFileSync(join(FOLDER, file), 'utf8'));
+const texts = files.map((file) => readFileSync(join(CATALOGUES, file), 'utf8'));
 
 // Each file is also synced as a source: publishing must accept what the sync accepts, and refuse what it skips.
 describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
