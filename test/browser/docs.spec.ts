@@ -51,14 +51,17 @@ describe('/docs (Swagger UI) in oauth mode', () => {
   });
 
   it('requests only scopes that the provider lists', async () => {
-    await page.route('**/.well-known/openid-configuration', async (route) => {
-      const response = await route.fetch();
-      const document = (await response.json()) as object;
-      await route.fulfill({
-        response,
+    const jsonAt = async (url: string) => (await fetch(url)).json() as Promise<Record<string, unknown>>;
+    const resource = await jsonAt(`${demo.origin}/.well-known/oauth-protected-resource`);
+    const [provider] = resource['authorization_servers'] as string[];
+    const document = await jsonAt(`${provider}/.well-known/openid-configuration`);
+    // Answered at once: /docs waits for a provider only briefly.
+    await page.route('**/.well-known/openid-configuration', (route) =>
+      route.fulfill({
+        headers: { 'Access-Control-Allow-Origin': '*' },
         json: { ...document, scopes_supported: ['email', 'mcp-registry:read'] },
-      });
-    });
+      }),
+    );
     await open(`${demo.origin}/docs`);
     const form = page.locator('.auth-container', { hasText: 'demo (OAuth2' });
     const scopes = ['openid', 'mcp-registry:read'];
