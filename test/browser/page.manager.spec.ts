@@ -121,13 +121,14 @@ describe('web UI: manager', () => {
       await manager.page.getByLabel('Source', { exact: true }).fill(source);
       await manager.page.keyboard.press('Enter');
     }
-    await manager.page.getByLabel('Claims: key', { exact: true }).fill('org');
-    await manager.page.getByLabel('Claims: value', { exact: true }).fill('acme');
+    // A claim that the readers of other specs lack: they run concurrently and list their registries.
+    await manager.page.getByLabel('Claims: key', { exact: true }).fill('role');
+    await manager.page.getByLabel('Claims: value', { exact: true }).fill('admin');
     // Leaving the field adds the claim.
     await manager.page.keyboard.press('Tab');
     await manager.button('Create').click();
     await manager.page.getByRole('heading', { name: 'mixed' }).waitFor();
-    expect(await manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['org acme']);
+    expect(await manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['role admin']);
   });
 
   const order = () => manager.page.locator('.order li bdi').allInnerTexts();
