@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countKeys, isDeeperThan, memberText, repeatedKey, withMember } from './json-text.js';
+import { countKeys, isDeeperThan, memberText, repeatedKey, roundedInteger, withMember } from './json-text.js';
 
 it.each([
   ['{"server":{"a":[1,{"server":2}]},"_meta":{}}', '{"a":[1,{"server":2}]}'],
@@ -89,4 +89,25 @@ describe('a repeated key', () => {
     expect(repeatedKey(text)).toBeNull();
     expect(countKeys(JSON.parse(text))).toBe(keys);
   });
+});
+
+describe('an integer that parsing rounds', () => {
+  it.each([
+    ['{"a":12345678901234567}', '12345678901234567'],
+    ['[1,-12345678901234567]', '-12345678901234567'],
+    ['["\\"",{"12345678901234567":98765432109876543}]', '98765432109876543'],
+    ['10000000000000001', '10000000000000001'],
+  ])('is found in %s', (text, found) => expect(roundedInteger(text)).toBe(found));
+
+  it.each([
+    '9007199254740992',
+    '[1234567890123456,"12345678901234567"]',
+    '{"a":12345678901234567.5,"b":1.12345678901234567}',
+    '[12345678901234567e1,1e12345678901234567,1E+12345678901234567]',
+  ])('is not found when there is none: %s', (text) => expect(roundedInteger(text)).toBeUndefined());
+
+  // Backtracking would take minutes.
+  it.each(['.5', 'e1'])('is not found in a million digits before %s', (end) =>
+    expect(roundedInteger(`[${'1'.repeat(1_000_000)}${end}]`)).toBeUndefined(),
+  );
 });

@@ -51,13 +51,14 @@ export function repeatedKey(text: string): string | null {
   return null;
 }
 
-// Matches strings too, to skip digits inside them.
-const LONG_INTEGERS = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/gs;
+// Matches strings too, to skip digits inside them. Matches whole numbers, so that a long one is read only once.
+const STRINGS_AND_NUMBERS = /"(?:[^"\\]|\\.)*"|[-\d][\d.eE+-]*/gs;
+const LONG_INTEGER = /^-?\d{16,}$/;
 
 /** Returns the first integer of a JSON text that parsing rounds; undefined if there is none. */
 export function roundedInteger(text: string): string | undefined {
-  for (const [token] of text.matchAll(LONG_INTEGERS))
-    if (!token.startsWith('"') && !isExact(token)) return token;
+  for (const [token] of text.matchAll(STRINGS_AND_NUMBERS))
+    if (LONG_INTEGER.test(token) && !isExact(token)) return token;
   return undefined;
 }
 
