@@ -51,6 +51,13 @@ const SERVERS: [object, string, object][] = [
   [{ repository: {} }, 'repository.url: is required', { repository: { url: 'https://a.example', source: 'git' } }],
   [{ repository: { url: 'x', source: 'git' } }, 'repository.url:', { repository: { url: 'http://a', source: 'git', id: '1' } }],
   [{ $schema: 'urn:a:b' }, '$schema: "urn:a:b" must be an absolute URI with http:// or https://', { $schema: 'HTTP://a.example/s.json' }],
+  [{ websiteUrl: `https://${':'.repeat(1_000_000)}` }, 'websiteUrl:', { websiteUrl: `https://a/${':'.repeat(2_038)}` }],
+  [{ websiteUrl: `https://a/${'x'.repeat(2_039)}` }, 'websiteUrl: "https://a/xxx', { websiteUrl: `https://a/${'x'.repeat(2_038)}` }],
+  [{ websiteUrl: 'https://::' }, 'websiteUrl: "https://::" must be an absolute URI', { websiteUrl: 'https://[::1]/' }],
+  [{ repository: { url: 'https://a:b:c', source: 'git' } }, 'repository.url:', { repository: { url: 'https://a:1/', source: 'git' } }],
+  [{ remotes: [{ ...remote, url: `https://a/${'x'.repeat(2_039)}` }] }, 'remotes[0].url: has 2049 characters, at most 2048 are allowed', { remotes: [{ ...remote, url: `https://a/${'x'.repeat(2_038)}` }] }],
+  [{ packages: [{ ...oci, registryBaseUrl: `https://a/${'x'.repeat(2_039)}` }] }, 'packages[0].registryBaseUrl:', { packages: [{ ...oci, registryBaseUrl: `https://a/${'x'.repeat(2_038)}` }] }],
+  [{ packages: [{ ...MCPB, identifier: `https://a/${'x'.repeat(2_039)}` }] }, 'packages[0].identifier:', { packages: [{ ...MCPB, fileSha256: 'a'.repeat(64), identifier: `https://a/${'x'.repeat(2_038)}` }] }],
   [{ websiteUrl: 'javascript:alert(1)' }, 'websiteUrl: "javascript:alert(1)" must be an absolute URI with http:// or https://', { websiteUrl: 'https://a.example/?javascript:' }],
   [{ websiteUrl: 'https:a.example' }, 'websiteUrl:', { websiteUrl: 'https://a.example:443/' }],
   [{ websiteUrl: 'https://a/\u202e' }, 'websiteUrl:', { websiteUrl: 'https://a/%E2%80%AE' }],
@@ -134,6 +141,7 @@ const SKILLS: [object, string, object][] = [
   [{ _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_537) } }, `_meta.${PUBLISHER_PROVIDED}: has 65537 bytes`, { _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_536), other: ofBytes(90_000) } }],
   [{ metadata: 'x' }, 'metadata: must be an object', { metadata: { a: [1] } }],
   [{ icons: [{ src: 'javascript:x' }] }, 'icons[0].src: "javascript:x" must be relative or begin with http', { icons: [{ src: './i.png' }, { src: '/i.png' }, { src: 'https://a/i.png' }] }],
+  [{ icons: [{ src: 'x'.repeat(2_049) }] }, 'icons[0].src:', { icons: [{ src: 'x'.repeat(2_048) }] }],
   [{ icons: [{ src: ' javascript:x' }] }, 'icons[0].src:', { icons: [{ src: 'javascript/x.png' }] }],
   [{ icons: [{ src: 'java\tscript:x' }] }, 'icons[0].src:', { icons: [{ src: '?javascript:x' }] }],
   [{ icons: [{ src: '\u0001javascript:x' }] }, 'icons[0].src:', { icons: [{ src: 'i', label: 'i' }] }],
@@ -178,8 +186,10 @@ describe.each([
   });
 
   it('has one problem reported if it is large, even with many', () => {
-    const packages = Array.from({ length: 100_000 }, () => ({}));
-    expect(check({ ...good, packages })).toHaveLength(1);
+    const packages = (length: number) => Array.from({ length }, () => ({}));
+    expect(check({ ...good, packages: packages(100_000) })).toHaveLength(1);
+    expect(check({ ...good, packages: packages(5_600) })).toHaveLength(1);
+    expect(check({ ...good, packages: packages(5_400) })).toHaveLength(20);
   });
 
   it('has at most 20 problems reported', () => {
@@ -192,6 +202,19 @@ describe.each([
       expect.arrayContaining(['description', 'version']),
     );
   });
+});
+
+it('looks at no more packages than it reports problems', () => {
+  let seen = 0;
+  class WrongPackage {
+    get version(): string {
+      seen += 1;
+      return '^1';
+    }
+  }
+  const packages = Array.from({ length: 1_000 }, () => new WrongPackage());
+  expect(checkServer({ ...SERVER, packages, websiteUrl: 'x'.repeat(16_384) })).toHaveLength(20);
+  expect(seen).toBeLessThan(40);
 });
 
 it('has a rule in words for every pattern in the schemas', () => {

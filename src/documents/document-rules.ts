@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import { isObject, pathOf } from '../json/json-values.js';
+import { MAX_URL_LENGTH } from '../validation/urls.js';
 import {
   isLine,
   isProse,
@@ -34,12 +35,14 @@ export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {
     rule: 'must not contain control characters except line feed and tab, invisible characters, or characters that override or isolate the text direction',
   },
   'web-url': {
-    validate: (text) => isUri(text) && /^https?:\/\//i.test(text),
-    rule: 'must be an absolute URI with http:// or https://, such as "https://example.com/page"',
+    validate: (text) =>
+      text.length <= MAX_URL_LENGTH && /^https?:\/\//i.test(text) && isUri(text) && URL.canParse(text),
+    rule: `must be an absolute URI with http:// or https://, such as "https://example.com/page", of at most ${MAX_URL_LENGTH} characters`,
   },
   'web-reference': {
-    validate: (text) => isLine(text) && !/\s/u.test(text) && staysOnTheWeb(text),
-    rule: 'must be relative or begin with http:// or https://, without white space',
+    validate: (text) =>
+      text.length <= MAX_URL_LENGTH && isLine(text) && !/\s/u.test(text) && staysOnTheWeb(text),
+    rule: `must be relative or begin with http:// or https://, without white space and with at most ${MAX_URL_LENGTH} characters`,
   },
 };
 
@@ -58,7 +61,7 @@ function staysOnTheWeb(reference: string): boolean {
 export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
 /** Validation of longer documents stops at the first problem: a document can have 300 000 problems. */
-const THOROUGH_LENGTH = 64 * 1024;
+const THOROUGH_LENGTH = 16 * 1024;
 /** The maximum growth of a value when serialized: `9e20` becomes `900000000000000000000`. */
 const MAX_GROWTH = 6;
 /** Saves time at each start: a test already validates the schemas, and optimized code would not run faster. */
@@ -198,17 +201,19 @@ function versionProblems({ version }: Record<string, unknown>): Problem[] {
 
 function packageProblems({ packages }: Record<string, unknown>): Problem[] {
   if (!Array.isArray(packages)) return [];
-  return packages.flatMap((item: unknown, index) => {
-    if (!isObject(item)) return [];
+  const problems: Problem[] = [];
+  for (const [index, item] of packages.entries()) {
+    if (problems.length >= MAX_PROBLEMS) break;
+    if (!isObject(item)) continue;
     const { registryType, version, fileSha256 } = item;
-    const problem = (key: string, message: string) => ({ path: pathOf(['packages', index, key]), message });
-    const problems: Problem[] = [];
+    const report = (key: string, message: string) =>
+      problems.push({ path: pathOf(['packages', index, key]), message });
     const wrong = typeof version === 'string' ? packageVersionProblem(version) : null;
-    if (wrong !== null) problems.push(problem('version', wrong));
+    if (wrong !== null) report('version', wrong);
     if (registryType === 'mcpb' && fileSha256 === undefined)
-      problems.push(problem('fileSha256', 'is required for a package of type "mcpb"'));
-    return problems;
-  });
+      report('fileSha256', 'is required for a package of type "mcpb"');
+  }
+  return problems;
 }
 
 // The block has no schema and is part of every response with the document, so its size is limited.

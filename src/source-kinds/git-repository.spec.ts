@@ -13,6 +13,7 @@ describe('a Git repository address', () => {
   ])('is valid: %s', (value, expected) => expect(parseGitRepository(value)).toMatchObject(expected));
 
   it.each([
+    `ssh://git@x/${'a'.repeat(2_048)}`,
     'ext::sh -c true',
     'ext::true@x:y',
     'a@ext::true',

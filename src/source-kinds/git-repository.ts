@@ -1,4 +1,4 @@
-import { parseHttpUrl } from '../validation/urls.js';
+import { MAX_URL_LENGTH, parseHttpUrl } from '../validation/urls.js';
 
 export type GitRepository = HttpRepository | SshRepository;
 
@@ -27,7 +27,7 @@ const SSH_SHORT = new RegExp(`^${USER}@(?<host>${HOST}):[A-Za-z0-9_~./]${PATH}$`
  * `user@host:path`. Other Git transports are refused, because some of them run programs.
  */
 export function parseGitRepository(value: unknown): GitRepository | undefined {
-  if (typeof value !== 'string') return undefined;
+  if (typeof value !== 'string' || value.length > MAX_URL_LENGTH) return undefined;
   const groups = (SSH_URL.exec(value) ?? SSH_SHORT.exec(value))?.groups;
   if (groups) {
     const port = Number(groups['port'] ?? 22);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isLoopbackHost } from './urls.js';
+import { httpUrl, isLoopbackHost, parseHttpUrl } from './urls.js';
 
 it.each([
   ['localhost', true],
@@ -21,3 +21,11 @@ it.each([
   ['[::]', false],
   ['[::1%25lo]', false],
 ])('isLoopbackHost(%j) is %s', (host, answer) => expect(isLoopbackHost(host)).toBe(answer));
+
+it('has at most 2,048 characters', () => {
+  const ofLength = (length: number) => 'https://a/'.padEnd(length, '/');
+  expect(httpUrl()(ofLength(2_048))).toEqual([]);
+  expect(httpUrl()(ofLength(2_049))).toEqual([{ path: [], message: 'must have at most 2048 characters' }]);
+  expect(parseHttpUrl(ofLength(2_048))).toBeInstanceOf(URL);
+  expect(parseHttpUrl(ofLength(2_049))).toBeUndefined();
+});

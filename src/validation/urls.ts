@@ -1,6 +1,9 @@
 import { isIPv4 } from 'node:net';
 import { type Check, text } from './value-checks.js';
 
+/** The maximum length of every URL that callers or documents give. Parsing and rewriting longer ones takes seconds. */
+export const MAX_URL_LENGTH = 2_048;
+
 interface UrlRules {
   /** Forbids a query and a fragment. */
   readonly bare?: boolean;
@@ -9,6 +12,7 @@ interface UrlRules {
 /** Accepts http(s) URLs without user and password, because URLs are shown and stored. */
 export function httpUrl({ bare = false }: UrlRules = {}): Check {
   return text((value) => {
+    if (value.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
     const url = parseHttpUrl(value);
     if (!url) return 'must be an http:// or https:// URL';
     if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
@@ -17,9 +21,13 @@ export function httpUrl({ bare = false }: UrlRules = {}): Check {
   });
 }
 
-/** @returns undefined for anything but an absolute http(s) URL, including text that URL() would silently repair. */
+/**
+ * @returns undefined for anything but an absolute http(s) URL of at most 2,048 characters, including text that URL() would
+ *   silently repair.
+ */
 export function parseHttpUrl(value: unknown): URL | undefined {
-  if (typeof value !== 'string' || !/^https?:\/\/[^/\\\s]+[^\s\\]*$/i.test(value)) return undefined;
+  if (typeof value !== 'string' || value.length > MAX_URL_LENGTH) return undefined;
+  if (!/^https?:\/\/[^/\\\s]+[^\s\\]*$/i.test(value)) return undefined;
   return URL.canParse(value) ? new URL(value) : undefined;
 }
 

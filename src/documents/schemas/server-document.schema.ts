@@ -1,3 +1,5 @@
+import { MAX_URL_LENGTH } from '../../validation/urls.js';
+
 const line = { type: 'string', format: 'line' } as const;
 const prose = { type: 'string', format: 'prose' } as const;
 const flag = { type: 'boolean' } as const;
@@ -43,6 +45,7 @@ const argumentList = { type: 'array', items: argument } as const;
 const url = {
   type: 'string',
   format: 'line',
+  maxLength: MAX_URL_LENGTH,
   pattern: '^https?://[^\\s]+$',
   rule: 'must begin with http:// or https:// and contain no white space',
 } as const;
