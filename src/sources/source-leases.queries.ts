@@ -15,6 +15,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
     readonly claims: Claims;
+    readonly claimSetId: number;
     /** Whether the shrink guard is disabled in the settings or for this run. */
     readonly mayShrink: boolean;
     readonly intervalMs: number;
@@ -27,6 +28,13 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly isRequested: boolean;
   };
 }[K];
+
+/** Sources created through the API that must wait although they are due. */
+export interface WaitingSources {
+  readonly all: boolean;
+  /** Those with one of these claim sets. */
+  readonly claimSetIds: readonly number[];
+}
 
 /** A watched source leased by this replica. */
 export interface WatchedSource {
@@ -48,21 +56,22 @@ export class SourceLeases {
   constructor(private readonly dataSource: DataSource) {}
 
   /** Acquires the lease on the source that has been due longest, if any. */
-  async takeDue(owner: string, leaseMs: number): Promise<LeasedSource | null> {
+  async takeDue(owner: string, leaseMs: number, waiting: WaitingSources): Promise<LeasedSource | null> {
     const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
       `update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
          status = 'syncing', attempts = y.attempts + 1, last_attempt_at = now()
        from source s join claim_set c on c.id = s.claim_set_id
        where s.id = y.source_id and y.source_id = (
-         select d.source_id from source_sync d
+         select d.source_id from source_sync d join source k on k.id = d.source_id
          where d.next_run_at <= now() and (d.lease_until is null or d.lease_until < now())
-         order by d.next_run_at limit 1 for update skip locked
+           and not (k.origin = 'api' and ($3 or k.claim_set_id = any($4::int[])))
+         order by d.next_run_at limit 1 for update of d skip locked
        )
-       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, c.claims, s.interval_ms::float8 as "intervalMs",
+       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, c.claims, s.claim_set_id as "claimSetId", s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
          y.requested_at is not null as "isRequested",
          s.allow_shrink or y.shrink_allowed_at is not null as "mayShrink"`,
-      [owner, leaseMs],
+      [owner, leaseMs, waiting.all, waiting.claimSetIds],
     );
     return source ?? null;
   }

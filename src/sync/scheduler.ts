@@ -3,7 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
-import { type LeasedSource, SourceLeases, SYNC_LEASE } from '../sources/source-leases.queries.js';
+import {
+  type LeasedSource,
+  SourceLeases,
+  SYNC_LEASE,
+  type WaitingSources,
+} from '../sources/source-leases.queries.js';
 import { type RunOutcome, SyncMetrics } from '../telemetry/registry-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
 import { SyncRun } from './sync-run.js';
@@ -13,7 +18,13 @@ const POLL_MS = 500;
 const MAX_CONCURRENT = 4;
 /** Up to MAX_SLOW runs that last longer than this don't count toward MAX_CONCURRENT. */
 const SLOW_AFTER_MS = 30_000;
-const MAX_SLOW = 12;
+const MAX_SLOW = 16;
+/**
+ * Sources created through the API start no further run while this many of theirs are slow: all of them together, and those
+ * with the same claims. So slow upstreams of one tenant stop neither another tenant's sources nor configured ones.
+ */
+const MAX_SLOW_API = 8;
+const MAX_SLOW_CLAIMS = 2;
 const STOP_TIMEOUT_MS = 3_000;
 
 /**
@@ -24,7 +35,10 @@ const STOP_TIMEOUT_MS = 3_000;
 export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
   /** Current runs by lease owner. Each run has a separate owner id, so that it cannot release a later run's lease. */
-  private readonly running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
+  private readonly running = new Map<
+    string,
+    { readonly run: Promise<void>; readonly since: number; readonly source: LeasedSource }
+  >();
   /** Ends runs that wait for memory. */
   private readonly stopping = new AbortController();
   /** Ends all runs. */
@@ -65,7 +79,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private async startDue(): Promise<void> {
     while (!this.polling.hasEnded && !this.isFull()) {
       const owner = randomUUID();
-      const source = await this.leases.takeDue(owner, SYNC_LEASE.ms);
+      const source = await this.leases.takeDue(owner, SYNC_LEASE.ms, this.waiting());
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.isFull();
@@ -73,14 +87,24 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
         // Sources that waited for a free slot should not also wait for the next poll.
         if (wasFull) this.polling.pollNow();
       });
-      this.running.set(owner, { run, since: performance.now() });
+      this.running.set(owner, { run, since: performance.now(), source });
     }
   }
 
   private isFull(): boolean {
-    const slowSince = performance.now() - SLOW_AFTER_MS;
-    const slow = [...this.running.values()].filter(({ since }) => since < slowSince).length;
+    const slow = this.slow().length;
     return this.running.size - slow >= MAX_CONCURRENT || slow >= MAX_SLOW;
+  }
+
+  private waiting(): WaitingSources {
+    const ids = this.slow().flatMap(({ origin, claimSetId }) => (origin === 'api' ? [claimSetId] : []));
+    const claimSetIds = ids.filter((id) => ids.filter((other) => other === id).length >= MAX_SLOW_CLAIMS);
+    return { all: ids.length >= MAX_SLOW_API, claimSetIds };
+  }
+
+  private slow(): LeasedSource[] {
+    const slowSince = performance.now() - SLOW_AFTER_MS;
+    return [...this.running.values()].filter(({ since }) => since < slowSince).map(({ source }) => source);
   }
 
   // Never rejects.

@@ -162,7 +162,12 @@ class TenantRequests {
           },
         ],
         [1, { packages: Array.from({ length: this.near(50) }, (_, index) => aPackage(index)) }],
-        [1, { remotes: [{ type: 'streamable-http', url: `https://red.example/${'x'.repeat(8_000)}` }] }],
+        [
+          1,
+          {
+            remotes: [{ type: 'streamable-http', url: 'https://red.example/'.padEnd(this.near(2_048), 'x') }],
+          },
+        ],
       ]),
     );
   }
@@ -226,7 +231,7 @@ class TenantRequests {
       [1, { file: { path: `${this.folder}/blue/blue.json` } }],
       [1, { file: { path: `${this.folder}/red/../blue/blue.json` } }],
       [1, { file: { path: this.text() } }],
-      [1, { file: { url: `http://127.0.0.1:9/${'x'.repeat(this.near(2_000))}` } }],
+      [1, { file: { url: 'http://127.0.0.1:9/'.padEnd(this.near(2_048), 'x') } }],
       [1, { git: { repository: 'https://127.0.0.1:9/red.git', path: this.text() } }],
       [1, { api: { endpoint: 'http://127.0.0.1:9' } }],
       [1, { kubernetes: { namespaces: ['red'] } }],
