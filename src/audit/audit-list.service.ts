@@ -165,7 +165,7 @@ export class AuditListService {
     // The caller's roles may change while the response is sent.
     const readMore = (rest: AuditListRequest, left: number) =>
       this.readLines({ ...reader, viewer: this.viewerOf(caller) }, rest, left);
-    return new JsonLines(linesFrom(first, most, readMore), reader.gone);
+    return new JsonLines(linesFrom(first, most, readMore), reader.gone, client.callerKey(caller));
   }
 
   private async readLines(reader: Reader, request: AuditListRequest, most: number): Promise<Lines> {

@@ -167,7 +167,8 @@ export class CatalogService {
     const omitted = await this.countOmitted(access, gone, config, key);
     const read = (member: string, after: Position | null) =>
       this.exclusively(access, gone, ({ view }) => this.configItems(view, config, member, after));
-    return new StreamedJson(config.text(read), gone, key, omittedHeader(omitted));
+    const callerKey = access.client.callerKey(access.caller);
+    return new StreamedJson(config.text(read), gone, callerKey, key, omittedHeader(omitted));
   }
 
   /** Counts the omitted servers page by page; requests with the same key continue each other's count. */

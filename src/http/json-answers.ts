@@ -7,6 +7,7 @@ import { Logger } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
+import { Quota } from '../limits/quota.js';
 import { ApiError } from './errors.js';
 import { UNREAD } from './server-limits.js';
 
@@ -35,10 +36,12 @@ export class JsonLines {
   /**
    * @param chunks each contains whole lines; each chunk is produced once the client has read the previous chunks.
    * @param gone aborts when the client disconnects.
+   * @param callerKey identifies the caller, for the limit on streamed responses.
    */
   constructor(
     readonly chunks: AsyncGenerator<string>,
     readonly gone: AbortSignal,
+    readonly callerKey: string,
   ) {}
 }
 
@@ -47,11 +50,13 @@ export class StreamedJson {
   /**
    * @param chunks UTF-8; each chunk is produced once the client has read the previous chunks.
    * @param gone aborts when the client disconnects.
+   * @param callerKey identifies the caller, for the limit on streamed responses.
    * @param state changes whenever the content may have changed.
    */
   constructor(
     readonly chunks: AsyncGenerator<Buffer>,
     readonly gone: AbortSignal,
+    readonly callerKey: string,
     private readonly state: string,
     readonly headers: Readonly<Record<string, string>>,
   ) {}
@@ -223,6 +228,7 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
 }
 
 async function sendLines(response: Response, lines: JsonLines, status?: number): Promise<void> {
+  occupyStream(response, lines);
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);
   response.setHeader('Content-Type', LINES_TYPE);
@@ -231,11 +237,23 @@ async function sendLines(response: Response, lines: JsonLines, status?: number):
 }
 
 async function sendStreamed(response: Response, json: StreamedJson, status?: number): Promise<void> {
+  if (!isFresh(response, json.etag)) occupyStream(response, json);
   setHeaders(response, 'Authorization, Origin', json.etag);
   for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
   if (status !== undefined) response.statusCode = status;
   if (isFresh(response, json.etag)) sendNotModified(response);
   else await sendChunks(response, json);
+}
+
+/** A stream holds a chunk of a mebibyte while its client reads slowly, and waits its turn for each chunk. */
+const MAX_STREAMS = 32;
+const streams = new Quota({ total: MAX_STREAMS, reserve: true });
+
+/** @throws ApiError 503 `overloaded`. */
+function occupyStream(response: Response, { callerKey }: { readonly callerKey: string }): void {
+  if (response.closed) return;
+  if (!streams.tryAcquire(callerKey)) throw new ApiError('overloaded');
+  response.once('close', () => streams.release(callerKey));
 }
 
 /** How long a streamed response may continue before the caller is identified again. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,6 +16,7 @@ const CONFIG = '/registry/default/v0.1/x/client-config?client=';
 const LARGE = 40;
 const LONG = 180;
 const SLOW = 10;
+const READERS = 36;
 
 interface Config {
   servers?: Record<string, object>;
@@ -108,5 +110,29 @@ describe('client configurations of a registry that one publisher filled, with a 
     expectBoundedMemory();
     for (const socket of slow) socket.destroy();
     expect((await call(`${origin}/registry`)).status).toBe(200);
+  });
+
+  it('are streamed to 32 slow readers of one caller, and to another caller beside them', async () => {
+    const readers: Socket[] = [];
+    /** Returns the status of an answer, whose rest is not read. */
+    const statusFor = async (localAddress: string): Promise<string> => {
+      const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1', localAddress });
+      readers.push(socket.on('error', () => undefined));
+      socket.write(`GET ${CONFIG}vscode HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const [head] = (await once(socket, 'data')) as [Buffer];
+      socket.pause();
+      const text = head.toString();
+      return `${text.slice(9, 12)}${/retry-after/i.exec(text) ? ' later' : ''}`;
+    };
+    const statuses = await Promise.all(Array.from({ length: READERS }, () => statusFor('127.0.0.1')));
+    expect(statuses.filter((status) => status === '200')).toHaveLength(32);
+    expect(statuses.filter((status) => status === '503 later')).toHaveLength(READERS - 32);
+    expect(await statusFor('127.0.0.2')).toBe('200');
+    expect(await statusFor('127.0.0.1')).toBe('503 later');
+    expectBoundedMemory();
+    for (const socket of readers) socket.destroy();
+    await expect
+      .poll(async () => (await call(`${origin}${CONFIG}vscode`)).status, { timeout: 20_000 })
+      .toBe(200);
   });
 });

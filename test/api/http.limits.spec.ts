@@ -208,7 +208,7 @@ describe('a streamed response', () => {
         yield CHUNK;
         yield CHUNK;
       }
-      adapter.reply(response, new JsonLines(chunks(), gone.signal));
+      adapter.reply(response, new JsonLines(chunks(), gone.signal, 'caller'));
     });
     const server = application.listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
