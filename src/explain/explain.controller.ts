@@ -82,6 +82,7 @@ export class WhoController {
   @Get('entries/:type/:name/access')
   @Audited('entry.read')
   @RequiresRole('manageEntries')
+  @MayBeLong('always')
   @ResourceRoute({ resource: 'entry', use: 'read' })
   @ApiOperation({
     operationId: 'getEntryAccess',

@@ -130,22 +130,35 @@ export interface ClaimSetCount {
   readonly count: number;
 }
 
+/** Maximum size of the claims that one answer reports, as JSON. */
+const MAX_CLAIMS_BYTES = 4 * 1_024 * 1_024;
+
 /** Counts entries by claim set, and the names visible in a view. */
 @Injectable()
 export class ClaimSetCounts {
   constructor(private readonly prepared: PreparedStatements) {}
 
-  /** Returns the claim sets of these sources' entries, most frequent first. */
-  async ofSources(sourceIds: readonly number[], limit: number): Promise<ClaimSetCount[]> {
-    return this.prepared.query<ClaimSetCount[]>(
-      `select c.claims, n.count from (
-         select e.claim_set_id, count(*)::int as count from entry e
-         where e.source_id = any($1::int[]) and e.type = any($2::text[])
-         group by e.claim_set_id
-       ) n join claim_set c on c.id = n.claim_set_id
-       order by n.count desc, c.id limit $3`,
+  /** Returns the claim sets of these sources' entries, most frequent first: at most `limit` and 4 MiB, but at least one. */
+  async ofSources(
+    sourceIds: readonly number[],
+    limit: number,
+  ): Promise<{ readonly claimSets: readonly ClaimSetCount[]; readonly isCut: boolean }> {
+    const rows = await this.prepared.query<(ClaimSetCount & { found: number })[]>(
+      `select claims, count, found from (
+         select c.claims, n.count, n.place, n.found,
+           sum(octet_length(c.claims::text)) over (order by n.place) as bytes
+         from (
+           select e.claim_set_id, count(*)::int as count, (count(*) over ())::int as found,
+             row_number() over (order by count(*) desc, e.claim_set_id) as place
+           from entry e
+           where e.source_id = any($1::int[]) and e.type = any($2::text[])
+           group by e.claim_set_id
+         ) n join claim_set c on c.id = n.claim_set_id
+         where n.place <= $3
+       ) sized where place = 1 or bytes <= ${MAX_CLAIMS_BYTES} order by place`,
       [sourceIds, ENTRY_TYPE_NAMES, limit],
     );
+    return { claimSets: rows, isCut: rows.length < (rows[0]?.found ?? 0) };
   }
 
   /** Counts the visible names of each type in a view; names with only deleted versions are not counted. */

@@ -119,10 +119,10 @@ export class WhoService {
   /** Reports on a registry, combining the claims of its entries with the registry's claims. */
   async ofRegistry(asker: Caller, registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
-    const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS + 1);
+    const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS);
     const slice = new TimeSlice();
     const claimSets = new Map<string, ClaimSetAccess>();
-    for (const { claims, count } of found.slice(0, MAX_CLAIM_SETS)) {
+    for (const { claims, count } of found.claimSets) {
       await slice.pause();
       const access = this.accessTo(registry.shownClaims, claims, count);
       // With the registry's claims, different claims of entries can require the same.
@@ -132,7 +132,7 @@ export class WhoService {
     const open = { name: registry.name, claims: registry.claims, ...this.openAccess.inEffect(registry) };
     return {
       claimSets: [...claimSets.values()],
-      ...(found.length > MAX_CLAIM_SETS ? { isCut: true } : {}),
+      ...(found.isCut ? { isCut: true } : {}),
       anonymous: this.isOpen(open),
       keys: this.keysTo(open),
       managedBy: this.managersOf(asker, registry.shownClaims),
