@@ -1,8 +1,11 @@
+import type { EventEmitter } from 'node:events';
 import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import pg, { type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { DatabaseTls } from '../config/database-settings.js';
+import { isFromReadOnlyServer } from './database-errors.js';
+import { onPrimary } from './primary.js';
 
 /** Connection settings, named as in node-postgres. A `host` that starts with "/" is a socket directory. */
 export interface ConnectionConfig {
@@ -44,14 +47,30 @@ export function hasNoTls(error: unknown): boolean {
   return error instanceof Error && error.message === 'The server does not support SSL connections';
 }
 
-/**
- * A client that always has an `error` listener. While a connection passes between the pool and TypeORM, neither has a
- * listener, and an error at that moment would end the process. The next query on the connection still fails.
- */
+type Query = (statement: string | Partial<pg.QueryConfig>, ...more: unknown[]) => unknown;
+
+/** A connection to the primary: statements fail on a standby, and the connection is then closed. */
 export class PoolClient extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
+    // While a connection passes between the pool and TypeORM, neither has a listener, and an error at that moment would
+    // end the process. The next query on the connection still fails.
     this.on('error', () => undefined);
+    // The address may lead to the primary again.
+    const { connection } = this as unknown as { connection: EventEmitter };
+    connection.on('errorMessage', (error) => {
+      if (isFromReadOnlyServer(error)) void this.end().catch(() => undefined);
+    });
+    const query = this.query.bind(this) as Query;
+    const queryPrimary: Query = (statement, ...more) => {
+      if (typeof statement === 'string') return query(onPrimary(statement), ...more);
+      const { text } = statement;
+      return query(
+        text === undefined || 'submit' in statement ? statement : { ...statement, text: onPrimary(text) },
+        ...more,
+      );
+    };
+    this.query = queryPrimary as typeof this.query;
   }
 }
 

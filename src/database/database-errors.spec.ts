@@ -72,7 +72,8 @@ describe('a database start-up error names the database and the remedy', () => {
       'pooler',
       'ignore_startup_parameters',
     ],
-    [failed('it is a standby', { code: '25006' }), 'standby', 'primary'],
+    [failed('read-only transaction', { code: '25006' }), 'standby', 'primary'],
+    [failed('recovery is in progress', { code: '55000' }), 'standby', 'primary'],
     [failed('sorry, too many clients already', { code: '53300' }), 'is not reachable', 'too many clients'],
     [failed('query failed', { driverError: failed('x', { code: '42501' }) }), 'does not allow', 'owner'],
   ])('%s', (error, what, remedy) => {
@@ -106,6 +107,8 @@ describe('a database error', () => {
     [error('server_login_retry', { code: '08P01' }), true],
     [error('unsupported startup parameter: statement_timeout', { code: '08P01' }), false],
     [error('x', { code: '53300' }), true],
+    [error('x', { code: '25006' }), true],
+    [error('x', { code: '55000' }), true],
     [error('connect', { code: 'ENOENT', syscall: 'connect' }), true],
     [error('open', { code: 'ENOENT', syscall: 'open' }), false],
     [error('Connection terminated unexpectedly'), true],

@@ -1,8 +1,7 @@
-/**
- * SQLSTATEs that mean the server is temporarily unusable: connection failure, shutdown, recovery, too many connections,
- * standby.
- */
-const UNREACHABLE_STATES = /^(08...|57P0[1-5]|53300|25006)$/;
+/** SQLSTATEs of a standby: it refuses to write (25006), and reads that `onPrimary` has changed (55000). */
+const READ_ONLY_STATES = ['25006', '55000'];
+/** SQLSTATEs that mean the server is temporarily unusable: connection failure, shutdown, recovery, too many connections. */
+const UNREACHABLE_STATES = /^(08...|57P0[1-5]|53300)$/;
 const UNREACHABLE_ERRNOS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -34,11 +33,16 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   // PgBouncer uses one SQLSTATE for all errors; this one is permanent.
   if (error.message.startsWith('unsupported startup parameter')) return false;
   if (typeof code === 'string') {
-    if (UNREACHABLE_STATES.test(code)) return true;
+    if (UNREACHABLE_STATES.test(code) || READ_ONLY_STATES.includes(code)) return true;
     // ENOENT from `connect` means a missing socket; any other ENOENT means a missing file.
     if (UNREACHABLE_ERRNOS.has(code)) return code !== 'ENOENT' || syscall === 'connect';
   }
   return UNREACHABLE_MESSAGES.test(error.message);
+}
+
+/** Whether an error shows that the connection leads to a standby, or to a server that is otherwise read-only. */
+export function isFromReadOnlyServer(error: unknown): boolean {
+  return READ_ONLY_STATES.includes(sqlStateOf(error));
 }
 
 /**
@@ -126,7 +130,7 @@ function remedyOf(code: string, error: Error, { host, user, database }: Where): 
     return `lacks the extension pg_trgm (${message}). Install the extension (Debian: postgresql-contrib), or have a superuser create it in the database`;
   if (code === '08P01' && message.includes('startup parameter'))
     return `is behind a pooler that rejects a startup parameter (${message}). Set ignore_startup_parameters = statement_timeout in the pooler`;
-  if (code === '25006')
+  if (READ_ONLY_STATES.includes(code))
     return 'is read-only: it is a standby, or its default is read-only. Check that database.host is the primary';
   if (isDatabaseUnreachable(error))
     return `is not reachable (${message}). Check database.host, database.port, and that PostgreSQL listens on that address`;

@@ -240,12 +240,10 @@ function connector(
 }
 
 async function checkServer(dataSource: DataSource, connection: ConnectionConfig): Promise<void> {
-  const [server] = await dataSource.query<{ version: string; standby: boolean }[]>(
-    `select current_setting('server_version_num') as version, pg_is_in_recovery() as standby`,
+  const [server] = await dataSource.query<{ version: string }[]>(
+    `select current_setting('server_version_num') as version`,
   );
   checkServerVersion(Number(server?.version), connection);
-  // The SQLSTATE for a read-only server causes a retry: a failover may be in progress.
-  if (server?.standby) throw Object.assign(new Error('it is a standby'), { code: '25006' });
 }
 
 // A failed connection to a host name with several addresses throws an AggregateError that has no message.

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection.js';
+import { onPrimary } from './primary.js';
 
 /** Values by parameter name. */
 export type NamedValues = Readonly<Record<string, unknown>>;
@@ -61,7 +62,7 @@ const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 @Injectable()
 export class PreparedStatements {
   private readonly logger = new Logger(PreparedStatements.name);
-  private readonly names = new Map<string, string>();
+  private readonly named = new Map<string, { readonly name: string; readonly text: string }>();
   private isSupported = true;
 
   constructor(private readonly dataSource: DataSource) {}
@@ -76,7 +77,7 @@ export class PreparedStatements {
     const pool = poolOf(this.dataSource);
     if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
     try {
-      return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;
+      return (await pool.query({ ...this.prepared(text), values })).rows as Rows;
     } catch (error) {
       if (!STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code))) throw error;
       this.isSupported = false;
@@ -87,13 +88,15 @@ export class PreparedStatements {
     }
   }
 
-  // Names are hashes of the text, because several services may share one connection through a pooler.
-  private nameOf(text: string): string {
-    const known = this.names.get(text);
-    if (known !== undefined) return known;
-    const name = `registry_${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
-    this.names.set(text, name);
-    return name;
+  // Names are hashes of the text as sent, because several services may share one connection through a pooler.
+  private prepared(text: string): { readonly name: string; readonly text: string } {
+    const known = this.named.get(text);
+    if (known) return known;
+    const sent = onPrimary(text);
+    const hash = createHash('sha256').update(sent).digest('hex');
+    const named = { name: `registry_${hash.slice(0, 40)}`, text: sent };
+    this.named.set(text, named);
+    return named;
   }
 }
 
