@@ -221,13 +221,14 @@ export class CatalogService {
   private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {
     // A cached page does not prove that the caller has access, and verifying is cheap compared with an uncached search.
     const verified = access.isVerified ? access : await this.views.verify(access);
-    const deadline = performance.now() + searchTimeMs(request.list.filter);
     const callerKey = access.client.callerKey(access.caller);
+    const signal = access.client.abortSignal();
     return (
       this.cache.get(cacheKey(verified.view, request)) ??
-      this.searches.run(callerKey, () =>
-        this.page(verified, request, { callerKey, deadline, signal: access.client.abortSignal() }),
-      )
+      this.searches.run(callerKey, signal, () => {
+        const deadline = performance.now() + searchTimeMs(request.list.filter);
+        return this.page(verified, request, { callerKey, deadline, signal });
+      })
     );
   }
 

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import { Quota } from '../limits/quota.js';
+import { type AbortSource, Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
 import type { ListFilter } from './list-request.js';
 
 /** contract §3: a search ends within two seconds, including the time to cancel its statement. */
@@ -20,26 +20,58 @@ export function searchTimeMs({ search }: ListFilter): number {
   return search ? SEARCH_TIME_MS : FILTER_TIME_MS;
 }
 
+/** contract §3: how long a search waits while its caller has `searchesPerCaller` searches running. */
+const WAIT_MS = 2_000;
+/** Maximum number of waiting searches per caller; each is a request that holds memory. */
+const MAX_WAITING = 50;
+
+/** The searches of one caller, running and waiting. */
+interface CallerSearches {
+  readonly semaphore: Semaphore;
+  count: number;
+}
+
 /** Limits concurrent searches per caller (contract §2, `limits.searchesPerCaller`). */
 @Injectable()
 export class SearchLimit {
-  private readonly quota: Quota;
+  private readonly callers = new Map<string, CallerSearches>();
 
-  constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {
-    this.quota = new Quota({ perKey: limits.searchesPerCaller });
+  constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
+
+  /**
+   * Runs a search once fewer than `searchesPerCaller` searches of the caller are running, the oldest first.
+   *
+   * @param signal aborts when the client disconnects.
+   * @throws ApiError 429 `too_many_requests` after two seconds, or at once if too many searches of the caller wait.
+   */
+  async run<Result>(callerKey: string, signal: AbortSource, search: () => Promise<Result>): Promise<Result> {
+    const { searchesPerCaller } = this.limits;
+    const own = this.callers.get(callerKey) ?? {
+      semaphore: new Semaphore(searchesPerCaller, WAIT_MS),
+      count: 0,
+    };
+    if (own.count >= searchesPerCaller + MAX_WAITING) throw this.tooMany();
+    this.callers.set(callerKey, own);
+    own.count += 1;
+    try {
+      const release = await own.semaphore.acquire(callerKey, signal).catch((error: unknown) => {
+        throw error instanceof SemaphoreTimeout ? this.tooMany() : error;
+      });
+      try {
+        return await search();
+      } finally {
+        release();
+      }
+    } finally {
+      own.count -= 1;
+      if (own.count === 0) this.callers.delete(callerKey);
+    }
   }
 
-  /** @throws ApiError 429 `too_many_requests` while the caller has `searchesPerCaller` searches running. */
-  async run<Result>(callerKey: string, search: () => Promise<Result>): Promise<Result> {
-    if (!this.quota.tryAcquire(callerKey))
-      throw new ApiError(
-        'too_many_requests',
-        `A caller may run at most ${this.limits.searchesPerCaller} searches at once: wait until one ends`,
-      );
-    try {
-      return await search();
-    } finally {
-      this.quota.release(callerKey);
-    }
+  private tooMany(): ApiError {
+    return new ApiError(
+      'too_many_requests',
+      `A caller may run at most ${this.limits.searchesPerCaller} searches at once: wait until one ends`,
+    );
   }
 }

@@ -30,7 +30,9 @@ export class PreviewService {
   /** @throws ApiError 404 `registry_not_found` if the registry is missing or hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
-    return this.searches.run(client.callerKey(asker), () => this.show(asker, body, client.countedAs(asker)));
+    return this.searches.run(client.callerKey(asker), client.abortSource, () =>
+      this.show(asker, body, client.countedAs(asker)),
+    );
   }
 
   private async show(
