@@ -69,8 +69,10 @@ export async function startService(
     observePools(metrics, poolsOf(database));
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
+    database.watch.begin();
     app = await createPublicApp(config, database, logger, metrics, version.version);
-    const changes = await app.get(ConfiguredResources).apply(config);
+    const configured = app.get(ConfiguredResources);
+    const changes = await database.retry(() => configured.apply(config));
     logger.info(
       { changes },
       changes.length > 0

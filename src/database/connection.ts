@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import pg, { type Pool } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -47,35 +47,68 @@ export function hasNoTls(error: unknown): boolean {
   return error instanceof Error && error.message === 'The server does not support SSL connections';
 }
 
+/** The connections of all pools to one server, which fail together while it does not respond. */
+export interface ServerConnections {
+  readonly clients: Set<PoolClient>;
+  /** Set by ResponseWatch; new connections then fail at once. */
+  isSilent: boolean;
+}
+
 type Query = (statement: string | Partial<pg.QueryConfig>, ...more: unknown[]) => unknown;
+type Connect = (done: (error: Error) => void) => void;
 
 /** A connection to the primary: statements fail on a standby, and the connection is then closed. */
 export class PoolClient extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
+  constructor(config?: pg.ClientConfig & { readonly server?: ServerConnections }) {
     super(config);
     // While a connection passes between the pool and TypeORM, neither has a listener, and an error at that moment would
     // end the process. The next query on the connection still fails.
     this.on('error', () => undefined);
     // The address may lead to the primary again.
-    const { connection } = this as unknown as { connection: EventEmitter };
-    connection.on('errorMessage', (error) => {
+    connectionOf(this).on('errorMessage', (error) => {
       if (isFromReadOnlyServer(error)) void this.end().catch(() => undefined);
     });
-    const query = this.query.bind(this) as Query;
-    const queryPrimary: Query = (statement, ...more) => {
-      if (typeof statement === 'string') return query(onPrimary(statement), ...more);
-      const { text } = statement;
-      return query(
-        text === undefined || 'submit' in statement ? statement : { ...statement, text: onPrimary(text) },
-        ...more,
-      );
+    this.query = queryingPrimary(this.query.bind(this) as Query) as typeof this.query;
+    const { server } = config ?? {};
+    if (server)
+      this.connect = this.connectingTo(server, this.connect.bind(this) as Connect) as typeof this.connect;
+  }
+
+  /** Closes the connection at once; its statement fails. */
+  break(): void {
+    connectionOf(this).stream.destroy();
+  }
+
+  private connectingTo(server: ServerConnections, connect: Connect): Connect {
+    return (done) => {
+      if (server.isSilent)
+        return process.nextTick(done, new Error('Connection terminated: PostgreSQL does not respond'));
+      server.clients.add(this);
+      this.once('end', () => server.clients.delete(this));
+      connect(done);
     };
-    this.query = queryPrimary as typeof this.query;
   }
 }
 
+// The types lack `connection`. Its stream changes with TLS.
+function connectionOf(client: pg.Client): EventEmitter & { readonly stream: Socket } {
+  return (client as unknown as { connection: EventEmitter & { readonly stream: Socket } }).connection;
+}
+
+function queryingPrimary(query: Query): Query {
+  return (statement, ...more) => {
+    if (typeof statement === 'string') return query(onPrimary(statement), ...more);
+    const { text } = statement;
+    const isOwnQuery = text === undefined || 'submit' in statement;
+    return query(isOwnQuery ? statement : { ...statement, text: onPrimary(text) }, ...more);
+  };
+}
+
 /** Options common to all connection pools. */
-export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {
+export function poolConfig(
+  connection: ConnectionConfig,
+  server?: ServerConnections,
+): pg.PoolConfig & { readonly server?: ServerConnections } {
   return {
     host: connection.host,
     port: connection.port,
@@ -85,10 +118,12 @@ export function poolConfig(connection: ConnectionConfig): pg.PoolConfig {
     ssl: connection.ssl ?? false,
     Client: PoolClient,
     keepAlive: true,
+    ...(server ? { server } : {}),
   };
 }
 
-export const CONNECT_TIMEOUT_MS = 5_000;
+/** contract §3: below five seconds. */
+export const CONNECT_TIMEOUT_MS = 4_000;
 export const STATEMENT_TIMEOUT_MS = 60_000;
 /** Upper bound on the duration of a search statement, in case cancelling it fails. */
 export const SEARCH_STATEMENT_TIMEOUT_MS = 30_000;

@@ -9,6 +9,7 @@ import {
   type ConnectionConfig,
   hasNoTls,
   poolConfig,
+  type ServerConnections,
   STATEMENT_TIMEOUT_MS,
   tlsOptions,
 } from './connection.js';
@@ -23,6 +24,7 @@ import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
 import { PoolSemaphores } from './pool-semaphores.js';
 import { ReadinessPool } from './readiness-pool.js';
+import { ResponseWatch } from './response-watch.js';
 import { SearchPool } from './search-pool.js';
 
 /** Oldest supported major version. */
@@ -49,6 +51,7 @@ export function createDataSource(
   connection: ConnectionConfig,
   entities: MixedList<Function | string | EntitySchema>,
   onPoolError: (error: Error) => void,
+  server?: ServerConnections,
 ): DataSource {
   return new DataSource({
     type: 'postgres',
@@ -60,7 +63,7 @@ export function createDataSource(
     logging: false,
     poolErrorHandler: onPoolError,
     extra: {
-      ...poolConfig(connection),
+      ...poolConfig(connection, server),
       max: connection.poolMax,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
@@ -85,10 +88,14 @@ export interface OpenDatabase {
   /** A separate pool, like `readiness`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
+  /** Not begun: migrations may wait for a busy server. */
+  readonly watch: ResponseWatch;
   /** Limits concurrent use of `dataSource`. */
   readonly semaphores: PoolSemaphores;
   /** Resolves with a reason when the embedded PostgreSQL exits unexpectedly; never settles for an external one. */
   readonly lost: Promise<string>;
+  /** Repeats `work` during the start, for up to a minute while the database is unreachable. */
+  retry<T>(work: () => Promise<T>): Promise<T>;
   /** Applies pending migrations, as the migration role if configured, and returns their names. */
   migrate(): Promise<string[]>;
   /**
@@ -102,6 +109,11 @@ export interface OpenDatabase {
 }
 
 type Log = (message: string) => void;
+interface Opening {
+  readonly log: Log;
+  readonly stopping: AbortSignal;
+  readonly server: ServerConnections;
+}
 type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
 
 /**
@@ -117,13 +129,14 @@ export async function openDatabase(
   log: Log,
   stopping: AbortSignal = new AbortController().signal,
 ): Promise<OpenDatabase> {
-  const connect = connector(entities, log, stopping);
-  if (settings.connection) return openConfigured(settings.connection, connect, log);
+  const opening: Opening = { log, stopping, server: { clients: new Set(), isSilent: false } };
+  const connect = connector(entities, opening);
+  if (settings.connection) return openConfigured(settings.connection, connect, opening);
   const embedded = await startEmbeddedPostgres(join(settings.dataDirectory, 'postgres'), { log });
   const connection = { ...embedded.connection, poolMax: EMBEDDED_POOL };
   try {
     const dataSource = await connect(connection);
-    const pools = openPools(connection, log);
+    const pools = openPools(connection, opening);
     return {
       dataSource,
       ...pools.opened,
@@ -145,12 +158,12 @@ export async function openDatabase(
 async function openConfigured(
   settings: NonNullable<DatabaseSettings['connection']>,
   connect: Connect,
-  log: Log,
+  opening: Opening,
 ): Promise<OpenDatabase> {
   const { tls, migration: role, ...where } = settings;
   const encrypted: ConnectionConfig = { ...where, ssl: tlsOptions(tls, where.host) };
   const { dataSource, connection } = await connectPreferring(encrypted, tls, connect);
-  const pools = openPools(connection, log);
+  const pools = openPools(connection, opening);
   // A separate role may own the tables; the role of the running server is then granted access.
   const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
     const owner = role
@@ -169,11 +182,13 @@ async function openConfigured(
     ...pools.opened,
     lost: new Promise(() => undefined),
     migrate: () =>
-      asOwner(async (owner) => {
-        const applied = await migrateUp(owner);
-        if (role && role.user !== connection.user) await grantTo(owner, connection.user);
-        return applied;
-      }),
+      asOwner((owner) =>
+        pools.opened.retry(async () => {
+          const applied = await migrateUp(owner);
+          if (role && role.user !== connection.user) await grantTo(owner, connection.user);
+          return applied;
+        }),
+      ),
     undoMigration: (destructive) => asOwner((owner) => migrateDown(owner, destructive)),
     close: async () => {
       await pools.close();
@@ -198,13 +213,24 @@ async function connectPreferring(
 }
 
 /** Opens pools, which connect on first use. */
-function openPools(connection: ConnectionConfig, log: Log) {
+function openPools(connection: ConnectionConfig, opening: Opening) {
+  const { log, server } = opening;
   const onError = (error: Error) => logBroken(log, error);
-  const searches = new SearchPool(connection, onError);
+  const searches = new SearchPool(connection, onError, server);
   const readiness = new ReadinessPool(connection, onError);
+  const watch = new ResponseWatch(server, readiness, log);
   return {
-    opened: { searches, readiness, semaphores: new PoolSemaphores(connection.poolMax) },
-    close: async () => void (await Promise.all([searches.close(), readiness.close()])),
+    opened: {
+      searches,
+      readiness,
+      watch,
+      semaphores: new PoolSemaphores(connection.poolMax),
+      retry: <T>(work: () => Promise<T>) => whileUnreachable(connection, opening, work),
+    },
+    close: async () => {
+      watch.end();
+      await Promise.all([searches.close(), readiness.close()]);
+    },
   };
 }
 
@@ -212,31 +238,46 @@ function logBroken(log: Log, error: Error): void {
   log(`A database connection failed: ${error.message}`);
 }
 
-function connector(
-  entities: MixedList<Function | string | EntitySchema>,
-  log: Log,
-  stopping: AbortSignal,
-): Connect {
-  return async (connection) => {
-    const deadline = Date.now() + CONNECT_PATIENCE_MS;
-    for (let isLogged = false; ; isLogged = true) {
-      const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error));
+function connector(entities: MixedList<Function | string | EntitySchema>, opening: Opening): Connect {
+  const { log, server } = opening;
+  return (connection) =>
+    whileUnreachable(connection, opening, async () => {
+      const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error), server);
       try {
         await dataSource.initialize();
         await checkServer(dataSource, connection);
         return dataSource;
       } catch (error) {
         if (dataSource.isInitialized) await dataSource.destroy();
-        if (!isDatabaseUnreachable(error) || Date.now() > deadline)
-          throw databaseStartError(error, connection) ?? error;
-        if (!isLogged)
-          log(
-            `The database at ${connection.host}:${connection.port} is not reachable yet, waiting for it: ${reasonOf(error)}`,
-          );
-        await sleep(RETRY_MS, undefined, { signal: stopping });
+        throw error;
       }
+    });
+}
+
+/**
+ * Repeats `work` for a minute while it fails because the database is unreachable: it refuses connections, has too many
+ * of them, is starting, or is a standby.
+ *
+ * @throws DatabaseStartError after a minute, or immediately for another error that the operator can fix.
+ */
+async function whileUnreachable<T>(
+  where: Where,
+  { log, stopping }: Opening,
+  work: () => Promise<T>,
+): Promise<T> {
+  const deadline = Date.now() + CONNECT_PATIENCE_MS;
+  for (let isLogged = false; ; isLogged = true)
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDatabaseUnreachable(error) || Date.now() > deadline)
+        throw databaseStartError(error, where) ?? error;
+      if (!isLogged)
+        log(
+          `The database at ${where.host}:${where.port} is not reachable yet, waiting for it: ${reasonOf(error)}`,
+        );
+      await sleep(RETRY_MS, undefined, { signal: stopping });
     }
-  };
 }
 
 async function checkServer(dataSource: DataSource, connection: ConnectionConfig): Promise<void> {

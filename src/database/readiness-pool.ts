@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { type ConnectionConfig, poolConfig, type PoolUse, useOf } from './connection.js';
 
-const TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 1_750;
 
 /** One connection reserved for readiness checks, so that they work while the other pools are exhausted. */
 export class ReadinessPool {

@@ -10,6 +10,7 @@ import {
   poolConfig,
   type PoolUse,
   SEARCH_STATEMENT_TIMEOUT_MS,
+  type ServerConnections,
   useOf,
 } from './connection.js';
 import { isDatabaseUnreachable } from './database-errors.js';
@@ -107,9 +108,10 @@ export class SearchPool {
   constructor(
     private readonly connection: ConnectionConfig,
     onError: (error: Error) => void,
+    server?: ServerConnections,
   ) {
     this.pool = new pg.Pool({
-      ...poolConfig(connection),
+      ...poolConfig(connection, server),
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: SEARCH_STATEMENT_TIMEOUT_MS,

@@ -6,19 +6,17 @@ import {
   startEmbeddedPostgres,
 } from '../../dist/database/embedded/embedded-postgres.js';
 import { SUPER_ADMIN } from '../support/callers.js';
+import { answerOf, answersTo, GONE, KEPT, REQUESTS, SERVERS } from '../support/database-answers.js';
 import { DatabaseAddress } from '../support/database-address.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { EmbeddedFolder } from '../support/embedded.js';
-import { call, type Reply, type Sender } from '../support/http.js';
+import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
-import { toolCall } from '../support/mcp.js';
 import { aPublication } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { StatementTap } from '../support/statement-tap.js';
 import { within } from '../support/within.js';
 
-const GONE = 'io.acme/gone';
-const KEPT = 'io.acme/kept';
 const READS_ON_BOTH = 400;
 
 const address = new DatabaseAddress();
@@ -29,7 +27,7 @@ beforeAll(async () => {
   folder = await EmbeddedFolder.create();
   primary = await startEmbeddedPostgres(join(folder.path, 'primary'));
   await address.listen();
-  address.leadTo(primary.connection.host);
+  address.leadTo(primary.connection);
   const { user, database } = primary.connection;
   service.configuration({ database: { host: '127.0.0.1', port: address.port, user, database } });
 });
@@ -47,62 +45,8 @@ const service = aService({ mode: 'full' })
 const sigrid = () => service.as(SUPER_ADMIN);
 const readiness = async () => (await call(`${service.internalOrigin}/readiness`)).status;
 
-const MAIN = '/registry/main';
-const SERVERS = `${MAIN}/v0.1/servers`;
-const encoded = encodeURIComponent(KEPT);
-
-/** One request for each kind of answer that comes from the database. */
-const REQUESTS: Record<string, (sender: Sender) => Promise<Reply>> = Object.fromEntries(
-  Object.entries({
-    registries: '/registry',
-    list: SERVERS,
-    'list of v0': `${MAIN}/v0/servers?limit=7`,
-    'list by search': `${SERVERS}?search=gone`,
-    'list by date': `${SERVERS}?updated_since=2020-01-01T00:00:00Z`,
-    versions: `${SERVERS}/${encoded}/versions`,
-    version: `${SERVERS}/${encoded}/versions/latest`,
-    'deleted entry': `${SERVERS}/${encodeURIComponent(GONE)}/versions/latest`,
-    skills: `${MAIN}/v0.1/x/dev.toolhive/skills`,
-    skill: `${MAIN}/v0.1/x/dev.toolhive/skills/io.acme/skill`,
-    'client configuration': `${MAIN}/x/client-config?client=cursor`,
-    sources: '/v1/sources',
-    source: '/v1/sources/made',
-    'entries of a source': '/v1/sources/made/entries',
-    'registries of the admin API': '/v1/registries',
-    registry: '/v1/registries/main',
-    'entries of a registry': '/v1/registries/main/entries',
-    'who reads a registry': '/v1/registries/main/access',
-    'managed entries': '/v1/entries',
-    'managed entry': `/v1/entries/server/${encoded}`,
-    claims: `/v1/entries/server/${encoded}/claims`,
-    'who reads an entry': `/v1/entries/server/${encoded}/access`,
-    audit: '/v1/audit?limit=1&action=entry.delete',
-  }).map(([name, path]) => [name, (sender: Sender) => sender.get(path)]),
-);
-REQUESTS['validator'] = async (sender) => sender.get(SERVERS, { 'If-None-Match': etag });
-REQUESTS['MCP search'] = (sender) =>
-  sender.post(`${MAIN}/mcp`, toolCall('search_servers', { query: 'gone' }));
-REQUESTS['MCP entry'] = (sender) => sender.post(`${MAIN}/mcp`, toolCall('get_server', { name: GONE }));
-REQUESTS['explain'] = (sender) =>
-  sender.post('/v1/access/explain', { registry: 'main', entry: { type: 'server', name: GONE } });
-REQUESTS['preview'] = (sender) =>
-  sender.post('/v1/access/preview', { registry: 'main', as: { claims: { org: 'acme' } } });
-REQUESTS['dry run'] = (sender) => sender.post('/v1/entries?dry_run=true', aPublication('server', KEPT, {}));
-REQUESTS['publication'] = (sender) => sender.post('/v1/entries', aPublication('server', KEPT, {}));
-
 const requests = Object.entries(REQUESTS);
-let etag = '';
-
-/** The answer to each request, without what differs between equal requests. */
-async function answers(): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
-  for (const [name, send] of requests) found[name] = answerOf(await send(sigrid()));
-  return found;
-}
-
-function answerOf({ status, text }: Reply): string {
-  return `${status} ${text.replaceAll(/"requestId":"[^"]*"/g, '')}`;
-}
+const answers = () => answersTo(sigrid());
 
 /** Copies the stopped primary and starts the copy as a standby, which never receives a later change. */
 async function copyPrimary(): Promise<void> {
@@ -131,13 +75,12 @@ describe('a database address that leads to a standby that lags', () => {
     expect((await sigrid().delete(path)).status).toBe(204);
     const list = await sigrid().get(SERVERS);
     expect(versionsIn(list)).toEqual([`${KEPT}@1.0.0`, 'io.acme/tool@1.0.0']);
-    etag = String(list.headers['etag']);
     right = await answers();
     expect(right['validator']).toMatch(/^304/);
   });
 
   describe('after a switch', () => {
-    beforeAll(() => address.leadTo(standby.connection.host));
+    beforeAll(() => address.leadTo(standby.connection));
 
     it.each(requests)('answers 503 instead of a stale %s', async (_, send) =>
       expectRefused(await send(sigrid()), 503, 'database_unavailable'),
@@ -149,14 +92,14 @@ describe('a database address that leads to a standby that lags', () => {
     });
 
     it('answers as before once the address leads to the primary again, without a restart', async () => {
-      address.leadTo(primary.connection.host);
+      address.leadTo(primary.connection);
       await within(30_000, async () => expect(await readiness()).toBe(200));
       expect(await answers()).toEqual(right);
     });
   });
 
   it('answers correctly or 503 when connections are spread over both servers', async () => {
-    address.leadTo(primary.connection.host, standby.connection.host);
+    address.leadTo(primary.connection, standby.connection);
     const statuses = new Set<number>();
     const clients = Array.from({ length: 8 }, async (_, client) => {
       for (let read = client; read < READS_ON_BOTH; read += 8) {
@@ -170,7 +113,7 @@ describe('a database address that leads to a standby that lags', () => {
     await Promise.all(clients);
     expect(statuses).toContain(200);
     expect(statuses).toContain(503);
-    address.leadTo(primary.connection.host);
+    address.leadTo(primary.connection);
     await within(30_000, async () => expect(await readiness()).toBe(200));
     expect(await answers()).toEqual(right);
   });

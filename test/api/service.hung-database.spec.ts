@@ -1,0 +1,134 @@
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../dist/database/embedded/embedded-postgres.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { answersTo, KEPT, REQUESTS, SERVERS } from '../support/database-answers.js';
+import { DatabaseAddress } from '../support/database-address.js';
+import { aServer, aSkill } from '../support/documents.js';
+import { childrenOf, EmbeddedFolder } from '../support/embedded.js';
+import { call, type Reply, type Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { aPublication } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+/** Longer than PostgreSQL may take to respond. */
+const LONG_MS = 5_500;
+
+const address = new DatabaseAddress();
+let folder: EmbeddedFolder;
+let postgres: EmbeddedPostgres;
+beforeAll(async () => {
+  folder = await EmbeddedFolder.create();
+  postgres = await startEmbeddedPostgres(join(folder.path, 'postgres'));
+  await address.listen();
+  address.leadTo(postgres.connection);
+  const { user, database } = postgres.connection;
+  service.configuration({ database: { host: '127.0.0.1', port: address.port, user, database } });
+});
+afterAll(async () => {
+  address.close();
+  await postgres.stop();
+  await folder.remove();
+});
+
+const service = aService({ mode: 'full' })
+  .source('tools', { servers: [aServer('io.acme/tool')], skills: [aSkill('io.acme/skill')] })
+  .source('made', { kind: 'managed' })
+  .registry('main', { sources: ['tools', 'made'] })
+  .runs();
+const sigrid = () => service.as(SUPER_ADMIN);
+const internal = async (path: string) => (await call(`${service.internalOrigin}${path}`)).status;
+
+const CHANGES: Record<string, (sender: Sender) => Promise<Reply>> = {
+  publish: (sender) => sender.post('/v1/entries', aPublication('server', 'io.acme/new', {})),
+  'change claims': (sender) =>
+    sender.put(`/v1/entries/server/${encodeURIComponent(KEPT)}/claims`, { claims: {} }),
+  'create a registry': (sender) => sender.put('/v1/registries/other', { sources: ['tools'] }),
+  synchronize: (sender) => sender.post('/v1/sources/tools/sync', {}),
+};
+
+let right: Record<string, string> = {};
+beforeEach(async () => {
+  await sigrid().post('/v1/entries', aPublication('server', KEPT, {}));
+  right = await answersTo(sigrid());
+});
+
+/** Sends every request at once. */
+async function expectAllRefused(): Promise<void> {
+  const replies = Object.values({ ...REQUESTS, ...CHANGES }).map((send) => send(sigrid()));
+  expect(await internal('/health')).toBe(200);
+  expect(await internal('/readiness')).toBe(503);
+  for (const reply of await Promise.all(replies)) expectRefused(reply, 503, 'database_unavailable');
+}
+
+async function expectRecovery(): Promise<void> {
+  await within(30_000, async () => {
+    expect(await internal('/readiness')).toBe(200);
+    expect(await answersTo(sigrid())).toEqual(right);
+  });
+}
+
+describe('a PostgreSQL server that does not respond', () => {
+  it('is reported by every route while idle connections are silent, until new ones respond', async () => {
+    address.freeze();
+    await expectAllRefused();
+    // The server knows now.
+    await expectAllRefused();
+    address.thaw();
+    await expectRecovery();
+  });
+
+  it('is reported when its processes are stopped, until they continue', async () => {
+    const processes = [postgres.pid, ...(await childrenOf(postgres.pid))];
+    for (const pid of processes) process.kill(pid, 'SIGSTOP');
+    try {
+      await expectAllRefused();
+    } finally {
+      for (const pid of processes) process.kill(pid, 'SIGCONT');
+    }
+    await expectRecovery();
+  });
+});
+
+describe('a statement that takes long', () => {
+  // Other lists are cached.
+  let limit = 100;
+
+  /** Lists entries, whose table is locked during `meanwhile`. */
+  async function listing(meanwhile: (list: Promise<Reply>) => Promise<unknown>): Promise<Reply> {
+    const holder = new pg.Client(postgres.connection);
+    holder.on('error', () => undefined);
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query('lock table entry in access exclusive mode');
+    const list = sigrid().get(`${SERVERS}?limit=${(limit -= 1)}`);
+    await within(30_000, async () => {
+      const { rows } = await holder.query(`select from pg_stat_activity where wait_event_type = 'Lock'`);
+      expect(rows).not.toHaveLength(0);
+    });
+    await meanwhile(list);
+    await holder.end();
+    return list;
+  }
+
+  it('completes while PostgreSQL responds', async () => {
+    const reply = await listing(() => pause(LONG_MS));
+    expect(reply.status).toBe(200);
+  });
+
+  it('fails with 503 once PostgreSQL does not respond', async () => {
+    const reply = await listing((list) => {
+      address.freeze();
+      return list;
+    });
+    expectRefused(reply, 503, 'database_unavailable');
+    address.thaw();
+    await expectRecovery();
+  });
+});
