@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { isDatabaseUnreachable } from '../database/database-errors.js';
 
 /** How long readiness waits for the first syncs. The limit keeps a hanging source from blocking the server. */
 const FIRST_SYNC_TIMEOUT_MS = 15_000;
@@ -39,11 +40,16 @@ export async function waitForFirstSyncs(
   stopping: AbortSignal,
 ): Promise<void> {
   const deadline = Date.now() + FIRST_SYNC_TIMEOUT_MS;
-  while (!stopping.aborted && !(await areDone())) {
+  while (!stopping.aborted && !(await areDone().catch(unknownIfUnreachable))) {
     if (Date.now() > deadline) {
       logger.warn('Some sources have not finished their first sync yet; serving the entries synced so far');
       return;
     }
     await pause(50);
   }
+}
+
+function unknownIfUnreachable(error: unknown): boolean {
+  if (!isDatabaseUnreachable(error)) throw error;
+  return false;
 }

@@ -12,6 +12,7 @@ import {
 } from '../../dist/database/embedded/embedded-postgres.js';
 import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
+import { DatabaseAddress } from '../support/database-address.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
 import { call, type Reply } from '../support/http.js';
@@ -114,6 +115,35 @@ describe('a database outage under load', () => {
     cli.child.kill('SIGTERM');
     expect((await cli.finished).code).toBe(0);
     await postgres.stop();
+  });
+});
+
+describe('a database that refuses connections during the start', () => {
+  const address = new DatabaseAddress();
+  beforeAll(() => address.listen());
+  afterAll(() => address.close());
+
+  it.each([
+    ['53300', 0],
+    ['57P03', 0],
+    ['53300', 1],
+    ['57P03', 2],
+  ])('with SQLSTATE %s after %s connections is waited for', async (state, accepted) => {
+    const database = await aDatabase({ migrated: false });
+    const { user, database: name } = database;
+    address.leadTo(database);
+    address.refuse(state, accepted);
+    const connection = { host: '127.0.0.1', port: address.port, user, database: name };
+    const config = await configuration(`refused-${state}`, aCatalogue([aServer('io.acme/a')]), connection);
+    const { cli, list } = await serving(config);
+    await within(30_000, () => expect(address.refused).toBeGreaterThan(1));
+    expect(cli.child.exitCode).toBeNull();
+    address.accept();
+    await cli.logs('"Ready"');
+    expect(versionsIn(await list())).toEqual(['io.acme/a@1.0.0']);
+    cli.child.kill('SIGTERM');
+    expect((await cli.finished).code).toBe(0);
+    await database.drop();
   });
 });
 
