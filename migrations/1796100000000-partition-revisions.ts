@@ -1,5 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { lockTables } from './lock-tables.js';
 
 /**
  * Makes `source_partition` exact, and numbers each change to it: a list that only grows could be filled by
@@ -10,20 +9,12 @@ import { lockTables } from './lock-tables.js';
  */
 export class PartitionRevisions1796100000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // Waits for running writers of the previous version. Readers are locked out of `source` first: no
-    // statement reads it after `source_partition`, which is locked next.
-    await lockTables(
-      runner,
-      `lock table claim_set, entry, source in share row exclusive mode`,
-      `lock table source in access exclusive mode`,
-    );
-    await runner.query(`alter table source add column partition_revision bigint not null default 0`);
+    // Waits for running writers of the previous version.
+    await runner.query(`lock table claim_set, entry, source in share row exclusive mode`);
+    await runner.query(`
+      create temporary table carried on commit drop as select distinct source_id, claim_set_id from entry`);
     // Deleting a claim set checks for references.
     await runner.query(`create index source_partition_claim_set on source_partition (claim_set_id)`);
-    // Refilled with TRUNCATE: a server detects by the table's file that revisions may have restarted.
-    await runner.query(`truncate source_partition`);
-    await runner.query(`
-      insert into source_partition (source_id, claim_set_id) select distinct source_id, claim_set_id from entry`);
     // Looks up whether an entry still carries a claim set in the index entry_partition, type by type. The
     // planner prefers a sequential scan for a claim set it considers common, which is slow once the claim set
     // is gone.
@@ -97,6 +88,11 @@ export class PartitionRevisions1796100000000 implements MigrationInterface {
         referencing old table as before_change
         for each statement execute function settle_source_partitions()`);
     await runner.query(`drop function note_source_partitions()`);
+    // Readers are locked out last, and of `source` first: no statement reads it after `source_partition`.
+    await runner.query(`alter table source add column partition_revision bigint not null default 0`);
+    // Refilled with TRUNCATE: a server detects by the table's file that revisions may have restarted.
+    await runner.query(`truncate source_partition`);
+    await runner.query(`insert into source_partition select source_id, claim_set_id from carried`);
   }
 
   async down(runner: QueryRunner): Promise<void> {

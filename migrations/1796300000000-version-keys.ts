@@ -1,5 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { lockTables } from './lock-tables.js';
 
 /** Semver with a leading `v`: number, pre-release, build metadata. */
 const V_SEMVER =
@@ -68,8 +67,7 @@ export class VersionKeys1796300000000 implements MigrationInterface {
 // A version written meanwhile by the previous version would get an old key. Reads continue: a million
 // versions with `v` take some minutes.
 async function keepWritersOut(runner: QueryRunner): Promise<void> {
-  await runner.query(`set local statement_timeout = 0`);
-  await lockTables(runner, 'lock table source, entry_version in exclusive mode');
+  await runner.query(`lock table source, entry_version in exclusive mode`);
 }
 
 // Two statements: the unique index on latest is checked row by row. The revision invalidates pages that

@@ -1,5 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { lockTables } from './lock-tables.js';
 
 /**
  * When an entry's claims last changed: that may have made it visible to a caller who uses updated_since. A
@@ -9,11 +8,7 @@ export class ChangedClaims1796400000000 implements MigrationInterface {
   readonly loses = 'when the claims of entries have changed';
 
   async up(runner: QueryRunner): Promise<void> {
-    await lockTables(runner, 'lock table entry in access exclusive mode');
     await runner.query(`alter table entry add column claims_changed_at timestamptz(3)`);
-    await runner.query(
-      `create index entry_claims_changed on entry (claims_changed_at) where claims_changed_at is not null`,
-    );
     await runner.query(`
       create function note_changed_claims() returns trigger language plpgsql as $$
       begin
@@ -26,7 +21,6 @@ export class ChangedClaims1796400000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await lockTables(runner, 'lock table entry in access exclusive mode');
     await runner.query(`drop trigger entry_claims_changed on entry`);
     await runner.query(`drop function note_changed_claims()`);
     await runner.query(`alter table entry drop column claims_changed_at`);

@@ -1,5 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { lockTables } from './lock-tables.js';
 
 const TABLES = ['source', 'registry', 'entry'];
 
@@ -11,8 +10,6 @@ export class GivenClaims1796600000000 implements MigrationInterface {
   readonly loses = 'how claims were written';
 
   async up(runner: QueryRunner): Promise<void> {
-    // All at once: statements of the previous version, still running, read several of these tables together.
-    await lockTables(runner, `lock table ${TABLES.join(', ')} in access exclusive mode`);
     for (const table of TABLES) await runner.query(`alter table ${table} add column given_claims jsonb`);
   }
 

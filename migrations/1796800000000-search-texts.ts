@@ -1,5 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { lockTables } from './lock-tables.js';
 
 /** SQL: separates the grams of a text; a gram that contains it is omitted. */
 const SEPARATOR = 'chr(1)';
@@ -13,21 +12,19 @@ const SEPARATOR = 'chr(1)';
  */
 export class SearchTexts1796800000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await keepWritersOut(runner);
+    // Reads continue. A million versions take a minute or two.
+    await runner.query(`lock table source, entry, entry_version in share row exclusive mode`);
     await createTables(runner);
     await fill(runner);
-    await runner.query(`drop index entry_version_search`);
     await followEntries(runner);
     await followVersions(runner);
     await keepIndexReady(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await keepWritersOut(runner);
     for (const [trigger, table] of TRIGGERS) await runner.query(`drop trigger ${trigger} on ${table}`);
     await runner.query(`drop table search_text, search_partition`);
     for (const name of FUNCTIONS) await runner.query(`drop function ${name}`);
-    await runner.query(`create index entry_version_search on entry_version using gin (search gin_trgm_ops)`);
   }
 }
 
@@ -54,12 +51,6 @@ const FUNCTIONS = [
   'search_keys',
   'search_grams',
 ];
-
-// Reads continue. A million versions take a minute or two.
-async function keepWritersOut(runner: QueryRunner): Promise<void> {
-  await runner.query(`set local statement_timeout = 0`);
-  await lockTables(runner, 'lock table source, entry, entry_version in share row exclusive mode');
-}
 
 async function createTables(runner: QueryRunner): Promise<void> {
   await runner.query(`

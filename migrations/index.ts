@@ -8,9 +8,12 @@ import { PartitionRevisions1796100000000 } from './1796100000000-partition-revis
 import { AllowedShrinking1796200000000 } from './1796200000000-allowed-shrinking.js';
 import { VersionKeys1796300000000 } from './1796300000000-version-keys.js';
 import { ChangedClaims1796400000000 } from './1796400000000-changed-claims.js';
+import { ChangedClaimsIndex1796400000001 } from './1796400000001-changed-claims-index.js';
 import { Plugins1796500000000 } from './1796500000000-plugins.js';
+import { ValidEntryTypes1796500000001 } from './1796500000001-valid-entry-types.js';
 import { GivenClaims1796600000000 } from './1796600000000-given-claims.js';
 import { SearchTexts1796800000000 } from './1796800000000-search-texts.js';
+import { DropVersionSearch1796800000001 } from './1796800000001-drop-version-search.js';
 import { AuditEvents1797000000000 } from './1797000000000-audit-events.js';
 import { OpenRegistries1797200000000 } from './1797200000000-open-registries.js';
 import { AuditFilters1797350000000 } from './1797350000000-audit-filters.js';
@@ -18,11 +21,16 @@ import { AppliedAuthorization1797500000000 } from './1797500000000-applied-autho
 import { SearchKeysOfPartitions1797700000000 } from './1797700000000-search-keys-of-partitions.js';
 import { AuditWalks1797820000000 } from './1797820000000-audit-walks.js';
 import { ActorNames1797830000000 } from './1797830000000-actor-names.js';
+import { ActorNamesIndex1797830000001 } from './1797830000001-actor-names-index.js';
 import { AppliedOAuth1797840000000 } from './1797840000000-applied-oauth.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
  * loses data names that data in `loses`.
+ *
+ * Each runs in one transaction, which starts again if a lock does not come soon. After a statement that locks readers
+ * out of an existing table (`alter table`, `truncate`, `drop`), only instant ones may follow: long work such as an index
+ * or a validation comes first or is a separate migration.
  */
 export const migrations = [
   InitialSchema1795000000000,
@@ -35,9 +43,12 @@ export const migrations = [
   AllowedShrinking1796200000000,
   VersionKeys1796300000000,
   ChangedClaims1796400000000,
+  ChangedClaimsIndex1796400000001,
   Plugins1796500000000,
+  ValidEntryTypes1796500000001,
   GivenClaims1796600000000,
   SearchTexts1796800000000,
+  DropVersionSearch1796800000001,
   AuditEvents1797000000000,
   OpenRegistries1797200000000,
   AuditFilters1797350000000,
@@ -45,5 +56,6 @@ export const migrations = [
   SearchKeysOfPartitions1797700000000,
   AuditWalks1797820000000,
   ActorNames1797830000000,
+  ActorNamesIndex1797830000001,
   AppliedOAuth1797840000000,
 ];

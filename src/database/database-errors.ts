@@ -53,6 +53,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return ['57014', '55P03', '40P01', '53000', '53200'].includes(sqlStateOf(error));
 }
 
+/** Whether a lock timeout or a deadlock ended a statement: it succeeds once other sessions release their locks. */
+export function isLockConflict(error: unknown): boolean {
+  return ['55P03', '40P01'].includes(sqlStateOf(error));
+}
+
 const NO_SPACE = /No space left on device|Disk quota exceeded/i;
 
 /**

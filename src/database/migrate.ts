@@ -1,12 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
-import { DatabaseStartError, isStatementTimeout } from './database-errors.js';
+import { DatabaseStartError, isLockConflict } from './database-errors.js';
 
 /** An arbitrary lock id. It must never change, because replicas that start together queue on this lock. */
 const MIGRATION_LOCK = 7_264_018_531;
-/** Attempts per migration when it deadlocks with running statements. */
-const ATTEMPTS = 20;
-const PAUSE_MS = 500;
+/**
+ * The wait for a lock grows by this per attempt, and so does the pause. Readers queue behind a waiting migration, so
+ * waits stay short: long enough for PostgreSQL to cancel an autovacuum, which it does after a second.
+ */
+const STEP_MS = 300;
+const LONGEST_WAIT_MS = 1_200;
+const LONGEST_PAUSE_MS = 10_000;
+/** Attempts before a wait is logged: five seconds. */
+const LOGGED_ATTEMPT = 5;
+
+type Log = (message: string) => void;
+const ignore: Log = () => undefined;
 
 export interface MigrationStatus {
   readonly name: string;
@@ -27,14 +36,13 @@ export interface LosingMigration {
  * holding an earlier migration's locks could deadlock with a replica that still runs the previous version. Safe to call
  * from several replicas at once.
  *
+ * @param log receives a line when a migration waits for other sessions.
  * @throws DatabaseStartError when the database was migrated by a newer version.
  */
-export async function migrateUp(dataSource: DataSource): Promise<string[]> {
+export async function migrateUp(dataSource: DataSource, log: Log = ignore): Promise<string[]> {
   const applied: string[] = [];
   for (;;) {
-    const name = await withRetries(() =>
-      inTransaction(dataSource, (runner) => applyNext(dataSource, runner)),
-    );
+    const name = await inMigrationTransaction(dataSource, (runner) => applyNext(dataSource, runner), log);
     if (name === null) return applied;
     applied.push(name);
   }
@@ -50,34 +58,32 @@ async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<s
   const made = executor(dataSource, runner);
   const [next] = await made.getPendingMigrations();
   if (!next) return null;
-  try {
-    await made.executeMigration(next);
-  } catch (error) {
-    if (error instanceof Error) error.message = `${next.name}: ${error.message}`;
-    throw error;
-  }
+  await naming(next.name, made.executeMigration(next));
   return next.name;
 }
 
-/** Retries a migration that was rolled back because of a deadlock or timeout. */
-async function withRetries<T>(migrate: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1)
-    try {
-      return await migrate();
-    } catch (error) {
-      if (!isStatementTimeout(error) || attempt === ATTEMPTS) throw error;
-      await sleep(PAUSE_MS);
-    }
+async function naming(migration: string, running: Promise<unknown>): Promise<void> {
+  try {
+    await running;
+  } catch (error) {
+    if (error instanceof Error) error.message = `${migration}: ${error.message}`;
+    throw error;
+  }
 }
 
 /**
  * Reverts the newest applied migration. Returns its name, or null if none was applied.
  *
+ * @param log receives a line when the migration waits for other sessions.
  * @throws DatabaseStartError when the migration belongs to a newer version, or would delete data and `destructive` is
  *   false.
  */
-export async function migrateDown(dataSource: DataSource, destructive = false): Promise<string | null> {
-  return inTransaction(dataSource, async (runner) => {
+export async function migrateDown(
+  dataSource: DataSource,
+  destructive = false,
+  log: Log = ignore,
+): Promise<string | null> {
+  const revertNewest = async (runner: QueryRunner) => {
     const newest = (await appliedNames(runner)).at(-1);
     if (newest === undefined) return null;
     const migration = dataSource.migrations.find((known) => nameOf(known) === newest);
@@ -88,9 +94,10 @@ export async function migrateDown(dataSource: DataSource, destructive = false): 
       throw new DatabaseStartError(
         `Reverting ${newest} deletes data: ${loses}. Use --destructive to allow it`,
       );
-    await executor(dataSource, runner).undoLastMigration();
+    await naming(newest, executor(dataSource, runner).undoLastMigration());
     return newest;
-  });
+  };
+  return inMigrationTransaction(dataSource, revertNewest, log);
 }
 
 /** Returns all migrations, oldest first, with their state in this database. */
@@ -114,7 +121,7 @@ export async function migrationStatus(dataSource: DataSource): Promise<Migration
 /** Grants the role of the running server access to the migration role's tables. */
 export async function grantTo(dataSource: DataSource, user: string): Promise<void> {
   const role = `"${user.replaceAll('"', '""')}"`;
-  await inTransaction(dataSource, async (runner) => {
+  await inMigrationTransaction(dataSource, async (runner) => {
     const [row] = (await runner.query(`select quote_ident(current_schema()) as schema`)) as {
       schema: string;
     }[];
@@ -149,20 +156,27 @@ function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecuto
   return made;
 }
 
-// TypeORM does not lock, so concurrent migrations by two replicas would collide. The lock and the settings are bound to
-// the transaction, because a pooler reuses sessions for other clients.
-async function inTransaction<T>(
+/**
+ * Runs `work` in a transaction that no other replica's overlaps. Retries it for as long as another session holds a lock
+ * that it needs.
+ *
+ * TypeORM does not lock, so concurrent migrations by two replicas would collide. The lock and the settings are bound to
+ * the transaction, because a pooler reuses sessions for other clients.
+ */
+export async function inMigrationTransaction<T>(
   dataSource: DataSource,
   work: (runner: QueryRunner) => Promise<T>,
+  log: Log = ignore,
 ): Promise<T> {
   const runner = dataSource.createQueryRunner();
   try {
     await runner.startTransaction();
     try {
       await runner.query(`set local statement_timeout = 0`);
+      await runner.query(`set local idle_in_transaction_session_timeout = 0`);
       // This lock conflicts with the session lock that earlier versions acquire.
       await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-      const result = await work(runner);
+      const result = await retryingLocks(runner, () => work(runner), log);
       await runner.commitTransaction();
       return result;
     } catch (error) {
@@ -172,4 +186,20 @@ async function inTransaction<T>(
   } finally {
     await runner.release();
   }
+}
+
+/** Retries within the transaction: other replicas wait for it, instead of taking turns at blocking readers. */
+async function retryingLocks<T>(runner: QueryRunner, work: () => Promise<T>, log: Log): Promise<T> {
+  await runner.query('savepoint before_locks');
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      await runner.query(`set local lock_timeout = ${Math.min(attempt * STEP_MS, LONGEST_WAIT_MS)}`);
+      return await work();
+    } catch (error) {
+      if (!isLockConflict(error)) throw error;
+      if (attempt === LOGGED_ATTEMPT)
+        log(`A migration waits until other sessions release their locks (${(error as Error).message})`);
+      await runner.query('rollback to savepoint before_locks');
+      await sleep(Math.min(attempt * STEP_MS, LONGEST_PAUSE_MS));
+    }
 }

@@ -141,8 +141,8 @@ export async function openDatabase(
       dataSource,
       ...pools.opened,
       lost: embedded.exited,
-      migrate: () => migrateUp(dataSource),
-      undoMigration: (destructive) => migrateDown(dataSource, destructive),
+      migrate: () => migrateUp(dataSource, log),
+      undoMigration: (destructive) => migrateDown(dataSource, destructive, log),
       close: async () => {
         await pools.close();
         await dataSource.destroy();
@@ -184,12 +184,12 @@ async function openConfigured(
     migrate: () =>
       asOwner((owner) =>
         pools.opened.retry(async () => {
-          const applied = await migrateUp(owner);
+          const applied = await migrateUp(owner, log);
           if (role && role.user !== connection.user) await grantTo(owner, connection.user);
           return applied;
         }),
       ),
-    undoMigration: (destructive) => asOwner((owner) => migrateDown(owner, destructive)),
+    undoMigration: (destructive) => asOwner((owner) => migrateDown(owner, destructive, log)),
     close: async () => {
       await pools.close();
       await dataSource.destroy();

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inMigrationTransaction } from '../../dist/database/migrate.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsOf } from '../../dist/entries/search-texts.queries.js';
 import { SearchTexts1796800000000 as SearchTexts } from '../../dist/migrations/1796800000000-search-texts.js';
@@ -93,10 +94,7 @@ describe('search texts', () => {
       [id],
     );
   const migrate = (direction: 'up' | 'down') =>
-    owner.transaction(async ({ queryRunner }) => {
-      if (!queryRunner) throw new Error('A transaction has a query runner');
-      await new SearchTexts()[direction](queryRunner);
-    });
+    inMigrationTransaction(owner, (runner) => new SearchTexts()[direction](runner));
   const written = () =>
     database.query<SearchTextRow>(
       `select t.entry_id as entry, t.content, t.grams,

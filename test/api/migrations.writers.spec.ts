@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { inMigrationTransaction } from '../../dist/database/migrate.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { SourcePartitions1795600000000 as SourcePartitions } from '../../dist/migrations/1795600000000-source-partitions.js';
 import { PartitionRevisions1796100000000 as PartitionRevisions } from '../../dist/migrations/1796100000000-partition-revisions.js';
@@ -32,10 +33,9 @@ describe.each(MIGRATIONS)(
       ((await admin().get(`/v1/sources/${source}`)).json as { sync: { status: string } }).sync.status;
     let owner: DataSource;
     const migrate = (direction: 'up' | 'down') =>
-      owner.transaction(async ({ queryRunner }) => {
-        if (!queryRunner) throw new Error('A transaction has a query runner');
+      inMigrationTransaction(owner, async (runner) => {
         for (const migration of direction === 'up' ? needed : [...needed].reverse())
-          await new migration()[direction](queryRunner);
+          await new migration()[direction](runner);
       });
 
     beforeAll(async () => {
