@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   databaseStartError,
   isDatabaseUnreachable,
+  isLockConflict,
   isStatementTimeout,
   isStorageFull,
 } from './database-errors.js';
@@ -133,6 +134,15 @@ describe('a database error', () => {
     ['23505', false],
   ])('SQLSTATE %s is worth a retry: %s', (code, answer) =>
     expect(isStatementTimeout(error('x', { code }))).toBe(answer),
+  );
+
+  it.each([
+    ['55P03', true],
+    ['40P01', true],
+    ['57014', false],
+    ['53200', false],
+  ])('SQLSTATE %s is a lock conflict: %s', (code, answer) =>
+    expect(isLockConflict(error('x', { code }))).toBe(answer),
   );
 
   it.each([
