@@ -319,4 +319,27 @@ describe('migrate', () => {
     await database.query(`drop owned by ${owner}, ${app}; drop role ${owner}; drop role ${app}`);
     await database.drop();
   });
+
+  it('runs in a job that alone knows migrationUser, and then the server needs no right to create', async () => {
+    const database = await aDatabase({ migrated: false });
+    const { host, port } = database;
+    const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];
+    await database.query(`create role ${owner} login; create role ${app} login`);
+    await database.query(`grant create on schema public to ${owner}`);
+    await database.query(`create extension pg_trgm`);
+    const connection = { host, port, user: app, database: database.database };
+    const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
+    const asOwner = { REGISTRY_DATABASE_MIGRATION_USER: owner };
+    // The chart's replicas wait while this fails or lists a pending migration.
+    expect(await here(config, 'status')).toMatch(/^0: (pending .*\n)+$/);
+    expect(await here(config, 'up')).toMatch(/^1: .*database\.migrationUser/);
+    expect((await new Cli(['migrate', 'up', '--config', config], asOwner).finished).code).toBe(0);
+    expect(await here(config, 'status')).toMatch(/^0: (applied .*\n)+$/);
+    const serving = Cli.serve(config);
+    await serving.logs('"Ready"');
+    serving.child.kill('SIGTERM');
+    expect((await serving.finished).code).toBe(0);
+    await database.query(`drop owned by ${owner}, ${app}; drop role ${owner}; drop role ${app}`);
+    await database.drop();
+  });
 });

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -75,39 +76,65 @@ describe('the values of the Helm chart', () => {
   it.each([
     ['a misspelt value', { replica: 3 }],
     ['a misspelt nested value', { database: { external: { hostname: 'db' } } }],
-    ['database in the configuration instead of its own value', { config: { database: { host: 'db' } } }],
-    ['an ingress without a host', { ingress: { enabled: true } }],
-    ['a route without a gateway', { gateway: { enabled: true } }],
-    ['a secret at the path of the database secret', { existingSecrets: ['database'] }],
     ['an invalid digest', { image: { digest: 'latest' } }],
-    ['egress to every port', { networkPolicy: { egress: [{ to: [{ podSelector: {} }] }] } }],
-    ['DNS from anywhere', { networkPolicy: { dns: [] } }],
+    ['root', { podSecurityContext: { runAsUser: 0 } }],
+    ['a volume without a name', { extraVolumes: [{ emptyDir: {} }] }],
   ])('are refused: %s', (_what, values) => {
     expect(accepts(over(defaults, values))).toBe(false);
   });
+
+  it('are refused by the templates only with reasons that scripts/chart.mjs provokes', () => {
+    const refusals = parse(textOf(import.meta.dirname, 'chart-refusals.yaml')) as { because: string }[];
+    const sentences = [
+      ...textOf(CHART, 'templates/_check.tpl').matchAll(/append \$problems \(?(?:printf )?"([^"%]+)/g),
+    ].map(([, beginning = '']) => beginning);
+    expect(sentences.length).toBeGreaterThan(10);
+    const provoked = (sentence: string) => refusals.some(({ because }) => because.startsWith(sentence));
+    expect(sentences.filter((sentence) => !provoked(sentence))).toEqual([]);
+    const templates = readdirSync(join(CHART, 'templates'), { recursive: true, encoding: 'utf8' });
+    const failing = templates.filter(
+      (file) => /\.(yaml|tpl)$/.test(file) && /\b(fail|required) [("]/.test(textOf(CHART, 'templates', file)),
+    );
+    expect(failing).toEqual(['_check.tpl']);
+  });
 });
 
+interface Container {
+  readonly name: string;
+  readonly args: string[];
+  readonly command?: string[];
+  readonly env?: { name: string; value: string }[];
+  readonly envFrom?: object[];
+  readonly ports: { name: string; containerPort: number }[];
+  readonly volumeMounts: { name: string; mountPath: string }[];
+}
+interface Pod {
+  readonly automountServiceAccountToken: boolean;
+  readonly serviceAccountName: string;
+  readonly securityContext: object;
+  readonly initContainers?: Container[];
+  readonly containers: Container[];
+  readonly volumes: { name: string; projected?: object }[];
+}
 interface Rendered {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly annotations?: object };
   readonly data: Record<string, string>;
   readonly rules: unknown;
   readonly subjects: unknown;
   readonly roleRef: { readonly kind: string; readonly name: string };
   readonly spec: {
+    readonly replicas?: number;
+    readonly minReplicas: number;
+    readonly maxReplicas: number;
+    readonly scaleTargetRef: { readonly name: string };
+    readonly groups: { rules: { expr: string }[] }[];
+    readonly podSelector: { readonly matchLabels: Record<string, string> };
+    readonly selector: Record<string, string>;
     readonly policyTypes: string[];
+    readonly ingress?: { from: unknown; ports: { port: string }[] }[];
     readonly egress: { to?: object[]; ports: { port: number }[] }[];
-    readonly template: {
-      readonly spec: {
-        readonly automountServiceAccountToken: boolean;
-        readonly serviceAccountName: string;
-        readonly containers: {
-          readonly args: string[];
-          readonly ports: { name: string; containerPort: number }[];
-          readonly volumeMounts: { mountPath: string }[];
-        }[];
-      };
-    };
+    readonly template: { readonly metadata: { readonly labels: Record<string, string> }; readonly spec: Pod };
   };
 }
 
@@ -116,8 +143,13 @@ function rendered(set: string): (kind: string) => Rendered[] {
   return (kind) => all.filter((one) => one.kind === kind);
 }
 
+const policyOf = (set: string, suffix = '') =>
+  rendered(set)('NetworkPolicy').find(
+    ({ metadata }) => metadata.name === `registry-registry-server${suffix}`,
+  );
+
 describe('the manifests sent to Kubernetes', () => {
-  const OF_OTHERS = ['Cluster', 'HTTPRoute', 'ServiceMonitor'];
+  const OF_OTHERS = ['Cluster', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor'];
   const files = [
     ...SETS.map((set) => join(RENDERED, `${set}.yaml`)),
     ...['rbac', 'registry'].map((name) => join(ROOT, `deploy/kubernetes/${name}.yaml`)),
@@ -168,9 +200,9 @@ describe('the rendered chart', () => {
     expect(mounted).toContain('/tmp/');
     const [secret, certificate] = [join(folder, 'secret'), join(folder, 'ca.crt')];
     await writeFile(secret, 'k'.repeat(43));
-    await writeFile(certificate, '-----BEGIN CERTIFICATE-----');
+    await writeFile(certificate, '-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----');
     const file = join(folder, `${set}.yaml`);
-    const onDisk = (path: string) => (path.endsWith('.crt') ? certificate : secret);
+    const onDisk = (path: string) => (/\.(crt|key)$/.test(path) ? certificate : secret);
     await writeFile(file, text.replaceAll(/\/run\/secrets\/\S+/g, onDisk));
     expect(() => loadConfig(file, {}, {})).not.toThrow();
     // The probes and services use the ports of the command line.
@@ -190,16 +222,155 @@ describe('the rendered chart', () => {
     ['ha', [[5432], [CLUSTER]], [[443]]],
     ['whole-cluster', [[5432]], [[443, 6443]], [[443]]],
     ['cluster-source', [[5432]], [[443, 6443]], [[443]]],
+    ['least-privilege', [[5432]]],
     [
       'ingress',
       [[5432], [{ ipBlock: { cidr: '10.1.2.0/24' } }]],
       [[3128], [{ ipBlock: { cidr: '10.1.3.4/32' } }]],
     ],
   ])('lets the server reach only DNS, the database and what the values name: %s', (set, ...rules) => {
-    const [policy] = rendered(set)('NetworkPolicy');
+    const policy = policyOf(set);
     expect(policy?.spec.policyTypes).toEqual(['Ingress', 'Egress']);
     const reached = policy?.spec.egress.map(({ ports, to }) => [ports.map(({ port }) => port), to]);
     expect(reached).toEqual([[[53, 53], DNS], ...rules.map(([ports, to]) => [ports, to])]);
+  });
+
+  it.each([
+    ['default', { runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 }],
+    ['least-privilege', {}],
+  ])('leaves user and groups to OpenShift when they are null: %s', (set, ids) => {
+    const of = rendered(set);
+    const pods = [...of('Deployment'), ...of('Job')].map(({ spec }) => spec.template.spec);
+    const tests = of('Pod').map(({ spec }) => spec as unknown as Pod);
+    for (const { securityContext } of [...pods, ...tests])
+      expect(securityContext).toEqual({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+        ...ids,
+      });
+  });
+
+  it('leaves the number of replicas to the autoscaler', () => {
+    const of = rendered('sidecars');
+    const [deployment] = of('Deployment');
+    const [autoscaler] = of('HorizontalPodAutoscaler');
+    expect(deployment?.spec.replicas).toBeUndefined();
+    expect(autoscaler?.spec).toMatchObject({
+      scaleTargetRef: { name: deployment?.metadata.name },
+      minReplicas: 3,
+      maxReplicas: 8,
+      metrics: [{ containerResource: { name: 'cpu', container: 'registry' } }, { type: 'Pods' }],
+    });
+    expect(of('PodDisruptionBudget')).toHaveLength(1);
+    const byHand = rendered('default');
+    expect(byHand('Deployment')[0]?.spec.replicas).toBe(2);
+    expect(byHand('HorizontalPodAutoscaler')).toEqual([]);
+  });
+
+  it('adds the containers, volumes and variables of the values', () => {
+    const [pod] = rendered('sidecars')('Deployment').map(({ spec }) => spec.template.spec);
+    expect(pod?.initContainers?.map(({ name }) => name)).toEqual(['database-proxy']);
+    expect(pod?.containers.map(({ name }) => name)).toEqual(['registry', 'catalogs']);
+    expect(pod?.containers[0]).toMatchObject({
+      envFrom: [{ secretRef: { name: 'registry-environment' } }],
+      volumeMounts: expect.arrayContaining([
+        { name: 'shared', mountPath: '/var/lib/catalogs', readOnly: true },
+      ]) as unknown,
+    });
+    expect(pod?.volumes).toContainEqual({ name: 'shared', emptyDir: {} });
+  });
+
+  const MIGRATES = [
+    { name: 'REGISTRY_DATABASE_MIGRATION_USER', value: 'registry_owner' },
+    { name: 'REGISTRY_DATABASE_MIGRATION_PASSWORD_FILE', value: '/run/secrets/database/migration-password' },
+  ];
+  const PASSWORD = { key: 'migration-password', path: 'migration-password' };
+  const hasRole = ({ containers, initContainers = [], volumes }: Pod) =>
+    [...containers, ...initContainers].some(({ env = [] }) =>
+      env.some(({ name }) => name === MIGRATES[0]?.name),
+    ) || JSON.stringify(volumes).includes(JSON.stringify(PASSWORD));
+
+  it('gives the migration role to the replicas only if no Job migrates', () => {
+    const [migrating] = rendered('sidecars')('Deployment').map(({ spec }) => spec.template.spec);
+    expect(migrating?.containers[0]?.env).toEqual(expect.arrayContaining(MIGRATES));
+    expect(JSON.stringify(migrating?.volumes)).toContain(JSON.stringify(PASSWORD));
+    const of = rendered('least-privilege');
+    const [[serving], [job]] = (['Deployment', 'Job'] as const).map((kind) =>
+      of(kind).map(({ spec }) => spec.template.spec),
+    ) as [Pod[], Pod[]];
+    expect(serving && hasRole(serving)).toBe(false);
+    expect(job?.containers[0]?.args.slice(0, 2)).toEqual(['migrate', 'up']);
+    expect(job?.containers[0]?.env).toEqual(expect.arrayContaining(MIGRATES));
+    expect(JSON.stringify(job?.volumes)).toContain(JSON.stringify(PASSWORD));
+  });
+
+  it.each(['ha', 'least-privilege'])('lets new replicas wait for the migrations Job: %s', (set) => {
+    const of = rendered(set);
+    const [pod] = of('Deployment').map(({ spec }) => spec.template.spec);
+    const waiting = pod?.initContainers?.at(-1)?.command?.join(' ') ?? '';
+    expect(waiting).toContain('migrate status --config /etc/registry/registry.yaml');
+    // The services select the replicas, not the Job, which has its own policy.
+    const [job] = of('Job');
+    const labels = job?.spec.template.metadata.labels ?? {};
+    const policy = policyOf(set, '-migrations');
+    expect(policy?.spec.podSelector.matchLabels).toEqual(labels);
+    expect(policy?.spec.ingress).toBeUndefined();
+    expect(policy?.spec.egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[53, 53], [5432]]);
+    for (const { spec } of of('Service')) {
+      const selector = Object.entries(spec.selector);
+      expect(selector.every(([name, value]) => labels[name] === value)).toBe(false);
+    }
+  });
+
+  it('waits until no migration is pending and the database answers', () => {
+    const [pod] = rendered('ha')('Deployment').map(({ spec }) => spec.template.spec);
+    const script = pod?.initContainers?.at(-1)?.command?.[2] ?? '';
+    const states = (...answers: string[]) =>
+      spawnSync('sh', ['-c', script.replace('sleep 5', 'true')], {
+        env: { ...process.env, PATH: `${folder}:${process.env['PATH']}`, ANSWERS: answers.join(' ') },
+        cwd: folder,
+        encoding: 'utf8',
+      });
+    // Each call answers with the next line of this list; "failed" exits with 1.
+    writeFileSync(
+      join(folder, 'node'),
+      `#!/bin/sh\ncalls=$(cat calls 2> /dev/null || echo 0); calls=$((calls + 1)); echo $calls > calls\n` +
+        `set -- $ANSWERS; shift $((calls - 1))\n` +
+        `[ "$1" = failed ] && exit 1\necho "applied  A"; echo "$1  B"\n`,
+      { mode: 0o755 },
+    );
+    expect(states('failed', 'pending', 'applied').status).toBe(0);
+    expect(textOf(folder, 'calls').trim()).toBe('3');
+  });
+
+  it('alerts Prometheus as alerts.yml does, with the memory of its limit', () => {
+    const [rule] = rendered('ha')('PrometheusRule');
+    const alerts = textOf(CHART, 'alerts.yml');
+    expect(alerts).toContain('> 450 * 1024 * 1024');
+    // 1 GiB instead of 512 MiB.
+    const { groups } = parse(alerts.replace('> 450 * 1024', '> 900 * 1024')) as { groups: unknown };
+    expect(rule?.spec.groups).toEqual(groups);
+    expect(rendered('default')('PrometheusRule')).toEqual([]);
+  });
+
+  it.each(SETS)('admits the test of the release while it runs, and nobody else: %s', (set) => {
+    const of = rendered(set);
+    const [pod] = of('Pod') as unknown as { metadata: { labels: Record<string, string> } }[];
+    const policy = policyOf(set, '-test');
+    expect(policy?.metadata.annotations).toMatchObject({
+      'helm.sh/hook': 'test',
+      'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded,hook-failed',
+    });
+    expect(policy?.spec.policyTypes).toEqual(['Ingress']);
+    expect(policy?.spec.ingress).toEqual([
+      {
+        from: [{ podSelector: { matchLabels: pod?.metadata.labels } }],
+        ports: [
+          { protocol: 'TCP', port: 'http' },
+          { protocol: 'TCP', port: 'internal' },
+        ],
+      },
+    ]);
   });
 
   it.each(SETS)('verifies the database: %s', (set) => {
@@ -209,6 +380,13 @@ describe('the rendered chart', () => {
       sslMode: 'verify-full',
       sslRootCertFile: expect.stringMatching(/ca\.crt$/) as string,
     });
+    if (set === 'least-privilege') {
+      expect(database).toMatchObject({
+        sslCertFile: '/run/secrets/registry-tls/tls.crt',
+        sslKeyFile: '/run/secrets/registry-tls/tls.key',
+      });
+      expect(database).not.toHaveProperty('passwordFile');
+    }
   });
 
   it.each([

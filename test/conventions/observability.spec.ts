@@ -18,7 +18,7 @@ interface Rule {
   readonly annotations: { readonly summary: string; readonly runbook_url: string };
 }
 
-const { groups } = parse(textOf(`${FOLDER}/alerts.yml`)) as { groups: { rules: Rule[] }[] };
+const { groups } = parse(textOf('deploy/helm/registry-server/alerts.yml')) as { groups: { rules: Rule[] }[] };
 const RULES = groups.flatMap(({ rules }) => rules);
 const dashboard = JSON.parse(textOf(`${FOLDER}/grafana/registry.json`)) as {
   panels: { title: string; type: string; targets?: { expr: string; legendFormat: string }[] }[];

@@ -54,7 +54,7 @@ describe('a shipped configuration', () => {
   const load = async (text: string): Promise<Config> => {
     const file = join(folder, 'registry.yaml');
     const secret = join(folder, 'secret');
-    await writeFile(secret, '-----BEGIN CERTIFICATE-----');
+    await writeFile(secret, '-----BEGIN CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----');
     const key = join(folder, 'key');
     await writeFile(key, 'k'.repeat(43));
     const withKeys = text.replaceAll(/(?<=secretFile: )\S*\/run\/secrets\/[^\s,}]+/g, key);
