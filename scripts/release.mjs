@@ -1,31 +1,43 @@
-// Creates a release in release/: the package, its software bill of materials (CycloneDX) and checksums. Fails if
-// the version differs from CHANGELOG.md, the lock file or the Helm chart. `npm run release` builds the project first.
+// Creates a release in release/: the package, its software bill of materials (CycloneDX) and checksums. Refuses a
+// version that `npm version` has not moved everywhere, or that is tagged. `npm run release` builds the project first.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import console from 'node:console';
 import process from 'node:process';
+import {
+  CHART,
+  imageVersion,
+  isTagged,
+  MANIFEST,
+  migrationsOf,
+  textOf,
+  unlistedMigrations,
+  unreleasedChanges,
+} from './version.mjs';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const RELEASE = join(ROOT, 'release');
-const textOf = (file) => readFileSync(join(ROOT, file), 'utf8');
 
 const { name, version } = JSON.parse(textOf('package.json'));
+const versions = {
+  'package-lock.json': JSON.parse(textOf('package-lock.json')).version,
+  'Chart.yaml: version': /^version: (.+)$/m.exec(textOf(CHART))?.[1],
+  'Chart.yaml: appVersion': /^appVersion: (.+)$/m.exec(textOf(CHART))?.[1],
+  [MANIFEST]: imageVersion(),
+  'CHANGELOG.md': /^## \[(\d\S*)\] - /m.exec(textOf('CHANGELOG.md'))?.[1],
+};
+const differing = Object.keys(versions).filter((place) => versions[place] !== version);
+const unlisted = unlistedMigrations();
 const problems = [
-  [JSON.parse(textOf('package-lock.json')).version === version, 'package-lock.json'],
-  [
-    new RegExp(`^version: ${version}$`, 'm').test(textOf('deploy/helm/registry-server/Chart.yaml')),
-    'Chart.yaml: version',
-  ],
-  [
-    new RegExp(`^appVersion: ${version}$`, 'm').test(textOf('deploy/helm/registry-server/Chart.yaml')),
-    'Chart.yaml: appVersion',
-  ],
-  [textOf('CHANGELOG.md').includes(`\n## [${version}] - `), 'CHANGELOG.md'],
-].flatMap(([right, place]) => (right ? [] : [place]));
+  differing.length > 0 && `The version in package.json, ${version}, differs from: ${differing.join(', ')}`,
+  unreleasedChanges() && 'CHANGELOG.md has changes under [Unreleased]: run npm version to release them',
+  isTagged(version) && `${version} is tagged already: run npm version to choose the next one`,
+  unlisted.length > 0 && `CHANGELOG.md does not list these migrations: ${unlisted.join(', ')}`,
+].filter(Boolean);
 if (problems.length > 0) {
-  console.error(`The version in package.json, ${version}, differs from: ${problems.join(', ')}`);
+  console.error(problems.join('\n'));
   process.exit(1);
 }
 
@@ -71,4 +83,6 @@ const commit =
   readFileSync(join(ROOT, 'dist/commit.txt'), { encoding: 'utf8', flag: 'a+' }).trim() || 'unknown';
 const labels = { VERSION: version, COMMIT: commit, BUILD_DATE: new Date().toISOString() };
 const args = Object.entries(labels).map(([key, value]) => `--build-arg ${key}=${value}`);
-console.log(`${sums.join('')}The image: docker build --pull ${args.join(' ')} --tag ${name}:${version} .`);
+console.log(`${sums.join('')}Migrations since the previous release: ${migrationsOf(version).join(', ') || 'none'}
+The image: docker build --pull ${args.join(' ')} --tag ${name}:${version} .
+The tag: git tag v${version}`);
