@@ -1,0 +1,156 @@
+/* global fetch */
+// Builds the image where no image registry is reachable, then runs it with the sample: as user 1000 and as any other,
+// with a read-only root file system and without capabilities, with its health check, until SIGTERM. The base that the
+// Dockerfile names is made of Debian's packages and npm's package of the Node.js binary. Prints sizes and times.
+// `buildah run` offers neither a read-only root nor a process 1, so podman runs it. Needs root, and Debian's buildah,
+// debootstrap, podman, runc and PostgreSQL.
+import { execFile } from 'node:child_process';
+import console from 'node:console';
+import { access, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { BINARIES, freePort, inFolder, Postgres, readArguments, ROOT, until } from './programs.mjs';
+
+const USAGE = `node scripts/operations/image.mjs [--binaries ${BINARIES}]`;
+const { values } = readArguments(USAGE, { options: { binaries: { type: 'string', default: BINARIES } } });
+const BASE = 'docker.io/library/node:24-bookworm-slim';
+const IMAGE = 'localhost/registry-server:checked';
+const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+
+/** Resolves with the output; rejects if the program fails. */
+async function run(program, ...args) {
+  const { stdout } = await promisify(execFile)(program, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 });
+  return stdout.trim();
+}
+
+let isGood = true;
+function report(isRight, what) {
+  isGood &&= isRight;
+  console.log(`${isRight ? 'ok   ' : 'WRONG'}  ${what}`);
+}
+
+async function timed(what, work) {
+  const began = Date.now();
+  const result = await work();
+  console.log(`${`${((Date.now() - began) / 1_000).toFixed(1)} s`.padStart(8)}  ${what}`);
+  return result;
+}
+
+async function makeRoot(folder) {
+  const root = join(folder, 'root');
+  await run('debootstrap', '--variant=minbase', 'bookworm', root);
+  const packages = join(folder, 'packages');
+  const binary = `node-linux-${process.arch}`;
+  await run('npm', 'install', '--prefix', packages, '--ignore-scripts', `${binary}@24`, 'npm@11');
+  const local = join(root, 'usr/local');
+  await cp(join(packages, 'node_modules', binary, 'bin/node'), join(local, 'bin/node'));
+  await mkdir(join(local, 'lib/node_modules'), { recursive: true });
+  await cp(join(packages, 'node_modules/npm'), join(local, 'lib/node_modules/npm'), { recursive: true });
+  await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(local, 'bin/npm'));
+  await run('chroot', root, 'useradd', '--create-home', '--uid', '1000', 'node');
+  return root;
+}
+
+/** The machine's settings of npm, with its certificates, which the base lacks. */
+async function npmSettings(folder) {
+  const file = join(folder, 'npmrc');
+  const own = await readFile(await run('npm', 'config', 'get', 'userconfig'), 'utf8').catch(() => '');
+  await writeFile(file, `${own}\ncafile=/run/certificates.crt\n`);
+  return ['--volume', `${file}:/root/.npmrc:ro`, '--volume', `${CERTIFICATES}:/run/certificates.crt:ro`];
+}
+
+/** The sample of Compose, with another address of the database. */
+async function writeSample(folder, port) {
+  const config = parse(await readFile(join(ROOT, 'examples/docker.yaml'), 'utf8'));
+  config.database = { host: '127.0.0.1', port, user: 'registry', database: 'postgres' };
+  const file = join(folder, 'registry.yaml');
+  await writeFile(file, JSON.stringify(config));
+  const mounted = (from, name) => ['--volume', `${from}:/etc/registry/${name}:ro`];
+  const catalogs = ['catalog.json', 'second-team.json'];
+  return [
+    ...mounted(file, 'registry.yaml'),
+    ...catalogs.flatMap((name) => mounted(join(ROOT, 'examples', name), name)),
+  ];
+}
+
+await inFolder(async (folder, atEnd) => {
+  const storage = ['--root', join(folder, 'storage'), '--runroot', join(folder, 'state')];
+  const buildah = (...args) => run('buildah', ...storage, ...args);
+  // runc and cgroupfs also work without systemd.
+  const runtime = ['--runtime', '/usr/sbin/runc', '--cgroup-manager', 'cgroupfs', ...storage];
+  const podman = (...args) => run('podman', ...runtime, ...args);
+  const succeeds = (...args) =>
+    podman(...args).then(
+      () => true,
+      () => false,
+    );
+  await access('/usr/sbin/runc');
+  atEnd(() => podman('rm', '--all', '--force'));
+  atEnd(() => buildah('rm', '--all'));
+
+  const root = await timed('base: debootstrap, Node.js, npm', () => makeRoot(folder));
+  await timed('base: image', async () => {
+    const container = await buildah('from', 'scratch');
+    await buildah('add', container, root, '/');
+    await buildah('commit', '--rm', container, BASE);
+  });
+  await timed('Dockerfile', async () => {
+    const how = ['--isolation', 'chroot', '--network', 'host', '--pull=never', '--format', 'docker'];
+    await buildah('bud', ...how, ...(await npmSettings(folder)), '--tag', IMAGE, ROOT);
+  });
+  const sizes = await Promise.all(
+    [BASE, IMAGE].map(async (name) =>
+      Number(await podman('image', 'inspect', '--format', '{{.Size}}', name)),
+    ),
+  );
+  const megabytes = sizes.map((size) => Math.round(size / 1e6));
+  console.log(`${megabytes[1]} MB, ${megabytes[1] - megabytes[0]} MB of it above the base`);
+
+  const postgres = await Postgres.start(values.binaries, folder);
+  atEnd(() => postgres.stop());
+  const sample = await writeSample(folder, postgres.port);
+  const [port, internal] = [await freePort(), await freePort()];
+  const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internal}`];
+  const limits = ['--ulimit', 'nofile=4096:4096', '--ulimit', 'nproc=1024:1024'];
+  const strict = ['--read-only', '--read-only-tmpfs=false', '--cap-drop', 'ALL', ...limits];
+  const options = ['--network', 'host', ...strict, '--security-opt', 'no-new-privileges', ...sample];
+  const health = ['--health-interval', 'disable'];
+
+  for (const [name, ...user] of [['as-1000'], ['as-any', '--user', '1000660000:0']]) {
+    const tmp = ['--tmpfs', '/tmp:mode=1777'];
+    const command = ['serve', '--config', '/etc/registry/registry.yaml', ...addresses];
+    await podman(
+      'run',
+      '--detach',
+      '--name',
+      name,
+      ...user,
+      ...options,
+      ...tmp,
+      ...health,
+      IMAGE,
+      ...command,
+    );
+    const get = (path, at = port) => fetch(`http://127.0.0.1:${at}${path}`);
+    const tookMs = await until('ready', async () => (await get('/readiness', internal)).ok);
+    report(true, `${name}: ready after ${tookMs} ms`);
+    const { servers } = await (await get('/registry/default/v0.1/servers')).json();
+    report(servers?.length > 0, `${name}: ${servers?.length} servers of the sample`);
+    report(await succeeds('healthcheck', 'run', name), `${name}: health check`);
+    const isUser = (await podman('exec', name, 'id', '-u')) === (user[1]?.split(':')[0] ?? '1000');
+    report(isUser, `${name}: user`);
+    for (const file of ['/app/file', '/var/tmp/file', '/etc/registry/file'])
+      report(!(await succeeds('exec', name, 'touch', file)), `${name}: cannot write ${file}`);
+    report(await succeeds('exec', name, 'touch', '/tmp/file'), `${name}: can write /tmp`);
+    report(await succeeds('exec', name, 'git', '--version'), `${name}: git`);
+    const began = Date.now();
+    await podman('stop', '--time', '30', name);
+    const code = await podman('inspect', '--format', '{{.State.ExitCode}}', name);
+    report(code === '0', `${name}: stopped by SIGTERM after ${Date.now() - began} ms with exit code ${code}`);
+  }
+  const alone = ['--rm', ...options, ...health, '--entrypoint', 'node', IMAGE, 'health-check.mjs'];
+  report(!(await succeeds('run', ...alone)), 'the health check fails without a server');
+});
+process.exitCode = isGood ? 0 : 1;
