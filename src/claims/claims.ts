@@ -66,15 +66,18 @@ function isPlainMap(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** OpenAPI schema of one claim's value, the component `ClaimValue`; generators of clients need a name for a choice. */
+export const CLAIM_VALUE_SCHEMA = {
+  oneOf: [
+    { type: 'string' as const },
+    { type: 'array' as const, items: { type: 'string' as const }, minItems: 1 },
+  ],
+};
+
 /** OpenAPI schema of claims; `findClaimsIssues` is stricter. */
 export const CLAIMS_SCHEMA = {
   type: 'object' as const,
-  additionalProperties: {
-    oneOf: [
-      { type: 'string' as const },
-      { type: 'array' as const, items: { type: 'string' as const }, minItems: 1 },
-    ],
-  },
+  additionalProperties: { $ref: '#/components/schemas/ClaimValue' },
   example: { org: 'acme', team: ['platform'] },
 };
 

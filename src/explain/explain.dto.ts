@@ -81,7 +81,7 @@ export class CallerMembers implements CallerForm {
   @ValidateNested(() => AssumedTokenBody)
   token?: AssumedTokenBody;
 
-  @ApiPropertyOptional({ enum: [true], description: 'A caller without a token' })
+  @ApiPropertyOptional({ type: Boolean, description: 'A caller without a token: always true' })
   @IsOptional()
   @Validate((value) => (value === true ? [] : issue('must be true')))
   anonymous?: boolean;

@@ -146,6 +146,14 @@ describe('for generators the OpenAPI document', () => {
     expectRefused(await admin().put('/v1/sources/odd', { file: { path: 'a', odd: 1 } }), 400, 'invalid_body');
   });
 
+  it('names each choice between a string and a list, and lists only strings as enums', () => {
+    expect(document.components.schemas['ClaimValue']?.oneOf).toHaveLength(2);
+    const text = JSON.stringify(document);
+    // Generators for Go and Java fail on a choice that contains a list and has no name, or on an enum of booleans.
+    expect(text.match(/\{"oneOf":\[[^\]]*"type":"array"/g)).toHaveLength(1);
+    expect(text.match(/"enum":\[(?!")/g)).toBeNull();
+  });
+
   it('offers exactly one kind of source and exactly one document', () => {
     const choices = (document.components.schemas['PublishBody']?.oneOf ?? []).map(named);
     for (const [position, type] of ENTRY_TYPE_NAMES.entries()) {

@@ -1,4 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { CLAIM_VALUE_SCHEMA } from '../../claims/claims.js';
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
 import { SOURCE_KINDS } from '../../source-kinds/kinds.js';
 
@@ -29,6 +30,7 @@ export function schemasIn<T extends object>(
  */
 export function stateRules(document: OpenAPIObject): void {
   const schemas = (document.components ??= {}).schemas ?? {};
+  schemas['ClaimValue'] = CLAIM_VALUE_SCHEMA;
   divide(schemas, 'PublishBody', ENTRY_TYPE_NAMES);
   // Not divided: the web UI builds its forms from the properties, and a GET returns all kinds in one schema.
   (schemas['SourceSettings'] as Schema).oneOf = SOURCE_KINDS.map((kind) => ({ required: [kind] }));
