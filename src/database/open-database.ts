@@ -184,12 +184,12 @@ async function openConfigured(
     migrate: () =>
       asOwner((owner) =>
         pools.opened.retry(async () => {
-          const applied = await migrateUp(owner, log);
+          const applied = await migrateUp(owner, opening.log);
           if (role && role.user !== connection.user) await grantTo(owner, connection.user);
           return applied;
         }),
       ),
-    undoMigration: (destructive) => asOwner((owner) => migrateDown(owner, destructive, log)),
+    undoMigration: (destructive) => asOwner((owner) => migrateDown(owner, destructive, opening.log)),
     close: async () => {
       await pools.close();
       await dataSource.destroy();
