@@ -123,10 +123,10 @@ program
 
 program
   .command('client-config')
-  .description('write the servers of a registry as the configuration or allow-list of a client')
+  .description('write the servers of a registry as the configuration or a list of a client')
   .requiredOption('--url <url>', 'the registry, such as https://registry.example.com/registry/default')
-  .requiredOption('--client <client>', 'vscode, copilot, claude-code or cursor')
-  .option('--form <form>', 'servers or allowlist', 'servers')
+  .requiredOption('--client <client>', 'vscode, copilot, claude-code, cursor or codex')
+  .option('--form <form>', 'servers, allowlist, managed or denylist', 'servers')
   .option('--token-file <file>', 'the file with the access token')
   .option('--output <file>', 'the file to write; standard output by default')
   .action(async (options: ClientConfigOptions) => {

@@ -1,14 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import {
-  ClientConfig,
-  type ClientName,
-  type ConfigForm,
-  type ItemPage,
-  itemsOf,
-  OMITTED,
-} from '../client-config/client-config.js';
+import { ClientConfig, formsOf, type ItemPage, OMITTED } from '../client-config/client-config.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import type { SearchContext } from '../database/search-pool.js';
 import { SharedReads } from '../database/shared-reads.js';
@@ -22,8 +15,8 @@ import {
   type VerifiedAccess,
 } from '../visibility/registry-views.js';
 import { haveSamePartitions, type View } from '../visibility/view-cache.js';
-import { LongConfig, omittedHeader } from './client-config-page.js';
-import type { ListRequest, Position, VersionsRequest } from './list-request.js';
+import { type ConfigFile, type ConfigPosition, headersOf, LongConfig } from './client-config-page.js';
+import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
@@ -74,7 +67,7 @@ type ConfigRequest = Extract<PageRequest, { page: 'client-config' }>;
 /** How many servers a configuration omits, up to a position. */
 interface OmittedCount {
   readonly omitted: number;
-  readonly after: Position | null;
+  readonly after: ConfigPosition | null;
   readonly isDone: boolean;
 }
 
@@ -129,12 +122,17 @@ export class CatalogService {
     return this.page(access, { page: 'version', type, name, version, includeDeleted });
   }
 
-  /** Returns a client's configuration file or allow-list with all visible servers (contract §6.3). */
+  /**
+   * Returns a client's configuration file or list with all visible servers (contract §6.3, §14).
+   *
+   * @throws ApiError 400 `invalid_parameter` if the client has no such form.
+   */
   async clientConfig(
     access: VerifiedAccess,
-    client: ClientName,
-    form: ConfigForm,
+    { client, form }: ConfigFile,
   ): Promise<CachedJson | StreamedJson> {
+    if (!formsOf(client).includes(form))
+      throw new ApiError('invalid_parameter', `form: ${client} has only ${formsOf(client).join(', ')}`);
     const request: ConfigRequest = { page: 'client-config', client, form };
     const key = cacheKey(access.view, request);
     return (
@@ -164,25 +162,26 @@ export class CatalogService {
     const key = cacheKey(access.view, request);
     const config = new ClientConfig(request.client, request.form);
     const gone = access.client.abortSignal();
-    const omitted = await this.countOmitted(access, gone, config, key);
-    const read = (member: string, after: Position | null) =>
-      this.exclusively(access, gone, ({ view }) => this.configItems(view, config, member, after));
+    const omitted = await this.countOmitted(access, gone, request, config);
+    const read = (member: string, after: ConfigPosition | null) =>
+      this.exclusively(access, gone, ({ view }) => this.configItems(view, request, config, member, after));
     const callerKey = access.client.callerKey(access.caller);
-    return new StreamedJson(config.text(read), gone, callerKey, key, omittedHeader(omitted));
+    return new StreamedJson(config.text(read), gone, callerKey, key, headersOf(request, omitted));
   }
 
   /** Counts the omitted servers page by page; requests with the same key continue each other's count. */
   private async countOmitted(
     access: VerifiedAccess,
     gone: AbortSignal,
+    request: ConfigRequest,
     config: ClientConfig,
-    key: string,
   ): Promise<number> {
+    const key = cacheKey(access.view, request);
     for (let own: OmittedCount | undefined; ;) {
       const count = await this.exclusively(access, gone, async ({ view }) => {
         const before = own ?? this.longConfigs.get(key) ?? NOTHING_COUNTED;
         if (before.isDone) return before;
-        const { items, next } = await this.configItems(view, config, OMITTED, before.after);
+        const { items, next } = await this.configItems(view, request, config, OMITTED, before.after);
         const omitted = before.omitted + items.length;
         const after = { omitted, after: next, isDone: next === null };
         // Views that were equal when the key was computed may differ after a change.
@@ -196,12 +195,13 @@ export class CatalogService {
 
   private async configItems(
     view: View,
+    request: ConfigFile,
     config: ClientConfig,
     member: string,
-    after: Position | null,
-  ): Promise<ItemPage<Position>> {
-    const { parts, next } = await this.reader.configParts(new SnapshotCheck(view), config, after);
-    return { items: await itemsOf(member, parts), next };
+    after: ConfigPosition | null,
+  ): Promise<ItemPage<ConfigPosition>> {
+    const { parts, next } = await this.reader.configParts(new SnapshotCheck(view), request, config, after);
+    return { items: await config.itemsOf(member, parts), next };
   }
 
   /** Runs memory-intensive jobs one at a time; callers take turns. Access is verified again after the wait. */

@@ -1,16 +1,18 @@
+import { LRUCache } from 'lru-cache';
 import {
   ClientConfig,
   type ClientName,
   type ConfigForm,
   type ConfigPart,
-  itemsOf,
   MAX_DOCUMENT_BYTES,
   OMITTED,
+  syntaxOf,
+  type VersionKind,
 } from '../client-config/client-config.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { readList } from './list-strategies.js';
-import type { Position } from './list-request.js';
-import { type PageBody, type RowsPerName, withinPage } from './page-body.js';
+import type { ListFilter, Position } from './list-request.js';
+import { type PageBody, type RowsPerName, type VersionRow, withinPage } from './page-body.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /** Limits of a configuration that is built in memory and cached; the documents count too. A longer one is streamed. */
@@ -25,58 +27,135 @@ export class LongConfig extends Error {
   override readonly name = 'LongConfig';
 }
 
+/** A file of a client. */
+export interface ConfigFile {
+  readonly client: ClientName;
+  readonly form: ConfigForm;
+}
+
+/** The last version read: its kind and, unless the kind begins, its position in the list. */
+export interface ConfigPosition {
+  readonly kind: VersionKind;
+  readonly after: Position | null;
+}
+
 /** The parts of some servers, in the order of names, and the position to continue from; null after the last page. */
 export interface PartPage {
   readonly parts: readonly ConfigPart[];
   /** The length of the documents and the parts. */
   readonly characters: number;
-  readonly next: Position | null;
+  readonly next: ConfigPosition | null;
 }
 
-/** Reads the next servers of the view, each in its latest version, and builds their parts of a configuration. */
-export async function readParts(
-  sql: ViewSql,
-  config: ClientConfig,
-  after: Position | null,
-  rowsPerName: RowsPerName,
-): Promise<PartPage> {
-  const filter = { version: 'latest' };
-  const request = { filter, limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_DOCUMENT_BYTES };
-  const found = await readList(sql, 'server', request, rowsPerName);
-  const slice = new TimeSlice();
-  const parts: ConfigPart[] = [];
-  let characters = 0;
-  let last: Position | undefined;
-  for (const server of withinPage(found.slice(0, SERVERS_PER_PAGE))) {
-    if (characters > CHARACTERS_PER_PAGE) break;
-    await slice.pause();
-    const part = config.of(server);
-    parts.push(part);
-    characters += server.document.length + JSON.stringify(part).length;
-    last = server;
+const FILTERS = {
+  latest: { version: 'latest' },
+  // Blocked versions belong here too: this is the only place that reads versions to deny.
+  denied: { status: 'deleted', includeDeleted: true },
+} as const satisfies Record<VersionKind, ListFilter>;
+
+/** Keys of all cached sets: a key takes about 100 bytes. */
+const MAX_LISTED_KEYS = 200_000;
+
+/** Reads the servers of views and builds their parts of a configuration. */
+export class ConfigReader {
+  /** The connections of the listed servers, by view and client. */
+  private readonly listed = new LRUCache<string, ReadonlySet<string>>({
+    maxSize: MAX_LISTED_KEYS,
+    sizeCalculation: ({ size }) => size + 1,
+  });
+
+  constructor(private readonly rowsPerName: RowsPerName) {}
+
+  /** Reads the next servers of the view, each in its latest version, then the versions to deny. */
+  async parts(
+    sql: ViewSql,
+    request: ConfigFile,
+    config: ClientConfig,
+    from: ConfigPosition | null,
+  ): Promise<PartPage> {
+    const [first = 'latest'] = config.kinds;
+    const { kind, after } = from ?? { kind: first, after: null };
+    const listed = kind === 'denied' ? await this.listedKeys(sql, request, config) : new Set<string>();
+    const parts: ConfigPart[] = [];
+    let characters = 0;
+    const next = await this.versions(sql, kind, after, (version) => {
+      const part = kind === 'denied' ? config.denied(version, listed) : config.of(version);
+      parts.push(part);
+      characters += version.document.length + JSON.stringify(part).length;
+      return characters <= CHARACTERS_PER_PAGE;
+    });
+    if (next) return { parts, characters, next: { kind, after: next } };
+    const following = config.kinds[config.kinds.indexOf(kind) + 1];
+    return { parts, characters, next: following ? { kind: following, after: null } : null };
   }
-  // No key sorts below the empty string, so no name is read twice, even if its latest version changes meanwhile.
-  const next = last && parts.length < found.length ? { name: last.name, key: '' } : null;
-  return { parts, characters, next };
+
+  // A deny-list must not block listed servers, whatever their names.
+  private async listedKeys(
+    sql: ViewSql,
+    { client }: ConfigFile,
+    config: ClientConfig,
+  ): Promise<ReadonlySet<string>> {
+    const key = `${sql.view.tag} ${client}`;
+    const cached = this.listed.get(key);
+    if (cached) return cached;
+    const keys = new Set<string>();
+    let after: Position | null = null;
+    do {
+      after = await this.versions(sql, 'latest', after, (server) => {
+        for (const listed of config.listedKeys(server)) keys.add(listed);
+        return true;
+      });
+    } while (after !== null);
+    if (sql.isCurrent) this.listed.set(key, keys);
+    return keys;
+  }
+
+  /**
+   * Reads a page of versions.
+   *
+   * @param add returns false if the page is full.
+   * @returns the position to continue from; null at the end.
+   */
+  private async versions(
+    sql: ViewSql,
+    kind: VersionKind,
+    after: Position | null,
+    add: (version: VersionRow) => boolean,
+  ): Promise<Position | null> {
+    const filter = FILTERS[kind];
+    const request = { filter, limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_DOCUMENT_BYTES };
+    const found = await readList(sql, 'server', request, this.rowsPerName);
+    const slice = new TimeSlice();
+    let last: VersionRow | undefined;
+    let count = 0;
+    for (const version of withinPage(found.slice(0, SERVERS_PER_PAGE))) {
+      await slice.pause();
+      last = version;
+      count += 1;
+      if (!add(version)) break;
+    }
+    if (!last || count === found.length) return null;
+    // No key sorts below the empty string, so no name is read twice, even if its latest version changes meanwhile.
+    return { name: last.name, key: kind === 'latest' ? '' : last.key };
+  }
 }
 
 /**
- * Builds a client's configuration file or allow-list from the latest version of every server in the view (contract
- * §6.3). Reads the list page by page; each statement checks that the view is current, so the result reflects one state
+ * Builds a file of a client from the servers in the view (contract §6.3, §14). Reads the list page by page; each statement checks that the view is current, so the result reflects one state
  * of the catalog.
  *
  * @throws LongConfig
  */
 export async function clientConfigPage(
   sql: ViewSql,
-  { client, form }: { readonly client: ClientName; readonly form: ConfigForm },
-  rowsPerName: RowsPerName,
+  request: ConfigFile,
+  reader: ConfigReader,
 ): Promise<PageBody> {
-  const config = new ClientConfig(client, form);
+  const config = new ClientConfig(request.client, request.form);
   const parts: ConfigPart[] = [];
   let characters = 0;
-  for (let after: Position | null = null, isDone = false; !isDone;) {
-    const page: PartPage = await readParts(sql, config, after, rowsPerName);
+  for (let after: ConfigPosition | null = null, isDone = false; !isDone;) {
+    const page: PartPage = await reader.parts(sql, request, config, after);
     parts.push(...page.parts);
     characters += page.characters;
     if (parts.length > MAX_SERVERS || characters > MAX_CHARACTERS) throw new LongConfig();
@@ -84,12 +163,12 @@ export async function clientConfigPage(
     isDone = after === null || !sql.isCurrent;
   }
   const text: Buffer[] = [];
-  const all = async (key: string) => ({ items: await itemsOf(key, parts), next: null });
+  const all = async (key: string) => ({ items: await config.itemsOf(key, parts), next: null });
   for await (const bytes of config.text(all)) text.push(bytes);
-  return { parts: text, headers: omittedHeader(parts.filter((part) => OMITTED in part).length) };
+  return { parts: text, headers: headersOf(request, parts.filter((part) => OMITTED in part).length) };
 }
 
-/** @param omitted the number of servers without an entry. */
-export function omittedHeader(omitted: number): Readonly<Record<string, string>> {
-  return { 'X-Omitted-Count': String(omitted) };
+/** @param omitted the number of versions without an entry. */
+export function headersOf({ client }: ConfigFile, omitted: number): Readonly<Record<string, string>> {
+  return { 'Content-Type': syntaxOf(client).mediaType, 'X-Omitted-Count': String(omitted) };
 }

@@ -19,9 +19,10 @@ export class ClientConfigController {
   @Get()
   @ApiOperation({
     operationId: 'getClientConfig',
-    summary: 'All servers as the configuration file of a client, or as its allow-list',
+    summary: 'All servers as the configuration file of a client, or as its lists',
     description:
-      'Contains the latest version of each server. Servers that the client’s format cannot express, that are longer than ' +
+      'Contains the latest version of each server; a deny-list contains the deleted versions. JSON, or TOML for Codex. A form ' +
+      'that the client does not have is 400. Servers that the client’s format cannot express, that are longer than ' +
       '64 KiB, or whose package could make its launcher run something else are omitted, counted in `X-Omitted-Count` and ' +
       'listed in `x-omitted`, which clients ignore.',
   })
@@ -31,6 +32,6 @@ export class ClientConfigController {
     @Loaded() access: VerifiedAccess,
     @Query() query: ClientConfigQuery,
   ): Promise<CachedJson | StreamedJson> {
-    return this.catalog.clientConfig(access, query.client, query.form || 'servers');
+    return this.catalog.clientConfig(access, { client: query.client, form: query.form || 'servers' });
   }
 }

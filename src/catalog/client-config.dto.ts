@@ -12,7 +12,10 @@ export class ClientConfigQuery {
   @ApiPropertyOptional({
     enum: CONFIG_FORMS,
     default: 'servers',
-    description: '`servers`: the file that installs the servers; `allowlist`: the list that allows only them',
+    description:
+      '`servers`: the file that installs the servers; `allowlist`: the list that allows only them; `denylist`: the list that ' +
+      'blocks deleted versions; `managed`: both lists, in the managed settings. Cursor has no `managed` and `denylist`, Codex no ' +
+      '`denylist`.',
   })
   @IsOptional()
   @Validate(emptyOr(wordParameter(CONFIG_FORMS)))
@@ -36,7 +39,7 @@ export class OmittedServer {
   reason: OmissionReason;
 }
 
-/** The member names follow each client's documentation: `servers` for VS Code, `mcpServers` for the others. */
+/** The member names follow each client's documentation: `servers` for VS Code, `mcpServers` for the others. Codex reads TOML. */
 export class ClientConfigAnswer {
   @ApiPropertyOptional({ ...FREE_OBJECT, description: 'VS Code: the servers by name' })
   servers?: object;
@@ -67,6 +70,13 @@ export class ClientConfigAnswer {
     description: 'The allow-list of VS Code, Copilot and Claude Code, in their managed settings',
   })
   allowedMcpServers?: object[];
+
+  @ApiPropertyOptional({
+    type: 'array',
+    items: FREE_OBJECT,
+    description: 'The deny-list of VS Code, Copilot and Claude Code, in their managed settings',
+  })
+  deniedMcpServers?: object[];
 
   @ApiPropertyOptional({ description: 'Claude Code: users cannot add to the allow-list' })
   allowManagedMcpServersOnly?: boolean;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { ClientConfig, ClientName, ConfigForm } from '../client-config/client-config.js';
+import type { ClientConfig } from '../client-config/client-config.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -7,15 +7,15 @@ import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { isStorable } from '../validation/storable-text.js';
 import { isEmptyView } from '../visibility/view-cache.js';
-import { clientConfigPage, type PartPage, readParts } from './client-config-page.js';
-import { readList } from './list-strategies.js';
 import {
-  type ListRequest,
-  nextCursor,
-  nextVersionsCursor,
-  type Position,
-  type VersionsRequest,
-} from './list-request.js';
+  clientConfigPage,
+  type ConfigFile,
+  type ConfigPosition,
+  ConfigReader,
+  type PartPage,
+} from './client-config-page.js';
+import { readList } from './list-strategies.js';
+import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import {
   type FoundVersion,
   isVersion,
@@ -51,7 +51,7 @@ export type PageRequest =
       readonly version: string;
       readonly includeDeleted: boolean;
     }
-  | { readonly page: 'client-config'; readonly client: ClientName; readonly form: ConfigForm };
+  | ({ readonly page: 'client-config' } & ConfigFile);
 
 type VersionPage = Extract<PageRequest, { page: 'version' }>;
 type TextRequest = Exclude<PageRequest, { page: 'client-config' }>;
@@ -62,6 +62,7 @@ const OTHER_SEARCHES = 'The server is busy with other searches: try again shortl
 @Injectable()
 export class PageReader {
   private readonly rowsPerName = new RowsPerName();
+  private readonly configs = new ConfigReader(this.rowsPerName);
   private readonly versionLoader = new VersionLoader();
 
   constructor(
@@ -79,13 +80,18 @@ export class PageReader {
    */
   async read(check: SnapshotCheck, request: PageRequest, search?: SearchContext): Promise<PageBody> {
     if (request.page === 'client-config')
-      return clientConfigPage(new ViewSql(this.prepared, check), request, this.rowsPerName);
+      return clientConfigPage(new ViewSql(this.prepared, check), request, this.configs);
     return { parts: await this.parts(check, request, search) };
   }
 
   /** Reads a page of a client configuration that is too long to build in memory. */
-  configParts(check: SnapshotCheck, config: ClientConfig, after: Position | null): Promise<PartPage> {
-    return readParts(new ViewSql(this.prepared, check), config, after, this.rowsPerName);
+  configParts(
+    check: SnapshotCheck,
+    request: ConfigFile,
+    config: ClientConfig,
+    after: ConfigPosition | null,
+  ): Promise<PartPage> {
+    return this.configs.parts(new ViewSql(this.prepared, check), request, config, after);
   }
 
   private async parts(

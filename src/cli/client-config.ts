@@ -60,7 +60,7 @@ export async function clientConfig(options: ClientConfigOptions): Promise<number
 }
 
 const HINTS: Readonly<Record<number, string>> = {
-  400: ': check --client and --form',
+  400: ': check --client and --form, which depends on the client',
   401: ': it requires a token, see --token-file',
   403: ": you don't have access",
   404: ': this registry does not exist',

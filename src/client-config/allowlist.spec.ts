@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { CATALOGUES } from '../../test/support/catalogues.js';
 import { configOf as mergedConfig } from '../../test/support/client-configs.js';
 import { checkServer } from '../documents/document-rules.js';
-import { type ClientName, CLIENTS } from './client-config.js';
+import { type ClientName, CLIENTS, type ConfigForm, formsOf } from './client-config.js';
+import { limitedKey, shortKey } from './server-writer.js';
 
 type Document = Record<string, unknown>;
 interface Entry {
@@ -14,18 +15,38 @@ interface Entry {
   command?: string;
   args?: string[];
 }
+interface ListEntry {
+  serverUrl?: string;
+  serverCommand?: string[];
+}
+interface CodexIdentity {
+  url?: string;
+  command?: { executable: string; args: { match: string; value: string }[] };
+}
 interface Config {
   servers?: Record<string, Entry>;
   mcpServers?: Record<string, Entry>;
-  allowedMcpServers?: { serverUrl?: string; serverCommand?: string[] }[];
+  mcp_servers?: Record<string, Entry & { identity?: CodexIdentity }>;
+  allowedMcpServers?: ListEntry[];
+  deniedMcpServers?: ListEntry[];
   commandEntries?: string[];
   urlEntries?: string[];
   'x-omitted'?: { name: string; reason: string }[];
 }
 
-function configOf(client: ClientName, form: 'servers' | 'allowlist', documents: readonly Document[]): Config {
-  return mergedConfig(client, form, documents);
+function configOf(
+  client: ClientName,
+  form: ConfigForm,
+  documents: readonly Document[],
+  denied: readonly Document[] = [],
+): Config {
+  return mergedConfig(client, form, documents, denied);
 }
+
+const keyOf = (client: ClientName, name: string) => {
+  if (client === 'codex') return shortKey(name);
+  return client === 'cursor' ? limitedKey(name) : name;
+};
 
 const glob = (pattern: string) =>
   new RegExp(
@@ -36,19 +57,29 @@ const glob = (pattern: string) =>
     's',
   );
 
-/** Returns whether a client allows a server, according to its documentation: see clients.ts. */
-function allows(client: ClientName, list: Config, { url, command, args = [] }: Entry): boolean {
+const matches = ({ serverUrl, serverCommand }: ListEntry, { url, command, args = [] }: Entry) =>
+  url === undefined
+    ? JSON.stringify(serverCommand) === JSON.stringify([command, ...args])
+    : serverUrl !== undefined && glob(serverUrl).test(url);
+
+/** Returns whether a client runs a server, according to its documentation: see clients.ts. */
+function allows(client: ClientName, form: ConfigForm, list: Config, key: string, entry: Entry): boolean {
+  const { url, command, args = [] } = entry;
+  if (client === 'codex') {
+    const identity = list.mcp_servers?.[key]?.identity;
+    return url === undefined
+      ? identity?.command?.executable === command &&
+          JSON.stringify(identity?.command?.args) ===
+            JSON.stringify(args.map((value) => ({ match: 'exact', value })))
+      : identity?.url === url;
+  }
   if (client === 'cursor')
     return url === undefined
-      ? (list.commandEntries ?? []).some((entry) =>
-          glob(entry).test(`/usr/bin/${[command, ...args].join(' ')}`),
-        )
-      : (list.urlEntries ?? []).some((entry) => glob(entry).test(url));
-  return (list.allowedMcpServers ?? []).some(({ serverUrl, serverCommand }) =>
-    url === undefined
-      ? JSON.stringify(serverCommand) === JSON.stringify([command, ...args])
-      : serverUrl !== undefined && glob(serverUrl).test(url),
-  );
+      ? (list.commandEntries ?? []).some((one) => glob(one).test(`/usr/bin/${[command, ...args].join(' ')}`))
+      : (list.urlEntries ?? []).some((one) => glob(one).test(url));
+  const isDenied = (list.deniedMcpServers ?? []).some((one) => matches(one, entry));
+  const isListed = form === 'denylist' || (list.allowedMcpServers ?? []).some((one) => matches(one, entry));
+  return !isDenied && isListed;
 }
 
 const strings = { type: 'object', additionalProperties: { type: 'string' } };
@@ -78,24 +109,84 @@ const SERVER_SCHEMAS: Record<ClientName, object> = {
   copilot: { oneOf: [stdio('local', { tools }), http({ type, tools })] },
   'claude-code': { oneOf: [stdio('stdio'), http({ type })] },
   cursor: { oneOf: [stdio('stdio'), http()] },
+  // RawMcpServerConfig in config.schema.json of github.com/openai/codex.
+  codex: {
+    oneOf: [
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['command', 'args'],
+        properties: {
+          command: { type: 'string' },
+          args: { type: 'array', items: { type: 'string' } },
+          env: strings,
+        },
+      },
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['url'],
+        properties: {
+          url: { type: 'string', pattern: '^https?://' },
+          bearer_token_env_var: { type: 'string' },
+          http_headers: strings,
+          env_http_headers: strings,
+        },
+      },
+    ],
+  },
 };
 
 const VALIDATORS = new Map<ClientName, ValidateFunction>();
 
-/** Returns entries that the client cannot read, or that its allow-list neither allows nor omits. */
-function problemsOf(client: ClientName, documents: readonly Document[]): string[] {
-  const [config, list] = [configOf(client, 'servers', documents), configOf(client, 'allowlist', documents)];
-  const entries = Object.entries(config.servers ?? config.mcpServers ?? {});
-  const omitted = new Set((list['x-omitted'] ?? []).map(({ name }) => name));
+const entriesOf = ({ servers, mcpServers, mcp_servers: codex }: Config) =>
+  servers ?? mcpServers ?? codex ?? {};
+const omittedIn = (client: ClientName, config: Config) =>
+  new Set((config['x-omitted'] ?? []).map(({ name }) => keyOf(client, name)));
+
+/** Returns entries that the client cannot read, or that its lists neither allow nor omit. */
+function problemsOf(
+  client: ClientName,
+  documents: readonly Document[],
+  denied: readonly Document[] = [],
+): string[] {
+  const config = configOf(client, 'servers', documents);
+  const entries = Object.entries(entriesOf(config));
   const validate = VALIDATORS.get(client) ?? new Ajv({ strict: false }).compile(SERVER_SCHEMAS[client]);
   VALIDATORS.set(client, validate);
   return [
     ...entries.filter(([, entry]) => !validate(entry)).map(([name]) => `${name} is not valid`),
-    ...entries
-      .filter(([name, entry]) => allows(client, list, entry) === omitted.has(name))
-      .map(([name]) => `${name} is ${omitted.has(name) ? 'omitted but allowed' : 'not allowed'}`),
     ...(entries.length + (config['x-omitted']?.length ?? 0) === documents.length ? [] : ['some are lost']),
+    ...formsOf(client)
+      .filter((form) => form === 'allowlist' || form === 'managed')
+      .flatMap((form) => {
+        const omitted = omittedIn(client, configOf(client, form, documents));
+        const list = configOf(client, form, documents, denied);
+        return entries
+          .filter(([key, entry]) => allows(client, form, list, key, entry) === omitted.has(key))
+          .map(([key]) => `${form}: ${key} is ${omitted.has(key) ? 'omitted but allowed' : 'not allowed'}`);
+      }),
   ];
+}
+
+/** Returns denied versions that a list of the client neither blocks nor omits. */
+function allowedAlthoughDenied(
+  client: ClientName,
+  documents: readonly Document[],
+  denied: readonly Document[],
+): string[] {
+  return formsOf(client)
+    .filter((form) => form !== 'servers')
+    .flatMap((form) => {
+      const list = configOf(client, form, documents, denied);
+      const omitted = omittedIn(client, list);
+      const listed = configOf(client, 'allowlist', documents);
+      return denied
+        .flatMap((document) => Object.entries(entriesOf(configOf(client, 'servers', [document]))))
+        .filter(([key, entry]) => allows(client, form, list, key, entry) && !omitted.has(key))
+        .filter(([key, entry]) => !allows(client, 'allowlist', listed, key, entry))
+        .map(([key]) => `${form}: ${key} is allowed`);
+    });
 }
 
 const word = fc.oneof(
@@ -152,17 +243,34 @@ const aRemote = fc.record({
   headers: list(named),
   variables: fc.constant({ v: {} }),
 });
-const documents = fc
-  .array(fc.record({ packages: list(aPackage), remotes: list(aRemote) }), { maxLength: 4 })
-  .map((all) => all.map((one, at) => ({ name: `io.acme/s${at}`, version: '1.0.0', ...one })));
+const documents = (namespace: string, ways = 4) =>
+  fc
+    .array(
+      fc
+        .record({ packages: list(aPackage), remotes: list(aRemote) })
+        .filter(({ packages, remotes }) => packages.length + remotes.length <= ways),
+      { maxLength: 4 },
+    )
+    .map((all) => all.map((one, at) => ({ name: `${namespace}/s${at}`, version: '1.0.0', ...one })));
+/** For a longer run. */
+const RUNS = Number(process.env['CLIENT_CONFIG_RUNS'] ?? 100);
 
 describe.each(CLIENTS)('each entry for %s', (client) => {
-  it('is valid, and allowed by the allow-list or omitted from it', () => {
+  it('is valid, and allowed by each list or omitted from it, whatever is denied', () => {
     fc.assert(
-      fc.property(documents, (all) => {
-        expect(problemsOf(client, all)).toEqual([]);
+      fc.property(documents('io.acme'), documents('io.old'), (all, denied) => {
+        expect(problemsOf(client, all, denied)).toEqual([]);
       }),
-      { numRuns: 100 },
+      { numRuns: RUNS },
+    );
+  });
+
+  it('is refused by each list if it is denied, unless a listed server is the same', () => {
+    fc.assert(
+      fc.property(documents('io.acme'), documents('io.old', 1), (all, denied) => {
+        expect(allowedAlthoughDenied(client, all, denied)).toEqual([]);
+      }),
+      { numRuns: RUNS },
     );
   });
 

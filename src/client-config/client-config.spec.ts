@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { configOf as mergedConfig } from '../../test/support/client-configs.js';
-import { ClientConfig, type ClientName, CLIENTS, CONFIG_FORMS, itemsOf } from './client-config.js';
+import { parse } from 'smol-toml';
+import { configOf as mergedConfig, versionOf } from '../../test/support/client-configs.js';
+import { ClientConfig, type ClientName, CLIENTS, type ConfigForm, formsOf } from './client-config.js';
+import { limitedKey, shortKey } from './server-writer.js';
 
 type Document = Record<string, unknown>;
 
@@ -14,23 +16,23 @@ const value = (text: string) => ({ packageArguments: [{ type: 'positional', valu
 interface Config {
   servers?: Record<string, Document>;
   mcpServers?: Record<string, Document>;
+  mcp_servers?: Record<string, Document>;
   inputs?: Document[];
   'x-omitted'?: { reason: string }[];
   'x-environment'?: Document[];
 }
 
-function configOf(
-  client: ClientName,
-  form: 'servers' | 'allowlist',
-  ...documents: Document[]
-): Config & Document {
+function configOf(client: ClientName, form: ConfigForm, ...documents: Document[]): Config & Document {
   return mergedConfig(client, form, documents) as Config & Document;
 }
 
 /** Returns the entry of the only server, or the reason for its omission. */
 function entryOf(client: ClientName, document: Document): unknown {
   const config = configOf(client, 'servers', document);
-  return config['x-omitted']?.[0]?.reason ?? Object.values(config.servers ?? config.mcpServers ?? {})[0];
+  return (
+    config['x-omitted']?.[0]?.reason ??
+    Object.values(config.servers ?? config.mcpServers ?? config.mcp_servers ?? {})[0]
+  );
 }
 
 const DIGEST = 'a'.repeat(64);
@@ -151,6 +153,7 @@ describe('text of a document', () => {
     copilot: { remote: /\$[{S]/, npm: /[$`"';|%\n]/, oci: /\$[{S]/ },
     'claude-code': { remote: /\$\{/, npm: /\$\{/, oci: /\$\{/ },
     cursor: { remote: /\$\{/, npm: /[$`"';|%\n]/, oci: /[$`"';|%\n]/ },
+    codex: { remote: /(?!)/, npm: /(?!)/, oci: /(?!)/ },
   } satisfies Record<ClientName, object>;
 
   it.each(CLIENTS.flatMap((client) => texts.map((text) => [client, text] as const)))(
@@ -171,13 +174,15 @@ describe('text of a document', () => {
         remote('https://a.example/mcp', { headers: [{ name: 'X-Y', value: text }] }),
       );
       if (inHeader.test(text)) expect(entry).toBe('variable_reference');
-      else expect(entry).toMatchObject({ headers: { 'X-Y': text } });
+      else
+        expect(entry).toMatchObject({ [client === 'codex' ? 'http_headers' : 'headers']: { 'X-Y': text } });
     },
   );
 
   it.each(CLIENTS)('never forms a variable reference with the text after it, for %s', (client) => {
+    const omission = client === 'codex' ? 'unsupported_input' : 'variable_reference';
     const headers = [{ name: 'X', value: '${token}', variables: { token: { isRequired: true } } }];
-    expect(entryOf(client, remote('https://a.example/mcp', { headers }))).toBe('variable_reference');
+    expect(entryOf(client, remote('https://a.example/mcp', { headers }))).toBe(omission);
   });
 
   it('is set only inside the container, and user input is passed on to it', () => {
@@ -284,7 +289,10 @@ describe('a document that expands to much more text', () => {
     ['long names of user input', server({ ...remote('https://a.example/', { headers: secrets(300) }) })],
   ])('with %s is omitted', (_, document) => {
     expect(JSON.stringify(document).length).toBeLessThan(64 * 1_024);
-    for (const client of CLIENTS) expect(entryOf(client, document)).toBe('too_long');
+    for (const client of CLIENTS)
+      expect(entryOf(client, document)).toMatch(
+        client === 'codex' ? /^(too_long|unsupported_input)$/ : /^too_long$/,
+      );
   });
 
   it('is omitted if it has more than 64 KiB itself, in any member', () => {
@@ -343,27 +351,170 @@ describe('the text of a configuration', () => {
     { ...run('oci', 'd'), name: 'io.acme/d' },
   ];
 
-  it.each(CLIENTS.flatMap((client) => CONFIG_FORMS.map((form) => [client, form] as const)))(
+  it.each(CLIENTS.flatMap((client) => formsOf(client).map((form) => [client, form] as const)))(
     'for %s, %s, does not depend on the pages it is read in',
     async (client, form) => {
       const config = new ClientConfig(client, form);
       const parts = documents.map((document) =>
-        config.of({ name: document.name, version: '1.0.0', document: JSON.stringify(document) }),
+        form === 'denylist' ? config.denied(versionOf(document), new Set()) : config.of(versionOf(document)),
       );
       const textOf = async (perPage: number, count = parts.length) => {
         const read = async (key: string, after: number | null) => {
           const [start, end] = [after ?? 0, Math.min((after ?? 0) + perPage, count)];
-          return { items: await itemsOf(key, parts.slice(start, end)), next: end < count ? end : null };
+          const items = await config.itemsOf(key, parts.slice(start, end));
+          return { items, next: end < count ? end : null };
         };
         const pieces: Buffer[] = [];
         for await (const piece of config.text(read)) pieces.push(piece);
         return Buffer.concat(pieces).toString();
       };
-      const all = `${JSON.stringify(mergedConfig(client, form, documents), null, 2)}\n`;
-      for (const perPage of [1, 2, 4]) expect(await textOf(perPage)).toBe(all);
-      expect(JSON.parse(await textOf(1, 0))).toEqual(
-        form === 'servers' ? { [client === 'vscode' ? 'servers' : 'mcpServers']: {} } : expect.any(Object),
-      );
+      const [all, none] = [await textOf(4), await textOf(1, 0)];
+      for (const perPage of [1, 2]) expect(await textOf(perPage)).toBe(all);
+      const expected: Document = {};
+      for (const part of parts)
+        for (const [key, value] of Object.entries(part))
+          expected[key] = Array.isArray(value)
+            ? [...((expected[key] ?? []) as unknown[]), ...(value as unknown[])]
+            : typeof value === 'object'
+              ? { ...(expected[key] as object), ...value }
+              : value;
+      const parsed = (text: string) => (client === 'codex' ? parse(text) : (JSON.parse(text) as object));
+      expect(parsed(all)).toMatchObject(expected);
+      if (client !== 'codex') expect(all).toBe(`${JSON.stringify(JSON.parse(all), null, 2)}\n`);
+      const serversKey = { vscode: 'servers', codex: 'mcp_servers' }[client as string] ?? 'mcpServers';
+      if (form === 'servers' || client === 'codex') expect(parsed(none)).toEqual({ [serversKey]: {} });
     },
   );
+});
+
+describe('Codex', () => {
+  const KEY = shortKey('io.acme/weather');
+  const secret = { isSecret: true, isRequired: true, description: 'The key' };
+
+  it('reads headers from generated variables', () => {
+    const headers = [
+      { name: 'Authorization', value: 'Bearer {token}', variables: { token: secret } },
+      { name: 'X-Key', ...secret },
+      { name: 'X-Mode', value: 'fast' },
+    ];
+    const config = configOf('codex', 'servers', remote('https://a.example/mcp', { headers }));
+    expect(config.mcp_servers).toEqual({
+      [KEY]: {
+        url: 'https://a.example/mcp',
+        bearer_token_env_var: expect.stringMatching(/^MCP_WEATHER_[0-9A-F]{16}_TOKEN$/),
+        http_headers: { 'X-Mode': 'fast' },
+        env_http_headers: { 'X-Key': expect.stringMatching(/^MCP_WEATHER_[0-9A-F]{16}_X_KEY$/) },
+      },
+    });
+    expect(config['x-environment']).toMatchObject([{ name: 'token' }, { name: 'X-Key' }]);
+  });
+
+  it('is never given a variable of the user: they set it in the table of the server', () => {
+    const environmentVariables = [
+      { name: 'AWS_SECRET_ACCESS_KEY', ...secret },
+      { name: 'MODE', value: 'fast' },
+    ];
+    const config = configOf('codex', 'servers', run('npm', 'weather', { environmentVariables }));
+    expect(config).toEqual({
+      mcp_servers: { [KEY]: { command: 'npx', args: ['-y', 'weather'], env: { MODE: 'fast' } } },
+      'x-environment': [
+        {
+          table: `mcp_servers.${KEY}.env`,
+          variable: 'AWS_SECRET_ACCESS_KEY',
+          server: 'io.acme/weather',
+          description: 'The key',
+          isSecret: true,
+        },
+      ],
+    });
+  });
+
+  it.each<[string, Document, string]>([
+    ['HTTP+SSE', server({ remotes: [{ type: 'sse', url: 'https://a.example/' }] }), 'unsupported_remote'],
+    ['user input in a URL', remote('https://a.example/{id}', { variables: { id: {} } }), 'unsupported_input'],
+    [
+      'user input in an argument',
+      run('npm', 'a', { packageArguments: [{ type: 'positional', isRequired: true }] }),
+      'unsupported_input',
+    ],
+  ])('omits %s', (_, document, reason) => expect(entryOf('codex', document)).toBe(reason));
+
+  it('is bound to the key, the program and each argument', () => {
+    for (const form of ['allowlist', 'managed'] as const)
+      expect(
+        configOf('codex', form, run('npm', 'weather'), {
+          ...remote('https://a.example/'),
+          name: 'io.acme/b',
+        }),
+      ).toEqual({
+        mcp_servers: {
+          [KEY]: {
+            identity: {
+              command: {
+                executable: 'npx',
+                args: ['-y', 'weather'].map((text) => ({ match: 'exact', value: text })),
+              },
+            },
+          },
+          [shortKey('io.acme/b')]: { identity: { url: 'https://a.example/' } },
+        },
+      });
+  });
+});
+
+describe('the key of a server', () => {
+  const long = `io.github.${'a'.repeat(40)}/${'weather-'.repeat(5)}`;
+
+  it('is at most 30 characters long for Cursor and Codex, stable and unique', () => {
+    expect(limitedKey('io.acme/weather')).toBe('io.acme/weather');
+    expect(limitedKey(long)).toBe(shortKey(long));
+    expect(shortKey('io.acme/weather')).toBe('weather-0sr4uh9lt9c78');
+    const names = Array.from({ length: 1_000 }, (_, at) => `${long}${at}`);
+    const keys = names.map(shortKey);
+    expect(new Set(keys).size).toBe(names.length);
+    for (const key of keys) expect(key).toMatch(/^[A-Za-z0-9_-]{14,30}$/);
+    expect(
+      Object.keys(
+        configOf('cursor', 'servers', { ...remote('https://a.example/'), name: long }).mcpServers ?? {},
+      ),
+    ).toEqual([shortKey(long)]);
+  });
+});
+
+describe('the deny-list', () => {
+  const old = (more: Document, name = 'io.acme/weather'): Document => ({ ...more, name, version: '0.9.0' });
+  const deniedIn = (form: ConfigForm, listed: readonly Document[], denied: readonly Document[]) =>
+    mergedConfig('claude-code', form, listed, denied) as {
+      deniedMcpServers?: unknown[];
+      'x-omitted'?: object[];
+    };
+
+  it('blocks every connection of a version', () => {
+    const document = {
+      ...run('npm', 'weather', { version: '0.9.0' }),
+      ...remote('https://old.acme.example/mcp'),
+    };
+    for (const form of ['denylist', 'managed'] as const)
+      expect(deniedIn(form, [], [old(document)]).deniedMcpServers).toEqual([
+        { serverUrl: 'https://old.acme.example/mcp' },
+        { serverCommand: ['npx', '-y', 'weather@0.9.0'] },
+      ]);
+  });
+
+  it.each<[string, Document, Document]>([
+    ['the same URL', remote('https://a.example/mcp'), remote('https://A.example:443/mcp#x')],
+    ['the same command', run('npm', 'weather'), run('npm', 'weather')],
+    [
+      'a URL that the pattern matches',
+      remote('https://a.example/x/mcp'),
+      remote('https://a.example/{id}/mcp', { variables: { id: {} } }),
+    ],
+  ])('never blocks a listed server with %s, under any name', (_, listed, denied) => {
+    for (const name of ['io.acme/weather', 'io.acme/before'])
+      expect(deniedIn('managed', [listed], [old(denied, name)])['x-omitted']).toEqual([
+        { name, version: '0.9.0', reason: 'still_listed' },
+      ]);
+    const [one] = deniedIn('denylist', [], [old(denied)]).deniedMcpServers ?? [];
+    expect(one).toBeDefined();
+  });
 });

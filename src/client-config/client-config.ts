@@ -1,21 +1,49 @@
+import { createHash } from 'node:crypto';
+import { stringify } from 'smol-toml';
 import { TimeSlice } from '../json/time-slice.js';
-import { CLAUDE_CODE, type ClientFormat, COPILOT, CURSOR, VSCODE } from './clients.js';
-import { connectionsOf } from './connections.js';
+import {
+  CLAUDE_CODE,
+  type ClientFormat,
+  CODEX,
+  CONFIG_FORMS,
+  type ConfigForm,
+  COPILOT,
+  CURSOR,
+  type ServerEntry,
+  VSCODE,
+} from './clients.js';
+import { type Connection, connectionsOf } from './connections.js';
 import { ServerWriter } from './server-writer.js';
-import { Inexpressible, type Omission, type OmissionReason, TextLimit } from './template.js';
+import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
 
-/** The supported clients (contract §6.3). */
-export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'] as const;
+export { CONFIG_FORMS, type ConfigForm };
+
+/** The supported clients (contract §6.3, §14). */
+export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor', 'codex'] as const;
 export type ClientName = (typeof CLIENTS)[number];
-export const CONFIG_FORMS = ['servers', 'allowlist'] as const;
-export type ConfigForm = (typeof CONFIG_FORMS)[number];
 
 const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
   vscode: VSCODE,
   copilot: COPILOT,
   'claude-code': CLAUDE_CODE,
   cursor: CURSOR,
+  codex: CODEX,
 };
+
+/** Returns the forms that a client has (contract §14). */
+export function formsOf(client: ClientName): readonly ConfigForm[] {
+  return FORMATS[client].forms;
+}
+
+const SYNTAXES = {
+  json: { extension: 'json', mediaType: 'application/json; charset=utf-8' },
+  toml: { extension: 'toml', mediaType: 'application/toml' },
+} as const;
+
+/** Returns the file name extension and the media type of a client's files. */
+export function syntaxOf(client: ClientName): (typeof SYNTAXES)[keyof typeof SYNTAXES] {
+  return SYNTAXES[FORMATS[client].syntax];
+}
 
 /** The configuration member that lists omitted servers. Clients ignore it. */
 export const OMITTED = 'x-omitted';
@@ -25,13 +53,16 @@ export const MAX_DOCUMENT_BYTES = 64 * 1_024;
 /** Servers with a longer configuration are omitted. */
 const MAX_PART_CHARACTERS = 64 * 1_024;
 
-/** The latest version of a server. */
-export interface LatestServer {
+/** A version of a server. */
+export interface ServerVersion {
   readonly name: string;
   readonly version: string;
   /** JSON text; may be empty if it is longer than `MAX_DOCUMENT_BYTES`. */
   readonly document: string;
 }
+
+/** The versions that a file needs: the latest of each server, or the ones to be denied. */
+export type VersionKind = 'latest' | 'denied';
 
 /** A configuration of one server, or only the member `OMITTED`. */
 export type ConfigPart = Readonly<Record<string, unknown>>;
@@ -44,45 +75,112 @@ export interface ItemPage<Position> {
 
 type ReadItems<Position> = (key: string, after: Position | null) => Promise<ItemPage<Position>>;
 
-/** Builds the configuration or allow-list of one client (contract §6.3, §14). */
+/** Builds the configuration or a list of one client (contract §6.3, §14). */
 export class ClientConfig {
   private readonly format: ClientFormat;
   /** The configuration without servers. */
   private readonly empty: ConfigPart;
   /** The values of all members without servers, in order. */
   private readonly members: ConfigPart;
+  /** The versions that `of` and `denied` expect, in the order in which they are read. */
+  readonly kinds: readonly VersionKind[];
 
+  /** @param form one of `formsOf(client)`. */
   constructor(
     client: ClientName,
     private readonly form: ConfigForm,
   ) {
     const format = FORMATS[client];
-    const isList = form === 'allowlist';
     this.format = format;
-    this.empty = isList ? { ...format.allowlist([]) } : { [format.serversKey]: {} };
-    this.members = { ...this.empty, ...(isList ? {} : { [format.inputsKey]: [] }), [OMITTED]: [] };
+    const denied = form === 'managed' || form === 'denylist' ? format.denylist?.([]) : undefined;
+    this.empty = {
+      ...(form === 'servers' ? { [format.serversKey]: {} } : {}),
+      ...(form === 'allowlist' || form === 'managed' ? format.allowlist([]) : {}),
+      ...denied,
+    };
+    // People read the variables that they have to set before the servers.
+    const inputs = form === 'servers' ? { [format.inputsKey]: [] } : {};
+    this.members =
+      format.syntax === 'toml'
+        ? { ...this.empty, ...inputs, [OMITTED]: [] }
+        : { ...inputs, ...this.empty, [OMITTED]: [] };
+    this.kinds = [
+      ...(form === 'denylist' ? [] : ['latest' as const]),
+      ...(denied === undefined ? [] : ['denied' as const]),
+    ];
   }
 
   /**
    * Returns the configuration of one server. A configuration of several servers has the same members, each with the
    * items of all servers.
    */
-  of({ name, version, document }: LatestServer): ConfigPart {
-    const isTooLong = document === '' || Buffer.byteLength(document) > MAX_DOCUMENT_BYTES;
-    const part = isTooLong ? 'too_long' : this.express(name, JSON.parse(document));
-    if (typeof part !== 'string' && JSON.stringify(part, null, 2).length <= MAX_PART_CHARACTERS) return part;
-    const reason = typeof part === 'string' ? part : 'too_long';
-    return { [OMITTED]: [{ name, version, reason } satisfies Omission] };
+  of(server: ServerVersion): ConfigPart {
+    return bounded(server, () => {
+      const connected = this.connect(server);
+      if (typeof connected === 'string') return connected;
+      const { connection, entry, writer } = connected;
+      const { format } = this;
+      if (this.form !== 'servers')
+        return expressed(() => ({
+          ...format.allowlist([format.listed(connection, entry, server.name)]),
+        }));
+      const inputs = [
+        ...writer.inputs.map((input) => format.input(input)),
+        ...(format.settings?.(connection, server.name) ?? []),
+      ];
+      return {
+        ...(inputs.length > 0 ? { [format.inputsKey]: inputs } : {}),
+        [format.serversKey]: { [format.keyOf(server.name)]: entry },
+      };
+    });
   }
 
   /**
-   * Generates the text of a configuration in UTF-8: indented JSON. Equal items always give identical bytes. Memory use
-   * depends only on the size of the pages.
+   * Returns a denied version in a deny-list: every connection that the client supports and no listed server uses.
+   *
+   * @param listed see `listedKeys`.
+   */
+  denied(server: ServerVersion, listed: ReadonlySet<string>): ConfigPart {
+    return bounded(server, () => {
+      const entries: unknown[] = [];
+      let reason: OmissionReason = 'no_connection';
+      for (const found of this.connections(server))
+        if (typeof found === 'string') reason = found;
+        else {
+          const { connection, entry } = found;
+          const denied = expressed(() => ({ entry: this.format.listed(connection, entry, server.name) }));
+          if (typeof denied === 'string') reason = denied;
+          else if (conflictsOf(denied.entry).some((key) => listed.has(key))) reason = 'still_listed';
+          else entries.push(denied.entry);
+        }
+      return entries.length === 0 ? reason : { ...this.format.denylist?.(entries) };
+    });
+  }
+
+  /** Returns the keys of a listed server's connections, which no entry of a deny-list may block. */
+  listedKeys(server: ServerVersion): readonly string[] {
+    if (isTooLong(server)) return [];
+    return [...this.connections(server)].flatMap((found) => {
+      if (typeof found === 'string') return [];
+      const listed = expressed(() => ({
+        entry: this.format.listed(found.connection, found.entry, server.name),
+      }));
+      return typeof listed === 'string' ? [] : keysOf(listed.entry);
+    });
+  }
+
+  /**
+   * Generates the text of a configuration in UTF-8: indented JSON, or TOML. Equal items always give identical bytes.
+   * Memory use depends only on the size of the pages.
    *
    * @param read reads a page of the items of one member, ordered by the names of the servers: see `itemsOf`. Every member
    *   is read from its start to its end.
    */
-  async *text<Position>(read: ReadItems<Position>): AsyncGenerator<Buffer> {
+  text<Position>(read: ReadItems<Position>): AsyncGenerator<Buffer> {
+    return this.format.syntax === 'toml' ? this.toml(read) : this.json(read);
+  }
+
+  private async *json<Position>(read: ReadItems<Position>): AsyncGenerator<Buffer> {
     let before = '{\n  ';
     for (const [key, empty] of Object.entries(this.members)) {
       const start = `${before}${JSON.stringify(key)}: `;
@@ -92,7 +190,7 @@ export class ClientConfig {
       let isAtEnd = typeof empty !== 'object';
       while (!isAtEnd) {
         const lead = `${hasItems ? ',' : `${start}${open}`}\n    `;
-        const piece: Piece<Position> = await pieceOf(read(key, after), lead);
+        const piece: Piece<Position> = await pieceOf(read(key, after), lead, ',\n    ');
         if (piece.bytes.length > 0) yield piece.bytes;
         hasItems ||= piece.bytes.length > 0;
         after = piece.next;
@@ -105,37 +203,102 @@ export class ClientConfig {
     yield Buffer.from('\n}\n');
   }
 
-  // The configuration and the allow-list use the same connection: the first one that the client supports.
-  private express(name: string, document: unknown): ConfigPart | OmissionReason {
-    const { format } = this;
-    let reason: OmissionReason = 'no_connection';
-    for (const [position, connect] of connectionsOf(document, new TextLimit()).entries()) {
-      const writer = new ServerWriter(name, format.rules);
-      try {
-        const connection = connect();
-        const entry = format.entry(connection, writer);
-        if (this.form === 'allowlist') return allowed(() => format.allowed(connection, entry), format);
-        const inputs = writer.inputs.map((input) => format.input(input));
-        return {
-          [format.serversKey]: { [name]: entry },
-          ...(inputs.length > 0 ? { [format.inputsKey]: inputs } : {}),
-        };
-      } catch (error) {
-        if (!(error instanceof Inexpressible)) throw error;
-        if (position === 0) reason = error.reason;
+  private async *toml<Position>(read: ReadItems<Position>): AsyncGenerator<Buffer> {
+    // An empty table matters: Codex then allows no server.
+    for (const key of Object.keys(this.empty)) yield Buffer.from(`[${key}]\n`);
+    for (const key of Object.keys(this.members))
+      for (let after: Position | null = null, isAtEnd = false; !isAtEnd;) {
+        const piece: Piece<Position> = await pieceOf(read(key, after), '\n', '\n');
+        if (piece.bytes.length > 0) yield piece.bytes;
+        after = piece.next;
+        isAtEnd = after === null;
       }
+  }
+
+  /** Returns the items that the parts have in a member, as text: indented JSON, or TOML tables. */
+  itemsOf(key: string, parts: readonly ConfigPart[]): Promise<string[]> {
+    return itemsOf(key, parts, this.format.syntax === 'toml' ? tomlItem : jsonItem);
+  }
+
+  // All forms use the same connection: the first one that the client supports.
+  private connect(server: ServerVersion): Connected | OmissionReason {
+    let reason: OmissionReason = 'no_connection';
+    let isFirst = true;
+    for (const found of this.connections(server)) {
+      if (typeof found !== 'string') return found;
+      if (isFirst) reason = found;
+      isFirst = false;
     }
     return reason;
   }
+
+  /** Tries the connections of a document, best first. */
+  private *connections({ name, document }: ServerVersion): Generator<Connected | OmissionReason> {
+    for (const connect of connectionsOf(JSON.parse(document), new TextLimit())) {
+      const writer = new ServerWriter(name, this.format.rules);
+      yield expressed(() => {
+        const connection = connect();
+        return { connection, entry: this.format.entry(connection, writer), writer };
+      });
+    }
+  }
 }
 
-function allowed(entry: () => unknown, format: ClientFormat): ConfigPart | OmissionReason {
+interface Connected {
+  readonly connection: Connection;
+  readonly entry: ServerEntry;
+  readonly writer: ServerWriter;
+}
+
+function isTooLong({ document }: ServerVersion): boolean {
+  return document === '' || Buffer.byteLength(document) > MAX_DOCUMENT_BYTES;
+}
+
+/** Returns the part, or only the reason for its omission. */
+function bounded(server: ServerVersion, express: () => ConfigPart | OmissionReason): ConfigPart {
+  const part = isTooLong(server) ? 'too_long' : express();
+  if (typeof part !== 'string' && JSON.stringify(part, null, 2).length <= MAX_PART_CHARACTERS) return part;
+  const reason = typeof part === 'string' ? part : 'too_long';
+  return { [OMITTED]: [{ name: server.name, version: server.version, reason } satisfies Omission] };
+}
+
+function expressed<Value extends object>(express: () => Value): Value | OmissionReason {
   try {
-    return { ...format.allowlist([entry()]) };
+    return express();
   } catch (error) {
     if (error instanceof Inexpressible) return error.reason;
     throw error;
   }
+}
+
+/** Returns the keys by which a list entry is compared: its command, or its URL and the origin of its URL. */
+function keysOf(entry: unknown): string[] {
+  const url = textMember(entry, 'serverUrl');
+  return url === undefined
+    ? [digestOf('command', JSON.stringify(entry))]
+    : [digestOf('url', canonical(url)), digestOf('origin', originOf(url))];
+}
+
+/** Returns the keys of listed entries that this entry of a deny-list would block; with a wildcard, of the whole origin. */
+function conflictsOf(entry: unknown): string[] {
+  const [own = '', origin = ''] = keysOf(entry);
+  return textMember(entry, 'serverUrl')?.includes('*') ? [own, origin] : [own];
+}
+
+function digestOf(kind: string, text: string): string {
+  return createHash('sha256').update(`${kind} ${text}`).digest('base64url').slice(0, 22);
+}
+
+/** Normalizes a URL as the clients do before they compare it. */
+function canonical(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  parsed.hash = '';
+  return parsed.href.replace(/^(\w+:\/\/[^/]*?)\.(?=[:/])/, '$1');
+}
+
+function originOf(url: string): string {
+  return /^\w+:\/\/[^/]*/.exec(canonical(url))?.[0] ?? url;
 }
 
 interface Piece<Position> {
@@ -144,22 +307,33 @@ interface Piece<Position> {
 }
 
 // The generator keeps its variables while the client reads, so it must not see the items.
-async function pieceOf<Position>(page: Promise<ItemPage<Position>>, lead: string): Promise<Piece<Position>> {
+async function pieceOf<Position>(
+  page: Promise<ItemPage<Position>>,
+  lead: string,
+  separator: string,
+): Promise<Piece<Position>> {
   const { items, next } = await page;
-  return { bytes: Buffer.from(items.length === 0 ? '' : `${lead}${items.join(',\n    ')}`), next };
+  return { bytes: Buffer.from(items.length === 0 ? '' : `${lead}${items.join(separator)}`), next };
 }
 
-/** Returns the items that the parts have in a member, as indented JSON. */
-export async function itemsOf(key: string, parts: readonly ConfigPart[]): Promise<string[]> {
+type ItemText = (key: string, name: string | null, item: unknown) => string;
+
+const jsonItem: ItemText = (_key, name, item) => {
+  const text = JSON.stringify(item, null, 2).replaceAll('\n', '\n    ');
+  return name === null ? text : `${JSON.stringify(name)}: ${text}`;
+};
+
+const tomlItem: ItemText = (key, name, item) =>
+  `${stringify({ [key]: name === null ? [item] : { [name]: item } }).trimEnd()}\n`;
+
+async function itemsOf(key: string, parts: readonly ConfigPart[], textOf: ItemText): Promise<string[]> {
   const slice = new TimeSlice();
   const items: string[] = [];
   for (const part of parts) {
     await slice.pause();
     const value = part[key] ?? {};
-    for (const [name, item] of Object.entries(value)) {
-      const text = JSON.stringify(item, null, 2).replaceAll('\n', '\n    ');
-      items.push(Array.isArray(value) ? text : `${JSON.stringify(name)}: ${text}`);
-    }
+    for (const [name, item] of Object.entries(value))
+      items.push(textOf(key, Array.isArray(value) ? null : name, item));
   }
   return items;
 }

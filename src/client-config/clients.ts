@@ -1,6 +1,13 @@
 import { elements } from '../json/json-values.js';
-import type { Connection } from './connections.js';
-import { isBatchFileOnWindows, type NamedInput, type ServerWriter, type TextRules } from './server-writer.js';
+import type { Connection, NamedTemplate, RemoteConnection } from './connections.js';
+import {
+  isBatchFileOnWindows,
+  limitedKey,
+  type NamedInput,
+  type ServerWriter,
+  shortKey,
+  type TextRules,
+} from './server-writer.js';
 import { Inexpressible, isOpen, type Template, withInputsAs } from './template.js';
 
 /** An allow-list entry for GitHub Copilot or Claude Code. */
@@ -40,23 +47,46 @@ function isHostOpen(url: Template): boolean {
 /** A configuration entry; its members depend on the client. */
 export type ServerEntry = Readonly<Record<string, unknown>>;
 
-/** The format of a client's configuration and allow-list. */
+/**
+ * What a file is for (contract §6.3, §14): `servers` installs servers, `allowlist` allows only these, `denylist` blocks
+ * these, and `managed` does both in the client's managed settings.
+ */
+export const CONFIG_FORMS = ['servers', 'allowlist', 'managed', 'denylist'] as const;
+export type ConfigForm = (typeof CONFIG_FORMS)[number];
+
+/** The format of a client's configuration and lists. */
 export interface ClientFormat<Allowed = unknown> {
+  readonly syntax: 'json' | 'toml';
+  /** The forms that the client has. */
+  readonly forms: readonly ConfigForm[];
   readonly rules: TextRules;
+  /** Returns the key of a server's entry. */
+  readonly keyOf: (server: string) => string;
   /** @throws Inexpressible */
   readonly entry: (connection: Connection, writer: ServerWriter) => ServerEntry;
-  /** The member that contains the entries by server name. */
-  readonly serversKey: 'servers' | 'mcpServers';
+  /** The member that contains the entries by key. */
+  readonly serversKey: 'servers' | 'mcpServers' | 'mcp_servers';
   /** The member that lists the inputs, which is left out without inputs. */
   readonly inputsKey: 'inputs' | 'x-environment';
   readonly input: (input: NamedInput) => object;
+  /** Returns what users have to add to the entry themselves, for the same member as the inputs. */
+  readonly settings?: (connection: Connection, server: string) => readonly object[];
   /**
-   * Returns the allow-list entry for exactly this server.
+   * Returns the entry of an allow-list or deny-list for exactly this server.
    *
    * @throws Inexpressible
    */
-  readonly allowed: (connection: Connection, entry: ServerEntry) => Allowed;
+  readonly listed: (connection: Connection, entry: ServerEntry, server: string) => Allowed;
   allowlist(allowed: readonly Allowed[]): object;
+  denylist?(denied: readonly Allowed[]): object;
+}
+
+const ALL_FORMS = CONFIG_FORMS;
+const wholeName = (server: string) => server;
+
+/** Claude Code, Copilot and VS Code share the deny-list. */
+function deniedMcpServers(denied: readonly AllowedServer[]): object {
+  return { deniedMcpServers: denied };
 }
 
 /**
@@ -101,6 +131,9 @@ function environmentVariable({ variable, server, name, description, isSecret }: 
  * both, and cannot be escaped; `$NAME` is plain text. Claude Code quotes the arguments of commands that `cmd.exe` runs.
  */
 export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
+  syntax: 'json',
+  forms: ALL_FORMS,
+  keyOf: wholeName,
   rules: {
     reference: /\$\{/,
     usesShell: () => false,
@@ -110,9 +143,10 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   serversKey: 'mcpServers',
   inputsKey: 'x-environment',
   input: environmentVariable,
-  allowed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
+  listed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
   // Without this setting, users could extend the list in their own settings.
   allowlist: (allowedMcpServers) => ({ allowManagedMcpServersOnly: true, allowedMcpServers }),
+  denylist: deniedMcpServers,
 };
 
 /**
@@ -124,6 +158,9 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
  * expansion.
  */
 export const COPILOT: ClientFormat<AllowedServer> = {
+  syntax: 'json',
+  forms: ALL_FORMS,
+  keyOf: wholeName,
   rules: {
     reference: /\$[{A-Za-z_]/,
     usesShell: isBatchFileOnWindows,
@@ -150,8 +187,9 @@ export const COPILOT: ClientFormat<AllowedServer> = {
   serversKey: 'mcpServers',
   inputsKey: 'x-environment',
   input: environmentVariable,
-  allowed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
+  listed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
   allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
+  denylist: deniedMcpServers,
 };
 
 type Allowed = { readonly command: string } | { readonly url: string };
@@ -164,8 +202,12 @@ type Allowed = { readonly command: string } | { readonly url: string };
  * The allow-list is in the team's dashboard, as command entries and URL entries
  * (https://cursor.com/docs/enterprise/model-and-integration-management#mcp-allowlist): `*` matches any text. Cursor
  * compares the whole command line: the command, possibly with its full path, and its arguments, separated by spaces.
+ * It has no deny-list. Tools are left out if their name and the server's key together exceed 60 characters.
  */
 export const CURSOR: ClientFormat<Allowed> = {
+  syntax: 'json',
+  forms: ['servers', 'allowlist'],
+  keyOf: limitedKey,
   rules: {
     reference: /\$\{/,
     usesShell: () => true,
@@ -183,7 +225,7 @@ export const CURSOR: ClientFormat<Allowed> = {
   serversKey: 'mcpServers',
   inputsKey: 'x-environment',
   input: environmentVariable,
-  allowed: (connection, entry) => {
+  listed: (connection, entry) => {
     if (connection.kind === 'remote') return { url: urlPattern(connection.url) };
     if (connection.args.some(isOpen)) throw new Inexpressible('chosen_by_user');
     const command = commandOf(entry).join(' ');
@@ -207,6 +249,9 @@ export const CURSOR: ClientFormat<Allowed> = {
  * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
  */
 export const VSCODE: ClientFormat<AllowedServer> = {
+  syntax: 'json',
+  forms: ALL_FORMS,
+  keyOf: wholeName,
   rules: {
     reference: /\$[{A-Za-z_]/,
     usesShell: isBatchFileOnWindows,
@@ -216,8 +261,9 @@ export const VSCODE: ClientFormat<AllowedServer> = {
   serversKey: 'servers',
   inputsKey: 'inputs',
   input: prompt,
-  allowed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
+  listed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
   allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
+  denylist: deniedMcpServers,
 };
 
 function prompt({ id, server, name, description, isSecret, choices, default: preset }: NamedInput): object {
@@ -228,4 +274,99 @@ function prompt({ id, server, name, description, isSecret, choices, default: pre
   return choices.length > 0
     ? { type: 'pickString', id, description: about, options: choices, ...value }
     : { type: 'promptString', id, description: about, ...(isSecret ? { password: true } : {}), ...value };
+}
+
+/** A member of `mcp_servers` in Codex's `requirements.toml`. */
+type CodexRequirement = readonly [key: string, requirement: object];
+
+/**
+ * Codex: `config.toml` (https://developers.openai.com/codex/mcp), and `mcp_servers` of `requirements.toml`
+ * (https://developers.openai.com/codex/enterprise/managed-configuration): a server may run only if its key and its
+ * identity match. It has no deny-list. Codex supports no variables, so user input is possible only in headers. It passes
+ * on environment variables only under their own names, which would let a document read the user's existing variables:
+ * the user enters them in the server's table `env` instead.
+ */
+export const CODEX: ClientFormat<CodexRequirement> = {
+  syntax: 'toml',
+  forms: ['servers', 'allowlist', 'managed'],
+  keyOf: shortKey,
+  rules: {
+    reference: /(?!)/,
+    usesShell: () => false,
+    refer: () => {
+      throw new Inexpressible('unsupported_input');
+    },
+  },
+  entry: (connection, writer) => {
+    if (connection.kind === 'remote') {
+      if (connection.transport === 'sse') throw new Inexpressible('unsupported_remote');
+      return { url: writer.text(connection.url), ...codexHeaders(connection, writer) };
+    }
+    const args = writer.args(connection.command, connection.args);
+    const fixed = connection.environment.filter(({ value }) => !isOpen(value));
+    return { command: connection.command, args, ...writer.members('env', fixed) };
+  },
+  serversKey: 'mcp_servers',
+  inputsKey: 'x-environment',
+  input: environmentVariable,
+  settings: (connection, server) =>
+    (connection.kind === 'remote' ? [] : connection.environment)
+      .filter(({ value }) => isOpen(value))
+      .map(({ name, value }) => {
+        const inputs = value.filter((part) => typeof part !== 'string');
+        const description = inputs
+          .map((input) => input.description)
+          .join(' ')
+          .trim();
+        return {
+          table: `mcp_servers.${shortKey(server)}.env`,
+          variable: name,
+          server,
+          ...(description === '' ? {} : { description }),
+          ...(inputs.some(({ isSecret }) => isSecret) ? { isSecret: true } : {}),
+        };
+      }),
+  listed: (connection, entry, server) => {
+    const identity =
+      connection.kind === 'remote'
+        ? { url: entry['url'] }
+        : {
+            command: {
+              executable: entry['command'],
+              args: elements(entry['args']).map((value) => ({ match: 'exact', value })),
+            },
+          };
+    return [shortKey(server), { identity }];
+  },
+  allowlist: (allowed) => ({ mcp_servers: Object.fromEntries(allowed) }),
+};
+
+/**
+ * Returns the headers: fixed ones, ones that are entirely user input, and a bearer token.
+ *
+ * @throws Inexpressible
+ */
+function codexHeaders({ headers }: RemoteConnection, writer: ServerWriter): ServerEntry {
+  const fixed: NamedTemplate[] = [];
+  const fromEnvironment: Record<string, string> = {};
+  let token: string | undefined;
+  for (const header of headers) {
+    const [first, second, ...rest] = header.value;
+    if (!isOpen(header.value)) fixed.push(header);
+    else if (typeof first === 'object' && second === undefined)
+      fromEnvironment[header.name] = writer.named(first).variable;
+    else if (
+      header.name.toLowerCase() === 'authorization' &&
+      first === 'Bearer ' &&
+      typeof second === 'object' &&
+      rest.length === 0
+    )
+      token = writer.named(second).variable;
+    else throw new Inexpressible('unsupported_input');
+  }
+  return {
+    ...(token === undefined ? {} : { bearer_token_env_var: token }),
+    ...writer.members('http_headers', fixed),
+    ...(Object.keys(fromEnvironment).length === 0 ? {} : { env_http_headers: fromEnvironment }),
+  };
 }

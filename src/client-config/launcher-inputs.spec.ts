@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { configOf } from '../../test/support/client-configs.js';
-import { CLIENTS, CONFIG_FORMS } from './client-config.js';
+import { CLIENTS } from './client-config.js';
 
 type Document = Record<string, unknown>;
 interface Entry {
@@ -25,14 +25,16 @@ const server = (...packages: Document[]): Document => ({
 /** Returns the entry of the only server, or the reason for its omission: the same for each client and form. */
 function entryOf(document: Document): Entry | string {
   const found = CLIENTS.map((client) => {
-    const [servers, list] = CONFIG_FORMS.map((form) => configOf(client, form, [document]));
+    const [servers, list] = (['servers', 'allowlist'] as const).map((form) =>
+      configOf(client, form, [document]),
+    );
     const [reason, listReason] = [servers, list].map(
       (config) => (config?.['x-omitted'] as { reason: string }[] | undefined)?.[0]?.reason,
     );
     expect(listReason, client).toBe(reason);
     if (reason !== undefined) return reason;
     const { command, args, env } = Object.values(
-      (servers?.['servers'] ?? servers?.['mcpServers']) as Record<string, Entry>,
+      (servers?.['servers'] ?? servers?.['mcpServers'] ?? servers?.['mcp_servers']) as Record<string, Entry>,
     )[0] as Entry;
     return { command, args, ...(env ? { env } : {}) };
   });

@@ -37,27 +37,27 @@ export interface NamedInput extends Input {
 
 /** Writes the templates of one server for one client. */
 export class ServerWriter {
-  private readonly named = new Map<string, NamedInput>();
+  private readonly known = new Map<string, NamedInput>();
   private readonly ids = new Set<string>();
   /** The number of inputs per id prefix. */
   private readonly counts = new Map<string, number>();
 
   /** @param server the name of the server. */
   constructor(
-    private readonly server: string,
+    readonly server: string,
     private readonly rules: TextRules,
   ) {}
 
   /** The inputs referenced so far. */
   get inputs(): readonly NamedInput[] {
-    return [...this.named.values()];
+    return [...this.known.values()];
   }
 
   /** @throws Inexpressible for text that the client would expand. */
   text(template: Template): string {
     return template
       .map((part, position) => {
-        if (typeof part !== 'string') return this.rules.refer(this.name(part));
+        if (typeof part !== 'string') return this.rules.refer(this.named(part));
         const leadsToReference = part.endsWith('$') && position < template.length - 1;
         if (leadsToReference || this.rules.reference.test(part))
           throw new Inexpressible('variable_reference');
@@ -86,9 +86,10 @@ export class ServerWriter {
     return { [key]: members } as { [key in Key]: Record<string, string> };
   }
 
-  private name(input: Input): NamedInput {
+  /** Returns the input with its names, and adds it to `inputs`. */
+  named(input: Input): NamedInput {
     const key = JSON.stringify(input);
-    const known = this.named.get(key);
+    const known = this.known.get(key);
     if (known) return known;
     const base = `${this.server}/${wordOf(input.name, 60)}`;
     let count = (this.counts.get(base) ?? 0) + 1;
@@ -97,9 +98,29 @@ export class ServerWriter {
     this.counts.set(base, count);
     this.ids.add(id);
     const named = { ...input, server: this.server, id, variable: variableOf(this.server, id) };
-    this.named.set(key, named);
+    this.known.set(key, named);
     return named;
   }
+}
+
+/** Maximum length of a key from `shortKey`. */
+const MAX_KEY = 30;
+const DIGEST_CHARACTERS = 13;
+
+/**
+ * Returns a short key for a server, of ASCII letters, digits, `-` and `_`. It depends only on the name; its digest of 64
+ * bits keeps it unique.
+ */
+export function shortKey(server: string): string {
+  const [, last = ''] = server.split('/');
+  const digest = createHash('sha256').update(server).digest().readBigUInt64BE().toString(36);
+  const label = last.replaceAll(/[^A-Za-z0-9]+/g, '-').slice(0, MAX_KEY - DIGEST_CHARACTERS - 1);
+  return `${label.replaceAll(/^-|-$/g, '') || 'server'}-${digest.padStart(DIGEST_CHARACTERS, '0')}`;
+}
+
+/** Returns the server's name, or a short key if the name is too long for a client that limits tool names. */
+export function limitedKey(server: string): string {
+  return server.length <= MAX_KEY ? server : shortKey(server);
 }
 
 // Server names contain one slash, so the input's name follows the second slash.

@@ -15,12 +15,15 @@ export const OMISSIONS = {
     'A runtime argument could make the program that starts the package run something else',
   unsafe_environment_variable:
     'An environment variable could make the program that starts the package run something else',
+  unsupported_remote: 'The remote uses HTTP+SSE, which the client does not support',
+  unsupported_input: 'The client cannot insert user input where the document requires it',
   variable_reference:
     'A value contains text that the client would expand as a variable and that cannot be escaped',
   shell_syntax:
     'An argument contains a character with a special meaning in the shell that may run the command',
-  chosen_by_user: 'The allow-list entry would contain user input, for which the client has no pattern',
-  wildcard: 'The allow-list entry would contain a character that the client treats as a wildcard',
+  chosen_by_user: 'The list entry would contain user input, for which the client has no pattern',
+  still_listed: 'A listed server has the same connection, which a deny-list entry would block',
+  wildcard: 'The list entry would contain a character that the client treats as a wildcard',
   too_long: 'The document, or its connection after variables are expanded, is longer than 64 KiB',
 } as const satisfies Record<string, string>;
 

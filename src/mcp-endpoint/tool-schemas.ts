@@ -130,9 +130,11 @@ export const CONNECT_OUTPUT = object(
           client: CLIENT,
           configuration: {
             type: 'object',
-            description: "What to add to the client's own configuration file",
+            description:
+              "What to add to the client's own configuration file; `x-environment` lists the variables to set first",
             additionalProperties: true,
           },
+          toml: text('The configuration as text, for a client that reads TOML'),
           omitted: object(
             { reason: { type: 'string', enum: Object.keys(OMISSIONS) }, explanation: { type: 'string' } },
             ['reason', 'explanation'],

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { stringify } from 'smol-toml';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
@@ -6,7 +7,8 @@ import {
   ClientConfig,
   type ClientName,
   CLIENTS,
-  type LatestServer,
+  type ServerVersion,
+  syntaxOf,
   OMITTED,
 } from '../client-config/client-config.js';
 import { type Omission, OMISSIONS } from '../client-config/template.js';
@@ -109,7 +111,7 @@ export class Tools {
       ) => {
         const { bytes } = await this.catalog.version(access, 'server', name, version, false);
         const document = memberText(bytes.toString(), 'server') ?? '';
-        const found = JSON.parse(document) as Pick<LatestServer, 'name' | 'version'>;
+        const found = JSON.parse(document) as Pick<ServerVersion, 'name' | 'version'>;
         const server = { name: found.name, version: found.version, document };
         return {
           name: server.name,
@@ -151,12 +153,16 @@ function skillNamed({ namespace, name, version }: SkillArguments): ReadEntry {
   return { type: 'skill', name: `${namespace}/${name}`, ...(version === undefined ? {} : { version }) };
 }
 
-function connection(client: ClientName, server: LatestServer): object {
+function connection(client: ClientName, server: ServerVersion): object {
   const configuration = new ClientConfig(client, 'servers').of(server);
   const [omission] = elements(configuration[OMITTED]) as Omission[];
   return omission
     ? { client, omitted: { reason: omission.reason, explanation: OMISSIONS[omission.reason] } }
-    : { client, configuration };
+    : {
+        client,
+        configuration,
+        ...(syntaxOf(client).extension === 'toml' ? { toml: stringify(configuration) } : {}),
+      };
 }
 
 const SERVER_KEYS = ['name', 'version', 'title', 'description', 'websiteUrl'];

@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { parse } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
+import { shortKey } from '../../src/client-config/server-writer.js';
 import { Cli } from '../support/cli.js';
 import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
@@ -217,6 +219,89 @@ describe('GET /x/client-config', () => {
       expect((await service.as(WRITER).delete(version)).status).toBe(204);
     }
   });
+
+  it('is TOML for Codex', async () => {
+    const toml = async (form: string) => {
+      const { status, headers, text } = await of(service.as(ACME), `client=codex&form=${form}`);
+      expect({ status, type: headers['content-type'], omitted: headers['x-omitted-count'] }).toEqual({
+        status: 200,
+        type: 'application/toml',
+        omitted: '1',
+      });
+      return parse(text);
+    };
+    expect(await toml('servers')).toEqual({
+      mcp_servers: {
+        [shortKey('io.acme/build')]: { command: 'npx', args: ['-y', '@acme/build@1.2.3'] },
+        [shortKey('io.acme/weather')]: { url: 'https://weather.acme.example/mcp' },
+      },
+      'x-omitted': [{ name: 'io.acme/bundle', version: '1.0.0', reason: 'no_connection' }],
+    });
+    for (const form of ['allowlist', 'managed'])
+      expect(await toml(form)).toMatchObject({
+        mcp_servers: {
+          [shortKey('io.acme/weather')]: { identity: { url: 'https://weather.acme.example/mcp' } },
+        },
+      });
+  });
+
+  it('denies deleted versions, unless a listed server is the same or the caller does not see them', async () => {
+    const versions: [string, string, Document, object][] = [
+      ['io.acme/old', '1.0.0', remote('https://old.acme.example/mcp'), { org: 'acme' }],
+      ['io.acme/old', '1.1.0', npm('@acme/old'), { org: 'acme' }],
+      ['io.acme/old', '2.0.0', remote('https://new.acme.example/mcp'), { org: 'acme' }],
+      ['io.acme/before', '1.0.0', remote('https://new.acme.example/mcp'), { org: 'acme' }],
+      [
+        'io.acme/hidden',
+        '1.0.0',
+        remote('https://hidden.acme.example/mcp'),
+        { org: 'acme', team: 'platform' },
+      ],
+    ];
+    const writer = service.as({ ...WRITER, team: 'platform' });
+    for (const [name, version, more, claims] of versions) {
+      const server = aServer(name, version, more);
+      expect((await writer.post('/v1/entries', { server, claims })).status).toBe(201);
+    }
+    for (const [name, version] of versions.filter(([, version]) => version !== '2.0.0')) {
+      const path = `/v1/entries/server/${encodeURIComponent(name)}/versions/${version}/status`;
+      expect((await writer.send('PATCH', path, { body: { status: 'deleted' } })).status).toBe(200);
+    }
+    const deniedMcpServers = [
+      { serverCommand: ['npx', '-y', '@acme/old@1.2.3'] },
+      { serverUrl: 'https://old.acme.example/mcp' },
+    ];
+    const omitted = { name: 'io.acme/before', version: '1.0.0', reason: 'still_listed' };
+    for (const client of ['vscode', 'copilot', 'claude-code']) {
+      const denylist = await of(service.as(ACME), `client=${client}&form=denylist`);
+      expect(denylist.json).toEqual({ deniedMcpServers, 'x-omitted': [omitted] });
+      expect(denylist.headers['x-omitted-count']).toBe('1');
+      const allowlist = (await of(service.as(ACME), `client=${client}&form=allowlist`)).json as object;
+      expect((await of(service.as(ACME), `client=${client}&form=managed`)).json).toEqual({
+        ...allowlist,
+        deniedMcpServers,
+        'x-omitted': [{ name: 'io.acme/bundle', version: '1.0.0', reason: 'no_connection' }, omitted],
+      });
+    }
+    const platform = (await of(service.as(PLATFORM), 'client=copilot&form=denylist')).json;
+    expect(platform).toMatchObject({
+      deniedMcpServers: [{ serverUrl: 'https://hidden.acme.example/mcp' }, ...deniedMcpServers],
+    });
+    for (const name of ['old', 'before', 'hidden'])
+      for (const version of ['1.0.0', '1.1.0', '2.0.0'])
+        await writer.delete(`/v1/entries/server/io.acme%2F${name}/versions/${version}`);
+    expect((await of(service.as(ACME), 'client=copilot&form=denylist')).json).toEqual({
+      deniedMcpServers: [],
+    });
+  });
+
+  it.each(['client=cursor&form=managed', 'client=cursor&form=denylist', 'client=codex&form=denylist'])(
+    'returns 400 for a form that the client does not have: %s',
+    async (query) => {
+      expectRefused(await of(service.as(ACME), query), 400, 'invalid_parameter');
+      expect((await of(service.as(ACME), query.replace(/form=.*/, 'form=allowlist'))).status).toBe(200);
+    },
+  );
 
   it.each(['', 'client=', 'client=emacs', 'client=vscode&client=cursor', 'client=vscode&form=all'])(
     'returns 400 for the query "%s"',

@@ -153,7 +153,7 @@ describe('the MCP endpoint of a registry', () => {
     const bundle = toolResult(
       await callTool(platform(), 'main', 'how_to_connect', { name: 'io.acme/bundle' }),
     );
-    expect((bundle as { clients: { omitted: object }[] }).clients).toHaveLength(4);
+    expect((bundle as { clients: { omitted: object }[] }).clients).toHaveLength(5);
     expect((bundle as { clients: object[] }).clients[0]).toMatchObject({
       client: 'vscode',
       omitted: { reason: 'no_connection' },

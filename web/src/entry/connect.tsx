@@ -4,10 +4,19 @@ import { API_BASE, Failure, failureOf, send } from '../api/client.js';
 import { useQuery } from '../ui/query.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
 
+/** An environment variable that the user sets before the client starts, or in a table of its configuration. */
+interface Setting {
+  readonly variable: string;
+  readonly table?: string;
+  readonly description?: string;
+}
+
 interface Connection {
   readonly client: string;
   /** Content for the client's configuration file. */
-  readonly configuration?: object;
+  readonly configuration?: { readonly 'x-environment'?: readonly Setting[] };
+  /** The configuration as text, if it is not JSON. */
+  readonly toml?: string;
   readonly omitted?: { readonly explanation: string };
 }
 
@@ -17,6 +26,7 @@ const CLIENT_NAMES = new Map(
     copilot: 'Copilot',
     'claude-code': 'Claude Code',
     cursor: 'Cursor',
+    codex: 'Codex',
   }),
 );
 
@@ -66,11 +76,14 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
         </div>
       )}
       {shown.configuration ? (
-        <Code
-          text={JSON.stringify(shown.configuration, null, 2)}
-          label={`Configuration for ${clientName}`}
-          isWhole
-        />
+        <>
+          <Settings settings={shown.configuration['x-environment'] ?? []} />
+          <Code
+            text={shown.toml ?? JSON.stringify(shown.configuration, null, 2)}
+            label={`Configuration for ${clientName}`}
+            isWhole
+          />
+        </>
       ) : (
         <p class="muted below">
           No configuration available for {isUnsupported ? 'any client' : <UntrustedText text={clientName} />}:{' '}
@@ -78,6 +91,38 @@ export function Connect({ registry, name, version }: Props): JSX.Element {
         </p>
       )}
     </section>
+  );
+}
+
+function Settings({ settings }: { readonly settings: readonly Setting[] }): JSX.Element {
+  if (settings.length === 0) return <></>;
+  return (
+    <>
+      <p>Set these variables first:</p>
+      <ul>
+        {settings.map(({ variable, table, description }) => (
+          <li key={variable}>
+            <code>
+              <UntrustedText text={variable} class="break" />
+            </code>
+            {table !== undefined && (
+              <>
+                {' in '}
+                <code>
+                  <UntrustedText text={`[${table}]`} class="break" />
+                </code>
+              </>
+            )}
+            {description !== undefined && (
+              <>
+                {': '}
+                <UntrustedText text={description} class="break" />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 
