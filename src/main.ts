@@ -5,6 +5,7 @@ import type { AccessChecks } from './cli/check.js';
 import type { ClientConfigOptions } from './cli/client-config.js';
 import type { ExplainOptions } from './cli/explain.js';
 import type { MigrateAction } from './cli/migrate.js';
+import type { PolicyOptions } from './cli/policy.js';
 import { buildReport } from './config/environment.js';
 import { versionReport } from './health/version-report.js';
 
@@ -132,6 +133,20 @@ program
   .action(async (options: ClientConfigOptions) => {
     const { clientConfig } = await import('./cli/client-config.js');
     exit(await clientConfig(options));
+  });
+
+program
+  .command('policy')
+  .description('write the files of clients for every team, from the catalogue in the database')
+  .addOption(config())
+  .requiredOption('--teams <file>', 'a YAML file with a list `teams`')
+  .requiredOption('--out <folder>', 'the folder of the files, NAME/CLIENT.FORM.EXT')
+  .option('--check', 'write nothing, and exit with 1 if a file would change')
+  // contract §14: usage errors exit with 2, because 1 means drift.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+  .action(async (options: PolicyOptions) => {
+    const { policy } = await import('./cli/policy.js');
+    exit(await policy(options));
   });
 
 // The reader of a pipe may close it early, as `head` does; the command still finishes.

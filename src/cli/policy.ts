@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { Request, Response } from 'express';
+import { ENTITIES } from '../app/entities.js';
+import { Client } from '../auth/caller.js';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import { CatalogService } from '../catalog/catalog.service.js';
+import type { Claims } from '../claims/claims.js';
+import {
+  type ClientName,
+  CLIENTS,
+  CONFIG_FORMS,
+  type ConfigForm,
+  formsOf,
+  syntaxOf,
+} from '../client-config/client-config.js';
+import { configurationModule } from '../config/slices.js';
+import type { Config } from '../config/config.js';
+import { parseYamlValue } from '../config/yaml.js';
+import { DatabaseModule } from '../database/database.module.js';
+import { migrationStatus } from '../database/migrate.js';
+import { type OpenDatabase, openDatabase } from '../database/open-database.js';
+import { ApiError } from '../http/errors.js';
+import { StreamedJson } from '../http/json-answers.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { TelemetryModule } from '../telemetry/telemetry.module.js';
+import { checkShape, IsClaims, IsText, Validate, ValidateNested } from '../validation/class-validation.js';
+import { dnsLabel, formatPath, listOf, oneOf } from '../validation/value-checks.js';
+import { RegistryViews } from '../visibility/registry-views.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
+import { configuration } from './check.js';
+
+export interface PolicyOptions {
+  readonly config: string;
+  readonly teams: string;
+  readonly out: string;
+  readonly check?: boolean;
+}
+
+const DRIFT = 1;
+const BAD_USE = 2;
+
+/** A team: callers with these mapped claims who read this registry. */
+class Team {
+  @Validate(dnsLabel) readonly name: string;
+  @IsText() readonly registry: string;
+  @IsClaims() readonly claims: Claims;
+  @Validate(listOf(oneOf(...CLIENTS), { notEmpty: true, unique: true }))
+  readonly clients: readonly ClientName[];
+  @Validate(listOf(oneOf(...CONFIG_FORMS), { notEmpty: true, unique: true }))
+  readonly forms: readonly ConfigForm[];
+}
+
+class TeamsFile {
+  @ValidateNested(() => Team, { each: true }) readonly teams: readonly Team[];
+}
+
+/** A reason not to write anything, with the path of the value that caused it. */
+class BadUse extends Error {
+  override readonly name = 'BadUse';
+}
+
+/**
+ * Writes the files of every team below `out` (contract §14), from the catalogue in the database. Neither syncs nor
+ * migrates. Returns exit code 0, 1 for differences with `check`, or 2 with the reason on standard error.
+ */
+export async function policy({
+  config: file,
+  teams: teamsFile,
+  out,
+  check = false,
+}: PolicyOptions): Promise<number> {
+  const loaded = configuration(file, {});
+  if (!loaded) return BAD_USE;
+  let database: OpenDatabase | undefined;
+  try {
+    const teams = readTeams(teamsFile);
+    const { database: connection, dataDirectory } = loaded.config;
+    database = await openDatabase({ connection, dataDirectory }, ENTITIES, (message) =>
+      process.stderr.write(`${message}\n`),
+    );
+    const wanted = await filesOf(loaded.config, database, teams, teamsFile);
+    const changes = compare(out, wanted);
+    for (const { path, action } of changes)
+      process.stdout.write(`${check ? 'would ' : ''}${action} ${path}\n`);
+    if (check) return changes.length > 0 ? DRIFT : 0;
+    apply(out, wanted, changes);
+    return 0;
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException;
+    const reason = error instanceof Error ? error.message : 'failed';
+    process.stderr.write(
+      `policy: ${path !== undefined && code !== undefined ? `${path}: ${code}` : reason}\n`,
+    );
+    return BAD_USE;
+  } finally {
+    await database?.close();
+  }
+}
+
+/** @throws BadUse with every problem of the file. */
+function readTeams(file: string): readonly Team[] {
+  const { tree } = parseYamlValue(readFileSync(file, 'utf8'), file);
+  const { value, issues } = checkShape(TeamsFile, tree);
+  const problems = issues.map(({ path, message }) => `${file}: ${formatPath(path)}: ${message}`);
+  if (problems.length === 0)
+    for (const [index, { name, clients, forms }] of value.teams.entries()) {
+      if (value.teams.findIndex((team) => team.name === name) < index)
+        problems.push(`${file}: teams[${index}].name: ${name} stands twice`);
+      for (const [position, form] of forms.entries())
+        if (!clients.some((client) => formsOf(client).includes(form)))
+          problems.push(`${file}: teams[${index}].forms[${position}]: none of its clients has ${form}`);
+    }
+  if (problems.length > 0) throw new BadUse(problems.join('\n'));
+  return value.teams;
+}
+
+/** Every file, by its path below the output folder. */
+type Files = ReadonlyMap<string, Buffer>;
+
+/** @throws BadUse if a team may not enter its registry. */
+async function filesOf(
+  config: Config,
+  database: OpenDatabase,
+  teams: readonly Team[],
+  teamsFile: string,
+): Promise<Files> {
+  const pending = (await migrationStatus(database.dataSource)).find(({ state }) => state !== 'applied');
+  if (pending)
+    throw new BadUse(
+      `Migration ${pending.name} is ${pending.state} in the database: use the version that serves it`,
+    );
+  @Module({
+    imports: [
+      configurationModule(config),
+      TelemetryModule.with(new Metrics()),
+      DatabaseModule.with(database),
+      CatalogModule,
+      ViewsModule,
+    ],
+  })
+  class CatalogOnly {}
+  // Not initialized: the hooks would start background work that writes to the database.
+  const app = await NestFactory.create(CatalogOnly, { logger: false, abortOnError: false });
+  const [views, catalog] = [
+    app.get(RegistryViews, { strict: false }),
+    app.get(CatalogService, { strict: false }),
+  ];
+  const files = new Map<string, Buffer>();
+  for (const [index, { name, registry, claims, clients, forms }] of teams.entries()) {
+    const caller = { subject: null, claims, identified: true };
+    for (const client of clients)
+      for (const form of forms.filter((one) => formsOf(client).includes(one))) {
+        const access = await views.enter(caller, nobody(), registry).catch((error: unknown) => {
+          if (!(error instanceof ApiError)) throw error;
+          const member = error.code === 'registry_forbidden' ? 'claims' : 'registry';
+          throw new BadUse(`${teamsFile}: teams[${index}].${member}: ${registry}: ${error.message}`);
+        });
+        const answer = await catalog.clientConfig(access, { client, form });
+        files.set(join(name, fileName(client, form)), await bytesOf(answer));
+      }
+  }
+  return files;
+}
+
+/** A client that waits for no response. */
+function nobody(): Client {
+  const request = new IncomingMessage(new Socket());
+  return new Client(request as Request, new ServerResponse(request) as Response);
+}
+
+async function bytesOf(answer: StreamedJson | { readonly bytes: Buffer }): Promise<Buffer> {
+  if (!(answer instanceof StreamedJson)) return answer.bytes;
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer.chunks) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+function fileName(client: ClientName, form: ConfigForm): string {
+  return `${client}.${form}.${syntaxOf(client).extension}`;
+}
+
+/** Every name that a file of a team may have. */
+const FILE_NAMES: ReadonlySet<string> = new Set(
+  CLIENTS.flatMap((client) => formsOf(client).map((form) => fileName(client, form))),
+);
+
+interface Change {
+  /** Below the output folder. */
+  readonly path: string;
+  readonly action: 'write' | 'remove';
+}
+
+/** Returns the differences, ordered by path. Other files than ones that this command writes are left alone. */
+function compare(out: string, wanted: Files): Change[] {
+  const present = filesBelow(out);
+  const changes = [
+    ...[...wanted].flatMap(([path, bytes]): Change[] =>
+      present.has(path) && readFileSync(join(out, path)).equals(bytes) ? [] : [{ path, action: 'write' }],
+    ),
+    ...[...present].flatMap((path): Change[] => (wanted.has(path) ? [] : [{ path, action: 'remove' }])),
+  ];
+  return changes.sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+/** Returns the files that this command may have written: regular files with known names, in folders named like teams. */
+function filesBelow(out: string): ReadonlySet<string> {
+  const folders = entriesOf(out).filter((entry) => entry.isDirectory() && dnsLabel(entry.name).length === 0);
+  return new Set(
+    folders.flatMap(({ name }) =>
+      entriesOf(join(out, name))
+        .filter((entry) => entry.isFile() && FILE_NAMES.has(entry.name))
+        .map((entry) => join(name, entry.name)),
+    ),
+  );
+}
+
+function entriesOf(folder: string) {
+  return lstatSync(folder, { throwIfNoEntry: false }) === undefined
+    ? []
+    : readdirSync(folder, { withFileTypes: true });
+}
+
+// Replaces each file atomically, because it may be read at any time.
+function apply(out: string, wanted: Files, changes: readonly Change[]): void {
+  for (const { path, action } of changes) {
+    const target = join(out, path);
+    const folder = join(target, '..');
+    if (action === 'remove') {
+      rmSync(target);
+      if (readdirSync(folder).length === 0) rmdirSync(folder);
+      continue;
+    }
+    mkdirSync(folder, { recursive: true });
+    // A link could lead out of the output folder.
+    if (!lstatSync(folder).isDirectory()) throw new BadUse(`${folder} is not a folder`);
+    const temporary = `${target}.${randomUUID()}`;
+    writeFileSync(temporary, wanted.get(path) ?? '');
+    renameSync(temporary, target);
+  }
+}
