@@ -54,7 +54,7 @@ function corsFor(origins: readonly string[]): CorsOptionsDelegate<Request> {
   const ofMcp: CorsOptions = {
     ...shared,
     methods: 'POST, OPTIONS',
-    allowedHeaders: 'Authorization, Content-Type, Mcp-Protocol-Version',
+    allowedHeaders: 'Authorization, Content-Type, Mcp-Protocol-Version, Mcp-Method, Mcp-Name',
   };
   return (request, callback) => {
     if (MCP.test(request.path)) callback(null, ofMcp);

@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult } from '@modelcontextprotocol/server';
 import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route.js';
@@ -14,8 +14,8 @@ import { Tools } from './tools.js';
 import { isToolError, toolError } from './tool-errors.js';
 
 /**
- * The MCP server of each registry (contract §6.3, MCP 2025-11-25 basic/transports). It is stateless: each message gets
- * a separate SDK server. Access is checked beforehand, as in the REST API.
+ * The MCP server of each registry (contract §6.3; MCP 2025-11-25 and 2026-07-28, basic/transports). It is stateless: each
+ * message gets a separate SDK server. Access is checked beforehand, as in the REST API.
  */
 @Injectable()
 export class McpEndpoint {
@@ -43,7 +43,8 @@ export class McpEndpoint {
 
   /**
    * @param message a parsed JSON-RPC message.
-   * @throws ApiError 400 for an invalid message, and any REST API error that is not a tool error.
+   * @throws ApiError 400 for an invalid message of a protocol before 2026-07-28, and any REST API error that is not a
+   *   tool error.
    */
   async answer(access: VerifiedAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
     // MCP 2025-06-18 removed batches, and a batch would count as only one request toward the limits.
@@ -63,7 +64,7 @@ export class McpEndpoint {
       message,
     );
     if (refusals.length > 0) throw refusals[0];
-    if (answer.status >= 400) throw new ApiError('invalid_body', sentenceIn(answer.text));
+    if (answer.status >= 400 && !answer.isModern) throw new ApiError('invalid_body', sentenceIn(answer.text));
     return answer;
   }
 
@@ -133,16 +134,21 @@ function unstorableProblem(args: unknown): string | undefined {
 // Returns the parts of the request that the transport reads. The transport requires an Accept header that includes
 // event streams, although it never sends one.
 function asWebRequest({ headers }: LoadedRequest): Request {
-  const version = headers['mcp-protocol-version'];
+  const sent = PROTOCOL_HEADERS.flatMap((name): [string, string][] => {
+    const value = headers[name];
+    return typeof value === 'string' ? [[name, value]] : [];
+  });
   return new Request('http://localhost/', {
     method: 'POST',
-    headers: {
-      Accept: 'application/json, text/event-stream',
-      'Content-Type': 'application/json',
-      ...(typeof version === 'string' ? { 'Mcp-Protocol-Version': version } : {}),
-    },
+    headers: [
+      ['Accept', 'application/json, text/event-stream'],
+      ['Content-Type', 'application/json'],
+      ...sent,
+    ],
   });
 }
+
+const PROTOCOL_HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
 
 function sentenceIn(text: string): string {
   try {

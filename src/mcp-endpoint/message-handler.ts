@@ -1,19 +1,23 @@
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
-  CallToolRequestSchema,
   type CallToolResult,
-  ErrorCode,
+  createMcpHandler,
   type Implementation,
-  ListToolsRequestSchema,
-  McpError,
-} from '@modelcontextprotocol/sdk/types.js';
-import type { JsonSchemaValidator, jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
+  isLegacyRequest,
+  type JsonSchemaValidator,
+  type jsonSchemaValidator,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+import { member } from '../json/json-values.js';
 
 /** The response to a message; `text` is empty for a notification. */
 export interface McpAnswer {
   readonly status: number;
   readonly text: string;
+  /** Whether the text is for an MCP client of 2026-07-28, which reads errors of any status as JSON-RPC. */
+  readonly isModern: boolean;
 }
 
 /** The settings of the SDK server for one message. */
@@ -32,30 +36,69 @@ const NO_SCHEMAS: jsonSchemaValidator = {
   },
 };
 
-/** Handles a JSON-RPC message with the SDK. */
-export async function handleMessage(
-  { info, instructions, tools, call }: MessageServer,
-  request: Request,
-  message: unknown,
-): Promise<McpAnswer> {
-  // Uses the low-level server: McpServer would build the zod schemas of all tools for each request.
+// Uses the low-level server: McpServer would build the schemas of all tools for each request.
+function serverFor({ info, instructions, tools, call }: MessageServer): Server {
   const server = new Server(info, {
     capabilities: { tools: {} },
     instructions,
     jsonSchemaValidator: NO_SCHEMAS,
   });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools as never }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+  server.setRequestHandler('tools/list', () => ({ tools: tools as never }));
+  server.setRequestHandler('tools/call', async ({ params }) => {
     const result = await call(params.name, params.arguments ?? {});
-    if (!result) throw new McpError(ErrorCode.InvalidParams, 'Unknown tool');
+    if (!result) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool');
     return result;
   });
+  return server;
+}
+
+/** Passed to the SDK as `authInfo`, which it hands to the factory unread: callers are identified before. */
+const settingsOf = new WeakMap<object, MessageServer>();
+
+/** Protocol 2026-07-28. Nothing changes during a request, so there are no subscriptions: they would hold streams open. */
+const modern = createMcpHandler(
+  ({ authInfo = NOBODY }) => {
+    const settings = settingsOf.get(authInfo);
+    if (!settings) throw new Error('An MCP message without settings');
+    return serverFor(settings);
+  },
+  { legacy: 'reject', maxSubscriptions: 0 },
+);
+
+const NOBODY = { token: '', clientId: '', scopes: [] };
+
+/** Handles a JSON-RPC message with the SDK, in the protocol version that it speaks. */
+export async function handleMessage(
+  settings: MessageServer,
+  request: Request,
+  message: unknown,
+): Promise<McpAnswer> {
+  if (await isLegacyRequest(request, message))
+    return { ...(await handleLegacy(settings, request, message)), isModern: false };
+  const isModern = typeof member(message, 'method') === 'string';
+  return { ...(await handleModern(settings, request, message)), isModern };
+}
+
+type Answer = Omit<McpAnswer, 'isModern'>;
+
+async function handleModern(settings: MessageServer, request: Request, parsedBody: unknown): Promise<Answer> {
+  const authInfo = { ...NOBODY };
+  settingsOf.set(authInfo, settings);
+  return answerOf(await modern.fetch(request, { authInfo, parsedBody }));
+}
+
+// Protocols up to 2025-11-25. The handler above would answer these with event streams.
+async function handleLegacy(settings: MessageServer, request: Request, parsedBody: unknown): Promise<Answer> {
+  const server = serverFor(settings);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   await server.connect(transport);
   try {
-    const response = await transport.handleRequest(request, { parsedBody: message });
-    return { status: response.status, text: await response.text() };
+    return await answerOf(await transport.handleRequest(request, { parsedBody }));
   } finally {
     await server.close();
   }
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  return { status: response.status, text: await response.text() };
 }

@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 
 /** Errors that a corrected call can avoid. Any other error fails the entire request, as in the REST API. */

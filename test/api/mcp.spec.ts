@@ -8,7 +8,7 @@ import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Sender } from '../support/http.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
-import { callTool, mcpClient, toolResult, toolCall } from '../support/mcp.js';
+import { callTool, mcpClient, modernClient, modernRequest, toolResult, toolCall } from '../support/mcp.js';
 import { aKey } from '../support/registry-keys.js';
 import { findSecrets } from '../support/secrets.js';
 import { aService } from '../support/service.js';
@@ -172,6 +172,92 @@ describe('the MCP endpoint of a registry', () => {
   });
 });
 
+describe('protocol 2026-07-28', () => {
+  const send = (method: string, params?: object, version?: string, sender: Sender = platform()) => {
+    const { body, headers } = modernRequest(method, params, version);
+    return sender.post(MAIN, body, headers);
+  };
+
+  it.each<[string, Parameters<typeof modernClient>[2], string, string]>([
+    ['default', undefined, 'legacy', '2025-11-25'],
+    ['auto', { mode: 'auto' }, 'modern', '2026-07-28'],
+    ['pinned', { mode: { pin: '2026-07-28' } }, 'modern', '2026-07-28'],
+  ])("serves the SDK's client 2.x, %s", async (_, negotiation, era, version) => {
+    const client = await modernClient(service.origin + MAIN, service.issuer.sign(ACME_PLATFORM), negotiation);
+    expect(client.getProtocolEra()).toBe(era);
+    expect(client.getNegotiatedProtocolVersion()).toBe(version);
+    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(client.getInstructions()).toContain('"main"');
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'search_servers',
+      'get_server',
+      'search_skills',
+      'get_skill',
+      'how_to_connect',
+    ]);
+    const result = await client.callTool({ name: 'search_servers', arguments: { query: 'weather' } });
+    expect(result.structuredContent).toMatchObject({ servers: [{ name: 'io.acme/weather' }], count: 1 });
+    await expect(client.callTool({ name: 'delete_server' })).rejects.toThrow('Unknown tool');
+    await client.close();
+  });
+
+  it('answers the same as earlier protocols, without a session', async () => {
+    for (const sender of [platform(), service.as(ACME_DATA)]) {
+      const call = { name: 'search_servers', arguments: {} };
+      const reply = await send('tools/call', call, undefined, sender);
+      expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+      expect(reply.headers).not.toHaveProperty('mcp-session-id');
+      expect(toolResult(reply)).toEqual(toolResult(await callTool(sender, 'main', 'search_servers')));
+    }
+  });
+
+  it('discovers the versions and capabilities, private to the caller', async () => {
+    const { status, json } = await send('server/discover');
+    expect({ status, json }).toMatchObject({
+      status: 200,
+      json: {
+        result: { supportedVersions: ['2026-07-28'], capabilities: { tools: {} }, cacheScope: 'private' },
+      },
+    });
+    expect((await send('tools/list')).json).toMatchObject({ result: { cacheScope: 'private', ttlMs: 0 } });
+  });
+
+  it('answers an unknown version with -32022, and an unknown method with 404', async () => {
+    expect(await send('server/discover', {}, '2099-01-01')).toMatchObject({
+      status: 400,
+      json: { error: { code: -32022, data: { supported: ['2026-07-28'], requested: '2099-01-01' } } },
+    });
+    expect(await send('resources/list')).toMatchObject({ status: 404, json: { error: { code: -32601 } } });
+  });
+
+  it('opens no subscriptions', async () => {
+    const { headers, json } = await send('subscriptions/listen', {
+      notifications: { toolsListChanged: true },
+    });
+    expect(headers['content-type']).toMatch(/^application\/json/);
+    expect(json).toMatchObject({ error: {} });
+  });
+
+  it('has the same access checks and limits', async () => {
+    const call = { name: 'search_servers', arguments: {} };
+    expectChallenge(await send('tools/call', call, undefined, service));
+    const foreign = service.as({ org: 'contoso' });
+    expectRefused(await send('tools/call', call, undefined, foreign), 403, 'registry_forbidden');
+    const long = { name: 'get_server', arguments: { name: 'x'.repeat(70_000) } };
+    expectRefused(await send('tools/call', long), 413, 'body_too_large');
+    const { body, headers } = modernRequest('tools/call', call);
+    const evil = { ...headers, Origin: 'https://evil.example' };
+    expectRefused(await platform().post(MAIN, body, evil), 403, 'origin_refused');
+    expectRefused(await platform().post(MAIN, [body, body], headers), 400, 'invalid_body');
+    const mismatch = { ...headers, 'Mcp-Name': 'get_server' };
+    expect(await platform().post(MAIN, body, mismatch)).toMatchObject({
+      status: 400,
+      json: { error: { code: -32020 } },
+    });
+  });
+});
+
 describe('access to the MCP endpoint', () => {
   const list = toolCall('search_servers');
 
@@ -216,7 +302,8 @@ describe('access to the MCP endpoint', () => {
       headers: {
         'access-control-allow-origin': 'https://portal.example',
         'access-control-allow-methods': 'POST, OPTIONS',
-        'access-control-allow-headers': 'Authorization, Content-Type, Mcp-Protocol-Version',
+        'access-control-allow-headers':
+          'Authorization, Content-Type, Mcp-Protocol-Version, Mcp-Method, Mcp-Name',
       },
     });
   });

@@ -1,5 +1,10 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  Client as ModernClient,
+  type ClientOptions,
+  StreamableHTTPClientTransport as ModernTransport,
+} from '@modelcontextprotocol/client';
 import type { Reply, Sender } from './http.js';
 
 /** The SDK's client, connected. */
@@ -8,6 +13,48 @@ export async function mcpClient(url: string, token?: string): Promise<Client> {
   const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   return client;
+}
+
+/** The client of the SDK's second generation, connected. */
+export async function modernClient(
+  url: string,
+  token: string | undefined,
+  versionNegotiation: ClientOptions['versionNegotiation'],
+): Promise<ModernClient> {
+  const client = new ModernClient(
+    { name: 'test', version: '1.0.0' },
+    versionNegotiation === undefined ? {} : { versionNegotiation },
+  );
+  const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  await client.connect(new ModernTransport(new URL(url), { requestInit: { headers } }));
+  return client;
+}
+
+const PREFIX = 'io.modelcontextprotocol';
+
+/** A request of protocol 2026-07-28 with its headers. */
+export function modernRequest(method: string, params: object = {}, version = '2026-07-28') {
+  const name = (params as { name?: string }).name;
+  return {
+    headers: {
+      'MCP-Protocol-Version': version,
+      'Mcp-Method': method,
+      ...(name === undefined ? {} : { 'Mcp-Name': name }),
+    },
+    body: {
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params: {
+        ...params,
+        _meta: {
+          [`${PREFIX}/protocolVersion`]: version,
+          [`${PREFIX}/clientInfo`]: { name: 'test', version: '1.0.0' },
+          [`${PREFIX}/clientCapabilities`]: {},
+        },
+      },
+    },
+  };
 }
 
 export function toolCall(name: string, args: object = {}): object {
