@@ -1,4 +1,3 @@
-import type { CallToolResult } from '@modelcontextprotocol/server';
 import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route.js';
@@ -8,7 +7,7 @@ import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';
 import { storableText } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import type { McpAnswer } from './message-handler.js';
+import type { McpAnswer, ToolResult } from './message-handler.js';
 import type { Tool } from './tool-schemas.js';
 import { Tools } from './tools.js';
 import { isToolError, toolError } from './tool-errors.js';
@@ -27,7 +26,7 @@ export class McpEndpoint {
   private readonly tools: ReadonlyMap<string, Tool>;
   private readonly descriptions: object[];
   private readonly validators = new Map<string, ValidateFunction>();
-  private readonly results = new WeakMap<object, CallToolResult>();
+  private readonly results = new WeakMap<object, Buffer>();
 
   constructor(tools: Tools) {
     this.tools = new Map(tools.all.map((tool) => [tool.name, tool]));
@@ -64,7 +63,8 @@ export class McpEndpoint {
       message,
     );
     if (refusals.length > 0) throw refusals[0];
-    if (answer.status >= 400 && !answer.isModern) throw new ApiError('invalid_body', sentenceIn(answer.text));
+    if (answer.status >= 400 && !answer.isModern)
+      throw new ApiError('invalid_body', sentenceIn(answer.bytes.toString()));
     return answer;
   }
 
@@ -74,7 +74,7 @@ export class McpEndpoint {
     access: VerifiedAccess,
     request: LoadedRequest,
     refusals: unknown[],
-  ): Promise<CallToolResult | undefined> {
+  ): Promise<ToolResult | undefined> {
     const tool = this.tools.get(name);
     if (!tool) return undefined;
     try {
@@ -90,7 +90,7 @@ export class McpEndpoint {
     access: VerifiedAccess,
     request: LoadedRequest,
     args: Readonly<Record<string, unknown>>,
-  ): Promise<CallToolResult> {
+  ): Promise<ToolResult> {
     const problem = this.problemOf(tool, args);
     if (problem !== undefined) return toolError(new ApiError('invalid_parameter', problem));
     try {
@@ -105,11 +105,13 @@ export class McpEndpoint {
     }
   }
 
-  private resultOf(structuredContent: object): CallToolResult {
+  /** Returns the result as text, which is written once for each cached page. */
+  private resultOf(structuredContent: object): Buffer {
     const cached = this.results.get(structuredContent);
     if (cached) return cached;
-    const content = [{ type: 'text' as const, text: JSON.stringify(structuredContent) }];
-    const result: CallToolResult = { content, structuredContent: { ...structuredContent } };
+    const text = JSON.stringify(structuredContent);
+    const content = JSON.stringify([{ type: 'text', text }]);
+    const result = Buffer.from(`"content":${content},"structuredContent":${text}`);
     this.results.set(structuredContent, result);
     return result;
   }

@@ -111,15 +111,14 @@ export class McpController {
     @Res() response: Response,
   ): Promise<void> {
     this.origins.check(request);
-    const { status, text } = await this.endpoint.answer(access, request, message);
+    const { status, bytes } = await this.endpoint.answer(access, request, message);
     response.setHeader('Cache-Control', 'no-store');
     response.status(status);
-    if (text === '') {
+    if (bytes.length === 0) {
       response.end();
       return;
     }
     // Bypasses Express, which would add an ETag, because the response must not be cached.
-    const bytes = Buffer.from(text);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', bytes.length);
     response.end(bytes);

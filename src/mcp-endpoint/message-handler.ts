@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type CallToolResult,
   createMcpHandler,
@@ -12,13 +13,16 @@ import {
 } from '@modelcontextprotocol/server';
 import { member } from '../json/json-values.js';
 
-/** The response to a message; `text` is empty for a notification. */
+/** The response to a message in UTF-8; empty for a notification. */
 export interface McpAnswer {
   readonly status: number;
-  readonly text: string;
+  readonly bytes: Buffer;
   /** Whether the text is for an MCP client of 2026-07-28, which reads errors of any status as JSON-RPC. */
   readonly isModern: boolean;
 }
+
+/** A tool's result, or its JSON text in UTF-8 without the braces: `"content":[…],"structuredContent":{…}`. */
+export type ToolResult = CallToolResult | Buffer;
 
 /** The settings of the SDK server for one message. */
 export interface MessageServer {
@@ -26,7 +30,7 @@ export interface MessageServer {
   readonly instructions: string;
   readonly tools: object[];
   /** @returns undefined if there is no such tool. */
-  call(name: string, args: Readonly<Record<string, unknown>>): Promise<CallToolResult | undefined>;
+  call(name: string, args: Readonly<Record<string, unknown>>): Promise<ToolResult | undefined>;
 }
 
 /** Clients send schemas only for elicitation, which this server does not use. */
@@ -36,69 +40,87 @@ const NO_SCHEMAS: jsonSchemaValidator = {
   },
 };
 
-// Uses the low-level server: McpServer would build the schemas of all tools for each request.
-function serverFor({ info, instructions, tools, call }: MessageServer): Server {
-  const server = new Server(info, {
-    capabilities: { tools: {} },
-    instructions,
-    jsonSchemaValidator: NO_SCHEMAS,
-  });
-  server.setRequestHandler('tools/list', () => ({ tools: tools as never }));
-  server.setRequestHandler('tools/call', async ({ params }) => {
-    const result = await call(params.name, params.arguments ?? {});
-    if (!result) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool');
-    return result;
-  });
-  return server;
+/** Stands for a result in the SDK's answer. It is random, so that no message can contain it. */
+const PLACEHOLDER = { content: [{ type: 'text' as const, text: randomUUID() }] };
+const PLACEHOLDER_TEXT = JSON.stringify(PLACEHOLDER).slice(1, -1);
+
+/** One message: its settings, and the result that the placeholder stands for. */
+class Message {
+  private result: Buffer | undefined;
+
+  constructor(private readonly settings: MessageServer) {}
+
+  // Uses the low-level server: McpServer would build the schemas of all tools for each request.
+  server(): Server {
+    const { info, instructions, tools, call } = this.settings;
+    const server = new Server(info, {
+      capabilities: { tools: {} },
+      instructions,
+      jsonSchemaValidator: NO_SCHEMAS,
+    });
+    server.setRequestHandler('tools/list', () => ({ tools: tools as never }));
+    server.setRequestHandler('tools/call', async ({ params }) => {
+      const result = await call(params.name, params.arguments ?? {});
+      if (!result) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool');
+      if (!Buffer.isBuffer(result)) return result;
+      // The SDK would parse and write a long result for each message.
+      this.result = result;
+      return PLACEHOLDER;
+    });
+    return server;
+  }
+
+  async answer(response: Response): Promise<Answer> {
+    const { status } = response;
+    const text = await response.text();
+    if (this.result === undefined) return { status, bytes: Buffer.from(text) };
+    const [before, after, ...more] = text.split(PLACEHOLDER_TEXT);
+    if (before === undefined || after === undefined || more.length > 0)
+      throw new Error('The SDK changed a result');
+    return { status, bytes: Buffer.concat([Buffer.from(before), this.result, Buffer.from(after)]) };
+  }
 }
 
 /** Passed to the SDK as `authInfo`, which it hands to the factory unread: callers are identified before. */
-const settingsOf = new WeakMap<object, MessageServer>();
+const messages = new WeakMap<object, Message>();
 
 /** Protocol 2026-07-28. Nothing changes during a request, so there are no subscriptions: they would hold streams open. */
 const modern = createMcpHandler(
   ({ authInfo = NOBODY }) => {
-    const settings = settingsOf.get(authInfo);
-    if (!settings) throw new Error('An MCP message without settings');
-    return serverFor(settings);
+    const message = messages.get(authInfo);
+    if (!message) throw new Error('An MCP message without settings');
+    return message.server();
   },
   { legacy: 'reject', maxSubscriptions: 0 },
 );
 
 const NOBODY = { token: '', clientId: '', scopes: [] };
 
+type Answer = Omit<McpAnswer, 'isModern'>;
+
 /** Handles a JSON-RPC message with the SDK, in the protocol version that it speaks. */
 export async function handleMessage(
   settings: MessageServer,
   request: Request,
-  message: unknown,
+  parsedBody: unknown,
 ): Promise<McpAnswer> {
-  if (await isLegacyRequest(request, message))
-    return { ...(await handleLegacy(settings, request, message)), isModern: false };
-  const isModern = typeof member(message, 'method') === 'string';
-  return { ...(await handleModern(settings, request, message)), isModern };
-}
-
-type Answer = Omit<McpAnswer, 'isModern'>;
-
-async function handleModern(settings: MessageServer, request: Request, parsedBody: unknown): Promise<Answer> {
+  const message = new Message(settings);
+  if (await isLegacyRequest(request, parsedBody))
+    return { ...(await handleLegacy(message, request, parsedBody)), isModern: false };
   const authInfo = { ...NOBODY };
-  settingsOf.set(authInfo, settings);
-  return answerOf(await modern.fetch(request, { authInfo, parsedBody }));
+  messages.set(authInfo, message);
+  const answer = await message.answer(await modern.fetch(request, { authInfo, parsedBody }));
+  return { ...answer, isModern: typeof member(parsedBody, 'method') === 'string' };
 }
 
 // Protocols up to 2025-11-25. The handler above would answer these with event streams.
-async function handleLegacy(settings: MessageServer, request: Request, parsedBody: unknown): Promise<Answer> {
-  const server = serverFor(settings);
+async function handleLegacy(message: Message, request: Request, parsedBody: unknown): Promise<Answer> {
+  const server = message.server();
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   await server.connect(transport);
   try {
-    return await answerOf(await transport.handleRequest(request, { parsedBody }));
+    return await message.answer(await transport.handleRequest(request, { parsedBody }));
   } finally {
     await server.close();
   }
-}
-
-async function answerOf(response: Response): Promise<Answer> {
-  return { status: response.status, text: await response.text() };
 }
