@@ -15,6 +15,27 @@ const CALL = {
   params: { name: 'search_servers', arguments: { limit: LIMIT } },
 };
 
+const VERSION = '2026-07-28';
+/** The same call in protocol 2026-07-28. */
+const MODERN = {
+  headers: {
+    'mcp-protocol-version': VERSION,
+    'mcp-method': CALL.method,
+    'mcp-name': CALL.params.name,
+  },
+  body: {
+    ...CALL,
+    params: {
+      ...CALL.params,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': VERSION,
+        'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    },
+  },
+};
+
 interface Answer {
   readonly result: { readonly structuredContent: { readonly servers: readonly { readonly name: string }[] } };
 }
@@ -38,6 +59,7 @@ export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]
     return {
       rest: await underLoad(service, { ...load, requests: [{ path, token }] }),
       mcp: await underLoad(service, { ...load, requests: [{ path: PATH, token, body: CALL }] }),
+      modern: await underLoad(service, { ...load, requests: [{ path: PATH, token, ...MODERN }] }),
     };
   });
   await service.stop();
@@ -50,6 +72,13 @@ export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]
       measured.map(({ rest, mcp }) => mcp.cpuMs / rest.cpuMs),
       atMost(2),
       last && `${last.mcp.cpuMs.toFixed(2)} ms, REST ${last.rest.cpuMs.toFixed(2)} ms`,
+    ),
+    figure(
+      `${row}, ${VERSION}`,
+      'CPU per call / CPU of the same REST page',
+      measured.map(({ rest, modern }) => modern.cpuMs / rest.cpuMs),
+      atMost(2),
+      last && `${last.modern.cpuMs.toFixed(2)} ms, REST ${last.rest.cpuMs.toFixed(2)} ms`,
     ),
     figure(
       row,

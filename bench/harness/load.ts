@@ -5,6 +5,7 @@ export interface LoadRequest {
   readonly token?: string;
   /** Sent as a JSON POST; absent: GET. */
   readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Load {
@@ -22,9 +23,10 @@ export async function requestsPerSecond({ url, requests, connections, seconds }:
     connections,
     duration: seconds,
     workers: 1,
-    requests: requests.map(({ path, token, body }) => ({
+    requests: requests.map(({ path, token, body, headers }) => ({
       path,
       headers: {
+        ...headers,
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
