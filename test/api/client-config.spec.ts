@@ -152,7 +152,7 @@ describe('GET /x/client-config', () => {
     const claims = { org: 'acme' };
     const url = 'https://vast.acme.example/';
     const expanding = {
-      url: `${url}${'{id}'.repeat(2_000)}`,
+      url: `${url}${'{id}'.repeat(500)}`,
       variables: { id: { value: 'x'.repeat(5_000) } },
     };
     const vast = {
