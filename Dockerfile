@@ -40,7 +40,9 @@ ENV NODE_ENV=production REGISTRY_COMMIT=${COMMIT} REGISTRY_BUILD_DATE=${BUILD_DA
 ENV MALLOC_MMAP_THRESHOLD_=131072
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
-COPY --from=build /build/dist dist
+COPY --from=build /build/dist/main.js /build/dist/commit.tx[t] dist/
+COPY --from=build /build/dist/bundle dist/bundle
+COPY --from=build /build/dist/web dist/web
 COPY package.json LICENSE deploy/health-check.mjs ./
 # Numeric, so that Kubernetes can verify that it is not root. With a read-only file system, mount a writable /tmp for Git sources.
 USER 1000:1000

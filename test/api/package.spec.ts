@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Cli } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
 
+const CONFIGURATION = `auth: { mode: anonymous }
+sources: [{ name: ours, managed: {} }]
+registries: [{ name: main, sources: [ours] }]
+`;
 const ROOT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
@@ -54,15 +60,36 @@ describe('the packed package, installed in an empty directory', () => {
     const page = all.filter((entry) => entry.isFile() && isPage(entry)).map(({ name }) => name);
     expect(page).toContain('index.html');
     expect(page.filter((name) => !/^(index\.html|[\w-]+-[\w-]{8}\.(js|css|svg))$/.test(name))).toEqual([]);
-    const built = all.filter((entry) => !isPage(entry));
-    const files = built.filter((entry) => entry.isFile()).map(({ name }) => name);
-    expect(files.filter((name) => !/^[a-z0-9.-]+\.js$/.test(name) && name !== 'commit.txt')).toEqual([]);
-    expect(files.filter((name) => name.includes('.spec.'))).toEqual([]);
-    const folders = (await readdir(join(ROOT, 'src'))).filter((name) => name !== 'main.ts');
+    const built = all.filter((entry) => !isPage(entry)).filter((entry) => entry.isFile());
+    const others = built.map(({ name }) => name).filter((name) => !/^[\w.-]+\.js$/.test(name));
+    expect(others.filter((name) => name !== 'commit.txt')).toEqual(['licenses.txt']);
     const shipped = await readdir(join(installed, 'dist'));
-    expect(shipped.filter((name) => !/\.(js|txt)$/.test(name)).sort()).toEqual(
-      [...folders, 'migrations', 'web'].sort(),
+    expect(shipped.filter((name) => name !== 'commit.txt').sort()).toEqual(['bundle', 'main.js', 'web']);
+  });
+
+  it('passes on the licence of each bundled package', async () => {
+    const text = await readFile(join(installed, 'dist/bundle/licenses.txt'), 'utf8');
+    for (const name of ['@nestjs/core', 'typeorm', 'jwks-rsa', 'express']) {
+      const { version } = JSON.parse(
+        await readFile(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'),
+      ) as Manifest;
+      expect(text).toContain(`${name} ${version}: `);
+    }
+  });
+
+  it('serves the API and its documentation', async () => {
+    const { host, port, user, database, drop } = await aDatabase();
+    const file = join(folder, 'serve.yaml');
+    await writeFile(file, `${CONFIGURATION}database: ${JSON.stringify({ host, port, user, database })}\n`);
+    const server = Cli.serve(file, {}, program);
+    const origin = await server.origin();
+    const statuses = ['/registry/main/v0.1/servers', '/docs', '/docs/swagger-ui.css', '/openapi.json'].map(
+      async (path) => [path, (await fetch(origin + path)).status],
     );
+    expect((await Promise.all(statuses)).filter(([, status]) => status !== 200)).toEqual([]);
+    server.child.kill('SIGTERM');
+    expect(await server.finished).toMatchObject({ code: 0 });
+    await drop();
   });
 
   it('prints its version and the commit it was built from', async () => {
@@ -78,10 +105,7 @@ describe('the packed package, installed in an empty directory', () => {
 
   it('checks a configuration', async () => {
     const file = join(folder, 'registry.yaml');
-    await writeFile(
-      file,
-      'auth: { mode: anonymous }\nsources: [{ name: ours, managed: {} }]\nregistries: [{ name: main, sources: [ours] }]\n',
-    );
+    await writeFile(file, CONFIGURATION);
     const { stdout, stderr } = await registryServer(['check', '--config', file]);
     expect(stdout).toContain('is valid: anonymous mode, 1 source(s)');
     expect(stderr).toBe('');

@@ -50,8 +50,9 @@ describe('a release', () => {
       mkdirSync(dirname(join(clone, file)), { recursive: true });
       cpSync(join(ROOT, file), join(clone, file));
     }
-    mkdirSync(join(clone, 'dist'));
+    mkdirSync(join(clone, 'dist/bundle'), { recursive: true });
     writeFileSync(join(clone, 'dist/main.js'), '');
+    writeFileSync(join(clone, 'dist/bundle/licenses.txt'), 'typeorm 1.1.1: MIT\n');
     await run('git', 'init', '--quiet');
     await run('git', 'add', '.');
     const author = ['-c', 'user.name=Test', '-c', 'user.email=test@example.com'];
@@ -105,6 +106,16 @@ describe('a release', () => {
       'SHA256SUMS',
       'registry-server-77.1.0.cdx.json',
       'registry-server-77.1.0.tgz',
+    ]);
+    const bill = JSON.parse(readFileSync(join(clone, 'release/registry-server-77.1.0.cdx.json'), 'utf8')) as {
+      components: { name: string }[];
+    };
+    const billed = bill.components.map(({ name }) => name);
+    // Installed, bundled, and neither.
+    expect(['pg', 'pg-pool', 'typeorm', 'vitest'].filter((name) => billed.includes(name))).toEqual([
+      'pg',
+      'pg-pool',
+      'typeorm',
     ]);
 
     edit('CHANGELOG.md', (text) => text.replace('## [Unreleased]\n', `## [Unreleased]\n\n${CHANGES}`));

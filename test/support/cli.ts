@@ -31,10 +31,10 @@ export class Cli {
   readonly finished: Promise<Finished>;
   output = '';
 
-  constructor(args: string[], environment: Record<string, string> = {}) {
+  constructor(args: string[], environment: Record<string, string> = {}, program = MAIN) {
     // Skips the shutdown notice for load balancers.
     const env = { PATH: process.env['PATH'] ?? '', REGISTRY_SHUTDOWN_NOTICE: '0s', ...environment };
-    this.child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
     this.finished = new Promise((done) =>
@@ -43,9 +43,9 @@ export class Cli {
   }
 
   /** Serves on free ports. */
-  static serve(configuration: string, environment: Record<string, string> = {}): Cli {
+  static serve(configuration: string, environment: Record<string, string> = {}, program = MAIN): Cli {
     const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-    return new Cli(['serve', '--config', configuration, ...addresses], environment);
+    return new Cli(['serve', '--config', configuration, ...addresses], environment, program);
   }
 
   /** The origin of the service, once it is ready. */
