@@ -26,6 +26,7 @@ export const FOLDERS = [
   'registries',
   'visibility',
   'entries',
+  'admission',
   'catalog',
   'mcp-publisher',
   'explain',

@@ -23,6 +23,8 @@ import { AuditWalks1797820000000 } from './1797820000000-audit-walks.js';
 import { ActorNames1797830000000 } from './1797830000000-actor-names.js';
 import { ActorNamesIndex1797830000001 } from './1797830000001-actor-names-index.js';
 import { AppliedOAuth1797840000000 } from './1797840000000-applied-oauth.js';
+import { Admission1797900000000 } from './1797900000000-admission.js';
+import { SourceAdmission1797900000001 } from './1797900000001-source-admission.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -58,4 +60,6 @@ export const migrations = [
   ActorNames1797830000000,
   ActorNamesIndex1797830000001,
   AppliedOAuth1797840000000,
+  Admission1797900000000,
+  SourceAdmission1797900000001,
 ];

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import { AdmissionModule } from '../admission/admission.module.js';
 import { AuditFilter, AuditGuard } from '../audit/audit.filter.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthGuard } from '../auth/auth.guard.js';
@@ -56,6 +57,7 @@ export class AppModule {
         RegistriesModule,
         ViewsModule,
         EntriesModule,
+        AdmissionModule,
         AccessModule,
         SyncModule,
         KubernetesModule,

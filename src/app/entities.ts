@@ -1,3 +1,4 @@
+import { AdmissionDecision, AdmissionItem, Block, KnownName } from '../admission/admission.entity.js';
 import { AuditEventRow } from '../audit/audit-event.entity.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
@@ -21,4 +22,8 @@ export const ENTITIES = [
   SourcePartition,
   AuditEventRow,
   AppliedAuthorization,
+  AdmissionItem,
+  AdmissionDecision,
+  Block,
+  KnownName,
 ];

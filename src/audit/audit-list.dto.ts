@@ -107,7 +107,7 @@ export class AuditActorAnswer {
 }
 
 export class AuditTargetAnswer {
-  @ApiProperty({ enum: ['source', 'registry', ...ENTRY_TYPE_NAMES, 'configuration', 'route'] })
+  @ApiProperty({ enum: ['source', 'registry', 'block', ...ENTRY_TYPE_NAMES, 'configuration', 'route'] })
   type: string;
 
   name: string;

@@ -30,6 +30,8 @@ export interface ChangeEvent {
   /** The target's claims before and after the change. Managers must cover all of them to see the event. */
   readonly claims: readonly Claims[];
   readonly change?: AuditChange;
+  /** The role that sees the event; by default, the one that manages targets of this type. */
+  readonly role?: Role;
   /** Paths of changed settings that wait for a restart; for changes to the configuration. */
   readonly waiting?: readonly string[];
 }
@@ -156,6 +158,19 @@ export class AuditTrail {
     return [await this.queries.insertChange(manager, eventOf(change, SYNC_ACTOR, null))];
   }
 
+  /** Writes events about items that the server itself held or admitted, in the same transaction. They are not logged. */
+  async writeItems(
+    manager: EntityManager,
+    actor: AuditActor,
+    changes: readonly ChangeEvent[],
+  ): Promise<void> {
+    if (changes.length > 0)
+      await this.queries.insertChanges(
+        manager,
+        changes.map((change) => eventOf(change, actor, null)),
+      );
+  }
+
   /** Logs committed events. */
   report(written: readonly WrittenEvent[]): void {
     for (const { id, time, event } of written)
@@ -170,6 +185,7 @@ function managerOf({ type }: AuditTarget): Role | null {
       return 'manageSources';
     case 'registry':
       return 'manageRegistries';
+    case 'block':
     case 'configuration':
     case 'route':
       return null;
@@ -181,11 +197,11 @@ function managerOf({ type }: AuditTarget): Role | null {
 }
 
 function eventOf(
-  { action, target, claims, change, waiting }: ChangeEvent,
+  { action, target, claims, change, waiting, role: seenBy }: ChangeEvent,
   actor: AuditActor,
   context: RequestContext | null,
 ): AuditEvent {
-  const role = managerOf(target);
+  const role = seenBy ?? managerOf(target);
   return {
     action,
     outcome: 'allowed',

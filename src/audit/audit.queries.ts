@@ -6,6 +6,8 @@ import { type AuditEvent, boundedText, eventText, storedScope } from './audit-ev
 /** Advisory lock held by the replica that deletes old events. */
 const RETENTION_LOCK = 7_264_018_534;
 
+const EVENTS_PER_STATEMENT = 500;
+
 /** An event queued by the AuditRecorder. */
 export interface WaitingEvent {
   readonly event: AuditEvent;
@@ -58,9 +60,12 @@ export class AuditQueries {
   constructor(private readonly dataSource: DataSource) {}
 
   /** Writes events in the given order. */
-  async insert(waiting: readonly WaitingEvent[]): Promise<WrittenEvent[]> {
+  async insert(
+    waiting: readonly WaitingEvent[],
+    manager: EntityManager = this.dataSource.manager,
+  ): Promise<WrittenEvent[]> {
     const rows = waiting.map(({ event }) => ({ event, stored: event.scope && storedScope(event.scope) }));
-    return this.dataSource.query<WrittenEvent[]>(INSERT, [
+    return manager.query<WrittenEvent[]>(INSERT, [
       rows.map(({ event }) => event.action),
       rows.map(({ event }) => event.outcome),
       rows.map(({ event }) => event.actor.subject),
@@ -73,6 +78,13 @@ export class AuditQueries {
       waiting.map(({ isKept }) => isKept),
       rows.map(({ event }) => event.actor.name ?? null),
     ]);
+  }
+
+  /** Writes many events in the same transaction as their changes. */
+  async insertChanges(manager: EntityManager, events: readonly AuditEvent[]): Promise<void> {
+    const waiting = events.map((event) => ({ event, ageMs: 0, dropped: null, isKept: true }));
+    for (let start = 0; start < waiting.length; start += EVENTS_PER_STATEMENT)
+      await this.insert(waiting.slice(start, start + EVENTS_PER_STATEMENT), manager);
   }
 
   /** Writes an event in the same transaction as its change. If the target is locked, the IDs of its events ascend. */

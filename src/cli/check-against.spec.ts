@@ -149,7 +149,7 @@ class Draw {
         })),
       );
       const names = [{ include: [random.pick(['com.a/*', 'com.*'])], claims: this.claims(1, false) }];
-      const common = { name, filter: null, allowShrink: false, claims };
+      const common = { name, filter: null, admission: null, allowShrink: false, claims };
       return isManaged
         ? { ...common, kind: 'managed', intervalMs: null, settings: random.chance(0.5) ? { names } : {} }
         : { ...common, kind: 'file', intervalMs: 1, settings: { path: `/${name}.json` } };

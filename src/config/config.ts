@@ -1,4 +1,5 @@
 import type { Claims } from '../claims/claims.js';
+import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 import type { ClaimRule, GroupsLocation, IntrospectionUse } from './auth-settings.dto.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
@@ -153,11 +154,16 @@ export type SourceConfig<K extends SourceKind = SourceKind> = {
     /** Null: not synced. */
     readonly intervalMs: number | null;
     readonly filter: EntryFilterConfig | null;
+    /** What may come in; null: everything. */
+    readonly admission: AdmissionConfig | null;
     /** Whether one sync may remove most entries. */
     readonly allowShrink: boolean;
     readonly claims: Claims;
   };
 }[K];
+
+/** The settings of `admission`, as written. */
+export type AdmissionConfig = Readonly<AdmissionSettings>;
 
 export interface EntryFilterConfig {
   readonly names?: PatternFilterConfig;

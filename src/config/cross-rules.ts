@@ -16,6 +16,7 @@ export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: bool
     ...managedSources(file.sources),
     ...unknownSources(file),
     ...webLogins(file),
+    ...anonymousReview(file),
     ...(allowInsecureUrls ? [] : insecureUrls(member(file.auth, 'oauth'))),
   ];
 }
@@ -54,6 +55,19 @@ function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
           )
         : [],
     ),
+  );
+}
+
+// Without identities, publishers and reviewers cannot be distinguished (contract §11).
+function anonymousReview({ auth, sources }: Unchecked<ConfigFile>): Issue[] {
+  if (member(auth, 'mode') !== 'anonymous') return [];
+  return [...members(sources, MANAGED_KIND).entries()].flatMap(([position, settings]) =>
+    member(settings, 'review') === undefined
+      ? []
+      : below(
+          ['sources', position, MANAGED_KIND, 'review'],
+          issue('needs auth.mode oauth: callers are not identified'),
+        ),
   );
 }
 

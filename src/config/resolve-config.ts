@@ -160,7 +160,7 @@ export function resolveSource(name: string, settings: SourceSettings, directory:
 function sourceOfKind<K extends SourceKind>(
   kind: K,
   name: string,
-  { syncPolicy, filter, allowShrink = false, claims = {}, ...sections }: SourceSettings,
+  { syncPolicy, filter, admission, allowShrink = false, claims = {}, ...sections }: SourceSettings,
   directory: string,
 ): SourceConfig<K> {
   const section = (sections satisfies KindSections as KindSections)[kind];
@@ -171,6 +171,7 @@ function sourceOfKind<K extends SourceKind>(
     settings: storedSettings(kind, section, (file) => resolve(directory, file)),
     intervalMs: syncPolicy ? (parseDuration(syncPolicy.interval) ?? null) : null,
     filter: filter ? plain(filter) : null,
+    admission: admission ? plain(admission) : null,
     allowShrink,
     claims,
   };

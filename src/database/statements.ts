@@ -150,6 +150,8 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
  * applied.
  */
 const CATALOGUE_LOCK = 7_264_018_532;
+/** Lock for blocks: shared for everything that stores versions, exclusive while blocks change. */
+const ADMISSION_LOCK = 7_264_018_535;
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
 
@@ -173,7 +175,7 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
 }
 
 /**
- * Like `lockForChange`, but for one published entry. Uses a single statement, because entries change far more often
+ * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`. Uses a single statement, because entries change far more often
  * than sources.
  *
  * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
@@ -182,12 +184,44 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
 export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(
     `with timeout as materialized (select set_config('lock_timeout', '${LOCK_TIMEOUT}', true)),
-       lock as materialized (select pg_advisory_xact_lock(hashtextextended($1, 0)) from timeout)
+       admission as materialized (select pg_advisory_xact_lock_shared(${ADMISSION_LOCK}) from timeout),
+       lock as materialized (select pg_advisory_xact_lock(hashtextextended($1, 0)) from admission)
      select date_trunc('milliseconds', clock_timestamp()) as now from lock`,
     [`${type}:${name}`],
   );
   if (!row) throw new Error('PostgreSQL returned no time');
   return row.now;
+}
+
+/**
+ * Keeps blocks from changing until the transaction ends. Every transaction that stores versions calls it before it locks
+ * anything that such transactions wait for.
+ */
+export async function enterAdmission(manager: EntityManager): Promise<void> {
+  await manager.query(`select pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`);
+}
+
+/** Attempts to keep all transactions that store versions out, and how long each waits; in between, others go ahead. */
+const CLOSE_ATTEMPTS = 20;
+const CLOSE_WAIT = '2s';
+
+/**
+ * Waits for all transactions in `enterAdmission`, and keeps new ones waiting until this transaction ends.
+ *
+ * @throws QueryFailedError (lock timeout) if a sync writes for longer than 40 s.
+ */
+export async function closeAdmission(manager: EntityManager): Promise<void> {
+  await manager.query(`set local lock_timeout = '${CLOSE_WAIT}'`);
+  for (let attempt = 1; ; attempt += 1) {
+    await manager.query('savepoint before_admission');
+    try {
+      await manager.query(`select pg_advisory_xact_lock(${ADMISSION_LOCK})`);
+      return;
+    } catch (error) {
+      if (attempt === CLOSE_ATTEMPTS) throw error;
+      await manager.query('rollback to savepoint before_admission');
+    }
+  }
 }
 
 /** Blocks all other changes to sources and registries until the transaction ends. */

@@ -13,6 +13,7 @@ import {
   Res,
 } from '@nestjs/common';
 import {
+  ApiAcceptedResponse,
   ApiBody,
   ApiCreatedResponse,
   ApiNoContentResponse,
@@ -32,7 +33,13 @@ import { ApiErrors, ApiIfMatch, ApiOkWithEtag } from '../http/openapi/api-answer
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ClaimsBody, PUBLISH_EXAMPLES, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
-import { EntryClaimsAnswer, EntryList, ManagedEntry, PublishedVersionAnswer } from './entries.responses.js';
+import {
+  EntryClaimsAnswer,
+  EntryList,
+  HeldPublicationAnswer,
+  ManagedEntry,
+  PublishedVersionAnswer,
+} from './entries.responses.js';
 import { EntriesService } from './entries.service.js';
 import { EntryListService } from './entry-list.service.js';
 import { Entry } from './entry.entity.js';
@@ -48,7 +55,14 @@ const PUBLISH_ERRORS = [
   'version_exists',
   'entry_full',
   'no_managed_source',
+  'blocked',
+  'admission_rejected',
+  'too_many_held',
 ] as const;
+const HELD_CHANGE = {
+  description: 'The change waits for review: the item of `/v1/admission`',
+  schema: { type: 'object', additionalProperties: true } as const,
+};
 
 @ApiTags('entries')
 @Controller('v1/entries')
@@ -80,6 +94,7 @@ export class EntriesController {
   })
   @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
   @ApiCreatedResponse({ type: PublishedVersionAnswer })
+  @ApiAcceptedResponse({ type: HeldPublicationAnswer, description: 'The version waits for a decision' })
   @ApiOkResponse({
     type: PublishedVersionAnswer,
     description: 'With `dry_run`: the version could be published',
@@ -94,9 +109,9 @@ export class EntriesController {
     @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
     const isDry = dryRun === 'true';
-    const answer = new JsonText(await this.entries.publish(caller, body, raw, isDry, context));
-    response.status(isDry ? 200 : 201);
-    return answer;
+    const { isHeld, answer } = await this.entries.publish(caller, body, raw, isDry, context);
+    response.status(isDry ? 200 : isHeld ? 202 : 201);
+    return new JsonText(answer);
   }
 
   @Post('validate')
@@ -117,7 +132,7 @@ export class EntriesController {
     @RawBody() raw: Buffer | undefined,
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
-    return new JsonText(await this.entries.publish(caller, body, raw, true, context));
+    return new JsonText((await this.entries.publish(caller, body, raw, true, context)).answer);
   }
 
   @Get(':type/:name')
@@ -185,7 +200,10 @@ export class EntriesController {
   @ApiIfMatch()
   @ApiBody({ type: ClaimsBody })
   @ApiNoContentResponse()
+  @ApiAcceptedResponse(HELD_CHANGE)
   @ApiErrors(
+    'change_pending',
+    'too_many_held',
     'read_only',
     'storage_full',
     'too_many_claims',
@@ -193,15 +211,18 @@ export class EntriesController {
     'claims_not_subset',
     'name_reserved',
   )
-  setClaims(
+  async setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
     @Body() { claims }: ClaimsBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
-  ): Promise<void> {
-    return this.entries.setClaims(caller, { type, name }, claims, preconditions, context);
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<JsonText | undefined> {
+    const held = await this.entries.setClaims(caller, { type, name }, claims, preconditions, context);
+    if (held) response.status(202);
+    return held ?? undefined;
   }
 
   @Patch(':type/:name/status')
@@ -211,15 +232,19 @@ export class EntriesController {
   @ApiOperation({ operationId: 'setEntryStatus', summary: 'Sets the status of every version of an entry' })
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: ManagedEntry })
-  @ApiErrors('read_only', 'storage_full')
-  setStatus(
+  @ApiAcceptedResponse(HELD_CHANGE)
+  @ApiErrors('read_only', 'storage_full', 'change_pending', 'too_many_held')
+  async setStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
     @Body() body: StatusBody,
     @CurrentRequest() context: RequestContext,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    return this.entries.setStatus(caller, { type, name }, body, undefined, context);
+    const { isHeld, answer } = await this.entries.setStatus(caller, { type, name }, body, undefined, context);
+    if (isHeld) response.status(202);
+    return answer;
   }
 
   @Patch(':type/:name/versions/:version/status')
@@ -230,15 +255,19 @@ export class EntriesController {
   @ApiParam(VERSION)
   @ApiBody({ type: StatusBody })
   @ApiOkResponse({ type: PublishedVersionAnswer })
-  @ApiErrors('read_only', 'storage_full', 'version_not_found')
-  setVersionStatus(
+  @ApiAcceptedResponse(HELD_CHANGE)
+  @ApiErrors('read_only', 'storage_full', 'version_not_found', 'change_pending', 'too_many_held')
+  async setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
     @Param('name') name: string,
     @Param('version') version: string,
     @Body() body: StatusBody,
     @CurrentRequest() context: RequestContext,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    return this.entries.setStatus(caller, { type, name }, body, version, context);
+    const { isHeld, answer } = await this.entries.setStatus(caller, { type, name }, body, version, context);
+    if (isHeld) response.status(202);
+    return answer;
   }
 }

@@ -1,9 +1,15 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { Publisher } from '../audit/audit-event.js';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
-import { ENTRY_TYPE_NAMES, type EntryName, officialMeta } from '../documents/entry-types.js';
+import {
+  ENTRY_TYPE_NAMES,
+  type EntryName,
+  officialMeta,
+  type VersionName,
+} from '../documents/entry-types.js';
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
+import { type HeldAnswer, POLICIES } from './admission-gate.js';
 import { documentClassOf } from './entries.dto.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 
@@ -67,8 +73,48 @@ for (const type of ENTRY_TYPE_NAMES) {
   ApiPropertyOptional({ type: documentClassOf(type), description })(PublishedVersionAnswer.prototype, type);
 }
 
+/** Why a version or change is held. */
+export class HoldReasonAnswer {
+  @ApiProperty({ enum: POLICIES })
+  policy: string;
+
+  message: string;
+
+  @ApiPropertyOptional({ format: 'date-time', description: 'When this reason ends by itself' })
+  dueAt?: string;
+}
+
+export class HeldAdmission {
+  @ApiPropertyOptional({ format: 'uuid', description: 'The item of `/v1/admission`; absent in a dry run' })
+  id?: string;
+
+  @ApiProperty({ enum: ['held'] })
+  status: string;
+
+  @ApiProperty({ type: () => [HoldReasonAnswer] })
+  reasons: HoldReasonAnswer[];
+}
+
+/** A publication that waits for a decision. */
+export class HeldPublicationAnswer {
+  @ApiProperty({ enum: ENTRY_TYPE_NAMES })
+  type: string;
+
+  name: string;
+
+  version: string;
+
+  @ApiProperty(CLAIMS_SCHEMA)
+  claims: object;
+
+  admission: HeldAdmission;
+}
+
 export class ManagedVersion {
   version: string;
+
+  /** SHA-256 of the document, as it was published. */
+  digest: string;
 
   @ApiProperty({ enum: STATUSES })
   status: string;
@@ -117,6 +163,15 @@ export function describeVersion(
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
+/** Returns the JSON of a publication that is held (contract §11). */
+export function describeHeld(
+  { type, name, version }: VersionName,
+  claims: Claims,
+  admission: HeldAnswer,
+): string {
+  return JSON.stringify({ type, name, version, claims, admission });
+}
+
 /** Returns the JSON of a published entry for the admin API (contract §7). */
 export function describeEntry(
   { type, name, shownClaims: claims }: Entry,
@@ -127,8 +182,9 @@ export function describeEntry(
     name,
     claims,
     versions: versions.map(
-      ({ version, status, statusMessage, isLatest, publishedAt, updatedAt, publishedBy }) => ({
+      ({ version, digest, status, statusMessage, isLatest, publishedAt, updatedAt, publishedBy }) => ({
         version,
+        digest: digest.toString('hex'),
         status,
         ...(statusMessage === null ? {} : { statusMessage }),
         isLatest,
@@ -147,6 +203,9 @@ export function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' 
 
 export class ListedVersion {
   version: string;
+
+  /** SHA-256 of the document, as the source or publisher sent it. */
+  digest: string;
 
   @ApiProperty({ enum: STATUSES })
   status: string;

@@ -16,9 +16,10 @@ import { SourcesRepository } from '../sources/sources.repository.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
+import { AdmissionGate, type HeldAnswer } from './admission-gate.js';
 import { EntriesRepository } from './entries.repository.js';
-import { describeEntry, describeVersion, statusOf } from './entries.responses.js';
-import { NO_VERSIONS } from './entry-limits.js';
+import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
+import { type EntrySize, NO_VERSIONS } from './entry-limits.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 import {
   type PublishRequest,
@@ -33,9 +34,23 @@ export interface EntryPath {
   readonly name: string;
 }
 
+/** The outcome of a publication or change: made, or held for review (contract §11). */
+export interface Outcome<T> {
+  readonly isHeld: boolean;
+  readonly answer: T;
+}
+
+/** Formats the answers to a publication. */
+export interface PublicationAnswers {
+  stored(name: EntryName, claims: Claims, stored: EntryVersion): string;
+  held(version: IncomingVersion, claims: Claims, admission: HeldAnswer): string;
+}
+
+const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: describeHeld };
+
 /** Thrown to roll back the transaction of a dry run; carries the response. */
 class DryRun extends Error {
-  constructor(readonly answer: string) {
+  constructor(readonly answer: Outcome<string>) {
     super('dry run');
   }
 }
@@ -49,6 +64,7 @@ export class EntriesService {
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
     private readonly rules: PublishRules,
+    private readonly admission: AdmissionGate,
     private readonly metrics: CatalogMetrics,
   ) {}
 
@@ -64,20 +80,21 @@ export class EntriesService {
     raw: Buffer | undefined,
     dryRun: boolean,
     context: RequestContext,
-  ): Promise<string> {
-    return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, describeVersion, context);
+  ): Promise<Outcome<string>> {
+    return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, ADMIN_ANSWERS, context);
   }
 
-  /** Like `publish`, but for a parsed request; `describe` formats the response. */
+  /** Like `publish`, but for a parsed request. */
   async publishVersion(
     caller: Caller,
     { version: incoming, claims }: PublishRequest,
     dryRun: boolean,
-    describe: (name: EntryName, claims: Claims, stored: EntryVersion) => string,
+    answers: PublicationAnswers,
     context: RequestContext,
-  ): Promise<string> {
+  ): Promise<Outcome<string>> {
     // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
     this.rules.checkClaims(caller, claims);
+    const asked = await this.admission.ask(incoming, claims, caller);
     try {
       const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
         const source = await this.sources.shareManaged(manager);
@@ -85,11 +102,18 @@ export class EntriesService {
         this.rules.checkName(caller, incoming, claims, source.settings.names);
         const now = await lockEntry(manager, incoming.type, incoming.name);
         const entry = await this.entries.findByName(incoming, undefined, manager);
-        if (entry) this.rules.checkLater(caller, entry, claims);
+        // Held versions reserve their name as published ones do.
+        const held = await this.admission.reservation(manager, source.id, incoming);
+        const reserved = entry?.claims ?? held.claims;
+        if (reserved) this.rules.checkLater(caller, { claims: reserved }, claims);
         const stored = entry && (await this.entries.sizeOf(entry, incoming.version, manager));
-        if (stored?.hasVersion) throw versionExists(incoming);
-        this.rules.checkRoom(incoming, stored ?? NO_VERSIONS, incoming.document.length);
-        const shownClaims = entry?.shownClaims ?? shownForm(claims);
+        if (stored?.hasVersion || held.hasVersion) throw versionExists(incoming);
+        const size = sumOf(stored ?? NO_VERSIONS, held.size);
+        this.rules.checkRoom(incoming, size, incoming.document.length);
+        const shownClaims = entry?.shownClaims ?? shownForm(held.claims ?? claims);
+        const publication = { source, version: incoming, claims: shownClaims, caller, asked };
+        const admission = await this.admission.holdPublication(manager, publication, dryRun ? null : record);
+        if (admission) return { isHeld: true, answer: answers.held(incoming, shownClaims, admission) };
         if (!dryRun)
           await record({
             action: 'entry.publish',
@@ -106,13 +130,13 @@ export class EntriesService {
         const by = publisherOf(caller);
         const version = entry
           ? await this.entries.addVersion(manager, entry, incoming, by, now)
-          : await this.entries.add(manager, source.id, claims, incoming, by, now);
+          : await this.entries.add(manager, source.id, shownClaims, incoming, by, now);
         if (!version) throw versionExists(incoming);
-        const answer = describe(incoming, shownClaims, version);
+        const answer = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
         if (dryRun) throw new DryRun(answer);
         return answer;
       });
-      this.metrics.published(incoming.type);
+      if (!published.isHeld && !dryRun) this.metrics.published(incoming.type);
       return published;
     } catch (error) {
       if (error instanceof DryRun) return error.answer;
@@ -148,29 +172,45 @@ export class EntriesService {
     return new JsonText(JSON.stringify({ claims }), contentTag(claims));
   }
 
-  /** Replaces the claims (spec §4.3). The caller must satisfy the current claims (otherwise 404) and the new ones. */
+  /**
+   * Replaces the claims (spec §4.3). The caller must satisfy the current claims (otherwise 404) and the new ones.
+   *
+   * @returns the item if the change waits for review, null if it was made.
+   */
   async setClaims(
     caller: Caller,
     path: EntryPath,
     claims: Claims,
     preconditions: Preconditions,
     context: RequestContext,
-  ): Promise<void> {
-    await this.change({ caller, context }, path, undefined, async (manager, entry, _now, record) => {
-      this.policy.checkRelabel(caller, claims);
-      const source = await this.sources.shareManaged(manager);
-      this.rules.checkName(caller, entry, claims, source?.settings.names);
-      checkPreconditions(preconditions, contentTag(entry.shownClaims));
-      const [before, after] = [entry.shownClaims, shownForm(claims)];
-      if (!isDeepStrictEqual(before, after))
-        await record({
-          action: 'entry.claims.update',
-          target: targetOf(entry, entry.source.name),
-          claims: [before, after],
-          change: { before: { claims: before }, after: { claims: after } },
-        });
-      await this.entries.setClaims(manager, entry, claims);
-    });
+  ): Promise<JsonText | null> {
+    const held = await this.change(
+      { caller, context },
+      path,
+      undefined,
+      async (manager, entry, _now, record) => {
+        this.policy.checkRelabel(caller, claims);
+        const source = await this.sources.shareManaged(manager);
+        this.rules.checkName(caller, entry, claims, source?.settings.names);
+        checkPreconditions(preconditions, contentTag(entry.shownClaims));
+        const [before, after] = [entry.shownClaims, shownForm(claims)];
+        if (source && !isDeepStrictEqual(before, after)) {
+          const change = { source, entry, version: null, change: { claims: after }, claims: before, caller };
+          const item = await this.admission.holdChange(manager, change, record);
+          if (item !== null) return item;
+        }
+        if (!isDeepStrictEqual(before, after))
+          await record({
+            action: 'entry.claims.update',
+            target: targetOf(entry, entry.source.name),
+            claims: [before, after],
+            change: { before: { claims: before }, after: { claims: after } },
+          });
+        await this.entries.setClaims(manager, entry, claims);
+        return null;
+      },
+    );
+    return held === null ? null : new JsonText(await this.admission.describe(caller, held));
   }
 
   async removeVersion(
@@ -187,24 +227,35 @@ export class EntriesService {
         claims: [entry.claims],
         change: { before: { claims: entry.shownClaims, ...statusOf(removed) } },
       });
+      const isLast = (await this.entries.versions(entry, manager)).length === 1;
+      await this.admission.dropChanges(manager, entry.sourceId, entry, isLast ? null : removed.version);
       await this.entries.removeVersion(manager, entry, removed);
     });
   }
 
-  /** Sets the status of one version, or of all versions if none is given. */
+  /**
+   * Sets the status of one version, or of all versions if none is given. The answer is the item if the change waits for
+   * review.
+   */
   async setStatus(
     caller: Caller,
     path: EntryPath,
     body: StatusBody,
     version: string | undefined,
     context: RequestContext,
-  ): Promise<JsonText> {
-    const { entry } = await this.changeStatus(caller, path, body, version, context);
-    return version === undefined ? this.get(entry) : this.getVersion(entry);
+  ): Promise<Outcome<JsonText>> {
+    const { entry, held } = await this.changeStatus(caller, path, body, version, context);
+    if (held !== null)
+      return { isHeld: true, answer: new JsonText(await this.admission.describe(caller, held)) };
+    return {
+      isHeld: false,
+      answer: await (version === undefined ? this.get(entry) : this.getVersion(entry)),
+    };
   }
 
   /**
-   * Like `setStatus`, but returns the entry, loaded like `load`, and the number of versions that now have the status.
+   * Like `setStatus`, but returns the entry, loaded like `load`, the number of versions that now have the status, and the
+   * id of the item if the change waits for review.
    */
   async changeStatus(
     caller: Caller,
@@ -212,15 +263,30 @@ export class EntriesService {
     body: StatusBody,
     version: string | undefined,
     context: RequestContext,
-  ): Promise<{ readonly entry: Entry; readonly count: number }> {
+  ): Promise<{ readonly entry: Entry; readonly count: number; readonly held: string | null }> {
     const { status, message } = readStatusRequest(entryNameOf(path).type, body);
     return this.change({ caller, context }, path, version, async (manager, entry, now, record) => {
       const versions =
         version === undefined ? await this.entries.versions(entry, manager) : [onlyVersion(entry)];
-      await recordStatus(record, entry, versions, { status, statusMessage: message }, version);
+      const after = { status, statusMessage: message };
+      const isChanged = changingVersions(versions, after).length > 0;
+      const source = await this.sources.shareManaged(manager);
+      if (source && isChanged && status !== WITHDRAWN) {
+        const claims = entry.shownClaims;
+        const change = { source, entry, version: version ?? null, change: after, claims, caller };
+        const held = await this.admission.holdChange(manager, change, record);
+        if (held !== null) return { entry, count: 0, held };
+      }
+      await recordStatus(record, entry, versions, after, version);
       await this.entries.setStatus(manager, entry, version ?? null, { status, message, now });
-      return { entry, count: versions.length };
+      return { entry, count: versions.length, held: null };
     });
+  }
+
+  /** Returns what `_meta` says about a change that is held. */
+  async heldAnswer(caller: Caller, id: string): Promise<HeldAnswer> {
+    const { status, reasons } = JSON.parse(await this.admission.describe(caller, id)) as HeldAnswer;
+    return { id, status, reasons };
   }
 
   /** Returns the version that an entry was loaded with, or the newest versions within 1 MiB, with their documents. */
@@ -283,6 +349,22 @@ function targetOf({ type, name }: EntryName, source: string, version?: string): 
   return { type, name, ...(version === undefined ? {} : { version }), source };
 }
 
+/** The status that needs no review, because nobody gains anything by it. */
+const WITHDRAWN = 'deleted';
+
+function changingVersions(
+  versions: readonly VersionSummary[],
+  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
+): readonly VersionSummary[] {
+  return versions.filter(
+    ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
+  );
+}
+
+function sumOf(one: EntrySize, other: EntrySize): EntrySize {
+  return { versions: one.versions + other.versions, bytes: one.bytes + other.bytes };
+}
+
 // Records only versions whose status or message changes.
 async function recordStatus(
   record: RecordChange,
@@ -291,9 +373,7 @@ async function recordStatus(
   after: Pick<EntryVersion, 'status' | 'statusMessage'>,
   version: string | undefined,
 ): Promise<void> {
-  const changing = versions.filter(
-    ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
-  );
+  const changing = changingVersions(versions, after);
   if (changing.length === 0) return;
   await record({
     action: 'entry.status',

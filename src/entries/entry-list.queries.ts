@@ -18,7 +18,13 @@ export interface ListedEntryRow extends ListPosition {
   readonly claims: Claims;
   /** As given for the entry, or for the source whose claims the entry inherits. */
   readonly givenClaims: Claims | null;
-  readonly versions: readonly { version: string; status: string; isLatest: boolean; publishedAt: string }[];
+  readonly versions: readonly {
+    version: string;
+    digest: string;
+    status: string;
+    isLatest: boolean;
+    publishedAt: string;
+  }[];
 }
 
 /** Maximum size of a page (contract §7). */
@@ -61,7 +67,7 @@ export class EntryListQueries {
          select near.*, listed.versions, row_number() over page as place,
            sum(octet_length(concat(listed.versions, near.claims, near."givenClaims"))) over page as bytes
          from near cross join lateral (
-           select json_agg(json_build_object('version', v.version, 'status', v.status, 'isLatest', v.is_latest,
+           select json_agg(json_build_object('version', v.version, 'digest', encode(v.digest, 'hex'), 'status', v.status, 'isLatest', v.is_latest,
              'publishedAt', ${utcText('v.published_at')})
              order by v.version_key desc) as versions
            from entry_version v where v.entry_id = near.id

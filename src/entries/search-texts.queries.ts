@@ -54,7 +54,7 @@ const TEXTS_PER_BATCH = 200;
 export async function insertSearchTexts(
   manager: EntityManager,
   sourceId: number,
-  versions: readonly IncomingVersion[],
+  versions: readonly Pick<IncomingVersion, 'type' | 'name' | 'searchText'>[],
 ): Promise<void> {
   // Most versions of an entry have the same text.
   const texts = [

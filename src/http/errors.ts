@@ -122,6 +122,25 @@ export const ERROR_CATALOGUE = {
     sentence:
       'The limit of registries created through the API is reached: delete one, or ask an operator to raise limits.apiRegistries',
   },
+  item_not_found: { status: 404, sentence: 'There is no such item' },
+  block_not_found: { status: 404, sentence: 'There is no such block' },
+  blocked: { status: 403, sentence: 'This version is blocked' },
+  admission_rejected: { status: 403, sentence: 'Admission rejected this version' },
+  own_publication: { status: 403, sentence: 'You published this: somebody else must decide' },
+  not_reviewer: { status: 403, sentence: 'You see this item, but others decide about it' },
+  digest_mismatch: {
+    status: 409,
+    sentence: 'The item has another digest: read it again before you decide',
+  },
+  already_decided: { status: 409, sentence: 'The item is decided already' },
+  already_approved: { status: 409, sentence: 'You have approved this item already' },
+  change_pending: { status: 409, sentence: 'Another change of this entry waits for review' },
+  too_many_held: {
+    status: 409,
+    sentence: 'You have 1000 publications and changes that are held, the maximum: withdraw some',
+  },
+  too_many_comments: { status: 409, sentence: 'The item has 200 decisions and comments, the maximum' },
+  too_many_blocks: { status: 409, sentence: 'There are 1000 blocks, the maximum: delete one' },
   version_exists: {
     status: 409,
     sentence: 'This version is already published and cannot change: publish a new version',
@@ -291,6 +310,7 @@ const STEPS = {
   gate: ['registry_forbidden'],
   source: ['source_not_found'],
   entry: ['entry_not_found', 'version_not_found'],
+  admission: ['item_not_found', 'blocked', 'admission_rejected', 'own_publication', 'not_reviewer'],
   origin: ['config_managed', 'config_only'],
   claims: ['claims_required', 'claims_not_subset', 'claims_mismatch', 'name_reserved'],
 } as const satisfies Record<string, readonly ErrorCode[]>;

@@ -11,6 +11,7 @@ import {
   Patch,
   Post,
   Req,
+  Res,
   UseGuards,
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
@@ -23,7 +24,7 @@ import {
   ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/route.js';
 import { WritesNothing } from '../authz/roles.guard.js';
@@ -82,6 +83,7 @@ export class PublisherController {
   })
   @ApiBody({ type: documentClassOf('server') })
   @ApiCreatedResponse({ type: ServerItem })
+  @ApiOkResponse({ type: ServerItem, description: 'The version waits for a decision: see `_meta`' })
   @ApiErrors(
     'unprocessable_document',
     'claims_required',
@@ -90,14 +92,20 @@ export class PublisherController {
     'name_reserved',
     'version_exists',
     'entry_full',
+    'blocked',
+    'admission_rejected',
+    'too_many_held',
   )
-  publish(
+  async publish(
     @CurrentCaller() caller: Caller,
     @Loaded() registry: PublishingRegistry,
     @UnvalidatedBody() sent: SentJson,
     @CurrentRequest() context: RequestContext,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    return this.publisher.publish(caller, registry, sent, context);
+    const { isHeld, answer } = await this.publisher.publish(caller, registry, sent, context);
+    if (isHeld) response.status(200);
+    return answer;
   }
 
   @Post('validate')
@@ -177,7 +185,7 @@ export class PublisherController {
   @ApiParam(NAME)
   @ApiBody({ type: ServerStatusBody })
   @ApiOkResponse({ type: ServerStatusAnswer })
-  @ApiErrors('entry_not_found')
+  @ApiErrors('entry_not_found', 'change_pending', 'too_many_held')
   setStatus(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
@@ -200,7 +208,7 @@ export class PublisherController {
   @ApiParam({ name: 'version', type: String, description: 'One exact version', example: '1.2.0' })
   @ApiBody({ type: ServerStatusBody })
   @ApiOkResponse({ type: ServerItem })
-  @ApiErrors('entry_not_found', 'version_not_found')
+  @ApiErrors('entry_not_found', 'version_not_found', 'change_pending', 'too_many_held')
   setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,

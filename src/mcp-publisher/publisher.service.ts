@@ -6,7 +6,8 @@ import { readJwt } from '../auth/token-claims.js';
 import { formatProblem } from '../documents/document-check.js';
 import { type IncomingVersion, officialMeta, type VersionState } from '../documents/entry-types.js';
 import type { StatusBody } from '../entries/entries.dto.js';
-import { EntriesService } from '../entries/entries.service.js';
+import type { HeldAnswer } from '../entries/admission-gate.js';
+import { EntriesService, type Outcome, type PublicationAnswers } from '../entries/entries.service.js';
 import type { SentJson } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -68,17 +69,10 @@ export class PublisherService {
     { publishClaims }: PublishingRegistry,
     sent: SentJson,
     context: RequestContext,
-  ): Promise<JsonText> {
+  ): Promise<Outcome<JsonText>> {
     const request = { version: readPublishedServer(sent), claims: publishClaims };
-    return new JsonText(
-      await this.entries.publishVersion(
-        caller,
-        request,
-        false,
-        (_name, _claims, version) => itemOf(version),
-        context,
-      ),
-    );
+    const { isHeld, answer } = await this.entries.publishVersion(caller, request, false, ANSWERS, context);
+    return { isHeld, answer: new JsonText(answer) };
   }
 
   validate(sent: SentJson): ValidationAnswer {
@@ -94,8 +88,9 @@ export class PublisherService {
     context: RequestContext,
   ): Promise<JsonText> {
     const path = { type: 'server', name };
-    const { entry, count } = await this.entries.changeStatus(caller, path, body, version, context);
-    const items = (await this.entries.documentsOf(entry, version)).map(itemOf);
+    const { entry, count, held } = await this.entries.changeStatus(caller, path, body, version, context);
+    const admission = held === null ? null : await this.entries.heldAnswer(caller, held);
+    const items = (await this.entries.documentsOf(entry, version)).map((one) => itemOf(one, admission));
     if (version !== undefined) return new JsonText(items.join());
     return new JsonText(`{"updatedCount":${count},"servers":[${items.join()}]}`);
   }
@@ -105,7 +100,22 @@ export class PublisherService {
   }
 }
 
+/** The client accepts 200 and 201 alone, so `_meta` says that a version or change is held (contract §11). */
+const ANSWERS: PublicationAnswers = {
+  stored: (_name, _claims, version) => itemOf(version),
+  held: ({ document, status }, _claims, admission) => {
+    const now = new Date();
+    const state = { status, statusChangedAt: now, statusMessage: null, publishedAt: now, updatedAt: now };
+    return itemOf({ ...state, document: document.toString(), isLatest: false }, admission);
+  },
+};
+
 /** Formats a version as the consumer API does. */
-function itemOf(version: VersionState & { readonly document: string }): string {
-  return `{"server":${version.document},"_meta":${officialMeta(version)}}`;
+function itemOf(
+  version: VersionState & { readonly document: string },
+  admission: HeldAnswer | null = null,
+): string {
+  const meta = officialMeta(version);
+  const held = admission && `,"registry-server/admission":${JSON.stringify(admission)}}`;
+  return `{"server":${version.document},"_meta":${held === null ? meta : `${meta.slice(0, -1)}${held}`}}`;
 }

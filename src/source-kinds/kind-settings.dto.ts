@@ -4,6 +4,7 @@ import {
   IsClaims,
   IsDuration,
   IsHttpUrl,
+  IsInt,
   IsOptional,
   IsText,
   type Unchecked,
@@ -30,6 +31,7 @@ const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 const MAX_NAME_RULES = 200;
 const MAX_NAME_GLOBS = 20;
+const MAX_APPROVALS = 20;
 const SHORTEST_RELIST_MS = 60_000;
 const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
@@ -89,11 +91,23 @@ export class NameRuleSettings {
   @ApiProperty(CLAIMS_SCHEMA) @IsClaims(ownerClaims) claims: Claims;
 }
 
+/** Who approves publications of these names, and how many of them (contract §11). */
+export class ReviewRuleSettings {
+  @Validate(nameGlobs) names: string[];
+  /** An array lists alternatives. */
+  @ApiProperty(CLAIMS_SCHEMA) @IsClaims(ownerClaims) reviewers: Claims;
+  @IsOptional() @IsInt(1, MAX_APPROVALS) approvals?: number;
+}
+
 /** A source filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
 export class ManagedSettings {
   @IsOptional()
   @ValidateNested(() => NameRuleSettings, { each: true, most: MAX_NAME_RULES })
   names?: NameRuleSettings[];
+  /** The first rule that matches a name decides who reviews it; unmatched names need no review. */
+  @IsOptional()
+  @ValidateNested(() => ReviewRuleSettings, { each: true, most: MAX_NAME_RULES })
+  review?: ReviewRuleSettings[];
 }
 
 /** Custom resources in a cluster, in all namespaces if none are given. */

@@ -11,6 +11,7 @@ import {
   ValidateNested,
 } from '../validation/class-validation.js';
 import { anything, below, globs, type Issue, issue } from '../validation/value-checks.js';
+import { AdmissionSettings } from './admission-settings.dto.js';
 import {
   ApiSettings,
   FileSettings,
@@ -56,6 +57,8 @@ export class SourceSettings implements KindSections {
   @IsOptional() @ValidateNested(() => KubernetesSettings) kubernetes?: KubernetesSettings;
   @IsOptional() @ValidateNested(() => SyncPolicy) syncPolicy?: SyncPolicy;
   @IsOptional() @ValidateNested(() => EntryFilter) filter?: EntryFilter;
+  /** What may come in; for synced sources. */
+  @IsOptional() @ValidateNested(() => AdmissionSettings) admission?: AdmissionSettings;
   /** Disables the shrink guard: one sync may remove most entries. */
   @IsOptional() @IsBoolean() allowShrink?: boolean;
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
@@ -102,6 +105,8 @@ function kindAndInterval(source: Unchecked<SourceSettings>): Issue[] {
     return below(['syncPolicy'], issue(`is required for a source of kind ${kind}, with an interval`));
   if (!isSynced && source.syncPolicy !== undefined)
     return below(['syncPolicy'], issue(`is not allowed for a source of kind ${kind}, which is not synced`));
+  if (!isSynced && source.admission !== undefined)
+    return below(['admission'], issue(`is not allowed for a source of kind ${kind}, which is not synced`));
   if (source.allowShrink !== undefined && !isGuardedFromShrinking(kind, source[kind]))
     return below(
       ['allowShrink'],

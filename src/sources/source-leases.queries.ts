@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import type { AdmissionConfig } from '../config/config.js';
+import { enterAdmission } from '../database/statements.js';
 import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } from '../source-kinds/kinds.js';
 import type { EntryFilter } from './entry-filter.js';
 import type { Origin } from './source.entity.js';
@@ -14,6 +16,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly origin: Origin;
     readonly settings: SettingsOf<P>;
     readonly filter: EntryFilter | null;
+    readonly admission: AdmissionConfig | null;
     readonly claims: Claims;
     readonly claimSetId: number;
     /** Whether the shrink guard is disabled in the settings or for this run. */
@@ -67,7 +70,7 @@ export class SourceLeases {
            and not (k.origin = 'api' and ($3 or k.claim_set_id = any($4::int[])))
          order by d.next_run_at limit 1 for update of d skip locked
        )
-       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, c.claims, s.claim_set_id as "claimSetId", s.interval_ms::float8 as "intervalMs",
+       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.admission, c.claims, s.claim_set_id as "claimSetId", s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
          y.requested_at is not null as "isRequested",
          s.allow_shrink or y.shrink_allowed_at is not null as "mayShrink"`,
@@ -142,15 +145,28 @@ export class SourceLeases {
    */
   async writeWhileHeld<T extends object>(
     owner: string,
-    source: { readonly id: number; readonly settings: object; readonly filter: object | null },
+    source: {
+      readonly id: number;
+      readonly settings: object;
+      readonly filter: object | null;
+      readonly admission?: object | null;
+    },
     write: (manager: EntityManager, claimSetId: number) => Promise<T | null>,
   ): Promise<T | null> {
     const writing = this.dataSource.transaction(async (manager) => {
+      await enterAdmission(manager);
       const [held] = await manager.query<{ claimSetId: number }[]>(
         `select s.claim_set_id as "claimSetId" from source s join source_sync y on y.source_id = s.id
          where s.id = $1 and y.lease_owner = $2 and s.settings = $3::jsonb and s.filter is not distinct from $4::jsonb
+           and s.admission is not distinct from $5::jsonb
          for update of s`,
-        [source.id, owner, JSON.stringify(source.settings), source.filter && JSON.stringify(source.filter)],
+        [
+          source.id,
+          owner,
+          JSON.stringify(source.settings),
+          source.filter && JSON.stringify(source.filter),
+          source.admission ? JSON.stringify(source.admission) : null,
+        ],
       );
       const written = held ? await write(manager, held.claimSetId) : null;
       if (written === null) throw new LeaseLost();

@@ -47,11 +47,13 @@ export class SourceWriter {
     const { name, kind, intervalMs, allowShrink } = declared;
     const settings = plain(declared.settings);
     const filter = plain(declared.filter);
+    const admission = plain(declared.admission);
     const source = manager.create(Source, {
       name,
       kind,
       settings,
       filter,
+      admission,
       intervalMs,
       allowShrink,
       origin,
@@ -74,8 +76,11 @@ export class SourceWriter {
     const { intervalMs, allowShrink } = declared;
     const settings = plain(declared.settings);
     const filter = plain(declared.filter);
+    const admission = plain(declared.admission);
     const hasNewContent =
-      !isDeepStrictEqual(source.settings, settings) || !isDeepStrictEqual(source.filter, filter);
+      !isDeepStrictEqual(source.settings, settings) ||
+      !isDeepStrictEqual(source.filter, filter) ||
+      !isDeepStrictEqual(source.admission, admission);
     const hasNewInterval = source.intervalMs !== intervalMs;
     const hasNewClaims = source.claimSetId !== claimSet.id;
     const givenClaims = givenForm(declared.claims);
@@ -93,6 +98,7 @@ export class SourceWriter {
       .set({
         settings,
         filter,
+        admission,
         intervalMs,
         allowShrink,
         origin,
@@ -115,6 +121,7 @@ export class SourceWriter {
     const changed = {
       settings,
       filter,
+      admission,
       intervalMs,
       allowShrink,
       origin,

@@ -11,7 +11,7 @@ import {
 } from 'typeorm';
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import type { EntryFilterConfig } from '../config/config.js';
+import type { AdmissionConfig, EntryFilterConfig } from '../config/config.js';
 import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/statements.js';
 import type { SkippedEntry } from '../documents/entry-types.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
@@ -110,6 +110,10 @@ export class Source {
 
   @Column({ type: 'jsonb', nullable: true })
   filter: EntryFilterConfig | null;
+
+  /** What may come in from a synced source (contract §11). */
+  @Column({ type: 'jsonb', nullable: true })
+  admission: AdmissionConfig | null;
 
   /** The sync interval; null for kinds that are not synced. */
   @Column({ name: 'interval_ms', type: 'bigint', nullable: true, transformer: MILLISECONDS })

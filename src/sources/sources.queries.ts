@@ -12,7 +12,7 @@ export async function firstIdsWithin(manager: EntityManager, ids: readonly numbe
   const rows = await manager.query<{ id: number }[]>(
     `select id from (
        select s.id, asked.place, row_number() over asked as row, sum(octet_length(s.settings::text)
-         + coalesce(octet_length(s.filter::text), 0) + 2 * octet_length(c.claims::text)
+         + coalesce(octet_length(s.filter::text), 0) + coalesce(octet_length(s.admission::text), 0) + 2 * octet_length(c.claims::text)
          + octet_length(y.skipped::text)) over asked as bytes
        from unnest($1::int[]) with ordinality asked(id, place) join source s on s.id = asked.id
        join claim_set c on c.id = s.claim_set_id join source_sync y on y.source_id = s.id

@@ -4,6 +4,7 @@ import { MAX_SHOWN_SKIPPED } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
 import { withoutQuery } from '../outbound/http-client.js';
+import { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { withoutSecretFiles } from '../source-kinds/named-files.js';
 import { EntryFilter, SyncPolicy } from '../source-kinds/source-settings.dto.js';
@@ -40,7 +41,7 @@ export class SourceSyncAnswer {
   /** Why the last run failed; entries from earlier runs remain. */
   error?: string;
 
-  /** Counts from the last run that wrote entries: entries, added, changed, removed, unchanged, skipped, filtered. */
+  /** Counts from the last run that wrote entries: entries, added, changed, removed, unchanged, skipped, filtered, held. */
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
   counts: Record<string, number>;
 
@@ -59,6 +60,9 @@ export class SourceAnswer {
 
   @ApiPropertyOptional({ type: () => EntryFilter })
   filter?: object;
+
+  @ApiPropertyOptional({ type: () => AdmissionSettings })
+  admission?: object;
 
   @ApiPropertyOptional({ type: Boolean })
   allowShrink?: boolean;
@@ -113,14 +117,16 @@ function declarationOf(source: Source) {
       source.origin === 'config' ? withoutSecretFiles(source.kind, source.settings) : source.settings,
     ...(source.intervalMs === null ? {} : { syncPolicy: { interval: formatDuration(source.intervalMs) } }),
     ...(source.filter ? { filter: source.filter } : {}),
+    ...(source.admission ? { admission: source.admission } : {}),
     ...(source.allowShrink ? { allowShrink: true } : {}),
     claims: source.shownClaims,
   };
 }
 
 /** Returns the ETag of a source: a digest of everything a PUT may change. */
-export function sourceTag({ kind, settings, filter, intervalMs, allowShrink, shownClaims }: Source): string {
-  return contentTag([kind, settings, filter, intervalMs, allowShrink, shownClaims]);
+export function sourceTag(source: Source): string {
+  const { kind, settings, filter, admission, intervalMs, allowShrink, shownClaims } = source;
+  return contentTag([kind, settings, filter, admission, intervalMs, allowShrink, shownClaims]);
 }
 
 function describeSync({ state }: Source): SourceAnswer['sync'] {

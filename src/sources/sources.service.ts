@@ -9,7 +9,7 @@ import { checkAdminAccess } from '../authz/admin-access.js';
 import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
-import { limitsConfig } from '../config/slices.js';
+import { authorizationConfig, limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';
@@ -44,6 +44,7 @@ export class SourcesService {
     private readonly reachable: ReachableClaimSets,
     private readonly dataSource: DataSource,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+    @Inject(authorizationConfig.KEY) private readonly auth: ConfigType<typeof authorizationConfig>,
   ) {}
 
   /**
@@ -170,6 +171,8 @@ export class SourcesService {
     const declared = resolveSource(name, settings, this.files.directory);
     await this.files.checkPut(caller, declared);
     this.namespaces.check(declared);
+    if (settings.managed?.review && this.auth.mode === 'anonymous')
+      throw new ApiError('invalid_body', 'managed.review needs auth.mode oauth: callers are not identified');
     return declared;
   }
 

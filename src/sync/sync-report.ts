@@ -19,8 +19,11 @@ const TIMEOUT_MS = 1_000;
  * Counts and skipped entries of a source. `added` to `unchanged` cover the last run; other counts cover all content.
  */
 export interface SyncReport extends SourceReport {
-  readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered', number>>;
+  readonly counts: Readonly<Record<keyof WriteCounts | 'entries' | 'skipped' | 'filtered' | 'held', number>>;
 }
+
+/** The counts of a run, and of the versions that are held after it. */
+type RunCounts = WriteCounts & { readonly held: number };
 
 /** Returns the content without the versions that the writer refused, which count as skipped. */
 export function withoutRefused(content: ReadEntries, refused: readonly RefusedVersion[]): ReadEntries {
@@ -39,10 +42,15 @@ export function withoutRefused(content: ReadEntries, refused: readonly RefusedVe
 /** Returns the report of a run that read everything. */
 export function reportOf(
   { entries, skipped, unlisted = 0, filtered }: ReadEntries,
-  counts: WriteCounts,
+  counts: RunCounts,
 ): SyncReport {
   return {
-    counts: { ...counts, entries: entries.length, skipped: skipped.length + unlisted, filtered },
+    counts: {
+      ...counts,
+      entries: entries.length - counts.held,
+      skipped: skipped.length + unlisted,
+      filtered,
+    },
     skipped,
   };
 }
@@ -52,7 +60,7 @@ export function reportAfterChanges(
   before: SourceReport,
   content: ReadEntries,
   gone: readonly VersionName[],
-  counts: WriteCounts,
+  counts: RunCounts,
 ): SyncReport {
   const run = reportOf(content, counts);
   const reread = new Set([...content.entries, ...gone, ...run.skipped].map(keyOf));

@@ -197,7 +197,7 @@ export class SyncRun {
     let content = read;
     const written = await this.leases.writeWhileHeld(owner, source, async (manager, claimSetId) => {
       const before = isGuarded(source) ? await countLiveEntries(manager, id) : 0;
-      const { counts, refused } = gone
+      const { counts, refused, held } = gone
         ? await this.writer.applyChanges(manager, id, claimSetId, read.entries, gone)
         : await this.writer.replaceAll(manager, id, claimSetId, read.entries);
       content = withoutRefused(read, refused);
@@ -208,8 +208,8 @@ export class SyncRun {
       const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
       const report: SyncReport = gone
-        ? reportAfterChanges(await this.states.lastReport(manager, id), content, gone, counts)
-        : reportOf(content, counts);
+        ? reportAfterChanges(await this.states.lastReport(manager, id), content, gone, { ...counts, held })
+        : reportOf(content, { ...counts, held });
       const changed = counts.changed + relabeled;
       const durationMs = Math.round(performance.now() - started);
       events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed, durationMs });
@@ -272,9 +272,12 @@ function shownSentence(error: Error, { kind, settings, origin }: LeasedSource): 
 }
 
 /** Returns a digest of the rules that decide which content of a source is stored. */
-function rulesDigest({ filter }: LeasedSource, { versionsPerEntry, bytesPerEntry }: EntryLimits): string {
+function rulesDigest(
+  { filter, admission }: LeasedSource,
+  { versionsPerEntry, bytesPerEntry }: EntryLimits,
+): string {
   return createHash('sha256')
-    .update(JSON.stringify([READER_VERSION, filter, versionsPerEntry, bytesPerEntry]))
+    .update(JSON.stringify([READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry]))
     .digest('base64url');
 }
 

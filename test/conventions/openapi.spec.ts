@@ -243,6 +243,16 @@ describe('an example in the OpenAPI document', () => {
   beforeAll(async () => {
     const managed = bodiesOf('putSource').find(([name]) => name === 'managed')?.[1].value;
     expect((await admin().put('/v1/sources/managed', managed)).status).toBe(201);
+    expect((await admin().put('/v1/blocks/sec-12', { names: ['com.evil/*'], reason: 'SEC-12' })).status).toBe(
+      201,
+    );
+    const item = operation('getAdmissionItem').parameters?.find(({ name }) => name === 'id')?.schema.example;
+    await service.database.query(
+      `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at, document)
+       select $1, id, 'server', 'io.example/held', '1.0.0', 'held', '[{"policy":"minAge","message":"waits"}]', '\\x00', now(), '{}'
+       from source limit 1`,
+      [item],
+    );
     for (const [name, { value }] of bodiesOf('publishEntry'))
       expect({ name, status: (await admin().post('/v1/entries', value)).status }).toEqual({
         name,

@@ -32,6 +32,7 @@ interface DeclaredSource {
   /** Do not write the file. */
   missing?: boolean;
   filter?: unknown;
+  admission?: unknown;
   claims?: unknown;
   interval?: string;
 }
@@ -302,6 +303,7 @@ export class ServiceUnderTest extends Sender {
           : { [String(declared.kind)]: declared.settings ?? {} }),
         ...(isSynced(declared) ? { syncPolicy: { interval: declared.interval ?? '1h' } } : {}),
         ...(declared.filter ? { filter: declared.filter } : {}),
+        ...(declared.admission ? { admission: declared.admission } : {}),
         ...(declared.claims ? { claims: declared.claims } : {}),
       })),
       registries: [...this.registries].map(([name, declared]) => ({ name, ...declared })),

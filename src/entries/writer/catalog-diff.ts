@@ -71,10 +71,13 @@ export interface CatalogDiff {
 /**
  * Matches versions by type, name and version, then compares their digests, statuses and times. Neither side may contain
  * a version twice.
+ *
+ * @param isOutdated whether an equal version must be written again.
  */
 export async function diffCatalog(
   stored: readonly StoredVersion[],
   incoming: readonly IncomingVersion[],
+  isOutdated: (version: VersionName) => boolean = () => false,
 ): Promise<CatalogDiff> {
   const remaining = new Map<string, StoredVersion>();
   for await (const batch of batches(stored, BATCH))
@@ -92,7 +95,8 @@ export async function diffCatalog(
       const known = remaining.get(key);
       remaining.delete(key);
       if (!known) diff.added.push(version);
-      else if (!isSame(known, version)) diff.changed.push({ stored: known, incoming: version });
+      else if (!isSame(known, version) || isOutdated(version))
+        diff.changed.push({ stored: known, incoming: version });
       else {
         const versionKey = versionKeyOf(version, known);
         if (versionKey === known.versionKey) diff.unchanged += 1;

@@ -9,6 +9,7 @@ import {
   entryMapKey,
   type EntryName,
   type IncomingVersion,
+  versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
 import {
@@ -19,6 +20,7 @@ import {
   type RefusedVersion,
   refusedVersions,
 } from '../entry-limits.js';
+import { type AdmittedContent, AdmissionGate, type SyncedContent } from '../admission-gate.js';
 import { electLatest } from '../entry-status.queries.js';
 import { insertSearchTexts } from '../search-texts.queries.js';
 import {
@@ -68,8 +70,10 @@ export interface WriteCounts {
 /** The result of a write. */
 export interface Written {
   readonly counts: WriteCounts;
-  /** Versions that are not stored because their entry is full (contract §3). */
+  /** Versions that are not stored because their entry is full (contract §3), or that admission rejected (§11). */
   readonly refused: readonly RefusedVersion[];
+  /** Number of versions of the source that admission holds. */
+  readonly held: number;
 }
 
 /** The only version of an entry that has its own claims. */
@@ -96,6 +100,7 @@ type ClaimSetOf = (version: IncomingVersion) => number;
 export class EntryWriter {
   constructor(
     private readonly claimSets: ClaimSetsRepository,
+    private readonly admission: AdmissionGate,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
@@ -110,9 +115,11 @@ export class EntryWriter {
     incoming: readonly IncomingVersion[],
   ): Promise<Written> {
     const { fitting, refused } = await this.withinLimits(manager, sourceId, incoming, null);
-    const diff = await diffCatalog(await allVersions(manager, sourceId), fitting);
+    const stored = await allVersions(manager, sourceId);
+    const content = { sourceId, incoming: fitting, stored, isGone: () => true, claimsOf: null };
+    const { split, diff } = await this.admit(manager, content, stored);
     await this.write(manager, sourceId, () => claimSetId, diff);
-    return { counts: countsOf(diff), refused };
+    return writtenOf(diff, split, refused);
   }
 
   /**
@@ -131,12 +138,14 @@ export class EntryWriter {
     const isLeaving = isAmong(leaving);
     const stored = await versionsAmong(manager, sourceId, [...fitting, ...leaving]);
     const kept = stored.filter((version) => !isLeaving(version));
-    const diff = { ...(await diffCatalog(kept, fitting)), gone: stored.filter(isLeaving) };
+    const content = { sourceId, incoming: fitting, stored: kept, isGone: isLeaving, claimsOf: null };
+    const { split, diff: changes } = await this.admit(manager, content, kept);
+    const diff = { ...changes, gone: [...changes.gone, ...stored.filter(isLeaving)] };
     const latest = fitting.filter(({ isUpstreamLatest }) => isUpstreamLatest);
     for await (const batch of batches(latest, ENTRIES_PER_STATEMENT))
       await demoteUpstreamLatest(manager, sourceId, batch);
     await this.write(manager, sourceId, () => claimSetId, diff);
-    return { counts: countsOf(diff), refused };
+    return writtenOf(diff, split, refused);
   }
 
   /**
@@ -151,15 +160,28 @@ export class EntryWriter {
     { only, except }: EntryScope,
   ): Promise<Written> {
     const all = incoming.map(({ version }) => version);
-    const { fitting: versions, refused } = await this.withinLimits(manager, sourceId, all, null);
-    const isRefused = isAmong(refused);
-    const labeled = incoming.filter(({ version }) => !isRefused(version));
+    const { fitting, refused } = await this.withinLimits(manager, sourceId, all, null);
     const excepted = new Set(except.map(entryMapKey));
     const found = only
       ? await versionsOfEntries(manager, sourceId, only)
       : await allVersions(manager, sourceId);
     const stored = found.filter((version) => !excepted.has(entryMapKey(version)));
-    const diff = await diffCatalog(stored, versions);
+    const scope = only && new Set(only.map(entryMapKey));
+    const isGone = (version: VersionName) =>
+      !excepted.has(entryMapKey(version)) && (scope?.has(entryMapKey(version)) ?? true);
+    const given = new Map(incoming.map(({ version, claims }) => [version, claims]));
+    const claimsOf = (version: IncomingVersion) => given.get(version) ?? {};
+    const { split, diff } = await this.admit(
+      manager,
+      { sourceId, incoming: fitting, stored, isGone, claimsOf },
+      stored,
+    );
+    const versions = split.admitted;
+    const claimsByKey = new Map(incoming.map(({ version, claims }) => [versionMapKey(version), claims]));
+    const labeled = versions.map((version) => ({
+      version,
+      claims: claimsByKey.get(versionMapKey(version)) ?? {},
+    }));
     const claimSetIds = await this.claimSets.findOrCreateAll(
       manager,
       labeled.map(({ claims }) => claims),
@@ -170,15 +192,27 @@ export class EntryWriter {
     const relabeled = await this.relabel(manager, sourceId, claimSetOf, versions);
     // Counts an entry once if both its version and its claims changed.
     for (const { stored: version } of [...diff.changed, ...diff.moved]) relabeled.delete(version.entryId);
-    const counts = countsOf(diff);
+    const written = writtenOf(diff, split, refused);
+    const { counts } = written;
     return {
+      ...written,
       counts: {
         ...counts,
         changed: counts.changed + relabeled.size,
         unchanged: counts.unchanged - relabeled.size,
       },
-      refused,
     };
+  }
+
+  /** Asks admission about the content (contract §11), and compares what it admits with what is stored. */
+  private async admit(
+    manager: EntityManager,
+    content: SyncedContent,
+    stored: readonly StoredVersion[],
+  ): Promise<{ readonly split: AdmittedContent; readonly diff: CatalogDiff }> {
+    const split = await this.admission.splitSynced(manager, content);
+    const compared = split.staying === 0 ? stored : stored.filter((version) => !split.stays(version));
+    return { split, diff: await diffCatalog(compared, split.admitted, split.isOutdated) };
   }
 
   /**
@@ -406,11 +440,16 @@ function entryRow(version: IncomingVersion, claimSetOf: ClaimSetOf): EntryRow {
   return { type: version.type, name: version.name, claimSetId: claimSetOf(version) };
 }
 
-function countsOf(diff: CatalogDiff): WriteCounts {
-  return {
+function writtenOf(
+  diff: CatalogDiff,
+  { staying, rejected, held }: AdmittedContent,
+  refused: readonly RefusedVersion[],
+): Written {
+  const counts = {
     added: diff.added.length,
     changed: diff.changed.length + diff.moved.length,
     removed: diff.gone.length,
-    unchanged: diff.unchanged,
+    unchanged: diff.unchanged + staying,
   };
+  return { counts, refused: [...refused, ...rejected], held };
 }

@@ -228,6 +228,8 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('sources', 'The admin API: where entries come from')
     .addTag('registries', 'The admin API: ordered views of sources, and who can access them')
     .addTag('entries', 'The admin API: publishing to the managed source')
+    .addTag('admission', 'The admin API: held versions and changes, and decisions about them')
+    .addTag('blocks', 'The admin API: what is kept out of every source')
     .addTag('page', 'The web UI at `/`')
     .addTag('access', 'The admin API: who has access, and why')
     .addTag('audit', 'The admin API: the audit trail')

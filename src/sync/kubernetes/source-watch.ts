@@ -235,16 +235,15 @@ export class SourceWatch {
       };
       let events: WrittenEvent[] = [];
       const counts = await leases.writeWhileHeld(owner, this.source, async (manager, claimSetId) => {
-        const { counts: diff, refused } = await writer.replaceLabeled(
-          manager,
-          this.source.id,
-          entries,
-          scope,
-        );
+        const {
+          counts: diff,
+          refused,
+          held,
+        } = await writer.replaceLabeled(manager, this.source.id, entries, scope);
         collected = withRefused(collected, refused);
         if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
         events = await audit.writeSync(manager, this.source.name, claimSetId, diff);
-        const report = { counts: { ...diff, ...collected.counts }, skipped: collected.skipped };
+        const report = { counts: { ...diff, ...collected.counts, held }, skipped: collected.skipped };
         const isHeld = await states.recordWatchWrite(
           manager,
           owner,

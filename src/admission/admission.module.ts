@@ -1,0 +1,38 @@
+import { Global, Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
+import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
+import { AdmissionGate } from '../entries/admission-gate.js';
+import { EntriesModule } from '../entries/entries.module.js';
+import { SourcesModule } from '../sources/sources.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
+import { Admission } from './admission.js';
+import { AdmissionController } from './admission.controller.js';
+import { AdmittedItems } from './admitted-items.queries.js';
+import { BlockSweep } from './block-sweep.queries.js';
+import { BlocksController } from './blocks.controller.js';
+import { Blocks } from './blocks.queries.js';
+import { BlocksService } from './blocks.service.js';
+import { Decisions } from './decisions.js';
+import { DueItems } from './due-items.queries.js';
+import { ItemViews } from './item-views.queries.js';
+
+/** Global, because everything that stores versions asks the AdmissionGate. */
+@Global()
+@Module({
+  imports: [AuditModule, AuthzModule, ClaimSetsModule, EntriesModule, SourcesModule, ViewsModule],
+  controllers: [AdmissionController, BlocksController],
+  providers: [
+    Admission,
+    { provide: AdmissionGate, useExisting: Admission },
+    AdmittedItems,
+    BlockSweep,
+    Blocks,
+    BlocksService,
+    Decisions,
+    DueItems,
+    ItemViews,
+  ],
+  exports: [AdmissionGate],
+})
+export class AdmissionModule {}

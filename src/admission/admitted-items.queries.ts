@@ -1,0 +1,174 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
+import { transactionTime } from '../database/statements.js';
+import { entryMapKey, type EntryName } from '../documents/entry-types.js';
+import { electLatest } from '../entries/entry-status.queries.js';
+import { insertSearchTexts } from '../entries/search-texts.queries.js';
+import { batches } from '../entries/writer/catalog-diff.js';
+import { demoteUpstreamLatest } from '../entries/writer/entry-writer.queries.js';
+import { SourceStates } from '../sources/source-states.queries.js';
+import { bumpRevision } from '../sources/sources.queries.js';
+import type { StoredAdmission } from './curation.js';
+import { rewriteDocument } from './rewrite.js';
+
+/** Items per statement; their documents are read only to rewrite them. */
+const BATCH = 1_000;
+
+interface AdmittedRow extends EntryName {
+  readonly id: string;
+  readonly version: string;
+  readonly claims: Claims | null;
+  readonly search: string;
+  readonly isUpstreamLatest: boolean;
+  readonly isRewritten: boolean;
+}
+
+interface AdmittingSource {
+  readonly id: number;
+  readonly claimSetId: number;
+  readonly admission: StoredAdmission | null;
+}
+
+/** Stores held versions as versions that consumers see. */
+@Injectable()
+export class AdmittedItems {
+  constructor(
+    private readonly claimSets: ClaimSetsRepository,
+    private readonly states: SourceStates,
+  ) {}
+
+  /**
+   * Admits items of one source: adds their entries, versions and search texts, elects the latest versions, and increments
+   * the revision of the source. A version that is served is replaced. Runs in the caller's transaction, after
+   * `enterAdmission`.
+   */
+  async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const [source] = await manager.query<AdmittingSource[]>(
+      `select id, claim_set_id as "claimSetId", admission from source where id = $1 for no key update`,
+      [sourceId],
+    );
+    if (!source) return;
+    const now = await transactionTime(manager);
+    const inherited = await this.inheritedClaimSet(manager, source);
+    const touched = new Set<string>();
+    for await (const batch of batches(ids, BATCH)) {
+      const rows = await manager.query<AdmittedRow[]>(
+        `select id, type, name, version, claims, search, is_upstream_latest as "isUpstreamLatest",
+           is_rewritten as "isRewritten"
+         from admission_item where id = any($1::uuid[]) and status = 'held' and change is null order by type, name, id`,
+        [batch],
+      );
+      await this.rewrite(manager, source, rows);
+      for (const id of await this.store(manager, source, rows, inherited, now)) touched.add(id);
+    }
+    for await (const batch of batches([...touched], BATCH)) await electLatest(manager, batch);
+    await bumpRevision(manager, sourceId);
+  }
+
+  // Until a source whose settings changed has been read, its entries are hidden; see `inheritClaims`.
+  private async inheritedClaimSet(
+    manager: EntityManager,
+    { id, claimSetId }: AdmittingSource,
+  ): Promise<number> {
+    if (await this.states.isRead(manager, id)) return claimSetId;
+    return (await this.claimSets.findOrCreate(manager, {})).id;
+  }
+
+  private async rewrite(
+    manager: EntityManager,
+    { admission }: AdmittingSource,
+    rows: readonly AdmittedRow[],
+  ): Promise<void> {
+    const rules = admission?.rewrite ?? [];
+    if (rules.length === 0) return;
+    for (const { id, isRewritten } of rows) {
+      if (isRewritten) continue;
+      const [row] = await manager.query<{ document: string }[]>(
+        `select document from admission_item where id = $1`,
+        [id],
+      );
+      const rewritten = row && rewriteDocument(rules, row.document);
+      if (rewritten)
+        await manager.query(`update admission_item set document = $2 where id = $1`, [
+          id,
+          rewritten.toString(),
+        ]);
+    }
+  }
+
+  /** Returns the ids of the entries. */
+  private async store(
+    manager: EntityManager,
+    { id: sourceId }: AdmittingSource,
+    rows: readonly AdmittedRow[],
+    inherited: number,
+    now: Date,
+  ): Promise<string[]> {
+    const entries = [...new Map(rows.map((row) => [entryMapKey(row), row])).values()];
+    const own = [
+      ...new Map(
+        entries.flatMap(({ claims }) => (claims ? [[canonicalClaims(claims), claims] as const] : [])),
+      ),
+    ];
+    const setIds = await this.claimSets.findOrCreateAll(
+      manager,
+      own.map(([, claims]) => claims),
+    );
+    const idOf = new Map(own.map(([canonical], index) => [canonical, setIds[index] ?? 0]));
+    await manager.query(
+      `insert into entry (source_id, type, name, claim_set_id, given_claims)
+       select $1::int, n.type, n.name, n.claim_set_id, n.given_claims::jsonb
+       from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as n(type, name, claim_set_id, given_claims)
+       on conflict (source_id, type, name) do nothing`,
+      [
+        sourceId,
+        entries.map(({ type }) => type),
+        entries.map(({ name }) => name),
+        entries.map(({ claims }) => (claims ? (idOf.get(canonicalClaims(claims)) ?? 0) : inherited)),
+        entries.map(({ claims }) => {
+          const given = claims && givenForm(claims);
+          return given ? JSON.stringify(given) : null;
+        }),
+      ],
+    );
+    await insertSearchTexts(
+      manager,
+      sourceId,
+      rows.map(({ type, name, search }) => ({ type, name, searchText: search })),
+    );
+    const latest = rows.filter(({ isUpstreamLatest }) => isUpstreamLatest);
+    if (latest.length > 0) await demoteUpstreamLatest(manager, sourceId, latest);
+    const ids = rows.map(({ id }) => id);
+    const stored = await manager.query<{ entryId: string }[]>(
+      `insert into entry_version as v (entry_id, version, version_key, document, digest, search, status, status_message,
+         status_changed_at, published_at, updated_at, published_by)
+       select e.id, i.version, i.version_key, i.document, i.digest, i.search, i.version_status, i.status_message,
+         coalesce(i.status_changed_at, $2), coalesce(i.published_at, i.first_seen_at), $2, i.publisher
+       from admission_item i
+       join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
+       where i.id = any($1::uuid[])
+       on conflict (entry_id, version) do update set version_key = excluded.version_key, document = excluded.document,
+         digest = excluded.digest, search = excluded.search, status = excluded.status,
+         status_message = excluded.status_message, status_changed_at = excluded.status_changed_at,
+         published_at = excluded.published_at, updated_at = excluded.updated_at, published_by = excluded.published_by
+       returning v.entry_id as "entryId"`,
+      [ids, now],
+    );
+    await manager.query(
+      `insert into known_name (source_id, type, name)
+       select $1::int, n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name)
+       where exists (select 1 from source s where s.id = $1 and s.admission is not null)
+       on conflict do nothing`,
+      [sourceId, entries.map(({ type }) => type), entries.map(({ name }) => name)],
+    );
+    await manager.query(
+      `update admission_item set status = 'admitted', decided_at = $2, due_at = null, document = null, search = null
+       where id = any($1::uuid[])`,
+      [ids, now],
+    );
+    return [...new Set(stored.map(({ entryId }) => entryId))];
+  }
+}

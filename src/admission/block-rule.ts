@@ -1,0 +1,189 @@
+import { parse, Range } from 'semver';
+import type { EntryType, VersionName } from '../documents/entry-types.js';
+import { elements, isObject, member } from '../json/json-values.js';
+import { matchesGlob } from '../sources/entry-filter.js';
+import { REWRITTEN } from './rewrite.js';
+
+/** A package as a block names it; `identifier` is a glob. */
+export interface BlockedPackage {
+  readonly registryType: string;
+  readonly identifier: string;
+  /** One version or an npm range. */
+  readonly version?: string;
+}
+
+/** What a block keeps out: members are ANDed, the values within one ORed (contract §11). */
+export interface BlockRule {
+  readonly names?: readonly string[];
+  readonly types?: readonly EntryType[];
+  readonly versions?: string;
+  readonly packages?: readonly BlockedPackage[];
+  readonly remotes?: readonly string[];
+  readonly digests?: readonly string[];
+  readonly reason: string;
+}
+
+/** A version to compare with blocks. */
+export interface BlockCandidate extends VersionName {
+  readonly digest: Buffer;
+  /** The text of the document; called only if a block looks into it. */
+  readonly document: () => string | Buffer;
+}
+
+/** Returns whether a version is within an npm range, prereleases included. A version that is no semver matches only `*`. */
+export function isInRange(version: string, range: string): boolean {
+  if (range.trim() === '*') return true;
+  const parsed = parse(version);
+  return parsed !== null && new Range(range, { includePrerelease: true }).test(parsed);
+}
+
+/** A block, ready to be compared with many versions. */
+export class CompiledBlock {
+  private readonly types: ReadonlySet<string> | null;
+  private readonly names: Globs | null;
+  private readonly range: Range | '*' | null;
+  private readonly digests: ReadonlySet<string> | null;
+  private readonly remotes: Globs | null;
+  private readonly packages:
+    | readonly {
+        readonly registryType: string;
+        readonly identifier: Globs;
+        readonly version: string | undefined;
+      }[]
+    | null;
+
+  constructor(
+    readonly id: string,
+    readonly rule: BlockRule,
+  ) {
+    const { types, names, versions, packages, remotes, digests } = rule;
+    this.types = types ? new Set(types) : null;
+    this.names = names ? new Globs(names) : null;
+    this.range =
+      versions === undefined
+        ? null
+        : versions.trim() === '*'
+          ? '*'
+          : new Range(versions, { includePrerelease: true });
+    this.digests = digests ? new Set(digests.map((digest) => digest.toLowerCase())) : null;
+    this.remotes = remotes ? new Globs(remotes) : null;
+    this.packages =
+      packages?.map(({ registryType, identifier, version }) => ({
+        registryType: registryType.toLowerCase(),
+        identifier: new Globs([identifier]),
+        version,
+      })) ?? null;
+  }
+
+  /** Whether the block looks into documents. */
+  get readsDocuments(): boolean {
+    return this.packages !== null || this.remotes !== null;
+  }
+
+  /** @param document returns the parsed document. */
+  matches(candidate: BlockCandidate, document: () => unknown): boolean {
+    const { type, name, version, digest } = candidate;
+    if (this.types?.has(type) === false || this.names?.match(name) === false) return false;
+    if (this.digests?.has(digest.toString('hex')) === false) return false;
+    if (this.range !== null && this.range !== '*') {
+      const parsed = parse(version);
+      if (!parsed || !this.range.test(parsed)) return false;
+    }
+    if (!this.readsDocuments) return true;
+    const content = document();
+    const { remotes } = this;
+    if (remotes && !someOf(elements(member(content, 'remotes')), (one) => hasRemote(remotes, one)))
+      return false;
+    return this.packages === null || someOf(packagesOf(content), (one) => this.hasPackage(one));
+  }
+
+  private hasPackage(given: unknown): boolean {
+    const registryType = textOf(given, 'registryType').toLowerCase();
+    const identifiers = identifiersOf(given);
+    const version = textOf(given, 'version');
+    return (this.packages ?? []).some(
+      (blocked) =>
+        blocked.registryType === registryType &&
+        identifiers.some((identifier) => isTooLong(identifier) || blocked.identifier.match(identifier)) &&
+        // A package without a version installs any version, the blocked one included.
+        (blocked.version === undefined ||
+          version === '' ||
+          version === blocked.version ||
+          isInBlockedRange(version, blocked.version)),
+    );
+  }
+}
+
+/** Returns the blocks that match, parsing the document at most once. */
+export function matchingBlocks(
+  blocks: readonly CompiledBlock[],
+  candidate: BlockCandidate,
+): readonly CompiledBlock[] {
+  let parsed: { readonly document: unknown } | undefined;
+  const document = () => {
+    parsed ??= { document: JSON.parse(candidate.document().toString()) as unknown };
+    return parsed.document;
+  };
+  return blocks.filter((block) => block.matches(candidate, document));
+}
+
+/** Case does not count, so that `Com.Evil/x` does not pass a block of `com.evil/*`. */
+class Globs {
+  private readonly patterns: readonly string[];
+
+  constructor(patterns: readonly string[]) {
+    this.patterns = patterns.map((pattern) => pattern.toLowerCase());
+  }
+
+  match(text: string): boolean {
+    const lower = text.toLowerCase();
+    return this.patterns.some((pattern) => pattern === lower || matchesGlob(pattern, lower));
+  }
+}
+
+function isInBlockedRange(version: string, range: string): boolean {
+  try {
+    return isInRange(version, range);
+  } catch {
+    return false;
+  }
+}
+
+function textOf(value: unknown, key: string): string {
+  const text = member(value, key);
+  return typeof text === 'string' ? text : '';
+}
+
+// The tag or digest of an image is part of its identifier.
+function identifiersOf(given: unknown): string[] {
+  const identifier = textOf(given, 'identifier');
+  const [untagged = ''] = identifier.split('@', 1);
+  const colon = untagged.lastIndexOf(':');
+  const image = colon > untagged.lastIndexOf('/') ? untagged.slice(0, colon) : untagged;
+  return [identifier, image, textOf(given, 'url')].filter((text) => text !== '');
+}
+
+// Of a rewritten document, blocks look at the packages that the upstream sent; see REWRITTEN.
+function packagesOf(document: unknown): unknown[] {
+  const meta = isObject(document) ? document['_meta'] : undefined;
+  return [...elements(member(document, 'packages')), ...elements(member(meta, REWRITTEN))];
+}
+
+// A URL is compared as written and in its normal form.
+function hasRemote(remotes: Globs, remote: unknown): boolean {
+  const url = textOf(remote, 'url');
+  if (isTooLong(url)) return true;
+  return remotes.match(url) || (URL.canParse(url) && remotes.match(new URL(url).href));
+}
+
+/** More packages or remotes, or longer texts, would block other requests; a version that has them matches. */
+const MAX_COMPARED = 200;
+const MAX_TEXT = 2_000;
+
+function someOf(values: readonly unknown[], matches: (value: unknown) => boolean): boolean {
+  return values.length > MAX_COMPARED || values.some(matches);
+}
+
+function isTooLong(text: string): boolean {
+  return text.length > MAX_TEXT;
+}

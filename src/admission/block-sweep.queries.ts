@@ -1,0 +1,229 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { type AuditActor, SYNC_ACTOR } from '../audit/audit-event.js';
+import { AuditTrail } from '../audit/audit-trail.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { electLatest } from '../entries/entry-status.queries.js';
+import type { HoldReason } from '../entries/admission-gate.js';
+import { batches } from '../entries/writer/catalog-diff.js';
+import { deleteEmptyEntries } from '../entries/writer/entry-writer.queries.js';
+import { KINDS, parseSourceKind } from '../source-kinds/kinds.js';
+import { bumpRevision } from '../sources/sources.queries.js';
+import { MAX_ITEM_EVENTS } from './admission.js';
+import { AdmittedItems } from './admitted-items.queries.js';
+import type { CompiledBlock } from './block-rule.js';
+import { matchingBlocks } from './block-rule.js';
+import { reasonOf } from './blocks.queries.js';
+import { setReasons } from './held-items.queries.js';
+import { PUBLISHER_KEY } from './review.js';
+
+/** Rows read at once, without and with documents of up to 1 MiB; and rows moved by one statement. */
+const ROWS_PER_READ = 1_000;
+const DOCUMENTS_PER_READ = 100;
+const ROWS_PER_STATEMENT = 2_000;
+
+interface ScannedRow {
+  readonly id: string;
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+  readonly digest: Buffer;
+  readonly document: string | null;
+}
+
+interface ServedRow extends ScannedRow {
+  readonly entryId: string;
+  readonly sourceId: number;
+}
+
+interface ItemRow extends ScannedRow {
+  readonly sourceId: number;
+  readonly reasons: readonly HoldReason[];
+  readonly isApproved: boolean;
+}
+
+/** What a change of a block did. */
+export interface Swept {
+  readonly held: number;
+  readonly admitted: number;
+}
+
+/**
+ * Applies a changed block to everything stored: moves matching versions to the held items, and admits held items that
+ * nothing else holds. Runs in the caller's transaction, after `closeAdmission`.
+ */
+@Injectable()
+export class BlockSweep {
+  constructor(
+    private readonly admitted: AdmittedItems,
+    private readonly audit: AuditTrail,
+  ) {}
+
+  /** @param block null if the block with this id is removed. */
+  async apply(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<Swept> {
+    const admitted = await this.sweepItems(manager, id, block);
+    const held = block ? await this.holdServed(manager, block) : 0;
+    return { held, admitted };
+  }
+
+  private async holdServed(manager: EntityManager, block: CompiledBlock): Promise<number> {
+    const found: ServedRow[] = [];
+    const document = block.readsDocuments ? 'v.document' : 'null::text';
+    const select = `
+      select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
+        ${document} as document
+      from entry e join entry_version v on v.entry_id = e.id
+      where ($1::text[] is null or e.type = any($1::text[]))`;
+    for await (const rows of scan<ServedRow>(manager, select, [block.rule.types ?? null], block))
+      found.push(...rows.map((row) => ({ ...row, document: null })));
+    const sourceIds = [...new Set(found.map(({ sourceId }) => sourceId))].sort((one, other) => one - other);
+    // The removal of a source locks it before its entries.
+    const sources = await manager.query<{ id: number; name: string; kind: string }[]>(
+      `select id, name, kind from source where id = any($1::int[]) order by id for no key update`,
+      [sourceIds],
+    );
+    const existing = new Set(sources.map(({ id }) => id));
+    const inheriting = sources
+      .filter(({ kind }) => KINDS[parseSourceKind(kind)].inheritsClaims)
+      .map(({ id }) => id);
+    const moving = found.filter(({ sourceId }) => existing.has(sourceId));
+    for await (const batch of batches(moving, ROWS_PER_STATEMENT))
+      await moveToItems(manager, batch, inheriting, reasonOf(block));
+    for (const id of sourceIds) await bumpRevision(manager, id);
+    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
+    await this.recordItems(manager, SYNC_ACTOR, 'admission.hold', moving, nameOf);
+    return moving.length;
+  }
+
+  /** Adds the reason to held items that match, and removes it from the others. */
+  private async sweepItems(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number> {
+    const changed: ItemRow[] = [];
+    const update = async (items: readonly ItemRow[]) => {
+      await setReasons(manager, items);
+      changed.push(...items.filter(({ reasons, isApproved }) => reasons.length === 0 && isApproved));
+    };
+    const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
+    const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
+    const document = block?.readsDocuments ? 'document' : 'null::text';
+    const select = (condition: string) => `
+      select id, source_id as "sourceId", type, name, version, digest, ${document} as document, reasons,
+        is_approved as "isApproved"
+      from admission_item where status = 'held' and change is null and ${condition}`;
+    const held = select(`reasons @> $1::jsonb`);
+    for await (const rows of scan<ItemRow>(manager, held, [JSON.stringify([{ block: id }])], null)) {
+      const stay = new Set(block ? rows.filter((row) => isMatch(block, row)) : []);
+      await update(
+        rows
+          .filter((row) => !stay.has(row))
+          .map((row) => ({ ...row, reasons: without(row), document: null })),
+      );
+      if (block)
+        await update(
+          [...stay].map((row) => ({ ...row, reasons: [...without(row), reasonOf(block)], document: null })),
+        );
+    }
+    if (block) {
+      const all = select(`($1::text[] is null or type = any($1::text[]))`);
+      for await (const rows of scan<ItemRow>(manager, all, [block.rule.types ?? null], block))
+        await update(
+          rows
+            .filter((row) => !has(row))
+            .map((row) => ({ ...row, reasons: [...row.reasons, reasonOf(block)], document: null })),
+        );
+    }
+    return this.restore(manager, changed);
+  }
+
+  /** Admits items that nothing holds any more. */
+  private async restore(manager: EntityManager, items: readonly ItemRow[]): Promise<number> {
+    const bySource = new Map<number, ItemRow[]>();
+    for (const item of items) bySource.set(item.sourceId, [...(bySource.get(item.sourceId) ?? []), item]);
+    const sources = await manager.query<{ id: number; name: string }[]>(
+      `select id, name from source where id = any($1::int[]) order by id for no key update`,
+      [[...bySource.keys()]],
+    );
+    for (const { id } of sources)
+      await this.admitted.admit(
+        manager,
+        id,
+        (bySource.get(id) ?? []).map((item) => item.id),
+      );
+    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
+    await this.recordItems(manager, SYNC_ACTOR, 'admission.admit', items, nameOf);
+    return items.length;
+  }
+
+  private async recordItems(
+    manager: EntityManager,
+    actor: AuditActor,
+    action: 'admission.hold' | 'admission.admit',
+    items: readonly (ServedRow | ItemRow)[],
+    nameOf: ReadonlyMap<number, string>,
+  ): Promise<void> {
+    await this.audit.writeItems(
+      manager,
+      actor,
+      items.slice(0, MAX_ITEM_EVENTS).map(({ type, name, version, sourceId, digest }) => ({
+        action,
+        target: { type, name, version, source: nameOf.get(sourceId) ?? '' },
+        // Only super-admins see blocks and what they hold.
+        role: 'superAdmin' as const,
+        claims: [],
+        change: { after: { sha256: digest.toString('hex') } },
+      })),
+    );
+  }
+}
+
+function isMatch(block: CompiledBlock, row: ScannedRow): boolean {
+  return matchingBlocks([block], { ...row, document: () => row.document ?? '{}' }).length > 0;
+}
+
+/** Reads rows through a cursor. @param block leaves out rows that it does not match; null: all rows. */
+async function* scan<Row extends ScannedRow>(
+  manager: EntityManager,
+  select: string,
+  values: readonly unknown[],
+  block: CompiledBlock | null,
+): AsyncGenerator<Row[]> {
+  const size = select.includes('null::text') ? ROWS_PER_READ : DOCUMENTS_PER_READ;
+  // A cursor sees the rows as they were when it was declared.
+  await manager.query(`declare scanned_version no scroll cursor for ${select}`, [...values]);
+  for (;;) {
+    const rows = await manager.query<Row[]>(`fetch ${size} from scanned_version`);
+    const matching = block ? rows.filter((row) => isMatch(block, row)) : rows;
+    if (matching.length > 0) yield matching;
+    if (rows.length < size) break;
+  }
+  await manager.query(`close scanned_version`);
+}
+
+/** Moves served versions to the held items; removes entries that have none left, and elects the latest of the others. */
+async function moveToItems(
+  manager: EntityManager,
+  rows: readonly Pick<ServedRow, 'id' | 'entryId'>[],
+  inheriting: readonly number[],
+  reason: HoldReason,
+): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  await manager.query(
+    `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at, is_approved,
+       claims, publisher, publisher_key, document, is_rewritten, version_key, search, version_status, status_message,
+       status_changed_at, published_at, is_upstream_latest)
+     select gen_random_uuid(), e.source_id, e.type, e.name, v.version, 'held', $3::jsonb, v.digest, v.published_at, true,
+       case when e.source_id = any($2::int[]) then null else coalesce(e.given_claims, c.claims) end, v.published_by,
+       ${PUBLISHER_KEY}, v.document, true, v.version_key, v.search, v.status, v.status_message, v.status_changed_at,
+       v.published_at, v.version_key >= '2'
+     from entry_version v join entry e on e.id = v.entry_id join claim_set c on c.id = e.claim_set_id
+     where v.id = any($1::bigint[])
+     on conflict do nothing`,
+    [ids, inheriting, JSON.stringify([reason])],
+  );
+  await manager.query(`delete from entry_version where id = any($1::bigint[])`, [ids]);
+  const entryIds = [...new Set(rows.map(({ entryId }) => entryId))];
+  const emptied = new Set(await deleteEmptyEntries(manager, entryIds));
+  await electLatest(
+    manager,
+    entryIds.filter((id) => !emptied.has(id)),
+  );
+}

@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { AuditTrail } from '../audit/audit-trail.js';
+import type { Caller } from '../auth/caller.js';
+import { closeAdmission, lockForChange } from '../database/statements.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { type AdminListQuery, listPage } from '../http/lists.js';
+import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import type { RequestContext } from '../http/request-context.js';
+import { checkSettingsLength } from '../sources/admin-limits.js';
+import type { BlockBody } from './admission.dto.js';
+import { Block } from './admission.entity.js';
+import { type BlockRule, CompiledBlock } from './block-rule.js';
+import { BlockSweep } from './block-sweep.queries.js';
+import { blockIds, MAX_BLOCKS, writeBlock } from './blocks.queries.js';
+
+/** Manages the blocks that hold in every source (contract §11). */
+@Injectable()
+export class BlocksService {
+  constructor(
+    private readonly audit: AuditTrail,
+    private readonly sweep: BlockSweep,
+    private readonly dataSource: DataSource,
+  ) {}
+
+  async list(query: AdminListQuery): Promise<JsonText> {
+    const ids = await blockIds(this.dataSource.manager);
+    const page = await listPage('blocks', ids, query, true, async (next) => {
+      const loaded = await Promise.all(next.map(({ name }) => this.find(name)));
+      return loaded.flatMap((block) => (block ? [{ name: block.id, toJSON: () => blockAnswer(block) }] : []));
+    });
+    return new JsonText(page);
+  }
+
+  /** @throws ApiError 404 `block_not_found`. */
+  async get(id: string): Promise<JsonText> {
+    const block = await this.find(id);
+    if (!block) throw new ApiError('block_not_found');
+    return answerOf(block);
+  }
+
+  /**
+   * Creates or replaces a block, and applies it to everything that is served or held, in one transaction.
+   *
+   * @throws ApiError 400 `settings_too_long`, 409 `too_many_blocks`, 412 `precondition_failed`.
+   */
+  async put(
+    caller: Caller,
+    id: string,
+    body: BlockBody,
+    preconditions: Preconditions,
+    context: RequestContext,
+  ): Promise<{ readonly created: boolean; readonly answer: JsonText }> {
+    checkSettingsLength(body, []);
+    const rule = JSON.parse(JSON.stringify(body)) as BlockRule;
+    return this.change(caller, context, id, async (manager, record) => {
+      const before = await manager.findOneBy(Block, { id });
+      checkPreconditions(preconditions, before ? contentTag(before.rule) : null);
+      if (before && isDeepStrictEqual(before.rule, rule)) return { created: false, answer: answerOf(before) };
+      if (!before && (await manager.count(Block)) >= MAX_BLOCKS) throw new ApiError('too_many_blocks');
+      await writeBlock(manager, id, rule);
+      const swept = await this.sweep.apply(manager, id, new CompiledBlock(id, rule));
+      await record({
+        action: before ? 'block.update' : 'block.create',
+        target: { type: 'block', name: id },
+        claims: [],
+        change: { ...(before ? { before: before.rule } : {}), after: { ...rule, ...swept } },
+      });
+      const block = await manager.findOneByOrFail(Block, { id });
+      return { created: !before, answer: answerOf(block) };
+    });
+  }
+
+  /**
+   * Removes a block, and restores what nothing else holds.
+   *
+   * @throws ApiError 404 `block_not_found`, 412 `precondition_failed`.
+   */
+  async remove(
+    caller: Caller,
+    id: string,
+    preconditions: Preconditions,
+    context: RequestContext,
+  ): Promise<void> {
+    await this.change(caller, context, id, async (manager, record) => {
+      const block = await manager.findOneBy(Block, { id });
+      if (!block) throw new ApiError('block_not_found');
+      checkPreconditions(preconditions, contentTag(block.rule));
+      await manager.delete(Block, { id });
+      const swept = await this.sweep.apply(manager, id, null);
+      await record({
+        action: 'block.delete',
+        target: { type: 'block', name: id },
+        claims: [],
+        change: { before: block.rule, after: swept },
+      });
+    });
+  }
+
+  private change<T>(
+    caller: Caller,
+    context: RequestContext,
+    id: string,
+    work: (
+      manager: EntityManager,
+      record: Parameters<Parameters<AuditTrail['transaction']>[1]>[1],
+    ) => Promise<T>,
+  ): Promise<T> {
+    return this.audit.transaction({ caller, context }, async (manager, record) => {
+      await lockForChange(manager, 'block', id);
+      await closeAdmission(manager);
+      return work(manager, record);
+    });
+  }
+
+  private find(id: string): Promise<Block | null> {
+    return this.dataSource.manager.findOneBy(Block, { id });
+  }
+}
+
+function blockAnswer({ id, rule, createdAt, updatedAt }: Block): object {
+  return { id, ...rule, createdAt, updatedAt };
+}
+
+function answerOf(block: Block): JsonText {
+  return new JsonText(JSON.stringify(blockAnswer(block)), contentTag(block.rule));
+}

@@ -1,0 +1,80 @@
+import type { HoldReason, Verdict } from '../entries/admission-gate.js';
+import { ADMIT } from '../entries/admission-gate.js';
+import { matchesGlob } from '../sources/entry-filter.js';
+import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
+import { parseDuration } from '../validation/value-checks.js';
+import { isInRange } from './block-rule.js';
+
+/** What is known of a version that a source shows and that is not served as it is. */
+export interface CuratedVersion {
+  readonly name: string;
+  readonly version: string;
+  /** Null if the upstream gives no time. */
+  readonly publishedAt: Date | null;
+  /** When this document was first seen here. */
+  readonly firstSeenAt: Date;
+  /** Whether the source showed the name at its first sync, or it was admitted before. */
+  readonly isKnownName: boolean;
+  /** Whether an earlier document of the version is served. */
+  readonly isServed: boolean;
+}
+
+/** The settings of a source as stored. */
+export type StoredAdmission = {
+  readonly [K in keyof AdmissionSettings]: AdmissionSettings[K];
+};
+
+/**
+ * Decides about a version of a synced source (contract §11): the first rule that matches the name decides; without
+ * one, `minAge`, `newNames` and `changed`. Names match whatever their case.
+ */
+export function curate(settings: StoredAdmission | null, version: CuratedVersion, now: Date): Verdict {
+  if (!settings) return ADMIT;
+  const name = version.name.toLowerCase();
+  const rule = settings.rules?.find(({ names }) =>
+    names.some((glob) => matchesGlob(glob.toLowerCase(), name)),
+  );
+  if (rule) {
+    const message = rule.reason ?? `A rule of the source matches ${version.name}`;
+    if (rule.action === 'reject') return { outcome: 'reject', reasons: [{ policy: 'rule', message }] };
+    if (rule.action === 'hold') return holdFor([{ policy: 'rule', message }]);
+    if (rule.versions !== undefined && !isInRange(version.version, rule.versions)) {
+      const outside = `Version ${version.version} is outside ${rule.versions}`;
+      return holdFor([{ policy: 'rule', message: rule.reason ?? outside }]);
+    }
+    return holdFor(tooYoung(rule.minAge, version, now));
+  }
+  const reasons = tooYoung(settings.minAge, version, now);
+  if (settings.newNames === 'hold' && !version.isKnownName)
+    reasons.push({ policy: 'newNames', message: `The source has not shown ${version.name} before` });
+  if (settings.changed === 'hold' && version.isServed)
+    reasons.push({
+      policy: 'changed',
+      message: `The source changed the document of version ${version.version}, which is served`,
+    });
+  return holdFor(reasons);
+}
+
+function holdFor(reasons: readonly HoldReason[]): Verdict {
+  return reasons.length === 0 ? ADMIT : { outcome: 'hold', reasons };
+}
+
+/** The latest date that JavaScript and PostgreSQL both write as RFC 3339 with four digits of the year. */
+const LATEST_MS = Date.UTC(9999, 11, 31);
+
+function tooYoung(minAge: string | undefined, version: CuratedVersion, now: Date): HoldReason[] {
+  const age = minAge === undefined ? 0 : (parseDuration(minAge, 0) ?? 0);
+  const { firstSeenAt, publishedAt } = version;
+  const since = Math.max(firstSeenAt.getTime(), publishedAt?.getTime() ?? 0);
+  const due = Math.min(since + age, LATEST_MS);
+  if (age === 0 || due <= now.getTime()) return [];
+  const message = `Versions of this source wait for ${minAge} after they were published and first seen`;
+  return [{ policy: 'minAge', message, dueAt: new Date(due).toISOString() }];
+}
+
+/** Returns when all reasons have ended by themselves; null if one needs a decision. */
+export function dueAtOf(reasons: readonly HoldReason[]): Date | null {
+  const times = reasons.map(({ dueAt }) => dueAt);
+  if (times.length === 0 || times.includes(undefined)) return null;
+  return new Date(Math.max(...times.map((time) => Date.parse(time ?? ''))));
+}

@@ -1,0 +1,145 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { publisherOf } from '../audit/audit-event.js';
+import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import type { Caller } from '../auth/caller.js';
+import { enterAdmission, lockEntry } from '../database/statements.js';
+import { EntriesRepository } from '../entries/entries.repository.js';
+import { shownReasons } from '../entries/admission-gate.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import type { RequestContext } from '../http/request-context.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { PartitionLimit } from '../visibility/views.queries.js';
+import type { Decision } from './admission.entity.js';
+import { AdmittedItems } from './admitted-items.queries.js';
+import {
+  claimSetOf,
+  countDecisions,
+  endItem,
+  insertDecision,
+  leaveToBlocks,
+  lockItem,
+} from './held-items.queries.js';
+import { ItemViews, type SeenItem } from './item-views.queries.js';
+import { personKey } from './review.js';
+
+/** Decisions and comments of one item. */
+export const MAX_DECISIONS = 200;
+
+export interface DecisionRequest {
+  readonly digest: string;
+  readonly comment?: string;
+}
+
+/** Approves, rejects, comments on and withdraws held items (contract §11). */
+@Injectable()
+export class Decisions {
+  constructor(
+    private readonly audit: AuditTrail,
+    private readonly views: ItemViews,
+    private readonly admitted: AdmittedItems,
+    private readonly entries: EntriesRepository,
+    private readonly limit: PartitionLimit,
+  ) {}
+
+  /**
+   * @throws ApiError 404 `item_not_found`; 403 `own_publication`, `not_reviewer`; 409 `digest_mismatch`,
+   *   `already_decided`, `already_approved`, `too_many_comments`.
+   */
+  async decide(
+    caller: Caller,
+    id: string,
+    decision: Decision,
+    request: DecisionRequest,
+    context: RequestContext,
+  ): Promise<JsonText> {
+    // Callers who may not decide take no locks.
+    const seen = await this.views.load(caller, id);
+    checkMayDecide(seen, decision);
+    await this.audit.transaction({ caller, context }, async (manager, record) => {
+      if (seen.kind === MANAGED_KIND) await lockEntry(manager, seen.type, seen.name);
+      else await enterAdmission(manager);
+      const now = await lockItem(manager, seen.sourceId, id);
+      const item = await this.views.load(caller, id, manager);
+      checkMayDecide(item, decision);
+      await checkState(manager, item, decision, request);
+      await record(eventOf(item, decision, request));
+      const by = { publisher: publisherOf(caller), key: personKey(caller) };
+      await insertDecision(manager, id, { decision, comment: request.comment ?? null, at: now, by });
+      if (decision === 'approve' && item.given + 1 >= item.required)
+        await this.approve(manager, item, now, record);
+      else if (decision === 'reject') await endItem(manager, id, 'rejected', now);
+      else if (decision === 'withdraw') await endItem(manager, id, 'withdrawn', now);
+    });
+    return this.views.get(caller, id);
+  }
+
+  /** Ends every reason but blocks, and admits the item if none of those holds it. */
+  private async approve(
+    manager: EntityManager,
+    item: SeenItem,
+    now: Date,
+    record: RecordChange,
+  ): Promise<void> {
+    const reasons = item.reasons.filter(({ policy }) => policy === 'block');
+    if (reasons.length > 0) return leaveToBlocks(manager, item.id, reasons);
+    await record({ ...eventOf(item, 'approve', {}), action: 'admission.admit' });
+    if (item.change) await this.makeChange(manager, item, now);
+    else await this.admitted.admit(manager, item.sourceId, [item.id]);
+    await endItem(manager, item.id, 'admitted', now);
+    if (item.kind !== MANAGED_KIND || item.change) return;
+    const claimSetId = await claimSetOf(manager, item.sourceId, item);
+    if (claimSetId !== undefined) await this.limit.check(manager, item.sourceId, claimSetId);
+  }
+
+  private async makeChange(manager: EntityManager, item: SeenItem, now: Date): Promise<void> {
+    const entry = await this.entries.findByName(item, item.version ?? undefined, manager);
+    if (!entry || !item.change || (item.version !== null && entry.versions.length === 0))
+      throw new ApiError('already_decided', 'The entry or version is gone');
+    const { claims, status, statusMessage: message = null } = item.change;
+    if (claims) await this.entries.setClaims(manager, entry, claims);
+    if (status) await this.entries.setStatus(manager, entry, item.version, { status, message, now });
+  }
+}
+
+function checkMayDecide({ isPublisher, isDecidable }: SeenItem, decision: Decision): void {
+  if (decision === 'comment') return;
+  if (decision === 'withdraw') {
+    if (!isPublisher) throw new ApiError('not_reviewer');
+    return;
+  }
+  if (isPublisher) throw new ApiError('own_publication');
+  if (!isDecidable) throw new ApiError('not_reviewer');
+}
+
+async function checkState(
+  manager: EntityManager,
+  item: SeenItem,
+  decision: Decision,
+  { digest }: DecisionRequest,
+): Promise<void> {
+  if (item.status !== 'held') throw new ApiError('already_decided');
+  if (item.digest.toString('hex') !== digest.toLowerCase()) throw new ApiError('digest_mismatch');
+  if (decision === 'approve' && (item.hasApproved || item.isApproved)) throw new ApiError('already_approved');
+  if (decision === 'comment' && (await countDecisions(manager, item.id)) >= MAX_DECISIONS)
+    throw new ApiError('too_many_comments');
+}
+
+function eventOf(item: SeenItem, decision: Decision, { comment }: Partial<DecisionRequest>) {
+  const { type, name, version, source, claims, sourceClaims, change, digest } = item;
+  return {
+    action: `admission.${decision}` as const,
+    target: { type, name, ...(version === null ? {} : { version }), source },
+    ...(item.kind === MANAGED_KIND ? {} : { role: 'manageSources' as const }),
+    claims: [claims ?? sourceClaims, ...(change?.claims ? [change.claims] : [])],
+    change: {
+      after: {
+        sha256: digest.toString('hex'),
+        reasons: shownReasons(item.reasons),
+        ...(change ? { change } : {}),
+        ...(comment === undefined ? {} : { comment }),
+      },
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { hash } from 'node:crypto';
+import type { Caller } from '../auth/caller.js';
+import { covers } from '../claims/claims.js';
+import type { ReviewRule } from '../entries/admission-gate.js';
+import { matchesGlob } from '../sources/entry-filter.js';
+
+/** Returns the first rule for a name, whatever its case; undefined if publications of it need no review. */
+export function reviewRuleOf(rules: readonly ReviewRule[] | undefined, name: string): ReviewRule | undefined {
+  const lower = name.toLowerCase();
+  return rules?.find(({ names }) => names.some((glob) => matchesGlob(glob.toLowerCase(), lower)));
+}
+
+/** Returns the approvals that a rule asks for; without a rule, one. */
+export function approvalsOf(rule: ReviewRule | undefined): number {
+  return rule?.approvals ?? 1;
+}
+
+/** Is the caller one of the rule's reviewers? An array in `reviewers` lists alternatives. */
+export function isReviewer({ claims }: Caller, { reviewers }: ReviewRule): boolean {
+  return Object.keys(reviewers).length > 0 && covers(claims, reviewers, 'any');
+}
+
+/** Returns a key for the person behind a caller: issuer and subject, whatever their token; null for anonymous callers. */
+export function personKey({ identified, subject, claims }: Caller): Buffer | null {
+  if (!identified || subject === null) return null;
+  const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : '';
+  return hash('sha256', `${issuer}\n${subject}`, 'buffer');
+}
+
+/** SQL: `personKey` of the publisher of a stored version. */
+export const PUBLISHER_KEY = `case when v.published_by ->> 'subject' is not null then
+  sha256(convert_to(coalesce(v.published_by ->> 'issuer', '') || E'\\n' || (v.published_by ->> 'subject'), 'UTF8')) end`;

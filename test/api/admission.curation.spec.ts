@@ -1,0 +1,275 @@
+import { describe, expect, it } from 'vitest';
+import { decide, itemsFor, passTime, served, shortly } from '../support/admission.js';
+import { aServer, type Document } from '../support/documents.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+/** A mirror with these settings that shows these servers from its first sync. */
+function aMirror(admission: Document, ...servers: unknown[]): ServiceUnderTest {
+  return aService()
+    .source('mirror', { servers, admission })
+    .registry('main', { sources: ['mirror'] })
+    .runs();
+}
+
+const PATIENCE = { timeout: 20_000, interval: 100 };
+
+describe('minAge', () => {
+  const service = aMirror({ minAge: '14d' }, aServer('io.acme/one'), aServer('io.acme/two'));
+
+  it('holds everything at the first sync, and shows nothing of it to consumers', async () => {
+    const report = await service.synced('mirror');
+    expect(report.counts).toMatchObject({ held: 2, entries: 0, added: 0 });
+    expect(await served(service)).toEqual([]);
+    expect((await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/1.0.0')).status).toBe(404);
+    expect(shortly(await itemsFor(service))).toEqual([
+      'io.acme/one@1.0.0: minAge',
+      'io.acme/two@1.0.0: minAge',
+    ]);
+  });
+
+  it('never shows what the upstream removes after 13 days, which starts anew when it comes back', async () => {
+    await passTime(service, '13 days');
+    await service.rewrite('mirror', { servers: [aServer('io.acme/one')] });
+    await service.synced('mirror');
+    await service.rewrite('mirror', { servers: [aServer('io.acme/one'), aServer('io.acme/two')] });
+    await service.synced('mirror');
+    await passTime(service, '2 days');
+    await expect.poll(() => served(service), PATIENCE).toEqual(['io.acme/one@1.0.0']);
+    const [two, ...others] = await itemsFor(service);
+    expect(others).toEqual([]);
+    expect(two).toMatchObject({ name: 'io.acme/two', status: 'held' });
+    const [one] = await itemsFor(service, '?status=admitted');
+    expect(one).toMatchObject({ name: 'io.acme/one', status: 'admitted' });
+  });
+
+  it('keeps the served document while a changed one waits anew', async () => {
+    const changed = aServer('io.acme/one', '1.0.0', { description: 'changed' });
+    await service.rewrite('mirror', { servers: [changed, aServer('io.acme/two')] });
+    const report = await service.synced('mirror');
+    expect(report.counts).toMatchObject({ held: 2, removed: 0, changed: 0 });
+    const document = async () =>
+      (await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/latest')).json as {
+        server: Document;
+      };
+    expect((await document()).server['description']).toBe('The server io.acme/one');
+    const [item] = await itemsFor(service, '?name=io.acme%2Fone');
+    const details = (await service.get(`/v1/admission/${item?.id}`)).json;
+    expect(details).toMatchObject({
+      document: changed,
+      replaces: { version: '1.0.0', diff: [{ op: 'replace', path: '/description', value: 'changed' }] },
+    });
+    await passTime(service, '15 days');
+    await expect.poll(async () => (await document()).server['description'], PATIENCE).toBe('changed');
+    await expect.poll(() => served(service), PATIENCE).toEqual(['io.acme/one@1.0.0', 'io.acme/two@1.0.0']);
+  });
+
+  it('admits by updated_since and elects the newest admitted version as latest', async () => {
+    const all = [
+      aServer('io.acme/one', '1.0.0', { description: 'changed' }),
+      aServer('io.acme/one', '2.0.0'),
+    ];
+    await service.rewrite('mirror', { servers: all });
+    await service.synced('mirror');
+    const latest = async () =>
+      (await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/latest')).json as {
+        server: Document;
+      };
+    expect((await latest()).server['version']).toBe('1.0.0');
+    const since = new Date().toISOString();
+    await passTime(service, '15 days');
+    await expect.poll(async () => (await latest()).server['version'], PATIENCE).toBe('2.0.0');
+    const changes = await service.get(`/registry/main/v0.1/servers?updated_since=${since}`);
+    expect(changes.text).toContain('"2.0.0"');
+    expect((await service.get('/registry/main/v0.1/servers?search=io.acme/one')).text).toContain('"2.0.0"');
+  });
+});
+
+describe('newNames', () => {
+  const service = aMirror({ newNames: 'hold' }, aServer('io.acme/known'));
+
+  it('holds names that the first sync did not show, until somebody approves them', async () => {
+    expect(await served(service)).toEqual(['io.acme/known@1.0.0']);
+    const shown = [aServer('io.acme/known'), aServer('io.acme/known', '2.0.0'), aServer('io.acme/new')];
+    await service.rewrite('mirror', { servers: shown });
+    await service.synced('mirror');
+    expect(await served(service)).toEqual(['io.acme/known@1.0.0', 'io.acme/known@2.0.0']);
+    const [item, ...others] = await itemsFor(service);
+    expect(others).toEqual([]);
+    expect(item).toMatchObject({ name: 'io.acme/new', approvals: { required: 1, given: 0 } });
+    if (!item) return;
+    expect((await decide(service, item, 'approve', { comment: 'checked' })).json).toMatchObject({
+      status: 'admitted',
+      decisions: [{ decision: 'approve', comment: 'checked' }],
+    });
+    await service.rewrite('mirror', { servers: [...shown, aServer('io.acme/new', '1.1.0')] });
+    await service.synced('mirror');
+    expect(await served(service)).toContain('io.acme/new@1.1.0');
+  });
+
+  it('still knows a name that was gone for a while', async () => {
+    await service.rewrite('mirror', { servers: [aServer('io.acme/new')] });
+    await service.synced('mirror');
+    await service.rewrite('mirror', { servers: [aServer('io.acme/new'), aServer('io.acme/known')] });
+    await service.synced('mirror');
+    expect(await served(service)).toEqual(['io.acme/known@1.0.0', 'io.acme/new@1.0.0']);
+  });
+});
+
+describe('changed', () => {
+  const service = aMirror({ changed: 'hold' }, aServer('io.acme/one'));
+
+  it('holds a changed document until it is approved, and a rejected one for good', async () => {
+    const withText = (description: string) => aServer('io.acme/one', '1.0.0', { description });
+    for (const [text, decision, expected] of [
+      ['better', 'approve', 'better'],
+      ['worse', 'reject', 'better'],
+    ] as const) {
+      await service.rewrite('mirror', { servers: [withText(text)] });
+      await service.synced('mirror');
+      const [item] = await itemsFor(service);
+      expect(item?.reasons.map(({ policy }) => policy)).toEqual(['changed']);
+      if (item) expect((await decide(service, item, decision)).status).toBe(200);
+      await service.rewrite('mirror', {
+        servers: [withText(text), aServer('io.acme/more', `1.0.${text.length}`)],
+      });
+      const report = await service.synced('mirror');
+      expect(report.counts['held']).toBe(0);
+      const reply = await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/1.0.0');
+      expect(reply.json).toMatchObject({ server: { description: expected } });
+    }
+    const { skipped } = await service.synced('mirror');
+    expect(skipped).toMatchObject([{ name: 'io.acme/one', reasons: ['admission_rejected: rejected here'] }]);
+  });
+});
+
+describe('rules', () => {
+  const names = ['com.free/a', 'com.young/a', 'com.never/a', 'com.held/a', 'com.other/a'];
+  const service = aMirror(
+    {
+      minAge: '7d',
+      rules: [
+        { names: ['com.free/*'], minAge: '0s' },
+        { names: ['COM.PINNED/*'], versions: '^1.2' },
+        { names: ['com.young/*'], minAge: '1d' },
+        { names: ['com.never/*'], action: 'reject', reason: 'see SEC-12' },
+        { names: ['com.held/*'], action: 'hold', reason: 'ask us' },
+      ],
+    },
+    ...names.map((name) => aServer(name)),
+    ...['1.1.0', '1.2.0', '1.3.0-rc.1', '2.0.0'].map((version) => aServer('com.pinned/a', version)),
+  );
+
+  it('decide before minAge, the first match alone', async () => {
+    const report = await service.synced('mirror');
+    expect(await served(service)).toEqual([
+      'com.free/a@1.0.0',
+      'com.pinned/a@1.2.0',
+      'com.pinned/a@1.3.0-rc.1',
+    ]);
+    expect(shortly(await itemsFor(service))).toEqual([
+      'com.held/a@1.0.0: rule',
+      'com.other/a@1.0.0: minAge',
+      'com.pinned/a@1.1.0: rule',
+      'com.pinned/a@2.0.0: rule',
+      'com.young/a@1.0.0: minAge',
+    ]);
+    expect(report.skipped).toMatchObject([
+      { name: 'com.never/a', version: '1.0.0', reasons: ['admission_rejected: see SEC-12'] },
+    ]);
+    expect(report.counts).toMatchObject({ held: 5, skipped: 1, entries: 3 });
+  });
+
+  it('take served versions back only by action: reject, at the next sync', async () => {
+    const rules = [
+      { names: ['com.free/*'], action: 'hold' },
+      { names: ['com.pinned/*'], action: 'reject' },
+    ];
+    await service.reload((edited) =>
+      edited.source('mirror', {
+        servers: [aServer('com.free/a'), aServer('com.pinned/a', '1.2.0')],
+        admission: { rules },
+      }),
+    );
+    await service.synced('mirror');
+    expect(await served(service)).toEqual(['com.free/a@1.0.0']);
+  });
+
+  it('end with the settings: everything that upstream shows is admitted', async () => {
+    await service.reload((edited) =>
+      edited.source('mirror', { servers: [aServer('com.held/a'), aServer('com.never/a')] }),
+    );
+    await service.synced('mirror');
+    expect(await served(service)).toEqual(['com.held/a@1.0.0', 'com.never/a@1.0.0']);
+    expect(await itemsFor(service)).toEqual([]);
+  });
+});
+
+describe('rewrite', () => {
+  const npm = (more: Document = {}) => ({
+    registryType: 'npm',
+    identifier: '@acme/one',
+    version: '1.0.0',
+    transport: { type: 'stdio' },
+    ...more,
+  });
+  const image = (identifier: string) => ({ registryType: 'oci', identifier, transport: { type: 'stdio' } });
+  const packages = [
+    npm({ registryBaseUrl: 'https://registry.npmjs.org' }),
+    image('ghcr.example.com/acme/one:1'),
+    image('docker.io/acme/one:1'),
+  ];
+  const service = aMirror(
+    {
+      rewrite: [
+        { registryType: 'npm', registryBaseUrl: 'https://packages.example.com/npm' },
+        { registryType: 'oci', from: 'ghcr.example.com/', to: 'mirror.example.com/' },
+      ],
+    },
+    aServer('io.acme/one', '1.0.0', { packages }),
+    aServer('io.acme/two'),
+  );
+  const document = async (name: string) =>
+    (
+      (await service.get(`/registry/main/v0.1/servers/io.acme%2F${name}/versions/latest`)).json as {
+        server: Document;
+      }
+    ).server;
+
+  it('sets the base URL and replaces prefixes, and keeps the original packages in _meta', async () => {
+    expect(await document('one')).toMatchObject({
+      packages: [
+        npm({ registryBaseUrl: 'https://packages.example.com/npm' }),
+        image('mirror.example.com/acme/one:1'),
+        image('docker.io/acme/one:1'),
+      ],
+      _meta: { 'registry-server/rewritten': packages },
+    });
+    expect(await document('two')).toEqual(aServer('io.acme/two'));
+  });
+
+  it('changes nothing when the same content is read again', async () => {
+    await service.rewrite('mirror', {
+      servers: [aServer('io.acme/one', '1.0.0', { packages }), aServer('io.acme/three')],
+    });
+    expect((await service.synced('mirror')).counts).toMatchObject({ unchanged: 1, changed: 0, added: 1 });
+  });
+
+  it('is applied again when its settings change', async () => {
+    const rewrite = [{ registryType: 'npm', registryBaseUrl: 'https://other.example.com' }];
+    await service.reload((edited) =>
+      edited.source('mirror', {
+        servers: [aServer('io.acme/one', '1.0.0', { packages })],
+        admission: { rewrite },
+      }),
+    );
+    await service.synced('mirror');
+    expect(await document('one')).toMatchObject({
+      packages: [{ registryBaseUrl: 'https://other.example.com' }, packages[1], packages[2]],
+    });
+    await service.reload((edited) =>
+      edited.source('mirror', { servers: [aServer('io.acme/one', '1.0.0', { packages })] }),
+    );
+    await service.synced('mirror');
+    expect(await document('one')).toEqual(aServer('io.acme/one', '1.0.0', { packages }));
+  });
+});

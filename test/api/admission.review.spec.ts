@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import { decide, type Item, itemsFor, served } from '../support/admission.js';
+import { ACME_ADMIN, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, type Document } from '../support/documents.js';
+import type { Reply, Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { entryAt } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const ACME = { org: 'acme' };
+/** Publishes for Acme; a reviewer of payments too. */
+const WRITER = { sub: 'wim', org: 'acme', role: 'writer', team: 'payments' };
+const REVIEWER = { sub: 'rita', org: 'acme', team: 'payments' };
+const SECOND = { sub: 'rolf', org: 'acme', team: 'risk' };
+/** Is in a reviewing team, but does not reach Acme's entries. */
+const OUTSIDE = { sub: 'olga', org: 'contoso', team: 'payments' };
+const COLLEAGUE = { sub: 'carl', org: 'acme', role: 'writer' };
+
+const NAME = 'com.acme/payments-api';
+
+describe('managed.review', () => {
+  const service = aService({ mode: 'full' })
+    .source('internal', {
+      kind: 'managed',
+      settings: {
+        review: [
+          { names: ['com.acme/payments-*'], reviewers: { team: ['payments', 'risk'] }, approvals: 2 },
+          { names: ['com.acme/*'], reviewers: { team: 'platform' } },
+        ],
+      },
+      claims: ACME,
+    })
+    .registry('main', { sources: ['internal'], claims: {}, publishClaims: ACME })
+    .runs();
+  const as = (claims: Document): Sender => service.as(claims);
+  const publish = (
+    version: string,
+    by: Document = WRITER,
+    name = NAME,
+    claims: unknown = ACME,
+  ): Promise<Reply> => as(by).post('/v1/entries', { server: aServer(name, version), claims });
+  const held = async (version: string): Promise<Item> => {
+    const [item] = (await itemsFor(as(WRITER), '?mine=true')).filter((one) => one.version === version);
+    if (!item) throw new Error(`${version} is not held`);
+    return item;
+  };
+
+  it('holds a publication, answers 202, and dry runs answer the same', async () => {
+    const body = { server: aServer(NAME, '1.0.0'), claims: ACME };
+    for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true']) {
+      const reply = await as(WRITER).post(path, body);
+      expect([reply.status, reply.json]).toMatchObject([200, { admission: { status: 'held' } }]);
+    }
+    expect(await itemsFor(as(WRITER))).toEqual([]);
+    const reply = await publish('1.0.0');
+    expect(reply.status).toBe(202);
+    expect(reply.json).toMatchObject({
+      type: 'server',
+      name: NAME,
+      version: '1.0.0',
+      claims: ACME,
+      admission: { status: 'held', reasons: [{ policy: 'review' }] },
+    });
+    expect(await served(as(SUPER_ADMIN))).toEqual([]);
+    expect((await as(SUPER_ADMIN).get(entryAt('server', NAME))).status).toBe(404);
+    expect((await publish('1.0.0', WRITER, 'com.other/free')).status).toBe(201);
+  });
+
+  it('reserves the name with its claims, for every sender', async () => {
+    expectRefused(await publish('1.0.0'), 409, 'version_exists');
+    expectRefused(await publish('1.0.0', COLLEAGUE), 409, 'version_exists');
+    const other = { sub: 'cora', org: 'contoso', role: 'writer' };
+    expectRefused(await publish('1.1.0', other, NAME, { org: 'contoso' }), 400, 'claims_mismatch');
+    expectRefused(await publish('1.1.0', WRITER, NAME, { team: 'payments' }), 400, 'claims_mismatch');
+  });
+
+  it('shows an item to its publisher, its reviewers and managers of the source alone', async () => {
+    const item = await held('1.0.0');
+    for (const claims of [WRITER, REVIEWER, SECOND, ACME_ADMIN, SUPER_ADMIN]) {
+      expect((await itemsFor(as(claims))).map(({ id }) => id)).toEqual([item.id]);
+      expect((await as(claims).get(`/v1/admission/${item.id}`)).json).toMatchObject({
+        document: aServer(NAME, '1.0.0'),
+        approvals: { required: 2, given: 0 },
+        publisher: { subject: 'wim' },
+      });
+    }
+    for (const claims of [OUTSIDE, COLLEAGUE, CONTOSO_ADMIN]) {
+      expect(await itemsFor(as(claims))).toEqual([]);
+      expectRefused(await as(claims).get(`/v1/admission/${item.id}`), 404, 'item_not_found');
+      for (const decision of ['approve', 'reject', 'withdraw'])
+        expectRefused(await decide(as(claims), item, decision), 404, 'item_not_found');
+    }
+    expectRefused(await as(REVIEWER).get('/v1/admission/nothing'), 404, 'item_not_found');
+  });
+
+  it('lists what the caller can decide, by filters, and refuses unknown words', async () => {
+    for (const [claims, count] of [
+      [REVIEWER, 1],
+      [WRITER, 0],
+      [ACME_ADMIN, 0],
+      [SUPER_ADMIN, 0],
+    ] as const)
+      expect(await itemsFor(as(claims), '?decidable=true')).toHaveLength(count);
+    for (const [query, count] of [
+      ['?reason=review', 1],
+      ['?reason=block', 0],
+      ['?type=server&source=internal', 1],
+      ['?source=other', 0],
+      [`?name=${encodeURIComponent(NAME)}`, 1],
+      ['?name=com.acme', 0],
+      ['?status=rejected', 0],
+    ] as const)
+      expect(await itemsFor(as(REVIEWER), query), query).toHaveLength(count);
+    for (const query of ['?status=open', '?reason=mood', '?type=robot'])
+      expectRefused(await as(REVIEWER).get(`/v1/admission${query}`), 400, 'invalid_parameter');
+  });
+
+  it('refuses decisions by the publisher, by others, about another digest, and twice', async () => {
+    const item = await held('1.0.0');
+    expectRefused(await decide(as(WRITER), item, 'approve'), 403, 'own_publication');
+    const otherToken = { ...WRITER, team: 'risk', scope: 'another token' };
+    expectRefused(await decide(as(otherToken), item, 'approve'), 403, 'own_publication');
+    for (const claims of [ACME_ADMIN, SUPER_ADMIN])
+      expectRefused(await decide(as(claims), item, 'approve'), 403, 'not_reviewer');
+    expectRefused(await decide(as(REVIEWER), item, 'withdraw'), 403, 'not_reviewer');
+    expectRefused(
+      await decide(as(REVIEWER), { id: item.id, digest: '0'.repeat(64) }, 'approve'),
+      409,
+      'digest_mismatch',
+    );
+    expectRefused(await decide(as(REVIEWER), { id: item.id, digest: 'x' }, 'approve'), 400, 'invalid_body');
+    expect((await decide(as(REVIEWER), item, 'comment', { comment: 'looking' })).status).toBe(200);
+    const [first, second] = await Promise.all([1, 2].map(() => decide(as(REVIEWER), item, 'approve')));
+    expect([first?.status, second?.status].sort()).toEqual([200, 409]);
+    expectRefused(await decide(as({ ...REVIEWER, more: 'x' }), item, 'approve'), 409, 'already_approved');
+    expect(await itemsFor(as(REVIEWER), '?decidable=true')).toEqual([]);
+    expect(await itemsFor(as(SECOND))).toMatchObject([
+      { approvals: { required: 2, given: 1 }, decisions: [{ decision: 'comment' }, { decision: 'approve' }] },
+    ]);
+  });
+
+  it('publishes after the last approval', async () => {
+    const item = await held('1.0.0');
+    expect((await decide(as(SECOND), item, 'approve')).json).toMatchObject({ status: 'admitted' });
+    expectRefused(await decide(as(SECOND), item, 'approve'), 409, 'already_decided');
+    expect(await served(as({ sub: 'x', ...ACME }))).toEqual([`${NAME}@1.0.0`, 'com.other/free@1.0.0']);
+    expect((await as(WRITER).get(entryAt('server', NAME))).json).toMatchObject({
+      claims: ACME,
+      versions: [{ version: '1.0.0', digest: item.digest, publishedBy: { subject: 'wim' } }],
+    });
+  });
+
+  it('keeps the served version while the next one waits, is rejected or withdrawn', async () => {
+    for (const [version, by, decision, status] of [
+      ['2.0.0', REVIEWER, 'reject', 'rejected'],
+      ['3.0.0', WRITER, 'withdraw', 'withdrawn'],
+    ] as const) {
+      expect((await publish(version)).status).toBe(202);
+      const item = await held(version);
+      const reply = await decide(as(by), item, decision, { comment: 'no' });
+      expect(reply.json).toMatchObject({ status, decisions: [{ decision, comment: 'no' }] });
+      expect((await itemsFor(as(WRITER), `?status=${status}`)).map((one) => one.version)).toContain(version);
+      expect((await publish(version)).status).toBe(202);
+      expect((await decide(as(WRITER), await held(version), 'withdraw')).status).toBe(200);
+    }
+    expect(await served(as(SUPER_ADMIN))).toContain(`${NAME}@1.0.0`);
+    expect(await itemsFor(as(WRITER))).toEqual([]);
+  });
+
+  it('holds changes of claims and of the status, except deleted', async () => {
+    const claims = { org: 'acme', team: 'payments' };
+    const reply = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims });
+    expect([reply.status, reply.json]).toMatchObject([202, { change: { claims }, status: 'held' }]);
+    expect((reply.json as Item).version).toBeUndefined();
+    const status = await as(WRITER).patch(entryAt('server', NAME, '/status'), { status: 'deprecated' });
+    expectRefused(status, 409, 'change_pending');
+    // Only reviewers who reach the new claims too may decide.
+    expect(await itemsFor(as(SECOND))).toEqual([]);
+    const [item] = await itemsFor(as(REVIEWER));
+    if (!item) throw new Error('The change is not held');
+    expect((await decide(as(REVIEWER), item, 'approve')).json).toMatchObject({ approvals: { given: 1 } });
+    const third = { ...REVIEWER, sub: 'rosa' };
+    expect((await decide(as(third), item, 'approve')).json).toMatchObject({ status: 'admitted' });
+    expect((await as(WRITER).get(entryAt('server', NAME, '/claims'))).json).toEqual({ claims });
+
+    const version = entryAt('server', NAME, '/versions/1.0.0/status');
+    const pending = await as(WRITER).patch(version, { status: 'deprecated', statusMessage: 'old' });
+    expect([pending.status, pending.json]).toMatchObject([
+      202,
+      { version: '1.0.0', change: { status: 'deprecated' } },
+    ]);
+    expect((await as(WRITER).patch(version, { status: 'deleted' })).status).toBe(200);
+    const change = pending.json as Item;
+    for (const claims of [REVIEWER, third]) await decide(as(claims), change, 'approve');
+    expect((await as(WRITER).get(entryAt('server', NAME))).json).toMatchObject({
+      versions: [{ status: 'deprecated', statusMessage: 'old' }],
+    });
+  });
+
+  it('lets mcp-publisher publish: 200, the Item, and what waits in _meta', async () => {
+    const name = 'com.acme/tool';
+    const reply = await as(WRITER).post('/registry/main/v0.1/publish', aServer(name));
+    expect(reply.status).toBe(200);
+    expect(reply.json).toMatchObject({
+      server: aServer(name),
+      _meta: {
+        'io.modelcontextprotocol.registry/official': { status: 'active', isLatest: false },
+        'registry-server/admission': { status: 'held', reasons: [{ policy: 'review' }] },
+      },
+    });
+    const [item] = (await itemsFor(as(WRITER))).filter((one) => one.name === name);
+    const platform = { sub: 'pia', org: 'acme', team: 'platform' };
+    if (item) expect((await decide(as(platform), item, 'approve')).status).toBe(200);
+    const status = await as(WRITER).patch(
+      `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/1.0.0/status`,
+      { status: 'deprecated' },
+    );
+    expect([status.status, status.json]).toMatchObject([
+      200,
+      {
+        _meta: {
+          'io.modelcontextprotocol.registry/official': { status: 'active' },
+          'registry-server/admission': { status: 'held' },
+        },
+      },
+    ]);
+  });
+
+  it('bounds comments on an item, and what one person has held', async () => {
+    const limited = 'com.acme/payments-limited';
+    await publish('4.0.0', WRITER, limited);
+    const item = await held('4.0.0');
+    const query = (text: string, values?: unknown[]) => service.database.query(text, values);
+    await query(
+      `insert into admission_decision (item_id, decision, at, comment)
+       select $1, 'comment', now(), 'x' from generate_series(1, 199)`,
+      [item.id],
+    );
+    expect((await decide(as(REVIEWER), item, 'comment', { comment: 'x'.repeat(2_000) })).status).toBe(200);
+    const over = await decide(as(REVIEWER), item, 'comment', { comment: 'x'.repeat(2_001) });
+    expectRefused(over, 400, 'invalid_body');
+    expectRefused(
+      await decide(as(REVIEWER), item, 'comment', { comment: 'one more' }),
+      409,
+      'too_many_comments',
+    );
+    await query(
+      `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at,
+         claims, publisher_key, document)
+       select gen_random_uuid(), source_id, type, 'com.acme/payments-many', 'n' || n, 'held', reasons, digest, now(),
+         claims, publisher_key, '{}'
+       from admission_item cross join generate_series(1, 999) n where id = $1`,
+      [item.id],
+    );
+    expectRefused(await publish('5.0.0', WRITER, limited), 409, 'too_many_held');
+    expect((await publish('5.0.0', COLLEAGUE, limited)).status).toBe(202);
+    const pages: number[] = [];
+    for (let cursor = ''; ;) {
+      const reply = await as(REVIEWER).get(`/v1/admission?name=com.acme%2Fpayments-many&limit=100${cursor}`);
+      const { items, metadata } = reply.json as { items: Item[]; metadata: { nextCursor?: string } };
+      pages.push(items.length);
+      if (metadata.nextCursor === undefined) break;
+      cursor = `&cursor=${metadata.nextCursor}`;
+    }
+    expect(pages.reduce((sum, count) => sum + count)).toBe(999);
+    await query(`delete from admission_item where name = 'com.acme/payments-many'`);
+    expect((await publish('5.1.0', WRITER, limited)).status).toBe(202);
+  });
+
+  it('records holds and decisions for the managers of the entry', async () => {
+    const events = await as(WRITER).get(`/v1/audit?target=${encodeURIComponent(NAME)}&limit=1000`);
+    const actions = (events.json as { events: { action: string }[] }).events.map(({ action }) => action);
+    for (const action of ['hold', 'approve', 'admit', 'reject', 'comment', 'withdraw'])
+      expect(actions).toContain(`admission.${action}`);
+  });
+
+  it('withdraws the changes of what is deleted', async () => {
+    const [item] = await itemsFor(as(WRITER), '?name=com.acme%2Ftool');
+    expect((await as(WRITER).delete(entryAt('server', 'com.acme/tool', '/versions/1.0.0'))).status).toBe(204);
+    expect((await as(WRITER).get(`/v1/admission/${item?.id}`)).json).toMatchObject({ status: 'withdrawn' });
+  });
+});
