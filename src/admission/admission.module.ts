@@ -15,6 +15,7 @@ import { Blocks } from './blocks.queries.js';
 import { BlocksService } from './blocks.service.js';
 import { Decisions } from './decisions.js';
 import { DueItems } from './due-items.queries.js';
+import { ItemRetention } from './item-retention.queries.js';
 import { ItemViews } from './item-views.queries.js';
 
 /** Global, because everything that stores versions asks the AdmissionGate. */
@@ -31,8 +32,9 @@ import { ItemViews } from './item-views.queries.js';
     BlocksService,
     Decisions,
     DueItems,
+    ItemRetention,
     ItemViews,
   ],
-  exports: [AdmissionGate],
+  exports: [AdmissionGate, ItemViews],
 })
 export class AdmissionModule {}

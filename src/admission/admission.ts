@@ -23,6 +23,7 @@ import {
   type HoldReason,
   type ProposedChange,
   type Publication,
+  type PublishedSource,
   type Reservation,
   shownReasons,
   type SyncedContent,
@@ -169,6 +170,14 @@ export class Admission extends AdmissionGate {
     return [];
   }
 
+  reviewReason({ review }: PublishedSource['settings'], name: string): HoldReason | null {
+    const rule = reviewRuleOf(review, name);
+    if (!rule) return null;
+    const approvals = approvalsOf(rule);
+    const message = approvals === 1 ? 'A reviewer must approve it' : `${approvals} reviewers must approve it`;
+    return { policy: 'review', message };
+  }
+
   async reservation(
     manager: EntityManager,
     sourceId: number,
@@ -200,9 +209,9 @@ export class Admission extends AdmissionGate {
         undefined,
         refused.map(({ message }) => message),
       );
-    const rule = reviewRuleOf(source.settings.review, version.name);
+    const review = this.reviewReason(source.settings, version.name);
     const reasons: HoldReason[] = [
-      ...(rule ? [reviewReason(approvalsOf(rule))] : []),
+      ...(review ? [review] : []),
       ...given.flatMap((verdict) => verdict.reasons),
     ];
     if (reasons.length === 0) return null;
@@ -231,10 +240,10 @@ export class Admission extends AdmissionGate {
     { source, entry, version, change, claims, caller }: ProposedChange,
     record: RecordChange,
   ): Promise<string | null> {
-    const rule = reviewRuleOf(source.settings.review, entry.name);
-    if (!rule) return null;
+    const review = this.reviewReason(source.settings, entry.name);
+    if (!review) return null;
     await checkHeld(manager, caller);
-    const reasons = [reviewReason(approvalsOf(rule))];
+    const reasons = [review];
     const { type, name } = entry;
     await record({
       action: 'admission.hold',
@@ -424,11 +433,6 @@ async function outdatedVersions(
     if (before ? !before.equals(documentDigest(version.document)) : isRewritten) outdated.add(key);
   }
   return outdated;
-}
-
-function reviewReason(approvals: number): HoldReason {
-  const message = approvals === 1 ? 'A reviewer must approve it' : `${approvals} reviewers must approve it`;
-  return { policy: 'review', message };
 }
 
 async function checkHeld(manager: EntityManager, caller: Caller): Promise<void> {

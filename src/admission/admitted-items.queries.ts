@@ -52,6 +52,7 @@ export class AdmittedItems {
     );
     if (!source) return;
     const now = await transactionTime(manager);
+    await dropSuperseded(manager, sourceId, ids);
     const inherited = await this.inheritedClaimSet(manager, source);
     const touched = new Set<string>();
     for await (const batch of batches(ids, BATCH)) {
@@ -171,4 +172,22 @@ export class AdmittedItems {
     );
     return [...new Set(stored.map(({ entryId }) => entryId))];
   }
+}
+
+/**
+ * Of several held documents of one version, drops those that a newer one among these replaces. One that was served until
+ * a block held it is older than any other.
+ */
+async function dropSuperseded(
+  manager: EntityManager,
+  sourceId: number,
+  ids: readonly string[],
+): Promise<void> {
+  await manager.query(
+    `delete from admission_item o using admission_item i
+     where i.id = any($2::uuid[]) and i.source_id = $1 and o.source_id = $1 and o.type = i.type and o.name = i.name
+       and o.version = i.version and o.status = 'held' and o.change is null and i.change is null
+       and (not o.is_rewritten, o.created_at, o.id) < (not i.is_rewritten, i.created_at, i.id)`,
+    [sourceId, ids],
+  );
 }

@@ -39,7 +39,6 @@ interface ServedRow extends ScannedRow {
 interface ItemRow extends ScannedRow {
   readonly sourceId: number;
   readonly reasons: readonly HoldReason[];
-  readonly isApproved: boolean;
 }
 
 /** What a change of a block did. */
@@ -97,17 +96,16 @@ export class BlockSweep {
 
   /** Adds the reason to held items that match, and removes it from the others. */
   private async sweepItems(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number> {
-    const changed: ItemRow[] = [];
+    const freed: ItemRow[] = [];
     const update = async (items: readonly ItemRow[]) => {
       await setReasons(manager, items);
-      changed.push(...items.filter(({ reasons, isApproved }) => reasons.length === 0 && isApproved));
+      freed.push(...items.filter(({ reasons }) => reasons.length === 0));
     };
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
     const document = block?.readsDocuments ? 'document' : 'null::text';
     const select = (condition: string) => `
-      select id, source_id as "sourceId", type, name, version, digest, ${document} as document, reasons,
-        is_approved as "isApproved"
+      select id, source_id as "sourceId", type, name, version, digest, ${document} as document, reasons
       from admission_item where status = 'held' and change is null and ${condition}`;
     const held = select(`reasons @> $1::jsonb`);
     for await (const rows of scan<ItemRow>(manager, held, [JSON.stringify([{ block: id }])], null)) {
@@ -131,7 +129,7 @@ export class BlockSweep {
             .map((row) => ({ ...row, reasons: [...row.reasons, reasonOf(block)], document: null })),
         );
     }
-    return this.restore(manager, changed);
+    return this.restore(manager, freed);
   }
 
   /** Admits items that nothing holds any more. */

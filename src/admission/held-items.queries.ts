@@ -42,13 +42,24 @@ const STATE = `concat_ws('|', i.version_key, i.version_status, i.status_message,
   (extract(epoch from i.status_changed_at) * 1000)::bigint, (extract(epoch from i.published_at) * 1000)::bigint,
   i.is_upstream_latest)`;
 
-/** Returns the held and rejected versions of a source. */
+/** Returns the held and rejected versions of a source. Requires a transaction, because it uses a cursor. */
 export async function heldVersions(manager: EntityManager, sourceId: number): Promise<HeldVersion[]> {
   const select = (status: string) =>
     `select i.id, i.status, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt", i.reasons,
        i.is_approved as "isApproved", ${STATE} as state
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
-  return manager.query<HeldVersion[]>(`${select('held')} union all ${select('rejected')}`, [sourceId]);
+  await manager.query(
+    `declare held_version no scroll cursor for ${select('held')} union all ${select('rejected')}`,
+    [sourceId],
+  );
+  const versions: HeldVersion[] = [];
+  let rows: HeldVersion[];
+  do {
+    rows = await manager.query<HeldVersion[]>(`fetch ${BATCH} from held_version`);
+    versions.push(...rows);
+  } while (rows.length === BATCH);
+  await manager.query(`close held_version`);
+  return versions;
 }
 
 /** Returns the state of a version in the form of `HeldVersion.state`. */

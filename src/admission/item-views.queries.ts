@@ -61,6 +61,8 @@ export interface SeenItem {
   readonly change: ItemChange | null;
   readonly isApproved: boolean;
   readonly isPublisher: boolean;
+  /** Whether the caller manages the source. */
+  readonly isManager: boolean;
   readonly hasApproved: boolean;
   /** Whether the caller may decide, or could if they had not approved it. */
   readonly isDecidable: boolean;
@@ -77,6 +79,14 @@ interface DecisionRow {
   readonly by: Publisher | null;
   readonly at: Date;
   readonly comment: string | null;
+}
+
+/** The document of an item, and what is served of its entry. */
+interface StoredDocuments {
+  readonly document: string | null;
+  readonly served: string | null;
+  readonly latest: string | null;
+  readonly servedClaims: Claims | null;
 }
 
 const LIST = 'admission';
@@ -125,13 +135,12 @@ export class ItemViews {
     const item = await this.load(caller, id, manager);
     const decisions = await decisionsOf(manager, [item.id]);
     const shown = JSON.stringify(itemAnswer(item, decisions));
-    const [stored] = await manager.query<
-      { document: string | null; served: string | null; latest: string | null }[]
-    >(
+    const [stored] = await manager.query<StoredDocuments[]>(
       `select coalesce(i.document, case when v.digest = i.digest then v.document end) as document,
-         coalesce(v.document, l.document) as served, coalesce(v.version, l.version) as latest
+         coalesce(v.document, l.document) as served, coalesce(v.version, l.version) as latest, c.claims as "servedClaims"
        from admission_item i
        left join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
+       left join claim_set c on c.id = e.claim_set_id
        left join entry_version v on v.entry_id = e.id and v.version = i.version
        left join entry_version l on l.entry_id = e.id and l.is_latest
        where i.id = $1 and i.change is null`,
@@ -139,10 +148,36 @@ export class ItemViews {
     );
     if (!stored?.document) return shown;
     const members = [`"document":${stored.document}`];
-    const { served, latest, document } = stored;
-    if (item.status === 'held' && served !== null)
+    const { served, latest, document, servedClaims } = stored;
+    // The entry may have got other claims since the caller published.
+    const maySee = item.isManager || (servedClaims !== null && this.policy.mayManage(caller, servedClaims));
+    if (item.status === 'held' && served !== null && maySee)
       members.push(`"replaces":${JSON.stringify({ version: latest, diff: diffOf(served, document) })}`);
     return `${shown.slice(0, -1)},${members.join(',')}}`;
+  }
+
+  /** Returns the held versions of an entry, or of one of its versions, that the caller sees. */
+  async holding(
+    caller: Caller,
+    {
+      type,
+      name,
+      version,
+    }: { readonly type: string; readonly name: string; readonly version?: string | undefined },
+  ): Promise<readonly SeenItem[]> {
+    if (![type, name, version ?? ''].every(isStorable)) return [];
+    const { manager } = this.dataSource;
+    const condition = `i.status = 'held' and i.change is null and i.type = $type::text and i.name = $name::text
+      and ($version::text is null or i.version = $version::text)`;
+    const values = { type, name, version: version ?? null };
+    return this.select(
+      manager,
+      caller,
+      await this.viewerOf(manager, caller),
+      condition,
+      values,
+      DEFAULT_PAGE,
+    );
   }
 
   /** Returns a page of the items that the caller sees, newest first; held ones unless a status is given. */
@@ -290,7 +325,8 @@ const SELECT = `
 select i.id, i.source_id as "sourceId", s.name as source, s.kind, i.type, i.name, i.version, i.status, i.reasons, i.digest,
   i.created_at as "createdAt", i.first_seen_at as "firstSeenAt", i.due_at as "dueAt", i.published_at as "publishedAt",
   i.publisher, i.claims, c.claims as "sourceClaims", i.change, i.is_approved as "isApproved",
-  coalesce(i.publisher_key = $person::bytea, false) as "isPublisher", rule.position as rule, approvals.given,
+  coalesce(i.publisher_key = $person::bytea, false) as "isPublisher", i.source_id = any($managed::int[]) as "isManager",
+  rule.position as rule, approvals.given,
   approvals.has as "hasApproved", decidable.is as "isDecidable"
 from admission_item i
 join source s on s.id = i.source_id

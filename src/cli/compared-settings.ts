@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { readsClaim } from '../auth/claim-mapping.js';
 import { type Config, oauthInUse, type ProviderConfig, type SourceConfig } from '../config/config.js';
 import { parseExpiry } from '../config/registry-keys.js';
+import { member } from '../json/json-values.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { type ComparedCaller, mayRequireAnyClaim, type ProviderPair } from './compared-callers.js';
 import type { OfflineAccess } from './offline-access.js';
@@ -209,7 +210,28 @@ function sourceChanges(before: OfflineAccess, after: OfflineAccess): Change[] {
       uncompared(`source ${name} of registry ${registry.name}, whose entries have unknown claims`),
     );
   });
-  return [...moved, ...added, ...nameOrderChanges(before.config, after.config)];
+  return [
+    ...moved,
+    ...added,
+    ...nameOrderChanges(before.config, after.config),
+    ...admissionChanges(before, after),
+  ];
+}
+
+// Which versions are held, and who reviews them, depends on what is stored and on what upstreams show (contract §11).
+function admissionChanges(before: OfflineAccess, after: OfflineAccess): Change[] {
+  return after.config.sources.flatMap(({ name, admission, settings }) => {
+    const was = before.source(name)?.config;
+    const [reviewed, reviews] = [was?.settings, settings].map((one) => member(one, 'review'));
+    return [
+      ...(isDeepStrictEqual(was?.admission ?? null, admission)
+        ? []
+        : [uncompared(`the admission of source ${name}, which decides which versions are served`)]),
+      ...(isDeepStrictEqual(reviewed, reviews)
+        ? []
+        : [uncompared(`managed.review of source ${name}, which decides who approves publications`)]),
+    ];
+  });
 }
 
 // The first rule decides about a name that several match, and only one name per pattern is tried.
@@ -229,7 +251,7 @@ function hasUnknownClaims(access: OfflineAccess, name: string): boolean {
 
 /** The settings that decide which entries a source has, besides its filter. */
 function placeOf({ settings }: SourceConfig): Record<string, unknown> {
-  const ignored = ['names', 'auth', 'tokenFile', 'timeout', 'relistInterval'];
+  const ignored = ['names', 'review', 'auth', 'tokenFile', 'timeout', 'relistInterval'];
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !ignored.includes(name)));
 }
 

@@ -124,6 +124,9 @@ export abstract class AdmissionGate {
   /** Asks policies that answer over the network. Call it before the transaction. */
   abstract ask(version: IncomingVersion, claims: Claims, caller: Caller): Promise<readonly Verdict[]>;
 
+  /** Returns why publications of a name are held for review; null if they are not. */
+  abstract reviewReason(settings: PublishedSource['settings'], name: string): HoldReason | null;
+
   /** Returns the versions of this name that are held, which count like published ones. */
   abstract reservation(manager: EntityManager, sourceId: number, version: VersionName): Promise<Reservation>;
 

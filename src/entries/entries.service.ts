@@ -19,7 +19,7 @@ import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type HeldAnswer } from './admission-gate.js';
 import { EntriesRepository } from './entries.repository.js';
 import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
-import { type EntrySize, NO_VERSIONS } from './entry-limits.js';
+import { NO_VERSIONS, sumOf } from './entry-limits.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 import {
   type PublishRequest,
@@ -359,10 +359,6 @@ function changingVersions(
   return versions.filter(
     ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
   );
-}
-
-function sumOf(one: EntrySize, other: EntrySize): EntrySize {
-  return { versions: one.versions + other.versions, bytes: one.bytes + other.bytes };
 }
 
 // Records only versions whose status or message changes.

@@ -11,6 +11,11 @@ export interface EntrySize {
 
 export const NO_VERSIONS: EntrySize = { versions: 0, bytes: 0 };
 
+/** Returns the size of two groups of versions together. */
+export function sumOf(one: EntrySize, other: EntrySize): EntrySize {
+  return { versions: one.versions + other.versions, bytes: one.bytes + other.bytes };
+}
+
 export type EntryLimits = Pick<LimitsConfig, keyof typeof NOUNS>;
 
 const NOUNS = { versionsPerEntry: 'versions', bytesPerEntry: 'bytes of documents' } as const;

@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { isEntryType } from '../documents/entry-types.js';
+import { isEntryType, type VersionName } from '../documents/entry-types.js';
+import { AdmissionGate, type Reservation } from '../entries/admission-gate.js';
 import { EntriesRepository } from '../entries/entries.repository.js';
+import { NO_VERSIONS, sumOf } from '../entries/entry-limits.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';
@@ -15,6 +18,9 @@ import { firstRefusal, judgedStep, rolesStep, type Step, type StepName } from '.
 
 const SERVER = 'server';
 const PUBLISHED = { status: 201 };
+/** The publication waits for review. */
+const ACCEPTED = { status: 202 };
+const HELD = { step: 'admission', outcome: 'passed' } as const;
 const CLAIMS_REQUIRED = 'You cannot publish through this registry: pass the claims of the entry in `claims`';
 
 /** The claims to publish with, and the gate to pass first. */
@@ -39,6 +45,8 @@ export class PublishService {
     private readonly rules: PublishRules,
     private readonly manage: ManageService,
     private readonly policy: AccessPolicy,
+    private readonly admission: AdmissionGate,
+    private readonly dataSource: DataSource,
   ) {}
 
   /** Reveals no more than an attempt to publish would. */
@@ -56,7 +64,7 @@ export class PublishService {
     if (mayTry && isIn) steps.push(...(await this.sourceSteps(asking, question.entry, claims)));
     else if (isAssumed) steps.push({ step: 'entry', outcome: 'unknown_to_you' });
     return {
-      answer: firstRefusal(steps) ?? PUBLISHED,
+      answer: firstRefusal(steps) ?? (steps.some(({ step }) => step === 'admission') ? ACCEPTED : PUBLISHED),
       steps,
       hints: target ? [] : [CLAIMS_REQUIRED],
     };
@@ -106,7 +114,11 @@ export class PublishService {
       ? await this.rule('name', () => this.rules.checkName(asking.subject, entry, claims, names))
       : { step: 'name', outcome: 'unknown_to_you' };
     const isRefused = this.manage.readOnlyStep().outcome === 'refused' || name.outcome === 'refused';
-    return [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
+    const steps = [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused, managed?.id))];
+    const review = managed && this.admission.reviewReason(managed.settings, entry.name);
+    const isPublished = steps.every(({ outcome }) => outcome === 'passed');
+    // A dry run reveals it.
+    return review && mayKnowNames && isPublished ? [...steps, { ...HELD, because: review.message }] : steps;
   }
 
   // contract §7: an attempt to publish reveals only that a hidden entry has other claims. If the name is reserved or
@@ -116,9 +128,13 @@ export class PublishService {
     { type, name, version }: AskedEntry,
     claims: Claims,
     isRefused: boolean,
+    sourceId: number | undefined,
   ): Promise<Step[]> {
     const mayKnow = await this.manage.managedKnowledge(asking);
-    const found = isEntryType(type) ? await this.entries.findByName({ type, name }) : null;
+    if (!isEntryType(type)) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
+    const held = await this.heldVersions(sourceId, { type, name, version: version ?? '' });
+    const stored = await this.entries.findByName({ type, name });
+    const found = stored ?? (held.claims && { claims: held.claims });
     const isKnown = found !== null && mayKnow(found.claims);
     if ((asking.isAssumed || isRefused) && !isKnown && !asking.rights.superAdmin)
       return [{ step: 'entry', outcome: 'unknown_to_you' }];
@@ -126,11 +142,19 @@ export class PublishService {
     const later = await this.rule('entry', () => this.rules.checkLater(asking.subject, found, claims));
     const step = isKnown ? { ...later, required: found.claims } : later;
     if (later.outcome !== 'passed') return [step];
-    const stored = await this.entries.sizeOf(found, version);
-    if (stored.hasVersion) return [step, { step: 'version', outcome: 'refused', code: 'version_exists' }];
+    const size = stored && (await this.entries.sizeOf(stored, version));
+    if (size?.hasVersion || held.hasVersion)
+      return [step, { step: 'version', outcome: 'refused', code: 'version_exists' }];
     // The size of the document is unknown.
-    const room = await this.rule('version', () => this.rules.checkRoom(found, stored, 0));
+    const room = await this.rule('version', () =>
+      this.rules.checkRoom({ name }, sumOf(size ?? NO_VERSIONS, held.size), 0),
+    );
     return version === undefined && room.outcome === 'passed' ? [step] : [step, room];
+  }
+
+  private async heldVersions(sourceId: number | undefined, version: VersionName): Promise<Reservation> {
+    if (sourceId === undefined) return { claims: null, size: NO_VERSIONS, hasVersion: false };
+    return this.admission.reservation(this.dataSource.manager, sourceId, version);
   }
 
   private async rule(step: StepName, check: () => void): Promise<Step> {

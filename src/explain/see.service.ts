@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ItemViews } from '../admission/item-views.queries.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
@@ -53,6 +54,7 @@ export class SeeService {
     private readonly traces: NameTraces,
     private readonly facts: FactsQueries,
     private readonly policy: AccessPolicy,
+    private readonly items: ItemViews,
   ) {}
 
   /**
@@ -85,6 +87,7 @@ export class SeeService {
     const answer = atGate ?? atEntry ?? SHOWN;
     const steps = [PASSED_REGISTRY, gateStep(asking, known, gate, answer)];
     if (entry) steps.push(...(await this.entrySteps(asking, known, entry, answer)));
+    if (entry && answer.status === 404) steps.push(...(await this.admissionSteps(asking, known, entry)));
     return {
       answer,
       steps,
@@ -138,6 +141,26 @@ export class SeeService {
       ? [{ step: 'entry', outcome: 'passed' }, ...answeredVersionStep(entry, answer)]
       : [ABSENT_ENTRY];
     return [...steps, ...bare];
+  }
+
+  /** Names what is held among what the asker sees, and may know to be part of the registry. */
+  private async admissionSteps(
+    { asker }: Asking,
+    { facts, isWhole }: KnownRegistry,
+    { type, name, version }: AskedEntry,
+  ): Promise<Step[]> {
+    if (!facts || !isWhole) return [];
+    const asked = { type, name, version: version === LATEST ? undefined : version };
+    const items = await this.items.holding(asker, asked);
+    const sources = new Set(facts.sources.map((source) => source.name));
+    return items
+      .filter(({ source }) => sources.has(source))
+      .map(({ source, version: held, reasons }) => ({
+        step: 'admission',
+        outcome: 'refused',
+        source,
+        because: `version ${held} is held: ${reasons.map(({ message }) => message).join('; ')}`,
+      }));
   }
 
   private async knownSources(

@@ -15,6 +15,7 @@ export const STEPS = [
   'version',
   'name',
   'claims',
+  'admission',
   'origin',
 ] as const;
 export type StepName = (typeof STEPS)[number];

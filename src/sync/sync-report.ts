@@ -94,6 +94,9 @@ export class SourceMetrics {
   private readonly entries: SourceGauge;
   private readonly skipped: SourceGauge;
   private readonly sources: Gauge<'kind' | 'status'>;
+  private readonly held: SourceGauge;
+  private readonly due: SourceGauge;
+  private readonly oldest: SourceGauge;
   private refreshing: Promise<void> | undefined;
 
   constructor(
@@ -122,6 +125,16 @@ export class SourceMetrics {
       labelNames: ['kind', 'status'],
       registers: [register],
     });
+    const ofAdmission = (name: string, help: string): SourceGauge =>
+      new Gauge({
+        name: `registry_admission_${name}`,
+        help,
+        labelNames: ['source', 'kind'],
+        registers: [register],
+      });
+    this.held = ofAdmission('held_items', 'Versions and changes that admission holds');
+    this.due = ofAdmission('due_items', 'Held versions whose time has come');
+    this.oldest = ofAdmission('oldest_age_seconds', 'Age of the oldest held item that needs a decision');
     metrics.refreshBy(() => this.refresh());
   }
 
@@ -141,8 +154,11 @@ export class SourceMetrics {
   }
 
   private async read(): Promise<void> {
-    const sources = await this.queries.figures();
+    const [sources, admission] = await Promise.all([this.queries.figures(), this.queries.heldFigures()]);
     this.reset();
+    for (const { source, kind, ...figures } of admission)
+      for (const figure of ['held', 'due', 'oldest'] as const)
+        this[figure].set({ source, kind }, figures[figure]);
     for (const { source, kind, status, ...figures } of sources) {
       this.sources.inc({ kind, status });
       this.failures.set({ source, kind }, figures.failures);
@@ -154,7 +170,8 @@ export class SourceMetrics {
   }
 
   private reset(): void {
-    const { lastSuccess, failures, interval, entries, skipped, sources } = this;
-    for (const gauge of [lastSuccess, failures, interval, entries, skipped, sources]) gauge.reset();
+    const { lastSuccess, failures, interval, entries, skipped, sources, held, due, oldest } = this;
+    for (const gauge of [lastSuccess, failures, interval, entries, skipped, sources, held, due, oldest])
+      gauge.reset();
   }
 }

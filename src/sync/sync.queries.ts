@@ -27,6 +27,17 @@ interface SourceFigures {
   readonly skipped: number | null;
 }
 
+/** What admission holds of a source. */
+interface HeldFigures {
+  readonly source: string;
+  readonly kind: string;
+  readonly held: number;
+  /** Versions whose time has come. */
+  readonly due: number;
+  /** Age, in seconds, of the oldest item that needs a decision; 0 if there is none. */
+  readonly oldest: number;
+}
+
 /** The kinds that are neither synced nor watched. */
 const UNSYNCED = [MANAGED_KIND];
 
@@ -63,6 +74,17 @@ export class SyncQueries {
          (y.counts->>'entries')::int as entries, (y.counts->>'skipped')::int as skipped
        from source s join source_sync y on y.source_id = s.id where s.kind <> all($1)`,
       [UNSYNCED],
+    );
+  }
+
+  /** Returns what admission holds of each source (contract §11). */
+  async heldFigures(): Promise<HeldFigures[]> {
+    return this.dataSource.query<HeldFigures[]>(
+      `select s.name as source, s.kind, count(i.id)::int as held,
+         (count(i.id) filter (where i.due_at <= now()))::int as due,
+         coalesce(max(extract(epoch from now() - i.created_at)) filter (where i.due_at is null), 0)::float8 as oldest
+       from source s left join admission_item i on i.source_id = s.id and i.status = 'held'
+       group by s.id`,
     );
   }
 

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { DataSource } from 'typeorm';
+import { auditConfig } from '../config/slices.js';
+import { Polling } from '../database/polling.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
+
+const EVERY_MS = 5 * 60_000;
+const ITEMS_PER_SLICE = 1_000;
+/** Pause between slices, so that other statements can run. */
+const PAUSE_MS = 20;
+
+/**
+ * Deletes decided items older than `audit.retention` in slices. Rejected versions of synced sources stay: they are why
+ * these versions stay out.
+ */
+@Injectable()
+export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly polling = new Polling(() => this.run(), EVERY_MS, new Logger('admission'), {
+    failed: 'Deleting old admission items failed; it will be retried',
+  });
+
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.polling.begin();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async run(): Promise<void> {
+    for (;;) {
+      const [, deleted] = await this.dataSource.query<[unknown[], number]>(
+        `delete from admission_item where id in (
+           select i.id from admission_item i join source s on s.id = i.source_id
+           where i.status <> 'held' and i.decided_at < now() - $1 * interval '1 millisecond'
+             and (i.status <> 'rejected' or s.kind = '${MANAGED_KIND}')
+           limit ${ITEMS_PER_SLICE} for update of i skip locked)`,
+        [this.audit.retentionMs],
+      );
+      if (deleted < ITEMS_PER_SLICE || this.polling.hasEnded) return;
+      await sleep(PAUSE_MS);
+    }
+  }
+}
