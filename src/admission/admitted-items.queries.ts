@@ -184,10 +184,13 @@ async function dropSuperseded(
   ids: readonly string[],
 ): Promise<void> {
   await manager.query(
-    `delete from admission_item o using admission_item i
-     where i.id = any($2::uuid[]) and i.source_id = $1 and o.source_id = $1 and o.type = i.type and o.name = i.name
-       and o.version = i.version and o.status = 'held' and o.change is null and i.change is null
-       and (not o.is_rewritten, o.created_at, o.id) < (not i.is_rewritten, i.created_at, i.id)`,
+    `delete from admission_item where id in (
+       select id from (
+         select id, bool_or(id = any($2::uuid[])) over (partition by type, name, version
+           order by not is_rewritten desc, created_at desc, id desc rows between unbounded preceding and 1 preceding
+         ) as is_replaced
+         from admission_item where source_id = $1 and status = 'held' and change is null
+       ) ranked where is_replaced)`,
     [sourceId, ids],
   );
 }

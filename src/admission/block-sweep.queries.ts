@@ -135,7 +135,11 @@ export class BlockSweep {
   /** Admits items that nothing holds any more. */
   private async restore(manager: EntityManager, items: readonly ItemRow[]): Promise<number> {
     const bySource = new Map<number, ItemRow[]>();
-    for (const item of items) bySource.set(item.sourceId, [...(bySource.get(item.sourceId) ?? []), item]);
+    for (const item of items) {
+      const ofSource = bySource.get(item.sourceId) ?? [];
+      ofSource.push(item);
+      bySource.set(item.sourceId, ofSource);
+    }
     const sources = await manager.query<{ id: number; name: string }[]>(
       `select id, name from source where id = any($1::int[]) order by id for no key update`,
       [[...bySource.keys()]],
