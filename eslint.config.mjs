@@ -30,6 +30,7 @@ export const FOLDERS = [
   'catalog',
   'mcp-publisher',
   'explain',
+  'webhooks',
   'discovery',
   'web-ui',
   'health',

@@ -25,6 +25,9 @@ import { ActorNamesIndex1797830000001 } from './1797830000001-actor-names-index.
 import { AppliedOAuth1797840000000 } from './1797840000000-applied-oauth.js';
 import { Admission1797900000000 } from './1797900000000-admission.js';
 import { SourceAdmission1797900000001 } from './1797900000001-source-admission.js';
+import { Webhooks1797910000000 } from './1797910000000-webhooks.js';
+import { WebhooksIndex1797910000001 } from './1797910000001-webhooks-index.js';
+import { FollowedViews1797911000000 } from './1797911000000-followed-views.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -62,4 +65,7 @@ export const migrations = [
   AppliedOAuth1797840000000,
   Admission1797900000000,
   SourceAdmission1797900000001,
+  Webhooks1797910000000,
+  WebhooksIndex1797910000001,
+  FollowedViews1797911000000,
 ];

@@ -26,6 +26,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { PageModule } from '../web-ui/web-ui.module.js';
+import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { BodyInterceptor } from './body.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
@@ -59,6 +60,7 @@ export class AppModule {
         EntriesModule,
         AdmissionModule,
         AccessModule,
+        WebhooksModule,
         SyncModule,
         KubernetesModule,
       ],

@@ -15,9 +15,10 @@ import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { type RegistryAccess, RegistryViews } from '../visibility/registry-views.js';
+import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**
- * Loads the source, registry or entry named in the path, or enters the registry, and stores the result for `@Loaded()`
+ * Loads the source, registry, entry or webhook named in the path, or enters the registry, and stores the result for `@Loaded()`
  * (contract §3).
  */
 @Injectable()
@@ -29,6 +30,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly registries: RegistriesService,
     private readonly entries: EntriesService,
     private readonly publishers: PublisherGate,
+    private readonly webhooks: WebhooksService,
   ) {}
 
   intercept(
@@ -109,6 +111,8 @@ export class ClaimsInterceptor implements NestInterceptor {
         return this.sources.load(caller, name, use);
       case 'registry':
         return this.registries.load(caller, name, use);
+      case 'webhook':
+        return this.webhooks.load(name);
       case 'entry': {
         const path = { type: String(params['type']), name };
         return this.entries.load(caller, path, params['version']?.toString());

@@ -27,6 +27,7 @@ import { SourceWriter } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { declaredForm as declaredSource } from '../sources/sources.responses.js';
+import { ConfiguredWebhooks } from '../webhooks/configured-webhooks.js';
 
 const ID = 1;
 
@@ -93,7 +94,7 @@ function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): A
 export type Changes = string[];
 
 /** The part of the configuration that is kept and audited in the database. */
-export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries'>;
+export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks'>;
 
 /** Collects the changes made by a startup or reload, and audits them. */
 interface Written {
@@ -139,6 +140,7 @@ export class ConfiguredResources {
   constructor(
     private readonly audit: AuditTrail,
     private readonly authorization: AuthorizationChanges,
+    private readonly webhooks: ConfiguredWebhooks,
     private readonly policy: AccessPolicy,
     private readonly sources: SourcesRepository,
     private readonly sourceWriter: SourceWriter,
@@ -158,6 +160,7 @@ export class ConfiguredResources {
   async apply(config: CatalogueConfig, waiting: readonly string[] | null = null): Promise<Changes> {
     const warnings: string[] = [];
     const forms = await this.authorization.formsOf(config.auth);
+    const webhooks = await this.webhooks.formsOf(config.webhooks);
     const changes = await this.audit.transaction(null, async (manager, record) => {
       // Serializes this transaction with other replicas and with changes made through the admin API.
       await lockCatalogue(manager);
@@ -171,6 +174,7 @@ export class ConfiguredResources {
       for (const source of config.sources) await this.putSource(manager, source, managed, written);
       for (const [position, registry] of config.registries.entries())
         await this.putRegistry(manager, registry, position, shrunkRegistries, written);
+      written.changes.push(...(await this.webhooks.apply(manager, webhooks, record)));
       const authorization = await this.authorization.apply(manager, forms, waiting ?? [], record);
       if (waiting) return written.changes;
       written.changes.push(...authorization);

@@ -7,6 +7,7 @@ import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
 import { SourcePartition } from '../visibility/source-partition.entity.js';
+import { Webhook, WebhookDelivery, WebhookEntry } from '../webhooks/webhook.entity.js';
 
 /** All entities, one per table, each after the entities it refers to. */
 export const ENTITIES = [
@@ -26,4 +27,7 @@ export const ENTITIES = [
   AdmissionDecision,
   Block,
   KnownName,
+  Webhook,
+  WebhookDelivery,
+  WebhookEntry,
 ];

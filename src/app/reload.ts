@@ -6,6 +6,7 @@ import { type AuthConfig, type Config, type OAuthConfig, oauthInUse } from '../c
 import { OpenAccess } from '../registries/open-access.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
+import { WebhookSender } from '../webhooks/webhook-sender.js';
 import { type Changes, ConfiguredResources } from './configured-resources.js';
 
 /** Registries created through the API whose entries are counted: more would delay the start. */
@@ -94,6 +95,7 @@ export class Reload {
     private readonly policy: PolicyInForce,
     private readonly oauth: OAuthInForce,
     private readonly open: OpenRegistries,
+    private readonly webhooks: WebhookSender,
   ) {}
 
   /**
@@ -120,6 +122,7 @@ export class Reload {
     // Nothing may run in between: the rules compare the claims that these providers map.
     this.oauth.replace(auth.oauth ?? null);
     this.policy.replace(policies);
+    this.webhooks.replace(next.webhooks);
     this.taken = auth;
     if (!mustWait) this.settled = auth;
     const taken = changedPaths(before, parts).filter((path) => !waiting.includes(path));
@@ -144,6 +147,7 @@ const RELOADED: ReadonlySet<string> = new Set([
   'registries',
   'auth.oauth.providers',
   'auth.oauth.blocked',
+  'webhooks',
 ]);
 
 type Parts = Readonly<Record<string, unknown>>;

@@ -12,6 +12,7 @@ import type { AuditScope } from './audit-event.js';
 @Index('audit_event_actor', ['actor', 'id'], { where: 'actor is not null' })
 @Index('audit_event_actor_name', ['actorName', 'id'], { where: 'actor_name is not null' })
 @Index('audit_event_target', ['target', 'id'])
+@Index('audit_event_transaction', ['transaction'], { where: 'transaction is not null' })
 @Index('audit_event_scope', ['id', 'scopeDigest', 'outcome'], { where: 'scope_digest is not null' })
 export class AuditEventRow {
   /** A UUIDv7 (RFC 9562 §5.7) with microseconds; it reveals nothing about other events. */
@@ -51,6 +52,13 @@ export class AuditEventRow {
   /** The number of events that were dropped before this one. */
   @Column({ type: 'integer', nullable: true })
   dropped: number | null;
+
+  /**
+   * The transaction that wrote the event: the order of commits differs from the order of IDs. Null for events written
+   * before this column existed. TypeORM compares the default without its casts.
+   */
+  @Column({ type: 'bigint', nullable: true, default: () => '((pg_current_xact_id()))' })
+  transaction: string | null;
 
   /** The other members, as JSON. */
   @Column({ type: 'json' })

@@ -52,7 +52,8 @@ export interface AuditActor {
   readonly roles: readonly string[];
 }
 
-export type AuditTargetType = 'source' | 'registry' | 'block' | 'configuration' | 'route' | EntryType;
+export type AuditTargetType =
+  'source' | 'registry' | 'block' | 'webhook' | 'configuration' | 'route' | EntryType;
 
 /** The resource that an event is about (contract §9). */
 export interface AuditTarget {

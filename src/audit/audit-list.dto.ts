@@ -107,7 +107,9 @@ export class AuditActorAnswer {
 }
 
 export class AuditTargetAnswer {
-  @ApiProperty({ enum: ['source', 'registry', 'block', ...ENTRY_TYPE_NAMES, 'configuration', 'route'] })
+  @ApiProperty({
+    enum: ['source', 'registry', 'block', ...ENTRY_TYPE_NAMES, 'webhook', 'configuration', 'route'],
+  })
   type: string;
 
   name: string;

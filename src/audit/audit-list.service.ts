@@ -79,7 +79,7 @@ export function nextCursor({ conditions }: AuditListRequest, limit: number): str
 }
 
 /** Returns the smallest UUIDv7 for a time; the first 48 bits are milliseconds since 1970 (RFC 9562 §5.7). */
-function firstIdAt(moment: string): string {
+export function firstIdAt(moment: string): string {
   const ms = Math.min(Math.max(0, parseTimestamp(moment)?.getTime() ?? 0), LAST_MS);
   const hex = ms.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}${FIRST_ID.slice(13)}`;

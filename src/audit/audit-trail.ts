@@ -93,6 +93,7 @@ class ChangeLimit {
 export class AuditTrail {
   private readonly logger = new Logger('audit');
   private readonly limit: ChangeLimit;
+  private readonly listeners: (() => void)[] = [];
 
   constructor(
     private readonly dataSource: DataSource,
@@ -171,10 +172,16 @@ export class AuditTrail {
       );
   }
 
+  /** Calls the listener after this replica committed events. */
+  onWritten(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
   /** Logs committed events. */
   report(written: readonly WrittenEvent[]): void {
     for (const { id, time, event } of written)
       this.logger.log({ id, ...(JSON.parse(event) as object), at: time }, 'Audit event');
+    if (written.length > 0) for (const listener of this.listeners) listener();
   }
 }
 
@@ -186,6 +193,7 @@ function managerOf({ type }: AuditTarget): Role | null {
     case 'registry':
       return 'manageRegistries';
     case 'block':
+    case 'webhook':
     case 'configuration':
     case 'route':
       return null;

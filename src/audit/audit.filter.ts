@@ -159,7 +159,12 @@ const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
   'entry_not_found',
 ]);
 
-const MANAGERS = { source: 'manageSources', registry: 'manageRegistries', entry: 'manageEntries' } as const;
+const MANAGERS = {
+  source: 'manageSources',
+  registry: 'manageRegistries',
+  entry: 'manageEntries',
+  webhook: 'superAdmin',
+} as const;
 
 /**
  * Records refusals after the response (contract §9): 401, 403 and, on admin routes, 404 for hidden resources.

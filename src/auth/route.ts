@@ -2,11 +2,12 @@ import { applyDecorators, createParamDecorator, type ExecutionContext } from '@n
 import { Reflector } from '@nestjs/core';
 import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
 import type { Claims } from '../claims/claims.js';
+import { AUDIT_ACTIONS, type AuditAction } from '../config/audit-actions.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ApiErrors } from '../http/openapi/api-answers.js';
 import { type AuthenticatedRequest, type Role, ROLES } from './caller.js';
 
-export { type Role, ROLES };
+export { AUDIT_ACTIONS, type AuditAction, type Role, ROLES };
 
 /**
  * Who may use a route: anyone without a token, every caller, callers who may list registries, callers with any role, or
@@ -44,9 +45,9 @@ export const RequiresAnyRole = () =>
 /** How a route uses the resource it names: `change` requires it to be writable; `put` may also create it. */
 export type ResourceUse = 'read' | 'change' | 'put';
 
-/** The source, registry or entry that an admin route names as `:name`. */
+/** The source, registry, entry or webhook that an admin route names as `:name`. */
 export interface NamedResource {
-  readonly resource: 'source' | 'registry' | 'entry';
+  readonly resource: 'source' | 'registry' | 'entry' | 'webhook';
   readonly use: ResourceUse;
 }
 
@@ -54,6 +55,7 @@ export interface NamedResource {
 const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOptions[]>> = {
   source: [{ name: 'name', type: String, description: 'The name of a source', example: 'catalog' }],
   registry: [{ name: 'name', type: String, description: 'The name of a registry', example: 'default' }],
+  webhook: [{ name: 'name', type: String, description: 'The name of a webhook', example: 'siem' }],
   entry: [
     { name: 'type', schema: { type: 'string', enum: [...ENTRY_TYPE_NAMES], example: 'server' } },
     {
@@ -157,47 +159,6 @@ export const Loaded = createParamDecorator((_: unknown, context: ExecutionContex
     throw new Error('Nothing was loaded: the route declares neither a registry nor a resource');
   return loaded;
 });
-
-/** Actions of audit events (contract §9): stable names for filters and collectors. */
-export const AUDIT_ACTIONS = [
-  'source.create',
-  'source.update',
-  'source.delete',
-  'source.sync',
-  'source.read',
-  'source.list',
-  'registry.create',
-  'registry.update',
-  'registry.delete',
-  'registry.read',
-  'registry.list',
-  'entry.publish',
-  'entry.validate',
-  'entry.delete',
-  'entry.status',
-  'entry.claims.update',
-  'entry.read',
-  'entry.list',
-  'admission.hold',
-  'admission.admit',
-  'admission.approve',
-  'admission.reject',
-  'admission.comment',
-  'admission.withdraw',
-  'admission.read',
-  'block.create',
-  'block.update',
-  'block.delete',
-  'block.read',
-  'catalog.read',
-  'access.read',
-  'audit.read',
-  'auth.refused',
-  'request.refused',
-  'sync.run',
-  'config.apply',
-] as const;
-export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export interface AuditDeclaration {
   readonly action: AuditAction;

@@ -4,18 +4,26 @@ import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigController } from './client-config.controller.js';
+import { FeedController } from './feed.controller.js';
 import { NameTraces } from './name-trace.queries.js';
 import { PageCache } from './page-cache.js';
 import { PageReader } from './page-reader.js';
 import { RegistryListController } from './registry-list.controller.js';
 import { SearchLimit } from './search-limits.js';
+import { ViewNames } from './view-names.queries.js';
 import { ServersController } from './servers.controller.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
   imports: [RegistriesModule, ViewsModule],
-  controllers: [RegistryListController, ServersController, ...BARE_ENTRY_CONTROLLERS, ClientConfigController],
-  providers: [CatalogService, NameTraces, PageCache, PageReader, SearchLimit],
-  exports: [CatalogService, NameTraces, SearchLimit],
+  controllers: [
+    RegistryListController,
+    ServersController,
+    ...BARE_ENTRY_CONTROLLERS,
+    ClientConfigController,
+    FeedController,
+  ],
+  providers: [CatalogService, NameTraces, PageCache, PageReader, SearchLimit, ViewNames],
+  exports: [CatalogService, NameTraces, SearchLimit, ViewNames],
 })
 export class CatalogModule {}

@@ -140,6 +140,15 @@ export class CatalogService {
     );
   }
 
+  /** Returns the Atom feed of the view (contract §12). Its statement sorts the whole view, so few run at once. */
+  async feed(access: VerifiedAccess): Promise<CachedJson> {
+    const request = { page: 'feed', registry: access.registryName } as const;
+    return (
+      this.cache.get(cacheKey(access.view, request)) ??
+      this.exclusively(access, access.client.abortSignal(), (current) => this.page(current, request))
+    );
+  }
+
   /** Returns undefined if the configuration is too long to build in memory. */
   private async shortConfig(access: VerifiedAccess, request: ConfigRequest): Promise<CachedJson | undefined> {
     if (this.longConfigs.has(cacheKey(access.view, request))) return undefined;

@@ -14,6 +14,7 @@ import {
   ConfigReader,
   type PartPage,
 } from './client-config-page.js';
+import { feedPage } from './feed-page.queries.js';
 import { readList } from './list-strategies.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import {
@@ -35,7 +36,7 @@ import {
 } from './version.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
-/** A request for a page of a list, a name's versions, one version (`latest` or exact) or a client's configuration. */
+/** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
 export type PageRequest =
   | { readonly page: 'list'; readonly type: EntryType; readonly list: ListRequest }
   | {
@@ -51,10 +52,11 @@ export type PageRequest =
       readonly version: string;
       readonly includeDeleted: boolean;
     }
-  | ({ readonly page: 'client-config' } & ConfigFile);
+  | ({ readonly page: 'client-config' } & ConfigFile)
+  | { readonly page: 'feed'; readonly registry: string };
 
 type VersionPage = Extract<PageRequest, { page: 'version' }>;
-type TextRequest = Exclude<PageRequest, { page: 'client-config' }>;
+type TextRequest = Exclude<PageRequest, { page: 'client-config' | 'feed' }>;
 
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
 
@@ -81,6 +83,7 @@ export class PageReader {
   async read(check: SnapshotCheck, request: PageRequest, search?: SearchContext): Promise<PageBody> {
     if (request.page === 'client-config')
       return clientConfigPage(new ViewSql(this.prepared, check), request, this.configs);
+    if (request.page === 'feed') return feedPage(new ViewSql(this.prepared, check), request.registry);
     return { parts: await this.parts(check, request, search) };
   }
 

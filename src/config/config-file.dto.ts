@@ -32,6 +32,7 @@ import {
 import { AuthSettings } from './auth-settings.dto.js';
 import { databaseUrl, parseDatabaseUrl, SSL_MODES, type SslMode, tlsIssues } from './database-settings.js';
 import { RegistrySettings } from './registry-settings.dto.js';
+import { MAX_WEBHOOKS, WebhookItem } from './webhook-settings.dto.js';
 
 export class PoolSettings {
   @IsOptional() @IsInt(1, 1_000) max?: number;
@@ -256,6 +257,10 @@ export class ConfigFile {
   @IsOptional() @ValidateNested(() => LogSettings) log?: LogSettings;
   @IsOptional() @ValidateNested(() => AuditSettings) audit?: AuditSettings;
   @IsOptional() @ValidateNested(() => TelemetrySettings) telemetry?: TelemetrySettings;
+  /** Receivers of audit events. */
+  @IsOptional()
+  @ValidateNested(() => WebhookItem, { each: true, most: MAX_WEBHOOKS })
+  webhooks?: WebhookItem[];
   @IsOptional() @ValidateNested(() => LimitSettings) limits?: LimitSettings;
   @IsOptional() @ValidateNested(() => ShutdownSettings) shutdown?: ShutdownSettings;
   @IsOptional() @ValidateNested(() => WebSettings) web?: WebSettings;

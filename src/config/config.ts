@@ -55,6 +55,7 @@ export interface Config {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat | null };
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
+  readonly webhooks: readonly WebhookConfig[];
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
   readonly web: WebConfig;
@@ -192,6 +193,26 @@ export interface AuditConfig {
   readonly reads: boolean;
   /** Age at which events are deleted. */
   readonly retentionMs: number;
+}
+
+/** A receiver of audit events (contract §12). */
+export interface WebhookConfig {
+  readonly name: string;
+  /** Secret. */
+  readonly url: string;
+  /** `whsec_` and base64; each delivery is signed with each of them. */
+  readonly secrets: readonly string[];
+  /** As configured; null: all actions. */
+  readonly actions: readonly string[] | null;
+  readonly retryForMs: number;
+  /** The view that the webhook follows; null: it receives all events. */
+  readonly as: WebhookView | null;
+}
+
+export interface WebhookView {
+  readonly claims: Claims;
+  /** Null: every registry whose gate the claims pass. */
+  readonly registry: string | null;
 }
 
 /** Limits per replica. A request over a limit waits or is refused with `Retry-After`. */

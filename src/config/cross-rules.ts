@@ -7,17 +7,21 @@ import type { ConfigFile } from './config-file.dto.js';
 import { type Config, oauthInUse } from './config.js';
 import { mayAssert } from './provider-claims.js';
 import { webLogins } from './web-config.js';
+import { insecureWebhooks } from './webhook-settings.dto.js';
 
 /** Checks rules that span sections of the file. Skips members of the wrong type; other checks report them. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
     ...sameNames('sources', file.sources),
     ...sameNames('registries', file.registries),
+    ...sameNames('webhooks', file.webhooks),
     ...managedSources(file.sources),
     ...unknownSources(file),
     ...webLogins(file),
     ...anonymousReview(file),
-    ...(allowInsecureUrls ? [] : insecureUrls(member(file.auth, 'oauth'))),
+    ...(allowInsecureUrls
+      ? []
+      : [...insecureUrls(member(file.auth, 'oauth')), ...insecureWebhooks(file.webhooks)]),
   ];
 }
 

@@ -20,6 +20,7 @@ export const DEFAULTS = {
   telemetry: { sampleRatio: 0.1, metricIntervalMs: 60_000 },
   web: { enabled: true },
   audit: { reads: false, retention: '90d' },
+  webhooks: { retryFor: '24h' },
   log: { level: 'info' },
   limits: {
     searchesPerCaller: 2,

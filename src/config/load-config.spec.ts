@@ -245,6 +245,7 @@ describe('the other sections', () => {
       kubeconfig: [],
       proxy: { http: null, https: null, noProxy: [] },
       log: { level: 'info', format: null },
+      webhooks: [],
       audit: { reads: false, retentionMs: 90 * 24 * 60 * 60_000 },
       telemetry: {
         traces: null,

@@ -9,6 +9,7 @@ import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { TLS_FILES } from './database-settings.js';
 import { isKey, NO_KEY } from './registry-keys.js';
+import { secretsProblem } from './webhook-settings.dto.js';
 import { unreadable } from './yaml.js';
 
 const MAX_BYTES = 1024 * 1024;
@@ -44,6 +45,10 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     }
     if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
     contents.set(absolute, read.content);
+    if (path[0] === 'webhooks') {
+      const problem = secretsProblem(read.content);
+      return problem === undefined ? [] : below(path, issue(`the file ${absolute} ${problem}`));
+    }
     if (path[0] === 'registries') return below(path, keyIssues(absolute, read.content, keys, path[1]));
     return below(path, pemIssues(absolute, read.content, String(path.at(-1))));
   });
@@ -88,7 +93,7 @@ interface Reference {
   readonly name: unknown;
 }
 
-function references({ auth, sources, registries, database }: Unchecked<ConfigFile>): Reference[] {
+function references({ auth, sources, registries, webhooks, database }: Unchecked<ConfigFile>): Reference[] {
   const oauth = member(auth, 'oauth');
   const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
   return [
@@ -105,6 +110,10 @@ function references({ auth, sources, registries, database }: Unchecked<ConfigFil
         name: member(key, 'secretFile'),
       })),
     ),
+    ...elements(webhooks).map((webhook, position) => ({
+      path: ['webhooks', position, 'secretFile'],
+      name: member(webhook, 'secretFile'),
+    })),
     ...['passwordFile', 'migrationPasswordFile', ...TLS_FILES].map((key) => ({
       path: ['database', key],
       name: member(database, key),

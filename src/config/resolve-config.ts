@@ -32,12 +32,14 @@ import type {
   RegistryConfig,
   ShutdownConfig,
   SourceConfig,
+  WebhookConfig,
 } from './config.js';
 import { type DatabaseTls, type DatabaseUrl, parseDatabaseUrl } from './database-settings.js';
 import { DEFAULTS } from './defaults.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { webOf } from './web-config.js';
+import { parseSecrets, type WebhookItem } from './webhook-settings.dto.js';
 
 /** The base for relative paths, and the contents of the files named in the configuration. */
 export interface Files {
@@ -59,6 +61,7 @@ export function resolveConfig(
   | 'cors'
   | 'readOnly'
   | 'audit'
+  | 'webhooks'
   | 'limits'
   | 'shutdown'
   | 'adminFileRoots'
@@ -82,6 +85,7 @@ export function resolveConfig(
     adminAllowPrivateIP: file.adminAllowPrivateIP ?? DEFAULTS.adminAllowPrivateIP,
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
     audit: auditOf(file.audit),
+    webhooks: (file.webhooks ?? []).map((webhook) => webhookOf(webhook, files)),
     log: { level: file.log?.level ?? DEFAULTS.log.level, format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
     shutdown: shutdownOf(file.shutdown),
@@ -252,6 +256,20 @@ function auditOf({
   retention = DEFAULTS.audit.retention,
 }: AuditSettings = {}): AuditConfig {
   return { reads, retentionMs: parseDuration(retention) ?? 0 };
+}
+
+function webhookOf(
+  { name, url, secretFile, actions, retryFor, as }: WebhookItem,
+  files: Files,
+): WebhookConfig {
+  return {
+    name,
+    url,
+    secrets: parseSecrets(contentOf(secretFile, files) ?? ''),
+    actions: actions ?? null,
+    retryForMs: parseDuration(retryFor ?? DEFAULTS.webhooks.retryFor) ?? 0,
+    as: as ? { claims: as.claims, registry: as.registry ?? null } : null,
+  };
 }
 
 function limitsOf(limits: LimitSettings = {}): LimitsConfig {

@@ -46,6 +46,8 @@ export const changesConfig = slice('changes', ({ readOnly }) => ({ readOnly }));
 
 export const auditConfig = slice('audit', ({ audit }) => audit);
 
+export const webhooksConfig = slice('webhooks', ({ webhooks }) => ({ webhooks }));
+
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
 /** The web UI and its log-ins. */
@@ -62,6 +64,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   outboundConfig,
   changesConfig,
   auditConfig,
+  webhooksConfig,
   limitsConfig,
   pageConfig,
   corsConfig,

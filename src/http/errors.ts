@@ -84,6 +84,7 @@ export const ERROR_CATALOGUE = {
   route_not_found: { status: 404, sentence: 'There is nothing at this path' },
   registry_not_found: { status: 404, sentence: 'There is no such registry' },
   source_not_found: { status: 404, sentence: 'There is no such source' },
+  webhook_not_found: { status: 404, sentence: 'There is no such webhook' },
   entry_not_found: { status: 404, sentence: 'There is no such entry' },
   version_not_found: { status: 404, sentence: 'This entry has no such version' },
   registry_forbidden: { status: 403, sentence: "You don't have access to this registry" },

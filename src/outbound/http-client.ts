@@ -144,6 +144,35 @@ export class HttpClient {
     return parseJson(url, await this.respond(url, options, post));
   }
 
+  /**
+   * Posts a body and returns the status and headers of the response, whose body is discarded. Redirects are not followed.
+   *
+   * @throws OutboundError when no response begins within the limits.
+   */
+  async post(
+    url: string,
+    body: string,
+    options: OutboundRequest,
+  ): Promise<Pick<OutboundResponse, 'status' | 'headers'>> {
+    let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
+    try {
+      await this.respond(url, { ...options, maxBytes: MAX_DISCARDED_BYTES }, async (signal) => {
+        const response = await this.send(new URL(url), options, signal, {
+          method: 'POST',
+          body,
+          headers: authorized(options),
+        });
+        head = { status: response.statusCode, headers: response.headers };
+        return response;
+      });
+    } catch (error) {
+      // Nothing in the body can change what the status says.
+      if (!head) throw error;
+    }
+    if (!head) throw new Error('A request ended without a response');
+    return head;
+  }
+
   /** Aborts all requests in progress. */
   async close(): Promise<void> {
     const all = [this.unrestricted, this.publicOnly, ...this.proxied.values()];

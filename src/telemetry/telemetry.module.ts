@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
-import { AuthMetrics, CatalogMetrics, SyncMetrics } from './registry-metrics.js';
+import { AuthMetrics, CatalogMetrics, SyncMetrics, WebhookMetrics } from './registry-metrics.js';
 
 /** Makes the metrics available to every module. They are served before the application is created. */
 @Module({})
@@ -9,8 +9,14 @@ export class TelemetryModule {
     return {
       module: TelemetryModule,
       global: true,
-      providers: [{ provide: Metrics, useValue: metrics }, AuthMetrics, CatalogMetrics, SyncMetrics],
-      exports: [Metrics, AuthMetrics, CatalogMetrics, SyncMetrics],
+      providers: [
+        { provide: Metrics, useValue: metrics },
+        AuthMetrics,
+        CatalogMetrics,
+        SyncMetrics,
+        WebhookMetrics,
+      ],
+      exports: [Metrics, AuthMetrics, CatalogMetrics, SyncMetrics, WebhookMetrics],
     };
   }
 }

@@ -119,6 +119,12 @@ export class RegistryViews {
     return this.enterFound(caller, client, registry, entered);
   }
 
+  /** Returns the view of a caller without a request; null if the registry does not exist or its gate refuses them. */
+  async viewOf(caller: Caller, registryName: string): Promise<View | null> {
+    const registry = await this.lookup.find(registryName);
+    return registry && this.policy.mayReach(caller, registry.claims) ? this.viewFor(caller, registry) : null;
+  }
+
   /** Whether this access matches the latest state of the registry that this replica has read. */
   isLatest(access: RememberedAccess): boolean {
     const latest = this.lookup.cached(access.registryName);
@@ -141,10 +147,13 @@ export class RegistryViews {
     entered.claims = registry.claims;
     if (!this.policy.mayReach(caller, registry.claims, record))
       throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
-    const view = this.policy.seesAll(caller)
+    return new VerifiedAccess(caller, client, registry.name, entered, await this.viewFor(caller, registry));
+  }
+
+  private async viewFor(caller: Caller, registry: RegistryState): Promise<View> {
+    return this.policy.seesAll(caller)
       ? this.cache.viewOfAll(registry)
-      : await this.cache.viewOf(caller, registry, await this.partitions.ofRegistry(registry));
-    return new VerifiedAccess(caller, client, registry.name, entered, view);
+      : this.cache.viewOf(caller, registry, await this.partitions.ofRegistry(registry));
   }
 
   private cachedView(caller: Caller, registry: RegistryState): View | undefined {

@@ -109,14 +109,15 @@ describe('GET /v1/entries in full mode', () => {
     const { entries } = (await service.as(ACME_WRITER).get('/v1/entries')).json as { entries: Document[] };
     const shape = entries.find(({ name }) => name === 'z.acme/shape');
     const publishedAt: unknown = expect.stringMatching(DATE);
+    const digest: unknown = expect.stringMatching(/^[0-9a-f]{64}$/);
     expect(shape).toEqual({
       type: 'server',
       name: 'z.acme/shape',
       source: 'published',
       claims: PLATFORM,
       versions: [
-        { version: '2.0.0', status: 'active', isLatest: true, publishedAt },
-        { version: '1.0.0', status: 'active', isLatest: false, publishedAt },
+        { version: '2.0.0', digest, status: 'active', isLatest: true, publishedAt },
+        { version: '1.0.0', digest, status: 'active', isLatest: false, publishedAt },
       ],
     });
     const raw = await service.as(ACME_ADMIN).get('/v1/sources/published/entries');

@@ -45,7 +45,10 @@ export function connect(baseUrl: string, token: string): FetchClient {
       const { data, error } = await api.POST('/v1/entries', {
         body: { server, claims: { org: 'acme', team: [team] } },
       });
-      if (!error) return data._meta[OFFICIAL].isLatest ? 'published' : 'not the latest';
+      if (!error) {
+        if ('admission' in data) return data.admission.status;
+        return data._meta[OFFICIAL].isLatest ? 'published' : 'not the latest';
+      }
       const expected: readonly ErrorCode[] = ['claims_not_subset', 'version_exists'];
       if (expected.includes(error.code)) return error.code;
       throw new Error([error.error, ...(error.details ?? [])].join('\n'));

@@ -4,9 +4,12 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
 import { call } from '../support/http.js';
 import { aName, aPublication } from '../support/publishing.js';
+import { aWebhookSecret } from '../support/receiver.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const FOLDER = 'deploy/observability';
@@ -78,10 +81,16 @@ function rejectedNames(exposition: string): string[] {
 }
 
 describe('dashboard and alerts', () => {
+  const folder = aFolder();
   const service = aService({ mode: 'full' })
     .source('tools', { servers: [aServer('io.acme/a')] })
     .source('made', { kind: 'managed' })
     .registry('main', { sources: ['tools', 'made'] })
+    .configuration({
+      webhooks: [
+        { name: 'siem', url: 'http://127.0.0.1:9/in', secretFile: folder.write('secret', aWebhookSecret()) },
+      ],
+    })
     .runs();
 
   it('use metrics and labels of a running service', async () => {
@@ -90,7 +99,9 @@ describe('dashboard and alerts', () => {
     await writer.get('/registry/main/v0.1/servers');
     await writer.get('/v1/sources');
     await service.synced('tools');
-    const shown = (await call(`${service.internalOrigin}/metrics`)).text;
+    const ask = async () => (await call(`${service.internalOrigin}/metrics`)).text;
+    await within(10_000, async () => expect(await ask()).toContain('registry_webhook_lag_seconds{'));
+    const shown = await ask();
     // An in-process service lacks the process and build metrics: `serve` adds them, with prom-client's names.
     const { Metrics } = await import('../../dist/telemetry/metrics.js');
     const process = new Metrics().withProcess().withBuild({ version: '1', commit: 'a' });

@@ -19,6 +19,7 @@ import {
   SchemaCheck,
 } from '../support/openapi.js';
 import { expectRefused } from '../support/matchers.js';
+import { aWebhookSecret } from '../support/receiver.js';
 import { aService } from '../support/service.js';
 
 const SUPER_ADMIN = { org: 'acme', team: ['platform', 'data'], role: 'super-admin' };
@@ -35,6 +36,9 @@ const service = aService({ mode: 'full' })
   .registry('default', { sources: ['catalog'], claims: { org: 'acme' } })
   .configuration({
     adminFileRoot: folder.path,
+    webhooks: [
+      { name: 'siem', url: 'http://127.0.0.1:9/in', secretFile: folder.write('secret', aWebhookSecret()) },
+    ],
   })
   .runs();
 const admin = () => service.as(SUPER_ADMIN);
@@ -282,6 +286,8 @@ describe('an example in the OpenAPI document', () => {
       const { operationId } = read;
       expect({ operationId, status: reply.status }).toEqual({ operationId, status: 200 });
       const { content } = read.responses['200'] ?? {};
+      // A feed is not JSON.
+      if (operationId === 'getFeed') continue;
       expect(check.problems(content?.['application/json']?.schema, reply.json), operationId).toEqual([]);
     }
   });

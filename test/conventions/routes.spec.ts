@@ -10,6 +10,7 @@ import {
 } from '../../dist/auth/route.js';
 import { WritesNothing } from '../../dist/authz/roles.guard.js';
 import { IsCatalogRead } from '../../dist/catalog/catalog-read.js';
+import { ATOM_TYPE } from '../../dist/catalog/feed-page.queries.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
 import { HasBody, SentJson } from '../../dist/http/body.js';
 import { aServer } from '../support/documents.js';
@@ -26,7 +27,7 @@ const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 /** The same handlers at another path. */
 const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
 const isAlias = (route: string) =>
-  / \/registry\/\{registry\}\/(v0|x)\//.test(route) || ALIASES.includes(route);
+  / \/registry\/\{registry\}\/(v0|x(?!\/feed))\//.test(route) || ALIASES.includes(route);
 /** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
   /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
@@ -55,6 +56,8 @@ const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRIT
 
 /** Files of the web UI: not part of the API. */
 const isPage = (route: string) => ['GET /', 'GET /assets/{file}'].includes(route);
+
+const isFeed = ({ operationId }: Described) => operationId === 'getFeed';
 
 /** By role, by the gate, or because the target is hidden. */
 const mayRefuse = ({ access, says }: Handler) =>
@@ -198,7 +201,9 @@ describe('in the OpenAPI document every route', () => {
       for (const [status, { content }] of good)
         expect(
           ['204', operation.operationId === 'callMcp' && '202'].includes(status) ||
-            content?.['application/json']?.schema,
+            (content as Record<string, { schema?: unknown }> | undefined)?.[
+              isFeed(operation) ? ATOM_TYPE : 'application/json'
+            ]?.schema,
           handler.name,
         ).toBeTruthy();
     }

@@ -122,8 +122,17 @@ const ETAG: ApiResponseOptions['headers'] = {
 
 /** Documents a GET with an ETag: 200, or 304 when `If-None-Match` contains the tag (contract §6). */
 export function ApiOkWithEtag(type: Type): MethodDecorator {
+  return withEtag({ type });
+}
+
+/** Like `ApiOkWithEtag`, for a response that is not JSON. */
+export function ApiTextWithEtag(mediaType: string): MethodDecorator {
+  return withEtag({ content: { [mediaType]: { schema: { type: 'string' } } } });
+}
+
+function withEtag(response: ApiResponseOptions): MethodDecorator {
   return applyDecorators(
-    ApiOkResponse({ type, headers: ETAG }),
+    ApiOkResponse({ ...response, headers: ETAG }),
     ApiNotModifiedResponse({
       description: 'Unchanged: the ETag is in `If-None-Match`',
       headers: ETAG,

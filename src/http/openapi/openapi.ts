@@ -137,8 +137,8 @@ function schemeName(providerName: string, taken: Set<string>): string {
   return name;
 }
 
-const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x)\//;
-const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$)|$)/;
+const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x(?!\/feed))\//;
+const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$|x\/feed)|$)/;
 
 /** The version of the MCP Registry API (contract §6). */
 const CONSUMER_VERSION = '1.0.0';
@@ -233,6 +233,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('page', 'The web UI at `/`')
     .addTag('access', 'The admin API: who has access, and why')
     .addTag('audit', 'The admin API: the audit trail')
+    .addTag('webhooks', 'The admin API: the delivery of audit events')
     .build();
   const document = SwaggerModule.createDocument(app, config, { autoTagControllers: false });
   // Without `servers`, clients use the origin of the document.

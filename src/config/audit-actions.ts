@@ -1,0 +1,56 @@
+/** Actions of audit events (contract §9): stable names for filters and collectors. */
+export const AUDIT_ACTIONS = [
+  'source.create',
+  'source.update',
+  'source.delete',
+  'source.sync',
+  'source.read',
+  'source.list',
+  'registry.create',
+  'registry.update',
+  'registry.delete',
+  'registry.read',
+  'registry.list',
+  'entry.publish',
+  'entry.validate',
+  'entry.delete',
+  'entry.status',
+  'entry.claims.update',
+  'entry.read',
+  'entry.list',
+  'admission.hold',
+  'admission.admit',
+  'admission.approve',
+  'admission.reject',
+  'admission.comment',
+  'admission.withdraw',
+  'admission.read',
+  'block.create',
+  'block.update',
+  'block.delete',
+  'block.read',
+  'catalog.read',
+  'access.read',
+  'audit.read',
+  'auth.refused',
+  'request.refused',
+  'sync.run',
+  'config.apply',
+  'webhook.read',
+  'webhook.resume',
+  'webhook.replay',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** What a webhook that follows a view is also sent (contract §12): an entry enters the view or leaves it. */
+export const VIEW_CHANGES = ['entry.added', 'entry.removed'] as const;
+export type ViewChange = (typeof VIEW_CHANGES)[number];
+
+/** Returns the words that a pattern covers: a word, or `noun.*` for all words of a noun; `*` covers all. */
+export function matchingActions<Word extends string>(pattern: string, words: readonly Word[]): Word[] {
+  if (!pattern.endsWith('*')) return words.filter((word) => word === pattern);
+  const beginning = pattern.slice(0, -1);
+  return beginning === '' || beginning.endsWith('.')
+    ? words.filter((word) => word.startsWith(beginning))
+    : [];
+}

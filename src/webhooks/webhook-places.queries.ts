@@ -1,0 +1,469 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import type { AuditTarget } from '../audit/audit-event.js';
+import type { EntryName } from '../catalog/view-names.queries.js';
+import type { AuditAction } from '../config/audit-actions.js';
+import type { WebhookView } from '../config/config.js';
+import { utcText } from '../database/statements.js';
+import type { AppliedWebhook } from './webhook.entity.js';
+
+/** Events between two snapshots; more only if one transaction wrote more. Bounds what a statement sorts. */
+const EVENTS_PER_WINDOW = 1_000;
+/** Events that a statement reads to find the ones that the webhook wants. */
+const EVENTS_PER_SLICE = 1_000;
+const EVENTS_PER_PAGE = 100;
+/** Characters of the events on a page, which stays in memory until its receiver has it. */
+const MAX_PAGE_CHARACTERS = 512 * 1_024;
+/** Deliveries that are kept for each webhook. */
+export const MAX_DELIVERIES = 1_000;
+
+/** Smaller than every event's ID. */
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+/** The place of a webhook in the audit trail. */
+export interface TrailPlace {
+  /** A `pg_snapshot`: the events of all transactions in it were handled. */
+  readonly past: string;
+  /** Replay: events from this ID on are sent again. */
+  readonly since: string | null;
+  /** A `pg_snapshot`: the events between `past` and `until` are being handled, in the order of their IDs. */
+  readonly until: string | null;
+  /** The last of these events that was handled. */
+  readonly after: string | null;
+  /** The largest ID that was handled. */
+  readonly latest: string | null;
+}
+
+/** A webhook that this replica sends for. */
+export interface HeldWebhook extends TrailPlace {
+  readonly generation: number;
+  /** The end of the current window, or of the next one. */
+  readonly until: string;
+  /** Whether there are events that were not handled. */
+  readonly isBehind: boolean;
+  /** Whether the snapshots are of another database cluster, after a restore. */
+  readonly isForeign: boolean;
+  readonly configuredIn: string;
+  readonly isPaused: boolean;
+  readonly attempts: number;
+  /** Time until the next attempt; at most 0 if it is due. */
+  readonly waitMs: number;
+  /** Age of the oldest event that is known to be undelivered. */
+  readonly lagMs: number;
+}
+
+/** An event of the trail. */
+export interface TrailEvent {
+  readonly id: string;
+  /** RFC 3339 in UTC. */
+  readonly time: string;
+  readonly action: AuditAction;
+  readonly outcome: 'allowed' | 'refused';
+  readonly target: AuditTarget;
+  /** Lost refusals and reads before this event. */
+  readonly dropped?: number;
+  readonly [member: string]: unknown;
+}
+
+/** The next events of a window. */
+export interface TrailPage {
+  readonly events: readonly TrailEvent[];
+  /** The place after these events. */
+  readonly next: TrailPlace;
+  /** Whether `next` differs from the place before. */
+  readonly isAhead: boolean;
+}
+
+/** An attempt to deliver a message. */
+export interface Attempt {
+  readonly id: string;
+  readonly type: string;
+  /** Including this one. */
+  readonly attempts: number;
+  /** Undefined if it was delivered. */
+  readonly error?: string | undefined;
+}
+
+/** What a round of deliveries achieved. */
+export interface Progress {
+  readonly place: TrailPlace;
+  readonly attempts: readonly Attempt[];
+  /** Time of the first event that was not delivered; null if there is none. */
+  readonly behindSince: string | null;
+  /** Null if nothing failed. */
+  readonly failure: RoundFailure | null;
+  readonly hasDelivered: boolean;
+}
+
+export interface RoundFailure {
+  readonly error: string;
+  /** Time until the next attempt; `retryForMs` may shorten it. */
+  readonly backOffMs: number;
+  /** The receiver's `Retry-After`. */
+  readonly retryAfterMs: number;
+  /** The webhook is paused when it has failed for so long. */
+  readonly retryForMs: number;
+}
+
+const isIn = (snapshot: string) =>
+  `pg_visible_in_snapshot(transaction::text::xid8, ${snapshot}::text::pg_snapshot)`;
+const oldest = (snapshot: string) => `pg_snapshot_xmin(${snapshot}::text::pg_snapshot)::text::bigint`;
+const end = (snapshot: string) => `pg_snapshot_xmax(${snapshot}::text::pg_snapshot)::text::bigint`;
+const NOW = 'pg_current_snapshot()';
+
+// A window ends at the current snapshot, or before it at a transaction that all earlier ones have ended before.
+const HELD = `
+select w.generation, w.past, w.since, w.after, w.latest, w.attempts, w.configured_in as "configuredIn",
+  coalesce(w.until, fresh.until) as until,
+  w.since is not null or w.until is not null or fresh.count > 0 as "isBehind",
+  ${end('w.past')} > ${end(NOW)} as "isForeign", w.paused_at is not null as "isPaused",
+  coalesce(extract(epoch from w.next_attempt_at - now()) * 1000, 0)::float8 as "waitMs",
+  coalesce(extract(epoch from now() - w.behind_since) * 1000, 0)::float8 as "lagMs"
+from webhook w cross join lateral (
+  select count(*) as count,
+    case when count(*) = ${EVENTS_PER_WINDOW} and greatest(max(transaction) + 1, ${end('w.past')}) < ${oldest(NOW)}
+      then format('%1$s:%1$s:', greatest(max(transaction) + 1, ${end('w.past')}))
+      else ${NOW}::text end as until
+  from (
+    select transaction from audit_event
+    where transaction >= ${oldest('w.past')} and not ${isIn('w.past')} and transaction <> w.configured_in
+    order by transaction limit ${EVENTS_PER_WINDOW}
+  ) next_events
+) fresh
+where w.id = $1 and w.lease_owner = $2`;
+
+// Materialized: the planner would otherwise walk all events by ID to find the few of the window.
+const WINDOW = `
+fresh as materialized (
+  select id from audit_event
+  where transaction >= ${oldest('$1')} and transaction < ${end('$2')} and not ${isIn('$1')} and ${isIn('$2')}
+    and transaction <> $3::bigint and id > $4::uuid and $5::uuid is null
+),
+slice as materialized (select id from fresh order by id limit ${EVENTS_PER_SLICE})`;
+
+const REPLAYED = `
+slice as materialized (
+  select id from audit_event
+  where id > $4::uuid and (id >= $5::uuid or (transaction is not null and not ${isIn('$1')} and transaction <> $3::bigint))
+    and (transaction is null or ${isIn('$2')})
+  order by id limit ${EVENTS_PER_SLICE}
+)`;
+
+const pageFrom = (slice: string) => `
+with ${slice},
+wanted as (
+  select e.id, e.time, e.dropped, e.event::text as event,
+    row_number() over (order by e.id) as place,
+    sum(length(e.event::text)) over (order by e.id) - length(e.event::text) as before
+  from slice join audit_event e on e.id = slice.id
+  where $6::text[] is null or e.action = any($6)
+)
+select counts.*, page.id, ${utcText('page.time')} as time, page.dropped, page.event
+from (
+  select (select count(*)::int from slice) as scanned, (select count(*)::int from wanted) as wanted,
+    (select id from slice order by id desc limit 1) as last
+) counts left join (
+  select * from wanted where place <= ${EVENTS_PER_PAGE} and before < ${MAX_PAGE_CHARACTERS}
+) page on true
+order by page.id`;
+
+interface PageRow {
+  readonly scanned: number;
+  readonly wanted: number;
+  readonly last: string | null;
+  readonly id: string | null;
+  readonly time: string;
+  readonly dropped: number | null;
+  readonly event: string;
+}
+
+/**
+ * Reads and writes the places of webhooks in the audit trail.
+ *
+ * The order of commits differs from the order of the IDs, so a place cannot be an ID: it is a snapshot. What became
+ * visible since is sent in the order of the IDs. The events of one target ascend, because a transaction that
+ * writes one has the lock of the target: the later event is never visible before the earlier one.
+ */
+@Injectable()
+export class WebhookPlaces {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Takes the free leases of these webhooks. */
+  async take(
+    owner: string,
+    names: readonly string[],
+    leaseMs: number,
+  ): Promise<{ readonly id: number; readonly name: string }[]> {
+    const [taken] = await this.dataSource.query<[{ id: number; name: string }[], number]>(
+      `update webhook set lease_owner = $1, lease_until = now() + $3 * interval '1 millisecond'
+       where name = any($2) and (lease_until is null or lease_until < now()) returning id, name`,
+      [owner, names, leaseMs],
+    );
+    return taken;
+  }
+
+  /** Extends the leases of an owner; returns the webhooks that it still holds. */
+  async renew(owner: string, leaseMs: number): Promise<number[]> {
+    const [rows] = await this.dataSource.query<[{ id: number }[], number]>(
+      `update webhook set lease_until = now() + $2 * interval '1 millisecond' where lease_owner = $1 returning id`,
+      [owner, leaseMs],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async release(owner: string): Promise<void> {
+    await this.dataSource.query(
+      `update webhook set lease_owner = null, lease_until = null where lease_owner = $1`,
+      [owner],
+    );
+  }
+
+  /** Returns the state of a webhook; undefined if the owner lost its lease. */
+  async read(id: number, owner: string): Promise<HeldWebhook | undefined> {
+    const [row] = await this.dataSource.query<HeldWebhook[]>(HELD, [id, owner]);
+    return row;
+  }
+
+  /** @param actions null for all. */
+  async page(
+    { past, until, since, after, latest, configuredIn }: HeldWebhook,
+    actions: readonly string[] | null,
+  ): Promise<TrailPage> {
+    const rows = await this.dataSource.query<PageRow[]>(pageFrom(since === null ? WINDOW : REPLAYED), [
+      past,
+      until,
+      configuredIn,
+      after ?? FIRST_ID,
+      since,
+      actions,
+    ]);
+    const events = rows.flatMap(({ id, time, dropped, event }) =>
+      id === null
+        ? []
+        : [
+            {
+              id,
+              time,
+              ...(dropped === null ? {} : { dropped }),
+              ...(JSON.parse(event) as object),
+            } as TrailEvent,
+          ],
+    );
+    const { scanned = 0, wanted = 0, last = null } = rows[0] ?? {};
+    const isWhole = events.length === wanted;
+    const reached = (isWhole ? last : events.at(-1)?.id) ?? after;
+    const largest =
+      [latest, reached]
+        .filter((id) => id !== null)
+        .sort()
+        .at(-1) ?? null;
+    const next =
+      isWhole && scanned < EVENTS_PER_SLICE
+        ? { past: until, since: null, until: null, after: null, latest: largest }
+        : { past, since, until, after: reached, latest: largest };
+    return { events, next, isAhead: scanned > 0 || since !== null || after !== null };
+  }
+
+  /**
+   * Saves the progress of a round.
+   *
+   * @returns false if the lease was lost, or a request changed the place.
+   */
+  async save(
+    id: number,
+    owner: string,
+    generation: number,
+    progress: Progress,
+    within: (manager: EntityManager) => Promise<void> = async () => undefined,
+  ): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const { place, attempts, behindSince, failure, hasDelivered } = progress;
+      const [, count] = await manager.query<[unknown[], number]>(
+        `update webhook w set past = $4, since = $5, until = $6, after = $7, latest = $8, behind_since = $9,
+           ${failure ? FAILED : hasDelivered ? SUCCEEDED : 'name = name'}
+         ${failure ? `from (select ${STARTED} as started from webhook where id = $1) failing` : ''}
+         where w.id = $1 and w.lease_owner = $2 and w.generation = $3`,
+        [
+          ...[
+            id,
+            owner,
+            generation,
+            place.past,
+            place.since,
+            place.until,
+            place.after,
+            place.latest,
+            behindSince,
+          ],
+          ...(failure
+            ? [failure.error, failure.backOffMs, failure.retryAfterMs, failure.retryForMs, hasDelivered]
+            : []),
+        ],
+      );
+      if (count === 0) return false;
+      await within(manager);
+      if (attempts.length > 0) await recordAttempts(manager, id, attempts);
+      return true;
+    });
+  }
+
+  /**
+   * Continues after a restore: the snapshots belong to another database cluster, so the events from the last one on are
+   * sent again.
+   */
+  async restart(id: number, owner: string): Promise<void> {
+    // Otherwise events would become visible again when the cluster reaches their transactions.
+    for (let count = EVENTS_PER_SLICE; count === EVENTS_PER_SLICE;)
+      [, count] = await this.dataSource.query<[unknown[], number]>(
+        `update audit_event set transaction = null where id in (
+           select id from audit_event where transaction >= ${end(NOW)} limit ${EVENTS_PER_SLICE})`,
+      );
+    await this.dataSource.query(
+      `update webhook set past = ${NOW}::text, since = coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid),
+         until = null, after = coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid), generation = generation + 1
+       where id = $1 and lease_owner = $2`,
+      [id, owner],
+    );
+  }
+
+  /** Returns the view whose entries the receiver knows; null if there is none yet. */
+  async followed(id: number): Promise<WebhookView | null> {
+    const [row] = await this.dataSource.query<{ followed: WebhookView | null }[]>(
+      `select followed from webhook where id = $1`,
+      [id],
+    );
+    return row?.followed ?? null;
+  }
+
+  /**
+   * Returns the entries that the receiver knows.
+   *
+   * @param asked the entries to look for; null for all.
+   */
+  async known(id: number, asked: readonly EntryName[] | null): Promise<EntryName[]> {
+    const among = asked
+      ? 'and (type, name) in (select * from unnest($2::text[], $3::text[]))'
+      : 'and $2::text[] is null and $3::text[] is null';
+    return this.dataSource.query<EntryName[]>(
+      `select type, name from webhook_entry where webhook_id = $1 ${among}`,
+      [id, asked?.map(({ type }) => type) ?? null, asked?.map(({ name }) => name) ?? null],
+    );
+  }
+
+  /** Returns which of these names have events after a place. */
+  async changingAfter(
+    { past, until, after }: TrailPlace,
+    names: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    const rows = await this.dataSource.query<{ target: string }[]>(
+      `with later as materialized (
+         select target, action from audit_event
+         where transaction >= ${oldest('$1')} and not ${isIn('$1')}
+           and ($2::text is null or not ${isIn('$2')} or id > $3::uuid)
+       )
+       select distinct target from later where action like 'entry.%' and target = any($4)`,
+      [past, until, after ?? FIRST_ID, names],
+    );
+    return new Set(rows.map(({ target }) => target));
+  }
+
+  /** Returns the last change of the configuration; undefined if it was never recorded, or deleted since. */
+  async lastConfiguration(): Promise<Pick<TrailEvent, 'id' | 'time'> | undefined> {
+    const [row] = await this.dataSource.query<Pick<TrailEvent, 'id' | 'time'>[]>(
+      `select id, ${utcText('time')} as time from audit_event where action = 'config.apply' order by id desc limit 1`,
+    );
+    return row;
+  }
+
+  /** Records the entries that a receiver knows before the first message. */
+  async follow(id: number, view: WebhookView, entries: readonly EntryName[]): Promise<void> {
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query(`update webhook set followed = $2 where id = $1`, [id, JSON.stringify(view)]);
+      await learn(manager, id, entries, []);
+    });
+  }
+
+  /** Returns the applied webhooks, by name. */
+  async applied(manager: EntityManager): Promise<Map<string, AppliedWebhook>> {
+    const rows = await manager.query<{ name: string; form: AppliedWebhook }[]>(
+      `select name, form from webhook order by id`,
+    );
+    return new Map(rows.map(({ name, form }) => [name, form]));
+  }
+
+  /** Adds a webhook at the current place, or changes its form. */
+  async put(manager: EntityManager, form: AppliedWebhook): Promise<void> {
+    await manager.query(
+      `insert into webhook (name, form, configured_in, past)
+       values ($1, $2, pg_current_xact_id()::text::bigint, ${NOW}::text)
+       on conflict (name) do update set form = excluded.form, next_attempt_at = null`,
+      [form.name, JSON.stringify(form)],
+    );
+  }
+
+  async remove(manager: EntityManager, names: readonly string[]): Promise<void> {
+    await manager.query(`delete from webhook where name = any($1)`, [names]);
+  }
+}
+
+/** Changes which entries the receiver knows. */
+export async function learn(
+  manager: EntityManager,
+  id: number,
+  added: readonly EntryName[],
+  removed: readonly EntryName[],
+): Promise<void> {
+  const columns = (entries: readonly EntryName[]) => [
+    id,
+    entries.map(({ type }) => type),
+    entries.map(({ name }) => name),
+  ];
+  if (added.length > 0)
+    await manager.query(
+      `insert into webhook_entry select $1::int, * from unnest($2::text[], $3::text[]) on conflict do nothing`,
+      columns(added),
+    );
+  if (removed.length > 0)
+    await manager.query(
+      `delete from webhook_entry where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
+      columns(removed),
+    );
+}
+
+const SUCCEEDED = `attempts = 0, failing_since = null, next_attempt_at = null, last_error = null`;
+/** SQL: since when the webhook fails; a success in the same round starts anew. */
+const STARTED = `case when $14 then now() else coalesce(failing_since, now()) end`;
+const milliseconds = (parameter: string) => `${parameter}::float8 * interval '1 millisecond'`;
+const FAILED = `attempts = case when $14 then 1 else w.attempts + 1 end, failing_since = failing.started,
+           next_attempt_at = greatest(now() + ${milliseconds('$12')},
+             least(now() + ${milliseconds('$11')}, failing.started + ${milliseconds('$13')})),
+           paused_at = case when now() >= failing.started + ${milliseconds('$13')} then now() end, last_error = $10`;
+
+async function recordAttempts(
+  manager: EntityManager,
+  id: number,
+  attempts: readonly Attempt[],
+): Promise<void> {
+  // A message may be attempted twice in a round: by its ID, only the last attempt counts.
+  const last = [...new Map(attempts.map((attempt) => [attempt.id, attempt])).values()];
+  await manager.query(
+    `insert into webhook_delivery (webhook_id, id, type, status, attempts, at, error)
+     select $1, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, a.attempts, now(), a.error
+     from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as a(id, type, attempts, error)
+     on conflict (webhook_id, id) do update
+       set status = excluded.status, attempts = excluded.attempts, at = excluded.at, error = excluded.error`,
+    [
+      id,
+      last.map((attempt) => attempt.id),
+      last.map(({ type }) => type),
+      last.map((attempt) => attempt.attempts),
+      last.map(({ error }) => error ?? null),
+    ],
+  );
+  await manager.query(
+    `delete from webhook_delivery d using (
+       select at, id from webhook_delivery where webhook_id = $1 order by at desc, id desc offset ${MAX_DELIVERIES} limit 1
+     ) oldest where d.webhook_id = $1 and (d.at, d.id) <= (oldest.at, oldest.id)`,
+    [id],
+  );
+}

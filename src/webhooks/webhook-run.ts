@@ -1,0 +1,281 @@
+import { AUDIT_ACTIONS, matchingActions, type ViewChange } from '../config/audit-actions.js';
+import type { ProxyConfig, WebhookConfig } from '../config/config.js';
+import { HttpClient, OutboundError, retryAfterMs } from '../outbound/http-client.js';
+import { signatureHeaders } from '../outbound/webhook-signature.js';
+import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
+import type { EntryName } from '../catalog/view-names.queries.js';
+import { type FollowedView, type FollowedViews, follow } from './followed-views.js';
+import { cloudEventText, type Message, messageOf, orderKey } from './message.js';
+import {
+  type Attempt,
+  type HeldWebhook,
+  learn,
+  type RoundFailure,
+  type TrailPlace,
+  WebhookPlaces,
+} from './webhook-places.queries.js';
+
+/** How often the trail is read when no event of this replica wakes the webhook. */
+const IDLE_MS = 500;
+const TIMEOUT_MS = 10_000;
+/** Requests to one receiver at a time. */
+const MAX_CONCURRENT = 8;
+const FIRST_BACK_OFF_MS = 5_000;
+const LONGEST_BACK_OFF_MS = 5 * 60_000;
+/** Replicas and webhooks must not retry together. */
+const JITTER = 0.2;
+const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60_000;
+const MAX_ERROR = 200;
+/** How long messages about a view are sent before the view is read again. */
+const VIEW_MS = 1_000;
+
+/** Messages whose receiver has not confirmed all of them. */
+interface PendingPage {
+  readonly config: WebhookConfig;
+  readonly generation: number;
+  readonly messages: readonly Message[];
+  readonly delivered: Set<Message>;
+  /** The place before the messages, and after them. */
+  readonly place: TrailPlace;
+  readonly next: TrailPlace;
+  /** Measured with `performance.now()`. */
+  readonly readAt: number;
+  /** Failed attempts by message. */
+  readonly failures: Map<Message, number>;
+}
+
+export interface WebhookRunOptions {
+  readonly id: number;
+  readonly owner: string;
+  /** The current settings; undefined once the webhook was removed. */
+  readonly config: () => WebhookConfig | undefined;
+  readonly source: () => string | null;
+  readonly proxy: ProxyConfig;
+  readonly views: FollowedViews;
+  readonly metrics: WebhookMetrics;
+}
+
+/** Returns the time until the next attempt after so many failures: 5 s, then doubling to 5 min (contract §12). */
+export function backOffMs(failures: number, random = Math.random()): number {
+  const longest = Math.min(FIRST_BACK_OFF_MS * 2 ** Math.min(failures - 1, 16), LONGEST_BACK_OFF_MS);
+  return longest * (1 - JITTER * random);
+}
+
+/**
+ * Sends the events of one webhook while this replica holds its lease: page by page, the messages about one target in
+ * order, those about several targets concurrently. After a failure nothing is sent until the next attempt.
+ */
+export class WebhookRun {
+  private readonly http: HttpClient;
+  private page: PendingPage | undefined;
+  private view: FollowedView | undefined;
+  /** IDs of delivered messages that follow an undelivered one. */
+  private deliveredAhead = new Set<string>();
+  private wasWoken = false;
+  private endIdle: (() => void) | undefined;
+
+  constructor(
+    private readonly places: WebhookPlaces,
+    private readonly options: WebhookRunOptions,
+  ) {
+    this.http = new HttpClient({ maxConnections: MAX_CONCURRENT, proxy: options.proxy });
+  }
+
+  /** Reads the trail now. */
+  wake(): void {
+    this.wasWoken = true;
+    this.endIdle?.();
+  }
+
+  /**
+   * Runs until the webhook is removed, the lease lost or the signal aborted.
+   *
+   * @throws any error of the database.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) {
+        const config = this.options.config();
+        this.wasWoken = false;
+        const held = config && (await this.places.read(this.options.id, this.options.owner));
+        if (!held) return;
+        this.options.metrics.observe(config.name, held);
+        const wasIdle = await this.step(config, held, signal);
+        if (wasIdle) await this.idle(held, signal);
+      }
+    } finally {
+      await this.http.close();
+    }
+  }
+
+  /** @returns whether there was nothing to do. */
+  private async step(config: WebhookConfig, held: HeldWebhook, signal: AbortSignal): Promise<boolean> {
+    if (held.isForeign) {
+      await this.places.restart(this.options.id, this.options.owner);
+      return false;
+    }
+    if (held.isPaused || held.waitMs > 0) return true;
+    if (this.view?.as !== config.as) this.view = config.as ? follow(config.as) : undefined;
+    const isOutdated = this.view !== undefined && this.options.views.isOutdated(this.view);
+    if (this.page?.generation !== held.generation || this.page.config !== config)
+      this.page = held.isBehind || isOutdated ? await this.nextPage(config, held) : undefined;
+    if (!this.page) return true;
+    await this.deliver(this.page, held, signal);
+    return false;
+  }
+
+  private async nextPage(config: WebhookConfig, held: HeldWebhook): Promise<PendingPage> {
+    const actions = config.actions?.flatMap((pattern) => matchingActions(pattern, AUDIT_ACTIONS)) ?? null;
+    const { id, views } = this.options;
+    const { events, next } = await this.places.page(held, this.view ? null : actions);
+    const messages = this.view
+      ? await views.messagesOf(
+          id,
+          this.view,
+          { events, next },
+          (action) => actions?.some((one) => one === action) ?? true,
+        )
+      : events.map(messageOf);
+    const { past, since, until, after, latest } = held;
+    return {
+      ...{ config, generation: held.generation, next, failures: new Map(), readAt: performance.now() },
+      delivered: new Set(messages.filter((message) => this.deliveredAhead.has(message.id))),
+      place: { past, since, until, after, latest },
+      messages,
+    };
+  }
+
+  /** Sends what is left of a page, and saves how far it came. */
+  private async deliver(page: PendingPage, held: HeldWebhook, signal: AbortSignal): Promise<void> {
+    const { config, generation, messages, delivered } = page;
+    const attempts: Attempt[] = [];
+    const left = messages.filter((message) => !delivered.has(message));
+    let failure: RoundFailure | null = null;
+    // Entries of a view may be hidden soon.
+    const isOver = () =>
+      failure !== null || signal.aborted || (this.view && performance.now() - page.readAt > VIEW_MS);
+    const known: Message[] = [];
+    const send = async (message: Message): Promise<boolean> => {
+      const failed = await this.send(message, config, signal);
+      if (signal.aborted && failed) return false;
+      this.options.metrics.attempted(config.name, failed ? 'failed' : 'delivered');
+      const count = (page.failures.get(message) ?? 0) + 1;
+      attempts.push({ id: message.id, type: message.type, attempts: count, error: failed?.error });
+      if (!failed) {
+        delivered.add(message);
+        known.push(message);
+      } else {
+        page.failures.set(message, count);
+        const backOff = backOffMs(held.attempts + 1);
+        failure ??= { ...failed, backOffMs: backOff, retryForMs: config.retryForMs };
+      }
+      return !failed;
+    };
+    const lanes = inOrder(left);
+    const work = async () => {
+      for (let lane = lanes.shift(); lane; lane = lanes.shift())
+        for (const message of lane) if (isOver() || !(await send(message))) return;
+    };
+    // A receiver that failed gets one message first.
+    const [first] = lanes[0] ?? [];
+    if (held.attempts > 0 && first && (await send(first))) lanes[0]?.shift();
+    if (!failure) await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+    const undelivered = messages.find((message) => !delivered.has(message));
+    const hasDelivered = attempts.some(({ error }) => error === undefined);
+    const isSaved = await this.places.save(
+      this.options.id,
+      this.options.owner,
+      generation,
+      {
+        place: undelivered ? placeBefore(page, undelivered) : page.next,
+        attempts,
+        behindSince:
+          undelivered?.event.time ?? (page.next.until === null ? null : messages.at(-1)?.event.time) ?? null,
+        failure,
+        hasDelivered,
+      },
+      async (manager) => {
+        if (this.view)
+          await learn(
+            manager,
+            this.options.id,
+            entriesOf(known, 'entry.added'),
+            entriesOf(known, 'entry.removed'),
+          );
+      },
+    );
+    if (!undelivered || !isSaved || this.view) this.page = undefined;
+    this.deliveredAhead = new Set(undelivered && isSaved ? [...delivered].map((message) => message.id) : []);
+  }
+
+  private async send(
+    message: Message,
+    { url, secrets }: WebhookConfig,
+    signal: AbortSignal,
+  ): Promise<Pick<RoundFailure, 'error' | 'retryAfterMs'> | null> {
+    const body = cloudEventText(message, this.options.source());
+    try {
+      const { status, headers } = await this.http.post(url, body, {
+        headers: {
+          'content-type': 'application/cloudevents+json',
+          'user-agent': 'registry-server',
+          ...signatureHeaders(secrets, encodeURI(message.id), new Date(), body),
+        },
+        ...{ timeoutMs: TIMEOUT_MS, maxBytes: 0, allowPrivate: true, signal },
+      });
+      if (status >= 200 && status < 300) return null;
+      const wait = retryAfterMs(headers['retry-after'], Date.now()) ?? 0;
+      const isRedirect = status >= 300 && status < 400;
+      return {
+        error: `it responded with status ${status}${isRedirect ? ', and redirects are not followed' : ''}`,
+        retryAfterMs: Math.min(wait, LONGEST_RETRY_AFTER_MS),
+      };
+    } catch (error) {
+      return { error: reasonOf(error), retryAfterMs: 0 };
+    }
+  }
+
+  private async idle({ isPaused, waitMs }: HeldWebhook, signal: AbortSignal): Promise<void> {
+    // An event must not wake a webhook that waits for its next attempt.
+    const waits = isPaused || waitMs > 0;
+    if (signal.aborted || (this.wasWoken && !waits)) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        this.endIdle = undefined;
+        resolve();
+      };
+      const timer = setTimeout(end, !isPaused && waits ? Math.min(waitMs, IDLE_MS) : IDLE_MS);
+      signal.addEventListener('abort', end);
+      if (!waits) this.endIdle = end;
+    });
+  }
+}
+
+function entriesOf(messages: readonly Message[], change: ViewChange): EntryName[] {
+  return messages.filter(({ type }) => type === change).map(({ data }) => data as EntryName);
+}
+
+/** Groups messages by what must be delivered in order. */
+function inOrder(messages: readonly Message[]): Message[][] {
+  const lanes = new Map<string, Message[]>();
+  for (const message of messages) {
+    const lane = lanes.get(orderKey(message)) ?? [];
+    lanes.set(orderKey(message), lane);
+    lane.push(message);
+  }
+  return [...lanes.values()];
+}
+
+/** Returns the place from which everything undelivered is read again. */
+function placeBefore({ messages, place }: PendingPage, undelivered: Message): TrailPlace {
+  const before = messages[messages.indexOf(undelivered) - 1]?.event.id;
+  return { ...place, after: before ?? place.after };
+}
+
+/** Returns the reason without the URL, which is secret. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof OutboundError)) return 'the request failed';
+  return error.message.replace(`${error.address}: `, '').slice(0, MAX_ERROR);
+}

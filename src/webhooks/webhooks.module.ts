@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import { RegistriesModule } from '../registries/registries.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
+import { ConfiguredWebhooks } from './configured-webhooks.js';
+import { FollowedViews } from './followed-views.js';
+import { WebhookPlaces } from './webhook-places.queries.js';
+import { WebhookSender } from './webhook-sender.js';
+import { WebhookStates } from './webhook-states.queries.js';
+import { WebhooksController } from './webhooks.controller.js';
+import { WebhooksService } from './webhooks.service.js';
+
+/** Delivers audit events to other systems (contract §12). */
+@Module({
+  imports: [AuditModule, AuthModule, AuthzModule, CatalogModule, RegistriesModule, ViewsModule],
+  controllers: [WebhooksController],
+  providers: [
+    ConfiguredWebhooks,
+    FollowedViews,
+    WebhookPlaces,
+    WebhookSender,
+    WebhookStates,
+    WebhooksService,
+  ],
+  exports: [ConfiguredWebhooks, WebhookSender, WebhooksService],
+})
+export class WebhooksModule {}

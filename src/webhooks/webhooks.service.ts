@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import { firstIdAt } from '../audit/audit-list.service.js';
+import { AuditTrail, type Requester } from '../audit/audit-trail.js';
+import type { WebhookConfig } from '../config/config.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { type AdminListQuery, listPage } from '../http/lists.js';
+import { WebhookSender } from './webhook-sender.js';
+import { type DeliveryRow, type WebhookState, WebhookStates } from './webhook-states.queries.js';
+import type { WebhookAnswer } from './webhooks.responses.js';
+
+/** An item of a list that is named by its ID; a getter is not part of its JSON. */
+class Delivery {
+  constructor(row: DeliveryRow) {
+    Object.assign(this, Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
+  }
+
+  declare readonly id: string;
+
+  get name(): string {
+    return this.id;
+  }
+}
+
+/** Shows and controls webhooks; super-admins only (contract §12). */
+@Injectable()
+export class WebhooksService {
+  constructor(
+    private readonly sender: WebhookSender,
+    private readonly states: WebhookStates,
+    private readonly audit: AuditTrail,
+  ) {}
+
+  /** @throws ApiError 404 `webhook_not_found`. */
+  async load(name: string): Promise<WebhookConfig> {
+    const webhook = this.sender.webhooks.find((one) => one.name === name);
+    if (!webhook || !(await this.states.all([name])).has(name)) throw new ApiError('webhook_not_found');
+    return webhook;
+  }
+
+  async list(query: AdminListQuery): Promise<JsonText> {
+    const { webhooks } = this.sender;
+    const states = await this.states.all(webhooks.map(({ name }) => name));
+    const load = async (rows: readonly WebhookConfig[]) =>
+      rows.flatMap((webhook) => {
+        const state = states.get(webhook.name);
+        return state ? [answerOf(webhook, state)] : [];
+      });
+    return new JsonText(await listPage('webhooks', webhooks, query, false, load));
+  }
+
+  async deliveries({ name }: WebhookConfig, query: AdminListQuery): Promise<JsonText> {
+    const rows = (await this.states.deliveries(name)).map((row) => new Delivery(row));
+    return new JsonText(await listPage('deliveries', rows, query, false, async (some) => some));
+  }
+
+  /** Ends a pause, or the wait for the next attempt. */
+  async resume({ name }: WebhookConfig, requester: Requester): Promise<void> {
+    await this.audit.transaction(requester, async (manager, record) => {
+      const before = await this.states.lock(manager, name);
+      if (before === 'active') return;
+      await record({
+        action: 'webhook.resume',
+        target: { type: 'webhook', name },
+        claims: [],
+        change: { before: { status: before }, after: { status: 'active' } },
+      });
+      await this.states.resume(manager, name);
+    });
+  }
+
+  /** @param since RFC 3339. */
+  async replay(webhook: WebhookConfig, since: string, requester: Requester): Promise<JsonText> {
+    const { name } = webhook;
+    await this.audit.transaction(requester, async (manager, record) => {
+      await this.states.lock(manager, name);
+      await record({
+        action: 'webhook.replay',
+        target: { type: 'webhook', name },
+        claims: [],
+        change: { after: { since } },
+      });
+      await this.states.replay(manager, name, firstIdAt(since));
+    });
+    const state = (await this.states.all([name])).get(name);
+    if (!state) throw new ApiError('webhook_not_found');
+    return new JsonText(JSON.stringify(answerOf(webhook, state)));
+  }
+}
+
+function answerOf({ name, url, actions, as }: WebhookConfig, state: WebhookState): WebhookAnswer {
+  return {
+    name,
+    host: new URL(url).host,
+    actions: actions ? [...actions] : ['*'],
+    ...(as ? { as: { claims: as.claims, ...(as.registry === null ? {} : { registry: as.registry }) } } : {}),
+    status: state.status,
+    lag: state.lag,
+    ...(state.lastError === null ? {} : { lastError: state.lastError }),
+  };
+}
