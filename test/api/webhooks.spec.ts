@@ -46,8 +46,9 @@ const failOnce = (
 ) => {
   let hasFailed = false;
   receiver.answer = ({ event }) => {
-    const { target } = event.data;
-    if (hasFailed || target.name !== name || target.version !== version) return undefined;
+    // The message of an earlier test's webhook may have no target.
+    const { target } = event.data as Partial<typeof event.data>;
+    if (hasFailed || target?.name !== name || target.version !== version) return undefined;
     hasFailed = true;
     return answer;
   };
@@ -300,7 +301,7 @@ describe('the administration of webhooks', () => {
     const { deliveries: both, metadata } = await deliveries();
     const at = expect.any(String) as string;
     const type = 'entry.publish';
-    const ids = receiver.deliveries.map(({ event }) => event.id);
+    const ids = receiver.deliveries.filter(({ path }) => path.endsWith(TOKEN)).map(({ event }) => event.id);
     const failed = {
       id: ids[1],
       type,
