@@ -6,6 +6,7 @@ import type { Caller } from '../auth/caller.js';
 import { enterAdmission, lockEntry } from '../database/statements.js';
 import { EntriesRepository } from '../entries/entries.repository.js';
 import { shownReasons } from '../entries/admission-gate.js';
+import { recordClaims, recordStatus } from '../entries/entry-events.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -85,7 +86,7 @@ export class Decisions {
     const reasons = item.reasons.filter(({ policy }) => policy === 'block');
     if (reasons.length > 0) return leaveToBlocks(manager, item.id, reasons);
     await record({ ...eventOf(item, 'approve', {}), action: 'admission.admit' });
-    if (item.change) await this.makeChange(manager, item, now);
+    if (item.change) await this.makeChange(manager, item, now, record);
     else await this.admitted.admit(manager, item.sourceId, [item.id]);
     await endItem(manager, item.id, 'admitted', now);
     if (item.kind !== MANAGED_KIND || item.change) return;
@@ -93,13 +94,30 @@ export class Decisions {
     if (claimSetId !== undefined) await this.limit.check(manager, item.sourceId, claimSetId);
   }
 
-  private async makeChange(manager: EntityManager, item: SeenItem, now: Date): Promise<void> {
+  private async makeChange(
+    manager: EntityManager,
+    item: SeenItem,
+    now: Date,
+    record: RecordChange,
+  ): Promise<void> {
     const entry = await this.entries.findByName(item, item.version ?? undefined, manager);
     if (!entry || !item.change || (item.version !== null && entry.versions.length === 0))
       throw new ApiError('already_decided', 'The entry or version is gone');
     const { claims, status, statusMessage: message = null } = item.change;
-    if (claims) await this.entries.setClaims(manager, entry, claims);
-    if (status) await this.entries.setStatus(manager, entry, item.version, { status, message, now });
+    if (claims) {
+      await recordClaims(record, entry, claims);
+      await this.entries.setClaims(manager, entry, claims);
+    }
+    if (!status) return;
+    const versions = item.version === null ? await this.entries.versions(entry, manager) : entry.versions;
+    await recordStatus(
+      record,
+      entry,
+      versions,
+      { status, statusMessage: message },
+      item.version ?? undefined,
+    );
+    await this.entries.setStatus(manager, entry, item.version, { status, message, now });
   }
 }
 

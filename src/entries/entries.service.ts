@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { type AuditTarget, publisherOf } from '../audit/audit-event.js';
+import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
@@ -18,6 +18,7 @@ import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type HeldAnswer } from './admission-gate.js';
 import { EntriesRepository } from './entries.repository.js';
+import { changingVersions, recordClaims, recordStatus, targetOf } from './entry-events.js';
 import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
 import { NO_VERSIONS, sumOf } from './entry-limits.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
@@ -199,13 +200,7 @@ export class EntriesService {
           const item = await this.admission.holdChange(manager, change, record);
           if (item !== null) return item;
         }
-        if (!isDeepStrictEqual(before, after))
-          await record({
-            action: 'entry.claims.update',
-            target: targetOf(entry, entry.source.name),
-            claims: [before, after],
-            change: { before: { claims: before }, after: { claims: after } },
-          });
+        await recordClaims(record, entry, after);
         await this.entries.setClaims(manager, entry, claims);
         return null;
       },
@@ -345,39 +340,5 @@ function onlyVersion({ versions: [version] }: Entry): VersionSummary {
   return version;
 }
 
-function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {
-  return { type, name, ...(version === undefined ? {} : { version }), source };
-}
-
 /** The status that needs no review, because nobody gains anything by it. */
 const WITHDRAWN = 'deleted';
-
-function changingVersions(
-  versions: readonly VersionSummary[],
-  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
-): readonly VersionSummary[] {
-  return versions.filter(
-    ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
-  );
-}
-
-// Records only versions whose status or message changes.
-async function recordStatus(
-  record: RecordChange,
-  entry: Entry,
-  versions: readonly VersionSummary[],
-  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
-  version: string | undefined,
-): Promise<void> {
-  const changing = changingVersions(versions, after);
-  if (changing.length === 0) return;
-  await record({
-    action: 'entry.status',
-    target: targetOf(entry, entry.source.name, version),
-    claims: [entry.claims],
-    change: {
-      before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
-      after: statusOf(after),
-    },
-  });
-}

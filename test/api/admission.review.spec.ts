@@ -272,6 +272,9 @@ describe('managed.review', () => {
     const actions = (events.json as { events: { action: string }[] }).events.map(({ action }) => action);
     for (const action of ['hold', 'approve', 'admit', 'reject', 'comment', 'withdraw'])
       expect(actions).toContain(`admission.${action}`);
+    // Approved changes are found by the same words as changes that need no review.
+    for (const action of ['entry.claims.update', 'entry.status'])
+      expect(actions.filter((one) => one === action)).toHaveLength(action === 'entry.status' ? 2 : 1);
   });
 
   it('withdraws the changes of what is deleted', async () => {

@@ -1,0 +1,54 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AuditTarget } from '../audit/audit-event.js';
+import type { RecordChange } from '../audit/audit-trail.js';
+import type { Claims } from '../claims/claims.js';
+import type { EntryName } from '../documents/entry-types.js';
+import { statusOf } from './entries.responses.js';
+import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
+
+export function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {
+  return { type, name, ...(version === undefined ? {} : { version }), source };
+}
+
+/** Records a change of the claims of an entry (contract §9); nothing if they stay. @param after as shown. */
+export async function recordClaims(record: RecordChange, entry: Entry, after: Claims): Promise<void> {
+  const before = entry.shownClaims;
+  if (isDeepStrictEqual(before, after)) return;
+  await record({
+    action: 'entry.claims.update',
+    target: targetOf(entry, entry.source.name),
+    claims: [before, after],
+    change: { before: { claims: before }, after: { claims: after } },
+  });
+}
+
+/** Returns the versions whose status or message would change. */
+export function changingVersions(
+  versions: readonly VersionSummary[],
+  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
+): readonly VersionSummary[] {
+  return versions.filter(
+    ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
+  );
+}
+
+/** Records a change of the status of versions (contract §9); nothing if none changes. @param version absent: all. */
+export async function recordStatus(
+  record: RecordChange,
+  entry: Entry,
+  versions: readonly VersionSummary[],
+  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
+  version?: string,
+): Promise<void> {
+  const changing = changingVersions(versions, after);
+  if (changing.length === 0) return;
+  await record({
+    action: 'entry.status',
+    target: targetOf(entry, entry.source.name, version),
+    claims: [entry.claims],
+    change: {
+      before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
+      after: statusOf(after),
+    },
+  });
+}
