@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decide, type Item, itemsFor, served } from '../support/admission.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer, type Document } from '../support/documents.js';
+import { anIssuer } from '../support/issuer.js';
+import { expectRefused } from '../support/matchers.js';
+import { type Replicas, startReplicas } from '../support/two-replicas.js';
+
+const ACME = { org: 'acme' };
+const WRITER = { sub: 'wim', org: 'acme', role: 'writer' };
+const NAME = 'com.acme/payments-api';
+const PATIENCE = { timeout: 10_000, interval: 20 };
+
+describe('admission on two replicas', () => {
+  const issuer = anIssuer().runs();
+  let replicas: Replicas;
+  const on = (index: 0 | 1, claims: Document) => replicas.both[index].as(claims);
+  const reviewer = (sub: string) => ({ sub, org: 'acme', team: 'payments' });
+  const hold = async (version: string): Promise<Item> => {
+    const reply = await on(0, WRITER).post('/v1/entries', { server: aServer(NAME, version), claims: ACME });
+    expect(reply.status, reply.text).toBe(202);
+    const [item] = (await itemsFor(on(1, WRITER), '?mine=true')).filter((one) => one.version === version);
+    if (!item) throw new Error(`${version} is not held`);
+    return item;
+  };
+
+  beforeAll(async () => {
+    replicas = await startReplicas(issuer, {
+      superAdmin: [{ role: 'super-admin' }],
+      manageEntries: [{ role: 'writer' }],
+    });
+    const admin = on(0, SUPER_ADMIN);
+    const source = await admin.put('/v1/sources/internal', {
+      managed: {
+        review: [{ names: ['com.acme/payments-*'], reviewers: { team: 'payments' }, approvals: 2 }],
+      },
+      claims: {},
+    });
+    expect(source.status, source.text).toBe(201);
+    expect((await admin.put('/v1/registries/main', { sources: ['internal'], claims: {} })).status).toBe(201);
+  });
+  afterAll(() => replicas.stop());
+
+  it('counts each person once, and each of two people', async () => {
+    const item = await hold('1.0.0');
+    const twice = await Promise.all(
+      ([0, 1] as const).map((index) => decide(on(index, reviewer('rita')), item, 'approve')),
+    );
+    expect(twice.map(({ status }) => status).sort()).toEqual([200, 409]);
+    expect(await itemsFor(on(1, WRITER))).toMatchObject([{ approvals: { required: 2, given: 1 } }]);
+
+    const next = await hold('1.1.0');
+    const both = await Promise.all([
+      decide(on(0, reviewer('rita')), next, 'approve'),
+      decide(on(1, reviewer('rosa')), next, 'approve'),
+    ]);
+    expect(both.map(({ status }) => status)).toEqual([200, 200]);
+    expect((await on(0, WRITER).get(`/v1/admission/${next.id}`)).json).toMatchObject({ status: 'admitted' });
+    await expect.poll(() => served(on(1, SUPER_ADMIN)), PATIENCE).toEqual([`${NAME}@1.1.0`]);
+  });
+
+  it('lets one of two decisions end an item', async () => {
+    const item = await hold('2.0.0');
+    expect((await decide(on(0, reviewer('rita')), item, 'approve')).status).toBe(200);
+    const replies = await Promise.all([
+      decide(on(0, reviewer('rosa')), item, 'approve'),
+      decide(on(1, reviewer('rolf')), item, 'reject'),
+      decide(on(1, WRITER), item, 'withdraw'),
+    ]);
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    for (const reply of replies.filter(({ status }) => status === 409))
+      expectRefused(reply, 409, 'already_decided');
+  });
+
+  it('applies a block on the other replica', async () => {
+    const name = 'com.acme/free';
+    const publish = (version: string) =>
+      on(1, WRITER).post('/v1/entries', { server: aServer(name, version), claims: ACME });
+    expect((await publish('1.0.0')).status).toBe(201);
+    const shown = async () => (await served(on(1, SUPER_ADMIN))).filter((one) => one.startsWith(name));
+    await expect.poll(shown, PATIENCE).toEqual([`${name}@1.0.0`]);
+    const block = { names: [name], reason: 'SEC-1' };
+    expect((await on(0, SUPER_ADMIN).put('/v1/blocks/sec-1', block)).status).toBe(201);
+    expectRefused(await publish('1.1.0'), 403, 'blocked');
+    await expect.poll(shown, PATIENCE).toEqual([]);
+    expect((await on(1, SUPER_ADMIN).delete('/v1/blocks/sec-1')).status).toBe(204);
+    expect((await publish('1.1.0')).status).toBe(201);
+  });
+});
