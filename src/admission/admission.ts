@@ -5,7 +5,7 @@ import { type EntityManager, QueryFailedError } from 'typeorm';
 import { publisherOf, SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
-import { shownForm } from '../claims/claims.js';
+import { type Claims, shownForm } from '../claims/claims.js';
 import { transactionTime } from '../database/statements.js';
 import { documentDigest } from '../documents/document-check.js';
 import {
@@ -46,6 +46,7 @@ import {
   knownNames,
   markAdmitted,
   type NewItem,
+  relabelItems,
   rememberNames,
   rewrittenVersions,
   sourceOf,
@@ -267,6 +268,10 @@ export class Admission extends AdmissionGate {
       if (isPending(error)) throw new ApiError('change_pending');
       throw error;
     }
+  }
+
+  relabel(manager: EntityManager, sourceId: number, entry: EntryName, claims: Claims): Promise<void> {
+    return relabelItems(manager, sourceId, entry, claims);
   }
 
   dropChanges(

@@ -21,6 +21,7 @@ import {
   insertDecision,
   leaveToBlocks,
   lockItem,
+  relabelItems,
 } from './held-items.queries.js';
 import { ItemViews, type SeenItem } from './item-views.queries.js';
 import { personKey } from './review.js';
@@ -89,6 +90,7 @@ export class Decisions {
     if (item.change) await this.makeChange(manager, item, now, record);
     else await this.admitted.admit(manager, item.sourceId, [item.id]);
     await endItem(manager, item.id, 'admitted', now);
+    if (item.change?.claims) await relabelItems(manager, item.sourceId, item, item.change.claims);
     if (item.kind !== MANAGED_KIND || item.change) return;
     const claimSetId = await claimSetOf(manager, item.sourceId, item);
     if (claimSetId !== undefined) await this.limit.check(manager, item.sourceId, claimSetId);

@@ -291,10 +291,23 @@ export async function heldOfName(
   );
 }
 
-/** Counts what a person published or changed that is held. */
+/** Gives what is held of an entry the claims that the entry has now, which decide who reviews it. */
+export async function relabelItems(
+  manager: EntityManager,
+  sourceId: number,
+  { type, name }: EntryName,
+  claims: Claims,
+): Promise<void> {
+  await manager.query(
+    `update admission_item set claims = $4 where source_id = $1 and type = $2 and name = $3 and status = 'held'`,
+    [sourceId, type, name, JSON.stringify(claims)],
+  );
+}
+
+/** Counts what a person published or changed that waits for a decision. */
 export async function countHeldBy(manager: EntityManager, key: Buffer | null): Promise<number> {
   const [row] = await manager.query<{ count: number }[]>(
-    `select count(*)::int as count from admission_item where publisher_key = $1 and status = 'held'`,
+    `select count(*)::int as count from admission_item where publisher_key = $1 and status = 'held' and not is_approved`,
     [key],
   );
   return row?.count ?? 0;

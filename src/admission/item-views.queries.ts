@@ -84,6 +84,8 @@ interface DecisionRow {
 /** The document of an item, and what is served of its entry. */
 interface StoredDocuments {
   readonly document: string | null;
+  /** What is served of the version, if it is this document. */
+  readonly same: string | null;
   readonly served: string | null;
   readonly latest: string | null;
   readonly servedClaims: Claims | null;
@@ -134,10 +136,9 @@ export class ItemViews {
   ): Promise<string> {
     const item = await this.load(caller, id, manager);
     const decisions = await decisionsOf(manager, [item.id]);
-    const shown = JSON.stringify(itemAnswer(item, decisions));
+    const shown = JSON.stringify(itemAnswer(item, decisions, this.reaches(caller, item)));
     const [stored] = await manager.query<StoredDocuments[]>(
-      `select coalesce(i.document, case when v.digest = i.digest then v.document end) as document,
-         coalesce(v.document, l.document) as served, coalesce(v.version, l.version) as latest, c.claims as "servedClaims"
+      `select i.document, case when v.digest = i.digest then v.document end as same, coalesce(v.document, l.document) as served, coalesce(v.version, l.version) as latest, c.claims as "servedClaims"
        from admission_item i
        left join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
        left join claim_set c on c.id = e.claim_set_id
@@ -146,11 +147,13 @@ export class ItemViews {
        where i.id = $1 and i.change is null`,
       [id],
     );
-    if (!stored?.document) return shown;
-    const members = [`"document":${stored.document}`];
-    const { served, latest, document, servedClaims } = stored;
-    // The entry may have got other claims since the caller published.
+    if (!stored) return shown;
+    const { served, latest, same, servedClaims } = stored;
+    // The entry may have got other claims since the item was seen first.
     const maySee = item.isManager || (servedClaims !== null && this.policy.mayManage(caller, servedClaims));
+    const document = stored.document ?? (maySee ? same : null);
+    if (document === null) return shown;
+    const members = [`"document":${document}`];
     if (item.status === 'held' && served !== null && maySee)
       members.push(`"replaces":${JSON.stringify({ version: latest, diff: diffOf(served, document) })}`);
     return `${shown.slice(0, -1)},${members.join(',')}}`;
@@ -210,11 +213,17 @@ export class ItemViews {
     const items = viewer
       ? await this.select(manager, caller, viewer, conditions.join(' and '), values, limit + 1)
       : [];
-    return new JsonText(await this.page(manager, items, { filters, limit }));
+    return new JsonText(await this.page(manager, caller, items, { filters, limit }));
+  }
+
+  /** An entry may have got claims that its publisher does not reach. */
+  private reaches(caller: Caller, { isManager, claims, sourceClaims }: SeenItem): boolean {
+    return isManager || this.policy.mayManage(caller, claims ?? sourceClaims);
   }
 
   private async page(
     manager: EntityManager,
+    caller: Caller,
     items: readonly SeenItem[],
     { filters, limit }: { readonly filters: AdmissionFilters; readonly limit: number },
   ): Promise<string> {
@@ -229,7 +238,7 @@ export class ItemViews {
         batch.map(({ id }) => id),
       );
       for (const item of batch) {
-        const text = JSON.stringify(itemAnswer(item, decisions));
+        const text = JSON.stringify(itemAnswer(item, decisions, this.reaches(caller, item)));
         bytes += Buffer.byteLength(text);
         if (texts.length > 0 && bytes > MAX_PAGE_BYTES) break read;
         texts.push(text);
@@ -379,7 +388,7 @@ async function decisionsOf(manager: EntityManager, ids: readonly string[]): Prom
 }
 
 /** Returns an item as the API shows it (contract §11). */
-function itemAnswer(item: SeenItem, decisions: readonly DecisionRow[]): object {
+function itemAnswer(item: SeenItem, decisions: readonly DecisionRow[], showsClaims: boolean): object {
   const {
     id,
     source,
@@ -407,7 +416,7 @@ function itemAnswer(item: SeenItem, decisions: readonly DecisionRow[]): object {
     ...(publishedAt === null ? {} : { publishedAt }),
     ...(dueAt === null || status !== 'held' ? {} : { dueAt }),
     ...(publisher === null ? {} : { publisher }),
-    claims: item.claims ?? item.sourceClaims,
+    ...(showsClaims ? { claims: item.claims ?? item.sourceClaims } : {}),
     approvals: { required: item.required, given: item.given },
     decisions: decisions
       .filter(({ itemId }) => itemId === id)

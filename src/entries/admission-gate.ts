@@ -155,6 +155,9 @@ export abstract class AdmissionGate {
     record: RecordChange,
   ): Promise<string | null>;
 
+  /** Gives what is held of an entry the claims that the entry has got: reviewers must reach them. */
+  abstract relabel(manager: EntityManager, sourceId: number, entry: EntryName, claims: Claims): Promise<void>;
+
   /** Withdraws pending changes of an entry or version that is removed. */
   abstract dropChanges(
     manager: EntityManager,

@@ -202,6 +202,7 @@ export class EntriesService {
         }
         await recordClaims(record, entry, after);
         await this.entries.setClaims(manager, entry, claims);
+        await this.admission.relabel(manager, entry.sourceId, entry, after);
         return null;
       },
     );

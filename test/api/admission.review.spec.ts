@@ -197,6 +197,42 @@ describe('managed.review', () => {
     });
   });
 
+  it('lets only reviewers of the claims that the entry has now see and decide what waits', async () => {
+    // The entry belongs to the payments team since its change of claims.
+    const claims = { org: 'acme', team: 'payments' };
+    const { database } = service;
+    const both = { ...WRITER, sub: 'bea' };
+    expect((await publish('6.0.0', both, NAME, claims)).status).toBe(202);
+    const [item] = (await itemsFor(as(both))).filter(({ version }) => version === '6.0.0');
+    if (!item) throw new Error('6.0.0 is not held');
+    expect(await itemsFor(as(SECOND), `?name=${encodeURIComponent(NAME)}`)).toEqual([]);
+    const change = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims: ACME });
+    for (const sub of ['rita', 'rosa'])
+      expect((await decide(as({ ...REVIEWER, sub }), change.json as Item, 'approve')).status).toBe(200);
+    expect(await itemsFor(as(SECOND))).toMatchObject([{ id: item.id, claims: ACME }]);
+    // And back, after which the risk team and a publisher who left do not reach it any more.
+    const back = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims });
+    for (const sub of ['rita', 'rosa'])
+      expect((await decide(as({ ...REVIEWER, sub }), back.json as Item, 'approve')).status).toBe(200);
+    expectRefused(await decide(as(SECOND), item, 'approve'), 404, 'item_not_found');
+    const left = { ...both, team: 'sales' };
+    for (const reply of [
+      await as(left).get(`/v1/admission/${item.id}`),
+      await as(left).get('/v1/admission'),
+    ]) {
+      expect(reply.text).toContain(item.id);
+      expect(reply.text).not.toContain('"claims"');
+    }
+    const admitted = await database.query<{ id: string }>(
+      `select id from admission_item where name = $1 and version = '1.0.0' and change is null`,
+      [NAME],
+    );
+    const read = async (by: Document) => (await as(by).get(`/v1/admission/${admitted[0]?.id}`)).json;
+    expect(await read(REVIEWER)).toMatchObject({ document: aServer(NAME, '1.0.0') });
+    expect(await read(SECOND)).not.toHaveProperty('document');
+    expect((await decide(as(both), item, 'withdraw')).status).toBe(200);
+  });
+
   it('lets mcp-publisher publish: 200, the Item, and what waits in _meta', async () => {
     const name = 'com.acme/tool';
     const reply = await as(WRITER).post('/registry/main/v0.1/publish', aServer(name));
@@ -274,7 +310,7 @@ describe('managed.review', () => {
       expect(actions).toContain(`admission.${action}`);
     // Approved changes are found by the same words as changes that need no review.
     for (const action of ['entry.claims.update', 'entry.status'])
-      expect(actions.filter((one) => one === action)).toHaveLength(action === 'entry.status' ? 2 : 1);
+      expect(actions.filter((one) => one === action)).toHaveLength(action === 'entry.status' ? 2 : 3);
   });
 
   it('withdraws the changes of what is deleted', async () => {
