@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { decide, itemsFor, passTime, served, shortly } from '../support/admission.js';
-import { aServer, type Document } from '../support/documents.js';
+import { aServer, aSkill, type Document } from '../support/documents.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
+import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 
 /** A mirror with these settings that shows these servers from its first sync. */
 function aMirror(admission: Document, ...servers: unknown[]): ServiceUnderTest {
@@ -139,6 +140,48 @@ describe('changed', () => {
     }
     const { skipped } = await service.synced('mirror');
     expect(skipped).toMatchObject([{ name: 'io.acme/one', reasons: ['admission_rejected: rejected here'] }]);
+  });
+});
+
+describe('a status that comes with a held document', () => {
+  const upstream = anUpstreamRegistry().runs();
+  const service = aService();
+  const skill = (more: Document = {}) => aSkill('io.acme/skill', '1.0.0', more);
+  beforeAll(() => {
+    upstream.put([aServer('io.acme/one', '1.0.0'), aServer('io.acme/one', '1.1.0')]);
+    service
+      .source('api', { kind: 'api', settings: { endpoint: upstream.url }, admission: { changed: 'hold' } })
+      .source('file', { skills: [skill()], admission: { changed: 'hold' } });
+  });
+  service.registry('main', { sources: ['api', 'file'] }).runs();
+
+  it('applies to the document that is served', async () => {
+    await service.synced('api');
+    const changed = aServer('io.acme/one', '1.1.0', { description: 'changed' });
+    upstream.put([changed], {
+      status: 'deleted',
+      statusMessage: 'unsafe',
+      updatedAt: new Date().toISOString(),
+    });
+    expect((await service.synced('api')).counts).toMatchObject({ held: 1, removed: 0 });
+    expect(await served(service)).toEqual(['io.acme/one@1.0.0']);
+    const path = '/registry/main/v0.1/servers/io.acme%2Fone/versions';
+    expect((await service.get(`${path}/1.1.0?include_deleted=true`)).json).toMatchObject({
+      server: { description: 'The server io.acme/one' },
+      _meta: { [OFFICIAL]: { status: 'deleted', statusMessage: 'unsafe' } },
+    });
+    expect((await service.get(`${path}/latest`)).json).toMatchObject({ server: { version: '1.0.0' } });
+    expect((await service.synced('api')).counts).toMatchObject({ held: 1, changed: 0 });
+
+    await service.synced('file');
+    await service.rewrite('file', { skills: [skill({ description: 'changed', status: 'deprecated' })] });
+    expect((await service.synced('file')).counts).toMatchObject({ held: 1, changed: 1 });
+    expect((await service.get('/registry/main/v0.1/x/dev.toolhive/skills/io.acme/skill')).json).toMatchObject(
+      {
+        description: skill()['description'],
+        status: 'deprecated',
+      },
+    );
   });
 });
 

@@ -64,6 +64,8 @@ export interface CatalogDiff {
   readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
   /** Versions with unchanged content but a new position in the version order. */
   readonly moved: { readonly stored: StoredVersion; readonly versionKey: string }[];
+  /** Versions whose document stays, but not their status. */
+  readonly restated: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
   readonly gone: StoredVersion[];
   readonly unchanged: number;
 }
@@ -86,6 +88,7 @@ export async function diffCatalog(
     added: [],
     changed: [],
     moved: [],
+    restated: [],
     gone: [],
     unchanged: 0,
   };
@@ -108,15 +111,23 @@ export async function diffCatalog(
 
 // If the source does not provide a time, the stored time is kept.
 function isSame(stored: StoredVersion, incoming: IncomingVersion): boolean {
-  const isSameTime = (kept: number, given: Date | undefined) =>
-    given === undefined || given.getTime() === kept;
   return (
     stored.digest.equals(incoming.digest) &&
-    stored.status === incoming.status &&
-    stored.statusMessage === (incoming.statusMessage ?? null) &&
-    isSameTime(stored.statusChangedAt, incoming.statusChangedAt) &&
+    hasSameStatus(stored, incoming) &&
     isSameTime(stored.publishedAt, incoming.publishedAt)
   );
+}
+
+export function hasSameStatus(stored: StoredVersion, incoming: IncomingVersion): boolean {
+  return (
+    stored.status === incoming.status &&
+    stored.statusMessage === (incoming.statusMessage ?? null) &&
+    isSameTime(stored.statusChangedAt, incoming.statusChangedAt)
+  );
+}
+
+function isSameTime(kept: number, given: Date | undefined): boolean {
+  return given === undefined || given.getTime() === kept;
 }
 
 /** Returns the latest version of each entry created in this run, and all added versions of existing entries. */

@@ -163,6 +163,28 @@ export async function updateVersions(
   );
 }
 
+/** Updates only the status of versions. */
+export async function updateStatuses(
+  manager: EntityManager,
+  rows: readonly (Pick<VersionColumns, 'status' | 'statusMessage' | 'statusChangedAt' | 'updatedAt'> & {
+    readonly id: string;
+  })[],
+): Promise<void> {
+  await manager.query(
+    `update entry_version v set status = n.status, status_message = n.status_message,
+       status_changed_at = n.status_changed_at, updated_at = n.updated_at
+     from unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[])
+       as n(id, status, status_message, status_changed_at, updated_at) where v.id = n.id`,
+    [
+      rows.map(({ id }) => id),
+      rows.map(({ status }) => status),
+      rows.map(({ statusMessage }) => statusMessage),
+      rows.map(({ statusChangedAt }) => statusChangedAt),
+      rows.map(({ updatedAt }) => updatedAt),
+    ],
+  );
+}
+
 /** Updates only the keys of versions. */
 export async function updateVersionKeys(
   manager: EntityManager,

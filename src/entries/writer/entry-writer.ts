@@ -6,6 +6,7 @@ import type { Claims } from '../../claims/claims.js';
 import { limitsConfig } from '../../config/slices.js';
 import { transactionTime } from '../../database/statements.js';
 import {
+  ENTRY_TYPES,
   entryMapKey,
   type EntryName,
   type IncomingVersion,
@@ -21,12 +22,14 @@ import {
   refusedVersions,
 } from '../entry-limits.js';
 import { type AdmittedContent, AdmissionGate, type SyncedContent } from '../admission-gate.js';
+import { writeStatusInDocuments } from '../entry-documents.queries.js';
 import { electLatest } from '../entry-status.queries.js';
 import { insertSearchTexts } from '../search-texts.queries.js';
 import {
   batches,
   type CatalogDiff,
   diffCatalog,
+  hasSameStatus,
   splitByEntry,
   type StoredVersion,
   weighedBatches,
@@ -41,6 +44,7 @@ import {
   insertEntries,
   insertVersions,
   updateClaimSets,
+  updateStatuses,
   updateVersionKeys,
   updateVersions,
 } from './entry-writer.queries.js';
@@ -211,8 +215,17 @@ export class EntryWriter {
     stored: readonly StoredVersion[],
   ): Promise<{ readonly split: AdmittedContent; readonly diff: CatalogDiff }> {
     const split = await this.admission.splitSynced(manager, content);
-    const compared = split.staying === 0 ? stored : stored.filter((version) => !split.stays(version));
-    return { split, diff: await diffCatalog(compared, split.admitted, split.isOutdated) };
+    if (split.staying === 0)
+      return { split, diff: await diffCatalog(stored, split.admitted, split.isOutdated) };
+    const compared = stored.filter((version) => !split.stays(version));
+    const diff = await diffCatalog(compared, split.admitted, split.isOutdated);
+    const staying = new Map(stored.filter(split.stays).map((version) => [versionMapKey(version), version]));
+    // Only the document waits: what the upstream deprecates or deletes must not go on being served as active.
+    const restated = content.incoming.flatMap((incoming) => {
+      const kept = staying.get(versionMapKey(incoming));
+      return kept && !hasSameStatus(kept, incoming) ? [{ stored: kept, incoming }] : [];
+    });
+    return { split, diff: { ...diff, restated } };
   }
 
   /**
@@ -271,6 +284,7 @@ export class EntryWriter {
     await this.remove(manager, diff.gone, touched);
     await this.change(manager, sourceId, diff.changed, now, touched);
     await this.move(manager, diff.moved, touched);
+    await this.restate(manager, diff.restated, now, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) await electLatest(manager, batch);
   }
@@ -331,6 +345,29 @@ export class EntryWriter {
         batch.map(({ stored, versionKey }) => ({ id: stored.versionId, versionKey })),
       );
       for (const { stored } of batch) touched.add(stored.entryId);
+    }
+  }
+
+  private async restate(
+    manager: EntityManager,
+    restated: CatalogDiff['restated'],
+    now: Date,
+    touched: Set<string>,
+  ): Promise<void> {
+    for await (const batch of batches(restated, VERSIONS_PER_STATEMENT)) {
+      for (const { stored, incoming } of batch) {
+        const { entryId: id, type, version } = stored;
+        touched.add(id);
+        if (ENTRY_TYPES[type].hasStatusInDocument)
+          await writeStatusInDocuments(manager, { id, type }, version, incoming.status);
+      }
+      await updateStatuses(
+        manager,
+        batch.map(({ stored, incoming }) => ({
+          ...versionColumns(incoming, now, stored),
+          id: stored.versionId,
+        })),
+      );
     }
   }
 
@@ -447,9 +484,9 @@ function writtenOf(
 ): Written {
   const counts = {
     added: diff.added.length,
-    changed: diff.changed.length + diff.moved.length,
+    changed: diff.changed.length + diff.moved.length + diff.restated.length,
     removed: diff.gone.length,
-    unchanged: diff.unchanged + staying,
+    unchanged: diff.unchanged + staying - diff.restated.length,
   };
   return { counts, refused: [...refused, ...rejected], held };
 }
