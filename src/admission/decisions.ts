@@ -46,18 +46,18 @@ export class Decisions {
   ) {}
 
   /**
+   * @param seen the item as the caller saw it before any lock: who may not decide takes none.
    * @throws ApiError 404 `item_not_found`; 403 `own_publication`, `not_reviewer`; 409 `digest_mismatch`,
    *   `already_decided`, `already_approved`, `too_many_comments`.
    */
   async decide(
     caller: Caller,
-    id: string,
+    seen: SeenItem,
     decision: Decision,
     request: DecisionRequest,
     context: RequestContext,
   ): Promise<JsonText> {
-    // Callers who may not decide take no locks.
-    const seen = await this.views.load(caller, id);
+    const { id } = seen;
     checkMayDecide(seen, decision);
     await this.audit.transaction({ caller, context }, async (manager, record) => {
       if (seen.kind === MANAGED_KIND) await lockEntry(manager, seen.type, seen.name);

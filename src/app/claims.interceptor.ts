@@ -10,6 +10,7 @@ import {
   PublisherAccessOf,
 } from '../auth/route.js';
 import { type CatalogRequest, IsCatalogRead } from '../catalog/catalog-read.js';
+import { ItemViews } from '../admission/item-views.queries.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -18,8 +19,7 @@ import { type RegistryAccess, RegistryViews } from '../visibility/registry-views
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**
- * Loads the source, registry, entry or webhook named in the path, or enters the registry, and stores the result for `@Loaded()`
- * (contract §3).
+ * Loads what an admin route names in its path, or enters the registry, and stores the result for `@Loaded()` (contract §3).
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {
@@ -31,6 +31,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly entries: EntriesService,
     private readonly publishers: PublisherGate,
     private readonly webhooks: WebhooksService,
+    private readonly items: ItemViews,
   ) {}
 
   intercept(
@@ -113,6 +114,8 @@ export class ClaimsInterceptor implements NestInterceptor {
         return this.registries.load(caller, name, use);
       case 'webhook':
         return this.webhooks.load(name);
+      case 'item':
+        return this.items.load(caller, String(params['id']));
       case 'entry': {
         const path = { type: String(params['type']), name };
         return this.entries.load(caller, path, params['version']?.toString());

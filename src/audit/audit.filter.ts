@@ -54,7 +54,7 @@ export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefine
   if (route?.isRegistryRoute || route?.isPublisherRoute) return consumerTarget(text, route.audited);
   if (route?.named && name !== undefined) {
     const { resource } = route.named;
-    if (resource !== 'entry') return { type: resource, name };
+    if (resource !== 'entry' && resource !== 'item') return { type: resource, name };
     const type = text('type') ?? '';
     if (isEntryType(type)) return { type, name, ...(version === undefined ? {} : { version }) };
   }
@@ -164,6 +164,7 @@ const MANAGERS = {
   registry: 'manageRegistries',
   entry: 'manageEntries',
   webhook: 'superAdmin',
+  item: 'manageSources',
 } as const;
 
 /**

@@ -45,9 +45,9 @@ export const RequiresAnyRole = () =>
 /** How a route uses the resource it names: `change` requires it to be writable; `put` may also create it. */
 export type ResourceUse = 'read' | 'change' | 'put';
 
-/** The source, registry, entry or webhook that an admin route names as `:name`. */
+/** What an admin route names as `:name`: a source, registry, entry or webhook; or as `:id`: an item of admission. */
 export interface NamedResource {
-  readonly resource: 'source' | 'registry' | 'entry' | 'webhook';
+  readonly resource: 'source' | 'registry' | 'entry' | 'webhook' | 'item';
   readonly use: ResourceUse;
 }
 
@@ -56,6 +56,12 @@ const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOp
   source: [{ name: 'name', type: String, description: 'The name of a source', example: 'catalog' }],
   registry: [{ name: 'name', type: String, description: 'The name of a registry', example: 'default' }],
   webhook: [{ name: 'name', type: String, description: 'The name of a webhook', example: 'siem' }],
+  item: [
+    {
+      name: 'id',
+      schema: { type: 'string', format: 'uuid', example: '0190d6f2-5c1e-4b7a-9a53-6c1f0f1e2d3c' },
+    },
+  ],
   entry: [
     { name: 'type', schema: { type: 'string', enum: [...ENTRY_TYPE_NAMES], example: 'server' } },
     {
@@ -119,7 +125,7 @@ export type LongWhen = 'always' | 'unless paged';
 /** Marks a route whose response may take long, always or unless the request is paged. Few such requests run at once. */
 export const MayBeLong = Reflector.createDecorator<LongWhen>();
 
-/** Marks an admin route: the resource `:name` must exist and be visible to the caller. Checked before reading the body. */
+/** Marks an admin route: the resource in its path must exist and be visible to the caller. Checked before reading the body. */
 export const ResourceRoute = (named: NamedResource) =>
   applyDecorators(
     NamedResourceOf(named),
@@ -149,7 +155,7 @@ export interface LoadedRequest extends AuthenticatedRequest {
 
 /**
  * Handler parameter loaded by the ClaimsInterceptor: the VerifiedAccess of a RegistryRoute, the Registry of a
- * PublisherRoute, or the Source, Registry or entry of a ResourceRoute.
+ * PublisherRoute, or the Source, Registry, entry, webhook or item of a ResourceRoute.
  *
  * @throws Error on a route without any of these decorators.
  */

@@ -129,6 +129,8 @@ describe('managed.review', () => {
       'digest_mismatch',
     );
     expectRefused(await decide(as(REVIEWER), { id: item.id, digest: 'x' }, 'approve'), 400, 'invalid_body');
+    // A hidden item is 404 whatever the body is.
+    expectRefused(await decide(as(OUTSIDE), { id: item.id, digest: 'x' }, 'approve'), 404, 'item_not_found');
     expect((await decide(as(REVIEWER), item, 'comment', { comment: 'looking' })).status).toBe(200);
     const [first, second] = await Promise.all([1, 2].map(() => decide(as(REVIEWER), item, 'approve')));
     expect([first?.status, second?.status].sort()).toEqual([200, 409]);
