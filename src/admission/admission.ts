@@ -166,11 +166,6 @@ export class Admission extends AdmissionGate {
     };
   }
 
-  // Admission webhooks are asked here: before the transaction, since they answer over the network.
-  async ask(): Promise<readonly Verdict[]> {
-    return [];
-  }
-
   reviewReason({ review }: PublishedSource['settings'], name: string): HoldReason | null {
     const rule = reviewRuleOf(review, name);
     if (!rule) return null;
@@ -197,25 +192,14 @@ export class Admission extends AdmissionGate {
 
   async holdPublication(
     manager: EntityManager,
-    { source, version, claims, caller, asked }: Publication,
+    { source, version, claims, caller }: Publication,
     record: RecordChange | null,
   ): Promise<HeldAnswer | null> {
     const [blocked] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version));
     if (blocked) throw new ApiError('blocked', `This version is blocked: ${blocked.rule.reason}`);
-    const given = asked.flatMap((verdict) => (verdict.outcome === 'admit' ? [] : [verdict]));
-    const refused = given.filter(({ outcome }) => outcome === 'reject').flatMap(({ reasons }) => reasons);
-    if (refused.length > 0)
-      throw new ApiError(
-        'admission_rejected',
-        undefined,
-        refused.map(({ message }) => message),
-      );
     const review = this.reviewReason(source.settings, version.name);
-    const reasons: HoldReason[] = [
-      ...(review ? [review] : []),
-      ...given.flatMap((verdict) => verdict.reasons),
-    ];
-    if (reasons.length === 0) return null;
+    if (!review) return null;
+    const reasons = [review];
     const answer: HeldAnswer = { status: 'held', reasons: shownReasons(reasons) };
     await checkHeld(manager, caller);
     if (!record) return answer;

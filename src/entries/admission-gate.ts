@@ -67,8 +67,6 @@ export interface Publication {
   /** The claims of the entry, as given. */
   readonly claims: Claims;
   readonly caller: Caller;
-  /** The verdicts of policies that were asked before the transaction. */
-  readonly asked: readonly Verdict[];
 }
 
 export interface PublishedSource {
@@ -121,9 +119,6 @@ export abstract class AdmissionGate {
   /** Splits what a sync read; keeps held versions in their own table. */
   abstract splitSynced(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent>;
 
-  /** Asks policies that answer over the network. Call it before the transaction. */
-  abstract ask(version: IncomingVersion, claims: Claims, caller: Caller): Promise<readonly Verdict[]>;
-
   /** Returns why publications of a name are held for review; null if they are not. */
   abstract reviewReason(settings: PublishedSource['settings'], name: string): HoldReason | null;
 
@@ -135,7 +130,7 @@ export abstract class AdmissionGate {
    *
    * @param record null for a dry run, which writes nothing.
    * @returns null if the version may be stored.
-   * @throws ApiError 403 `blocked`, `admission_rejected`, 409 `too_many_held`.
+   * @throws ApiError 403 `blocked`, 409 `too_many_held`.
    */
   abstract holdPublication(
     manager: EntityManager,

@@ -56,7 +56,6 @@ const PUBLISH_ERRORS = [
   'entry_full',
   'no_managed_source',
   'blocked',
-  'admission_rejected',
   'too_many_held',
 ] as const;
 const HELD_CHANGE = {

@@ -95,7 +95,6 @@ export class EntriesService {
   ): Promise<Outcome<string>> {
     // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
     this.rules.checkClaims(caller, claims);
-    const asked = await this.admission.ask(incoming, claims, caller);
     try {
       const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
         const source = await this.sources.shareManaged(manager);
@@ -112,7 +111,7 @@ export class EntriesService {
         const size = sumOf(stored ?? NO_VERSIONS, held.size);
         this.rules.checkRoom(incoming, size, incoming.document.length);
         const shownClaims = entry?.shownClaims ?? shownForm(held.claims ?? claims);
-        const publication = { source, version: incoming, claims: shownClaims, caller, asked };
+        const publication = { source, version: incoming, claims: shownClaims, caller };
         const admission = await this.admission.holdPublication(manager, publication, dryRun ? null : record);
         if (admission) return { isHeld: true, answer: answers.held(incoming, shownClaims, admission) };
         if (!dryRun)
