@@ -17,6 +17,7 @@ import { Decisions } from './decisions.js';
 import { DueItems } from './due-items.queries.js';
 import { ItemRetention } from './item-retention.queries.js';
 import { ItemViews } from './item-views.queries.js';
+import { SyncedAdmission } from './synced-admission.js';
 
 /** Global, because everything that stores versions asks the AdmissionGate. */
 @Global()
@@ -34,6 +35,7 @@ import { ItemViews } from './item-views.queries.js';
     DueItems,
     ItemRetention,
     ItemViews,
+    SyncedAdmission,
   ],
   exports: [AdmissionGate, ItemViews],
 })

@@ -1,5 +1,5 @@
 import { parse, Range } from 'semver';
-import type { EntryType, VersionName } from '../documents/entry-types.js';
+import type { EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { elements, isObject, member } from '../json/json-values.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { REWRITTEN } from './rewrite.js';
@@ -28,6 +28,10 @@ export interface BlockCandidate extends VersionName {
   readonly digest: Buffer;
   /** The text of the document; called only if a block looks into it. */
   readonly document: () => string | Buffer;
+}
+
+export function candidateOf({ type, name, version, digest, document }: IncomingVersion): BlockCandidate {
+  return { type, name, version, digest, document: () => document };
 }
 
 /** Returns whether a version is within an npm range, prereleases included. A version that is no semver matches only `*`. */

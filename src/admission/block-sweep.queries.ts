@@ -9,13 +9,13 @@ import { batches } from '../entries/writer/catalog-diff.js';
 import { deleteEmptyEntries } from '../entries/writer/entry-writer.queries.js';
 import { KINDS, parseSourceKind } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
-import { MAX_ITEM_EVENTS } from './admission.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
 import { setReasons } from './held-items.queries.js';
 import { PUBLISHER_KEY } from './review.js';
+import { MAX_ITEM_EVENTS } from './synced-admission.js';
 
 /** Rows read at once, without and with documents of up to 1 MiB; and rows moved by one statement. */
 const ROWS_PER_READ = 1_000;

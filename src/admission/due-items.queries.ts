@@ -6,10 +6,10 @@ import type { Claims } from '../claims/claims.js';
 import { enterAdmission, transactionTime } from '../database/statements.js';
 import { Polling } from '../database/polling.js';
 import { entryMapKey, type VersionName } from '../documents/entry-types.js';
-import { MAX_ITEM_EVENTS } from './admission.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { curate, type StoredAdmission } from './curation.js';
 import { knownNames, setReasons } from './held-items.queries.js';
+import { MAX_ITEM_EVENTS } from './synced-admission.js';
 
 /** Due versions are admitted within 10 s (contract §11). */
 const EVERY_MS = 3_000;

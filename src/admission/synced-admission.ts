@@ -1,0 +1,297 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { AuditTrail } from '../audit/audit-trail.js';
+import { SYNC_ACTOR } from '../audit/audit-event.js';
+import { transactionTime } from '../database/statements.js';
+import { documentDigest } from '../documents/document-check.js';
+import {
+  entryMapKey,
+  type EntryName,
+  type IncomingVersion,
+  versionMapKey,
+  type VersionName,
+} from '../documents/entry-types.js';
+import {
+  ADMIT,
+  type AdmittedContent,
+  type HoldReason,
+  shownReasons,
+  type SyncedContent,
+  type Verdict,
+} from '../entries/admission-gate.js';
+import type { RefusedVersion } from '../entries/entry-limits.js';
+import { candidateOf, matchingBlocks } from './block-rule.js';
+import { Blocks, reasonOf } from './blocks.queries.js';
+import { curate, type StoredAdmission } from './curation.js';
+import {
+  countHeld,
+  deleteItems,
+  heldVersions,
+  type HeldVersion,
+  insertItems,
+  knownNames,
+  markAdmitted,
+  type NewItem,
+  rememberNames,
+  rewrittenVersions,
+  sourceOf,
+  stateOf,
+  type SyncedSource,
+  updateItems,
+} from './held-items.queries.js';
+import { REWRITTEN, rewriteDocument } from './rewrite.js';
+/** Versions judged before yielding to the event loop. */
+const BATCH = 200;
+/** Audit events of one sync or block; its own event counts all. */
+export const MAX_ITEM_EVENTS = 1_000;
+
+/** The verdict on a version that somebody rejected here before. */
+const REJECTED_HERE: Verdict = {
+  outcome: 'reject',
+  reasons: [{ policy: 'rule', message: 'rejected here' }],
+};
+
+/** The items of a sync, by what happens to them. */
+interface ItemChanges {
+  readonly inserted: NewItem[];
+  readonly updated: (NewItem & { readonly id: string })[];
+  readonly admitted: HeldVersion[];
+  readonly deleted: string[];
+}
+
+/** Applies curation and blocks to what a sync read (contract §11). */
+@Injectable()
+export class SyncedAdmission {
+  constructor(
+    private readonly blocks: Blocks,
+    private readonly audit: AuditTrail,
+  ) {}
+
+  async split(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent> {
+    const { sourceId, incoming, stored } = content;
+    const source = await sourceOf(manager, sourceId);
+    const blocks = await this.blocks.inForce(manager);
+    const items = await heldVersions(manager, sourceId);
+    const { admission } = source;
+    const mayBeRewritten = source.isFresh && stored.length > 0;
+    if (!admission && blocks.length === 0 && items.length === 0 && !mayBeRewritten) return admitAll(incoming);
+    const now = await transactionTime(manager);
+    const storedByKey = new Map(stored.map((version) => [versionMapKey(version), version]));
+    const itemsByKey = groupedByKey(items);
+    const isKnown = await this.nameFilter(manager, sourceId, source, incoming);
+    const changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
+    const admitted: IncomingVersion[] = [];
+    const staying = new Set<string>();
+    const rejected: RefusedVersion[] = [];
+    for (const [index, version] of incoming.entries()) {
+      if (index % BATCH === 0) await nextTurn();
+      const key = versionMapKey(version);
+      const known = itemsByKey.get(key) ?? [];
+      const served = storedByKey.get(key);
+      const same = known.find(({ digest }) => digest.equals(version.digest));
+      const held = same?.status === 'held' ? same : undefined;
+      const firstSeenAt = held?.firstSeenAt ?? now;
+      const isServed = served?.digest.equals(version.digest) === true;
+      const isRejectedHere = !isServed && same?.status === 'rejected';
+      const facts = {
+        name: version.name,
+        version: version.version,
+        publishedAt: version.publishedAt ?? null,
+        firstSeenAt,
+        isKnownName: isKnown(version),
+        isServed: served !== undefined,
+      };
+      // Served versions stay when the settings change; approved ones are held by blocks alone.
+      const isDecided = isServed || held?.isApproved === true;
+      const curated = judged(curate(admission, facts, now), isDecided, isRejectedHere);
+      const verdict = withBlocks(curated, blocks, version);
+      for (const item of known)
+        if (item.status === 'held' && item !== held && !(item.isApproved && verdict.outcome === 'hold'))
+          changes.deleted.push(item.id);
+      if (served && !isServed && (verdict.outcome === 'hold' || curated === REJECTED_HERE)) staying.add(key);
+      if (verdict.outcome === 'admit') {
+        admitted.push(rewritten(admission, version));
+        if (held) changes.admitted.push(held);
+      } else if (verdict.outcome === 'reject') {
+        rejected.push(refusedBy(version, verdict.reasons));
+        if (held) changes.deleted.push(held.id);
+      } else {
+        const claims = content.claimsOf?.(version) ?? null;
+        const item = { version, reasons: verdict.reasons, firstSeenAt, claims };
+        if (!held) changes.inserted.push(item);
+        else if (hasChanged(held, item)) changes.updated.push({ ...item, id: held.id });
+      }
+    }
+    const shown = new Set(incoming.map(versionMapKey));
+    for (const item of items)
+      if (item.status === 'held' && !shown.has(versionMapKey(item)) && content.isGone(item))
+        changes.deleted.push(item.id);
+    await this.writeItems(manager, sourceId, source, changes, now);
+    await remember(manager, sourceId, source, { admitted, stored, incoming });
+    const outdated = mayBeRewritten ? await outdatedVersions(manager, sourceId, storedByKey, admitted) : null;
+    return {
+      admitted,
+      stays: (version) => staying.has(versionMapKey(version)),
+      staying: staying.size,
+      isOutdated: (version) => outdated?.has(versionMapKey(version)) ?? false,
+      rejected,
+      held: await countHeld(manager, sourceId),
+    };
+  }
+
+  private async nameFilter(
+    manager: EntityManager,
+    sourceId: number,
+    { admission, isFirst }: SyncedSource,
+    incoming: readonly IncomingVersion[],
+  ): Promise<(name: EntryName) => boolean> {
+    if (admission?.newNames !== 'hold' || isFirst) return () => true;
+    const known = await knownNames(manager, sourceId, distinctNames(incoming));
+    const keys = new Set(known.map(entryMapKey));
+    return (name) => keys.has(entryMapKey(name));
+  }
+
+  private async writeItems(
+    manager: EntityManager,
+    sourceId: number,
+    { name, claims }: SyncedSource,
+    { inserted, updated, admitted, deleted }: ItemChanges,
+    now: Date,
+  ): Promise<void> {
+    await deleteItems(manager, deleted);
+    await updateItems(manager, updated);
+    await insertItems(manager, sourceId, inserted);
+    await markAdmitted(
+      manager,
+      admitted.map(({ id }) => id),
+      now,
+    );
+    const event = (
+      action: 'admission.hold' | 'admission.admit',
+      one: VersionName,
+      sha256: Buffer,
+      after: object,
+    ) => ({
+      action,
+      target: { type: one.type, name: one.name, version: one.version, source: name },
+      role: 'manageSources' as const,
+      claims: [claims],
+      change: { after: { sha256: sha256.toString('hex'), ...after } },
+    });
+    await this.audit.writeItems(manager, SYNC_ACTOR, [
+      ...inserted
+        .slice(0, MAX_ITEM_EVENTS)
+        .map(({ version, reasons }) =>
+          event('admission.hold', version, version.digest, { reasons: shownReasons(reasons) }),
+        ),
+      ...admitted
+        .slice(0, MAX_ITEM_EVENTS)
+        .map((version) => event('admission.admit', version, version.digest, {})),
+    ]);
+  }
+}
+
+function admitAll(incoming: readonly IncomingVersion[]): AdmittedContent {
+  const none = () => false;
+  return { admitted: incoming, stays: none, staying: 0, isOutdated: none, rejected: [], held: 0 };
+}
+
+function groupedByKey(items: readonly HeldVersion[]): Map<string, HeldVersion[]> {
+  const grouped = new Map<string, HeldVersion[]>();
+  for (const item of items) {
+    const key = versionMapKey(item);
+    grouped.set(key, [...(grouped.get(key) ?? []), item]);
+  }
+  return grouped;
+}
+
+/** What decisions about this very document make of the verdict of the settings. */
+function judged(verdict: Verdict, isDecided: boolean, isRejectedHere: boolean): Verdict {
+  if (verdict.outcome === 'reject') return verdict;
+  if (isRejectedHere) return REJECTED_HERE;
+  return isDecided ? ADMIT : verdict;
+}
+
+function withBlocks(
+  verdict: Verdict,
+  blocks: Parameters<typeof matchingBlocks>[0],
+  version: IncomingVersion,
+): Verdict {
+  if (blocks.length === 0 || verdict.outcome === 'reject') return verdict;
+  const matching = matchingBlocks(blocks, candidateOf(version));
+  if (matching.length === 0) return verdict;
+  const reasons = verdict.outcome === 'admit' ? [] : verdict.reasons;
+  return { outcome: 'hold', reasons: [...reasons, ...matching.map(reasonOf)] };
+}
+
+// The digest still identifies the upstream's document.
+function rewritten(admission: StoredAdmission | null, version: IncomingVersion): IncomingVersion {
+  const document = rewriteDocument(admission?.rewrite ?? [], version.document);
+  return document ? { ...version, document } : version;
+}
+
+function refusedBy({ type, name, version }: VersionName, reasons: readonly HoldReason[]): RefusedVersion {
+  const [reason] = reasons;
+  return { type, name, version, reason: `admission_rejected: ${reason?.message ?? 'rejected'}` };
+}
+
+function hasChanged({ reasons, state }: HeldVersion, item: NewItem): boolean {
+  return (
+    JSON.stringify(shownAndBlocks(reasons)) !== JSON.stringify(shownAndBlocks(item.reasons)) ||
+    state !== stateOf(item.version, item.firstSeenAt)
+  );
+}
+
+// jsonb does not keep the order of members.
+function shownAndBlocks(reasons: readonly HoldReason[]): unknown[] {
+  return reasons.map(({ policy, message, dueAt, block }) => [policy, message, dueAt, block]);
+}
+
+function distinctNames(versions: readonly EntryName[]): EntryName[] {
+  return [
+    ...new Map(versions.map(({ type, name }) => [entryMapKey({ type, name }), { type, name }])).values(),
+  ];
+}
+
+/** Records the names that `newNames` does not hold later. */
+async function remember(
+  manager: EntityManager,
+  sourceId: number,
+  { admission, isFirst }: SyncedSource,
+  {
+    admitted,
+    stored,
+    incoming,
+  }: {
+    readonly admitted: readonly EntryName[];
+    readonly stored: readonly EntryName[];
+    readonly incoming: readonly EntryName[];
+  },
+): Promise<void> {
+  if (!admission) return;
+  if (isFirst) await rememberNames(manager, sourceId, distinctNames(incoming));
+  else if (admission.newNames === 'hold')
+    await rememberNames(manager, sourceId, distinctNames([...admitted, ...stored]));
+}
+
+/** Returns the versions, by `versionMapKey`, whose served document is not the one to serve now. */
+async function outdatedVersions(
+  manager: EntityManager,
+  sourceId: number,
+  storedByKey: ReadonlyMap<string, unknown>,
+  admitted: readonly IncomingVersion[],
+): Promise<ReadonlySet<string>> {
+  const served = new Map(
+    (await rewrittenVersions(manager, sourceId, REWRITTEN)).map((one) => [versionMapKey(one), one.served]),
+  );
+  const outdated = new Set<string>();
+  for (const version of admitted) {
+    const key = versionMapKey(version);
+    if (!storedByKey.has(key)) continue;
+    const before = served.get(key);
+    const isRewritten = version.document.includes(REWRITTEN);
+    if (before ? !before.equals(documentDigest(version.document)) : isRewritten) outdated.add(key);
+  }
+  return outdated;
+}
