@@ -13,14 +13,7 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
-import {
-  type Candidate,
-  type EntrySize,
-  findExceeded,
-  isAmong,
-  type RefusedVersion,
-  refusedVersions,
-} from '../entry-limits.js';
+import { isAmong, type RefusedVersion } from '../entry-limits.js';
 import { type AdmittedContent, AdmissionGate, type SyncedContent } from '../admission-gate.js';
 import { writeStatusInDocuments } from '../entry-documents.queries.js';
 import { electLatest } from '../entry-status.queries.js';
@@ -34,7 +27,8 @@ import {
   type StoredVersion,
   weighedBatches,
 } from './catalog-diff.js';
-import { versionColumns, versionKeyOf } from '../entry.entity.js';
+import { versionColumns } from '../entry.entity.js';
+import { documentBytes, fittingVersions } from './entry-room.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
@@ -48,13 +42,7 @@ import {
   updateVersionKeys,
   updateVersions,
 } from './entry-writer.queries.js';
-import {
-  allVersions,
-  sizedVersions,
-  sizesOfEntries,
-  versionsAmong,
-  versionsOfEntries,
-} from './stored-versions.queries.js';
+import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
 
 /** Maximum rows per statement, for complete versions and for entry names or ids. */
 const VERSIONS_PER_STATEMENT = 1_000;
@@ -118,7 +106,7 @@ export class EntryWriter {
     claimSetId: number,
     incoming: readonly IncomingVersion[],
   ): Promise<Written> {
-    const { fitting, refused } = await this.withinLimits(manager, sourceId, incoming, null);
+    const { fitting, refused } = await fittingVersions(manager, sourceId, incoming, null, this.limits);
     const stored = await allVersions(manager, sourceId);
     const content = { sourceId, incoming: fitting, stored, isGone: () => true, claimsOf: null };
     const { split, diff } = await this.admit(manager, content, stored);
@@ -137,7 +125,7 @@ export class EntryWriter {
     changed: readonly IncomingVersion[],
     gone: readonly VersionName[],
   ): Promise<Written> {
-    const { fitting, refused } = await this.withinLimits(manager, sourceId, changed, gone);
+    const { fitting, refused } = await fittingVersions(manager, sourceId, changed, gone, this.limits);
     const leaving = [...gone, ...refused];
     const isLeaving = isAmong(leaving);
     const stored = await versionsAmong(manager, sourceId, [...fitting, ...leaving]);
@@ -164,7 +152,7 @@ export class EntryWriter {
     { only, except }: EntryScope,
   ): Promise<Written> {
     const all = incoming.map(({ version }) => version);
-    const { fitting, refused } = await this.withinLimits(manager, sourceId, all, null);
+    const { fitting, refused } = await fittingVersions(manager, sourceId, all, null, this.limits);
     const excepted = new Set(except.map(entryMapKey));
     const found = only
       ? await versionsOfEntries(manager, sourceId, only)
@@ -173,19 +161,19 @@ export class EntryWriter {
     const scope = only && new Set(only.map(entryMapKey));
     const isGone = (version: VersionName) =>
       !excepted.has(entryMapKey(version)) && (scope?.has(entryMapKey(version)) ?? true);
-    const given = new Map(incoming.map(({ version, claims }) => [version, claims]));
-    const claimsOf = (version: IncomingVersion) => given.get(version) ?? {};
+    const claimsByKey = new Map(incoming.map(({ version, claims }) => [versionMapKey(version), claims]));
+    const claimsOf = (version: IncomingVersion): Claims => {
+      const claims = claimsByKey.get(versionMapKey(version));
+      if (!claims) throw new Error(`The claims of ${version.name} are unknown`);
+      return claims;
+    };
     const { split, diff } = await this.admit(
       manager,
       { sourceId, incoming: fitting, stored, isGone, claimsOf },
       stored,
     );
     const versions = split.admitted;
-    const claimsByKey = new Map(incoming.map(({ version, claims }) => [versionMapKey(version), claims]));
-    const labeled = versions.map((version) => ({
-      version,
-      claims: claimsByKey.get(versionMapKey(version)) ?? {},
-    }));
+    const labeled = versions.map((version) => ({ version, claims: claimsOf(version) }));
     const claimSetIds = await this.claimSets.findOrCreateAll(
       manager,
       labeled.map(({ claims }) => claims),
@@ -226,50 +214,6 @@ export class EntryWriter {
       return kept && !hasSameStatus(kept, incoming) ? [{ stored: kept, incoming }] : [];
     });
     return { split, diff: { ...diff, restated } };
-  }
-
-  /**
-   * Splits versions into those to store and those for which their entry has no room (contract §3).
-   *
-   * @param gone versions to remove, if `incoming` contains only changes; null if it contains all versions of its entries.
-   * @returns in `refused`, also stored versions that must make room for newer ones.
-   */
-  private async withinLimits(
-    manager: EntityManager,
-    sourceId: number,
-    incoming: readonly IncomingVersion[],
-    gone: readonly VersionName[] | null,
-  ): Promise<{ readonly fitting: readonly IncomingVersion[]; readonly refused: readonly RefusedVersion[] }> {
-    const sizes = await sizesByEntry(incoming);
-    // Upper bounds, because a changed version counts twice.
-    if (gone)
-      for (const stored of await sizesOfEntries(manager, sourceId, [...sizes.values()]))
-        addSize(sizes, stored);
-    const full = [...sizes].filter(([, size]) => findExceeded(size, this.limits) !== undefined);
-    if (full.length === 0) return { fitting: incoming, refused: [] };
-    const incomingOf = new Map(full.map(([key]) => [key, new Map<string, IncomingVersion>()]));
-    for (const version of incoming) incomingOf.get(entryMapKey(version))?.set(version.version, version);
-    const isGone = isAmong(gone ?? []);
-    const now = (await transactionTime(manager)).getTime();
-    const refused: RefusedVersion[] = [];
-    for (const [key, entry] of full) {
-      const stored = await sizedVersions(manager, sourceId, entry);
-      const storedAt = new Map(stored.map(({ version, publishedAt }) => [version, publishedAt]));
-      const added = incomingOf.get(key) ?? new Map<string, IncomingVersion>();
-      const candidates = [...added.values()].map((version): Candidate => {
-        const publishedAt = storedAt.get(version.version) ?? now;
-        return {
-          ...version,
-          versionKey: versionKeyOf(version, { publishedAt }),
-          bytes: documentBytes(version),
-        };
-      });
-      const staying = gone ? stored.filter((one) => !isGone(one) && !added.has(one.version)) : [];
-      const size = { versions: stored.length, bytes: stored.reduce((sum, { bytes }) => sum + bytes, 0) };
-      refused.push(...(await refusedVersions([...candidates, ...staying], size, this.limits)));
-    }
-    const isRefused = isAmong(refused);
-    return { fitting: incoming.filter((version) => !isRefused(version)), refused };
   }
 
   private async write(
@@ -446,31 +390,6 @@ export class EntryWriter {
 
 function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {
   for (const item of items) yield map(item);
-}
-
-/** Returns the sizes of the entries of these versions, by `entryMapKey`. */
-async function sizesByEntry(
-  versions: readonly IncomingVersion[],
-): Promise<Map<string, EntryName & EntrySize>> {
-  const sizes = new Map<string, EntryName & EntrySize>();
-  for await (const batch of batches(versions, VERSIONS_PER_STATEMENT))
-    for (const version of batch)
-      addSize(sizes, { ...nameOf(version), versions: 1, bytes: documentBytes(version) });
-  return sizes;
-}
-
-function addSize(sizes: Map<string, EntryName & EntrySize>, added: EntryName & EntrySize): void {
-  const key = entryMapKey(added);
-  const { versions = 0, bytes = 0 } = sizes.get(key) ?? {};
-  sizes.set(key, { ...added, versions: versions + added.versions, bytes: bytes + added.bytes });
-}
-
-function nameOf({ type, name }: EntryName): EntryName {
-  return { type, name };
-}
-
-function documentBytes({ document }: IncomingVersion): number {
-  return document.length;
 }
 
 function entryRow(version: IncomingVersion, claimSetOf: ClaimSetOf): EntryRow {

@@ -1,0 +1,91 @@
+import type { EntityManager } from 'typeorm';
+import { transactionTime } from '../../database/statements.js';
+import {
+  entryMapKey,
+  type EntryName,
+  type IncomingVersion,
+  type VersionName,
+} from '../../documents/entry-types.js';
+import { versionKeyOf } from '../entry.entity.js';
+import {
+  type Candidate,
+  type EntryLimits,
+  type EntrySize,
+  findExceeded,
+  isAmong,
+  type RefusedVersion,
+  refusedVersions,
+} from '../entry-limits.js';
+import { batches } from './catalog-diff.js';
+import { sizedVersions, sizesOfEntries } from './stored-versions.queries.js';
+
+const VERSIONS_PER_BATCH = 1_000;
+
+/**
+ * Splits versions into those to store and those for which their entry has no room (contract §3).
+ *
+ * @param gone versions to remove, if `incoming` contains only changes; null if it contains all versions of its entries.
+ * @returns in `refused`, also stored versions that must make room for newer ones.
+ */
+export async function fittingVersions(
+  manager: EntityManager,
+  sourceId: number,
+  incoming: readonly IncomingVersion[],
+  gone: readonly VersionName[] | null,
+  limits: EntryLimits,
+): Promise<{ readonly fitting: readonly IncomingVersion[]; readonly refused: readonly RefusedVersion[] }> {
+  const sizes = await sizesByEntry(incoming);
+  // Upper bounds, because a changed version counts twice.
+  if (gone)
+    for (const stored of await sizesOfEntries(manager, sourceId, [...sizes.values()])) addSize(sizes, stored);
+  const full = [...sizes].filter(([, size]) => findExceeded(size, limits) !== undefined);
+  if (full.length === 0) return { fitting: incoming, refused: [] };
+  const incomingOf = new Map(full.map(([key]) => [key, new Map<string, IncomingVersion>()]));
+  for (const version of incoming) incomingOf.get(entryMapKey(version))?.set(version.version, version);
+  const isGone = isAmong(gone ?? []);
+  const now = (await transactionTime(manager)).getTime();
+  const refused: RefusedVersion[] = [];
+  for (const [key, entry] of full) {
+    const stored = await sizedVersions(manager, sourceId, entry);
+    const storedAt = new Map(stored.map(({ version, publishedAt }) => [version, publishedAt]));
+    const added = incomingOf.get(key) ?? new Map<string, IncomingVersion>();
+    const candidates = [...added.values()].map((version): Candidate => {
+      const publishedAt = storedAt.get(version.version) ?? now;
+      return {
+        ...version,
+        versionKey: versionKeyOf(version, { publishedAt }),
+        bytes: documentBytes(version),
+      };
+    });
+    const staying = gone ? stored.filter((one) => !isGone(one) && !added.has(one.version)) : [];
+    const size = { versions: stored.length, bytes: stored.reduce((sum, { bytes }) => sum + bytes, 0) };
+    refused.push(...(await refusedVersions([...candidates, ...staying], size, limits)));
+  }
+  const isRefused = isAmong(refused);
+  return { fitting: incoming.filter((version) => !isRefused(version)), refused };
+}
+
+/** Returns the sizes of the entries of these versions, by `entryMapKey`. */
+async function sizesByEntry(
+  versions: readonly IncomingVersion[],
+): Promise<Map<string, EntryName & EntrySize>> {
+  const sizes = new Map<string, EntryName & EntrySize>();
+  for await (const batch of batches(versions, VERSIONS_PER_BATCH))
+    for (const version of batch)
+      addSize(sizes, { ...nameOf(version), versions: 1, bytes: documentBytes(version) });
+  return sizes;
+}
+
+function addSize(sizes: Map<string, EntryName & EntrySize>, added: EntryName & EntrySize): void {
+  const key = entryMapKey(added);
+  const { versions = 0, bytes = 0 } = sizes.get(key) ?? {};
+  sizes.set(key, { ...added, versions: versions + added.versions, bytes: bytes + added.bytes });
+}
+
+function nameOf({ type, name }: EntryName): EntryName {
+  return { type, name };
+}
+
+export function documentBytes({ document }: IncomingVersion): number {
+  return document.length;
+}
