@@ -10,6 +10,7 @@ import { isEntryType } from '../documents/entry-types.js';
 import { isObject, member } from '../json/json-values.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { RegistryViews } from '../visibility/registry-views.js';
+import { KnownEntries } from './known-entries.queries.js';
 import { type Message, without } from './message.js';
 import { type TrailEvent, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
 
@@ -42,6 +43,7 @@ export function follow(as: WebhookView): FollowedView {
 export class FollowedViews {
   constructor(
     private readonly places: WebhookPlaces,
+    private readonly known: KnownEntries,
     private readonly names: ViewNames,
     private readonly views: RegistryViews,
     private readonly registries: RegistriesRepository,
@@ -61,7 +63,7 @@ export class FollowedViews {
     wants: (action: string) => boolean,
   ): Promise<Message[]> {
     const { version } = this.policy;
-    const before = await this.places.followed(id);
+    const before = await this.known.followed(id);
     const changes = events.filter(
       ({ outcome, action }) => outcome === 'allowed' && action !== 'catalog.read',
     );
@@ -82,13 +84,13 @@ export class FollowedViews {
         names.map(({ name }) => name),
       );
       const isNew = ({ type, name }: EntryName) => changing.has(name) || named.has(keyOf({ type, name }));
-      await this.places.follow(
+      await this.known.follow(
         id,
         view.as,
         names.filter((entry) => !isNew(entry)),
       );
-    } else if (isWhole && !isDeepStrictEqual(before, view.as)) await this.places.follow(id, view.as, []);
-    const known = new Map((await this.places.known(id, asked)).map((entry) => [keyOf(entry), entry]));
+    } else if (isWhole && !isDeepStrictEqual(before, view.as)) await this.known.follow(id, view.as, []);
+    const known = new Map((await this.known.among(id, asked)).map((entry) => [keyOf(entry), entry]));
     const differing = {
       added: [...shown].flatMap(([key, { entry }]) => (known.has(key) ? [] : [entry])),
       removed: [...known].flatMap(([key, entry]) => (shown.has(key) ? [] : [entry])),

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { AuditTarget } from '../audit/audit-event.js';
-import type { EntryName } from '../catalog/view-names.queries.js';
 import type { AuditAction } from '../config/audit-actions.js';
-import type { WebhookView } from '../config/config.js';
 import { utcText } from '../database/statements.js';
+import { type Attempt, recordAttempts } from './webhook-states.queries.js';
 import type { AppliedWebhook } from './webhook.entity.js';
 
 /** Events between two snapshots; more only if one transaction wrote more. Bounds what a statement sorts. */
@@ -14,9 +13,6 @@ const EVENTS_PER_SLICE = 1_000;
 const EVENTS_PER_PAGE = 100;
 /** Characters of the events on a page, which stays in memory until its receiver has it. */
 const MAX_PAGE_CHARACTERS = 512 * 1_024;
-/** Deliveries that are kept for each webhook. */
-export const MAX_DELIVERIES = 1_000;
-
 /** Smaller than every event's ID. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
@@ -72,16 +68,6 @@ export interface TrailPage {
   readonly next: TrailPlace;
   /** Whether `next` differs from the place before. */
   readonly isAhead: boolean;
-}
-
-/** An attempt to deliver a message. */
-export interface Attempt {
-  readonly id: string;
-  readonly type: string;
-  /** Including this one. */
-  readonly attempts: number;
-  /** Undefined if it was delivered. */
-  readonly error?: string | undefined;
 }
 
 /** What a round of deliveries achieved. */
@@ -326,30 +312,6 @@ export class WebhookPlaces {
     );
   }
 
-  /** Returns the view whose entries the receiver knows; null if there is none yet. */
-  async followed(id: number): Promise<WebhookView | null> {
-    const [row] = await this.dataSource.query<{ followed: WebhookView | null }[]>(
-      `select followed from webhook where id = $1`,
-      [id],
-    );
-    return row?.followed ?? null;
-  }
-
-  /**
-   * Returns the entries that the receiver knows.
-   *
-   * @param asked the entries to look for; null for all.
-   */
-  async known(id: number, asked: readonly EntryName[] | null): Promise<EntryName[]> {
-    const among = asked
-      ? 'and (type, name) in (select * from unnest($2::text[], $3::text[]))'
-      : 'and $2::text[] is null and $3::text[] is null';
-    return this.dataSource.query<EntryName[]>(
-      `select type, name from webhook_entry where webhook_id = $1 ${among}`,
-      [id, asked?.map(({ type }) => type) ?? null, asked?.map(({ name }) => name) ?? null],
-    );
-  }
-
   /** Returns which of these names have events after a place. */
   async changingAfter(
     { past, until, after }: TrailPlace,
@@ -375,14 +337,6 @@ export class WebhookPlaces {
     return row;
   }
 
-  /** Records the entries that a receiver knows before the first message. */
-  async follow(id: number, view: WebhookView, entries: readonly EntryName[]): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
-      await manager.query(`update webhook set followed = $2 where id = $1`, [id, JSON.stringify(view)]);
-      await learn(manager, id, entries, []);
-    });
-  }
-
   /** Returns the applied webhooks, by name. */
   async applied(manager: EntityManager): Promise<Map<string, AppliedWebhook>> {
     const rows = await manager.query<{ name: string; form: AppliedWebhook }[]>(
@@ -406,30 +360,6 @@ export class WebhookPlaces {
   }
 }
 
-/** Changes which entries the receiver knows. */
-export async function learn(
-  manager: EntityManager,
-  id: number,
-  added: readonly EntryName[],
-  removed: readonly EntryName[],
-): Promise<void> {
-  const columns = (entries: readonly EntryName[]) => [
-    id,
-    entries.map(({ type }) => type),
-    entries.map(({ name }) => name),
-  ];
-  if (added.length > 0)
-    await manager.query(
-      `insert into webhook_entry select $1::int, * from unnest($2::text[], $3::text[]) on conflict do nothing`,
-      columns(added),
-    );
-  if (removed.length > 0)
-    await manager.query(
-      `delete from webhook_entry where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
-      columns(removed),
-    );
-}
-
 const SUCCEEDED = `attempts = 0, failing_since = null, next_attempt_at = null, last_error = null`;
 /** SQL: since when the webhook fails; a success in the same round starts anew. */
 const STARTED = `case when $14 then now() else coalesce(failing_since, now()) end`;
@@ -438,32 +368,3 @@ const FAILED = `attempts = case when $14 then 1 else w.attempts + 1 end, failing
            next_attempt_at = greatest(now() + ${milliseconds('$12')},
              least(now() + ${milliseconds('$11')}, failing.started + ${milliseconds('$13')})),
            paused_at = case when now() >= failing.started + ${milliseconds('$13')} then now() end, last_error = $10`;
-
-async function recordAttempts(
-  manager: EntityManager,
-  id: number,
-  attempts: readonly Attempt[],
-): Promise<void> {
-  // A message may be attempted twice in a round: by its ID, only the last attempt counts.
-  const last = [...new Map(attempts.map((attempt) => [attempt.id, attempt])).values()];
-  await manager.query(
-    `insert into webhook_delivery (webhook_id, id, type, status, attempts, at, error)
-     select $1, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, a.attempts, now(), a.error
-     from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as a(id, type, attempts, error)
-     on conflict (webhook_id, id) do update
-       set status = excluded.status, attempts = excluded.attempts, at = excluded.at, error = excluded.error`,
-    [
-      id,
-      last.map((attempt) => attempt.id),
-      last.map(({ type }) => type),
-      last.map((attempt) => attempt.attempts),
-      last.map(({ error }) => error ?? null),
-    ],
-  );
-  await manager.query(
-    `delete from webhook_delivery d using (
-       select at, id from webhook_delivery where webhook_id = $1 order by at desc, id desc offset ${MAX_DELIVERIES} limit 1
-     ) oldest where d.webhook_id = $1 and (d.at, d.id) <= (oldest.at, oldest.id)`,
-    [id],
-  );
-}

@@ -5,15 +5,15 @@ import { signatureHeaders } from '../outbound/webhook-signature.js';
 import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
 import type { EntryName } from '../catalog/view-names.queries.js';
 import { type FollowedView, type FollowedViews, follow } from './followed-views.js';
+import { learn } from './known-entries.queries.js';
 import { cloudEventText, type Message, messageOf, orderKey } from './message.js';
 import {
-  type Attempt,
   type HeldWebhook,
-  learn,
   type RoundFailure,
   type TrailPlace,
   WebhookPlaces,
 } from './webhook-places.queries.js';
+import type { Attempt } from './webhook-states.queries.js';
 
 /** How often the trail is read when no event of this replica wakes the webhook. */
 const IDLE_MS = 500;

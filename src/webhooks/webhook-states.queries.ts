@@ -22,6 +22,19 @@ export interface DeliveryRow {
   readonly error: string | null;
 }
 
+/** Deliveries that are kept for each webhook. */
+export const MAX_DELIVERIES = 1_000;
+
+/** An attempt to deliver a message. */
+export interface Attempt {
+  readonly id: string;
+  readonly type: string;
+  /** Including this one. */
+  readonly attempts: number;
+  /** Undefined if it was delivered. */
+  readonly error?: string | undefined;
+}
+
 const STATUS = `case when paused_at is not null then 'paused' when attempts > 0 then 'retrying' else 'active' end`;
 
 /** Reads and changes the states of webhooks for requests. */
@@ -86,4 +99,34 @@ export class WebhookStates {
       [name, since],
     );
   }
+}
+
+/** Records a round of attempts, and forgets the oldest deliveries. */
+export async function recordAttempts(
+  manager: EntityManager,
+  id: number,
+  attempts: readonly Attempt[],
+): Promise<void> {
+  // A message may be attempted twice in a round: by its ID, only the last attempt counts.
+  const last = [...new Map(attempts.map((attempt) => [attempt.id, attempt])).values()];
+  await manager.query(
+    `insert into webhook_delivery (webhook_id, id, type, status, attempts, at, error)
+     select $1, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, a.attempts, now(), a.error
+     from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as a(id, type, attempts, error)
+     on conflict (webhook_id, id) do update
+       set status = excluded.status, attempts = excluded.attempts, at = excluded.at, error = excluded.error`,
+    [
+      id,
+      last.map((attempt) => attempt.id),
+      last.map(({ type }) => type),
+      last.map((attempt) => attempt.attempts),
+      last.map(({ error }) => error ?? null),
+    ],
+  );
+  await manager.query(
+    `delete from webhook_delivery d using (
+       select at, id from webhook_delivery where webhook_id = $1 order by at desc, id desc offset ${MAX_DELIVERIES} limit 1
+     ) oldest where d.webhook_id = $1 and (d.at, d.id) <= (oldest.at, oldest.id)`,
+    [id],
+  );
 }

@@ -7,6 +7,7 @@ import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { ConfiguredWebhooks } from './configured-webhooks.js';
 import { FollowedViews } from './followed-views.js';
+import { KnownEntries } from './known-entries.queries.js';
 import { WebhookPlaces } from './webhook-places.queries.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhookStates } from './webhook-states.queries.js';
@@ -20,6 +21,7 @@ import { WebhooksService } from './webhooks.service.js';
   providers: [
     ConfiguredWebhooks,
     FollowedViews,
+    KnownEntries,
     WebhookPlaces,
     WebhookSender,
     WebhookStates,
