@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Inject,
   Injectable,
@@ -9,13 +8,11 @@ import {
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { auditConfig } from '../config/slices.js';
-import { Polling } from '../database/polling.js';
+import { deleteInSlices, Polling } from '../database/polling.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 
 const EVERY_MS = 5 * 60_000;
 const ITEMS_PER_SLICE = 1_000;
-/** Pause between slices, so that other statements can run. */
-const PAUSE_MS = 20;
 
 /**
  * Deletes decided items older than `audit.retention` in slices. Rejected versions of synced sources stay: they are why
@@ -41,17 +38,16 @@ export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   private async run(): Promise<void> {
-    for (;;) {
+    await deleteInSlices(this.polling, ITEMS_PER_SLICE, async (rows) => {
       const [, deleted] = await this.dataSource.query<[unknown[], number]>(
         `delete from admission_item where id in (
            select i.id from admission_item i join source s on s.id = i.source_id
            where i.status <> 'held' and i.decided_at < now() - $1 * interval '1 millisecond'
              and (i.status <> 'rejected' or s.kind = '${MANAGED_KIND}')
-           limit ${ITEMS_PER_SLICE} for update of i skip locked)`,
-        [this.audit.retentionMs],
+           limit $2 for update of i skip locked)`,
+        [this.audit.retentionMs, rows],
       );
-      if (deleted < ITEMS_PER_SLICE || this.polling.hasEnded) return;
-      await sleep(PAUSE_MS);
-    }
+      return deleted;
+    });
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Inject,
   Injectable,
@@ -8,13 +7,11 @@ import {
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { auditConfig } from '../config/slices.js';
-import { Polling } from '../database/polling.js';
+import { deleteInSlices, Polling } from '../database/polling.js';
 import { AuditQueries } from './audit.queries.js';
 
 const EVERY_MS = 5 * 60_000;
 const EVENTS_PER_SLICE = 1_000;
-/** Pause between slices, so that other statements can run. */
-const PAUSE_MS = 20;
 
 /** Deletes events older than `audit.retention` in slices, on one replica at a time. */
 @Injectable()
@@ -38,13 +35,9 @@ export class AuditRetention implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async run(): Promise<void> {
-    let total = 0;
-    for (let isMore = true; isMore && !this.polling.hasEnded;) {
-      const deleted = await this.queries.deleteOldest(this.audit.retentionMs, EVENTS_PER_SLICE);
-      total += deleted ?? 0;
-      isMore = deleted === EVENTS_PER_SLICE;
-      if (isMore) await sleep(PAUSE_MS);
-    }
-    if (total > 0) this.logger.log({ deleted: total }, 'Deleted old audit events');
+    const deleted = await deleteInSlices(this.polling, EVENTS_PER_SLICE, (rows) =>
+      this.queries.deleteOldest(this.audit.retentionMs, rows),
+    );
+    if (deleted > 0) this.logger.log({ deleted }, 'Deleted old audit events');
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@nestjs/common';
 import { isDatabaseUnreachable } from './database-errors.js';
 
@@ -70,5 +71,26 @@ export class Polling {
       .finally(() => {
         if (!this.ended) this.timer = setTimeout(() => this.tick(), this.everyMs);
       });
+  }
+}
+
+/** Pause between slices, so that other statements can run. */
+const PAUSE_MS = 20;
+
+/**
+ * Deletes rows in slices until a slice is not full or polling ends.
+ *
+ * @param slice deletes at most `rows` rows and returns how many; null if another replica is deleting.
+ * @returns how many rows it deleted.
+ */
+export async function deleteInSlices(
+  polling: Polling,
+  rows: number,
+  slice: (rows: number) => Promise<number | null>,
+): Promise<number> {
+  for (let total = 0; ; await sleep(PAUSE_MS)) {
+    const deleted = await slice(rows);
+    total += deleted ?? 0;
+    if (deleted !== rows || polling.hasEnded) return total;
   }
 }
