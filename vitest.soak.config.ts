@@ -2,8 +2,10 @@ import { defineConfig } from 'vitest/config';
 
 /** Tests of `npm test` that run longer here (`test/support/soak.ts`). */
 const LONGER_HERE = [
+  'src/client-config/allowlist.spec.ts',
   'src/config/load-config.fuzz.spec.ts',
   'test/model/access.spec.ts',
+  'test/model/admission.spec.ts',
   'test/model/audit.spec.ts',
   'test/model/tenants.spec.ts',
   'test/api/sync.day.spec.ts',

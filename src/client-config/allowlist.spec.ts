@@ -8,6 +8,7 @@ import { configOf as mergedConfig } from '../../test/support/client-configs.js';
 import { checkServer } from '../documents/document-rules.js';
 import { type ClientName, CLIENTS, type ConfigForm, formsOf } from './client-config.js';
 import { limitedKey, shortKey } from './server-writer.js';
+import { inSoak } from '../../test/support/soak.js';
 
 type Document = Record<string, unknown>;
 interface Entry {
@@ -252,8 +253,7 @@ const documents = (namespace: string, ways = 4) =>
       { maxLength: 4 },
     )
     .map((all) => all.map((one, at) => ({ name: `${namespace}/s${at}`, version: '1.0.0', ...one })));
-/** For a longer run. */
-const RUNS = Number(process.env['CLIENT_CONFIG_RUNS'] ?? 100);
+const RUNS = inSoak(10_000, 100);
 
 describe.each(CLIENTS)('each entry for %s', (client) => {
   it('is valid, and allowed by each list or omitted from it, whatever is denied', () => {
