@@ -12,7 +12,7 @@ import {
   inFolder,
   Postgres,
   readArguments,
-  Replica,
+  twoReplicas,
   runAsPostgres,
   until,
   writeConfiguration,
@@ -39,11 +39,7 @@ await inFolder(async (folder, atEnd) => {
   atEnd(address.close);
   const database = { host: '127.0.0.1', port: address.port, user: 'registry', database: 'postgres' };
   const config = await writeConfiguration(folder, database);
-  const replicas = [await Replica.at(config), await Replica.at(config)];
-  for (const replica of replicas) {
-    await replica.start();
-    atEnd(() => replica.stop());
-  }
+  const replicas = await twoReplicas(config, atEnd);
   const portOf = (number) => replicas[(number >> 1) % 2].port;
   const load = new Load({ portOf, rate: Number(values.rate), publicationEvery: 2, names: [] });
   await pause(8_000);

@@ -17,7 +17,7 @@ import {
   giveToPostgres,
   inFolder,
   readArguments,
-  Replica,
+  twoReplicas,
   ROOT,
   runAsPostgres,
   startAsPostgres,
@@ -183,11 +183,7 @@ await inFolder(async (folder, atEnd) => {
 
   const database = { host: '127.0.0.1', port: proxy.port, user: 'registry', database: 'postgres' };
   const config = await writeConfiguration(folder, database);
-  const replicas = [await Replica.at(config), await Replica.at(config)];
-  for (const replica of replicas) {
-    await replica.start();
-    atEnd(() => replica.stop());
-  }
+  const replicas = await twoReplicas(config, atEnd);
   const portOf = (number) => replicas[(number >> 1) % 2].port;
   const load = new Load({ portOf, rate: Number(values.rate), publicationEvery: 2, names: [] });
   await pause(8_000);

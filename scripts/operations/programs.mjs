@@ -207,6 +207,16 @@ export class Replica {
   }
 }
 
+/** Starts two replicas, which stop at the end. */
+export async function twoReplicas(config, atEnd, main = MAIN) {
+  const replicas = [await Replica.at(config), await Replica.at(config)];
+  for (const replica of replicas) {
+    await replica.start(main);
+    atEnd(() => replica.stop());
+  }
+  return replicas;
+}
+
 /**
  * Writes a configuration in anonymous mode, with a managed source and, if there are names, a file of servers with
  * these names.

@@ -7,7 +7,7 @@ import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { nginx, pollingBalancer } from './balancers.mjs';
 import { countsOf, Load } from './load.mjs';
-import { inFolder, MAIN, readArguments, Replica, ROOT, writeConfiguration } from './programs.mjs';
+import { inFolder, MAIN, readArguments, twoReplicas, ROOT, writeConfiguration } from './programs.mjs';
 
 const USAGE =
   'node scripts/operations/rolling-restarts.mjs poll|nginx [--period 5000] [--rounds 10] [--rate 50] [--from OLDER/dist/main.js]';
@@ -38,11 +38,7 @@ await inFolder(async (folder, atEnd) => {
   const { host, port, user, database } = postgres.connection;
   const names = Array.from({ length: 200 }, (_, index) => `io.acme/s${index}`);
   const config = await writeConfiguration(folder, { host, port, user, database }, names);
-  const replicas = [await Replica.at(config), await Replica.at(config)];
-  for (const replica of replicas) {
-    await replica.start(values.from ?? MAIN);
-    atEnd(() => replica.stop());
-  }
+  const replicas = await twoReplicas(config, atEnd, values.from);
   const balancer = await (kind === 'nginx' ? nginx(replicas, folder) : pollingBalancer(replicas, period));
   atEnd(() => balancer.close());
   const load = new Load({ portOf: () => balancer.port, rate, publicationEvery: 5, names });
