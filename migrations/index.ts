@@ -33,7 +33,7 @@ import { FollowedViews1797911000000 } from './1797911000000-followed-views.js';
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
  * loses data names that data in `loses`.
  *
- * Each runs in one transaction, which starts again if a lock does not come soon. After a statement that locks readers
+ * Each runs in one transaction, which starts again if it cannot get a lock soon. After a statement that locks readers
  * out of an existing table (`alter table`, `truncate`, `drop`), only instant ones may follow: long work such as an index
  * or a validation comes first or is a separate migration.
  */

@@ -42,7 +42,7 @@ const require = _createRequire(import.meta.url), __filename = import.meta.filena
 writeFileSync('dist/main.js', "#!/usr/bin/env node\nimport './bundle/main.js';\n");
 writeFileSync('dist/bundle/licenses.txt', licences(Object.keys(metafile.inputs)));
 
-/** The licence of each bundled package, which most licences demand to be passed on. */
+/** The licence of each bundled package, which most licences require us to include. */
 function licences(files) {
   const folders = new Set(files.map((file) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]));
   folders.delete(undefined);

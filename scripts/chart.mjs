@@ -45,7 +45,7 @@ function render(values) {
   return withoutVersion(execFileSync(HELM, [...TEMPLATE, '--values', values], { encoding: 'utf8' }));
 }
 
-/** What Helm answers to these values: null if it accepts them, otherwise its error. */
+/** Helm's error for these values; null if it accepts them. */
 function refusalOf(values) {
   const flags = [...TEMPLATE, '--values', '-'];
   const { status, stderr } = spawnSync(HELM, flags, { input: JSON.stringify(values), encoding: 'utf8' });

@@ -53,7 +53,7 @@ async function makeRoot(folder) {
   return root;
 }
 
-/** The machine's settings of npm, with its certificates, which the base lacks. */
+/** This machine's npm settings and certificates, which the base lacks. */
 async function npmSettings(folder) {
   const file = join(folder, 'npmrc');
   const own = await readFile(await run('npm', 'config', 'get', 'userconfig'), 'utf8').catch(() => '');

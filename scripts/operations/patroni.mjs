@@ -46,7 +46,7 @@ if (!fail) {
   process.exit(2);
 }
 
-/** What one machine runs: a member of etcd, Patroni, and the PostgreSQL server that Patroni starts. */
+/** What one machine runs: an etcd member, Patroni, and the PostgreSQL server that Patroni starts. */
 class Node {
   static async at(folder, number) {
     const node = new Node();

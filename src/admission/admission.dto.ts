@@ -167,7 +167,7 @@ export class BlockBody {
   @IsOptional()
   @Validate(listOf(oneOf(...ENTRY_TYPE_NAMES), { notEmpty: true, unique: true }))
   types?: EntryType[];
-  /** An npm range that includes prereleases. Versions that are no semver match only `*`. */
+  /** An npm range that includes prereleases. Versions that are not semver match only `*`. */
   @IsOptional() @Validate(versionRange) versions?: string;
   @IsOptional()
   @ValidateNested(() => BlockedPackageBody, { each: true, notEmpty: true, most: MAX_PACKAGES })

@@ -34,7 +34,7 @@ export function candidateOf({ type, name, version, digest, document }: IncomingV
   return { type, name, version, digest, document: () => document };
 }
 
-/** Returns whether a version is within an npm range, prereleases included. A version that is no semver matches only `*`. */
+/** Returns whether a version is within an npm range, prereleases included. A version that is not semver matches only `*`. */
 export function isInRange(version: string, range: string): boolean {
   if (range.trim() === '*') return true;
   const parsed = parse(version);

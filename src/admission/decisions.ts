@@ -46,7 +46,7 @@ export class Decisions {
   ) {}
 
   /**
-   * @param seen the item as the caller saw it before any lock: who may not decide takes none.
+   * @param seen the item as the caller saw it before any lock: callers who may not decide take none.
    * @throws ApiError 404 `item_not_found`; 403 `own_publication`, `not_reviewer`; 409 `digest_mismatch`,
    *   `already_decided`, `already_approved`, `too_many_comments`.
    */

@@ -149,7 +149,7 @@ export class ItemViews {
     );
     if (!stored) return shown;
     const { served, latest, same, servedClaims } = stored;
-    // The entry may have got other claims since the item was seen first.
+    // The claims of the entry may have changed since the item was first seen.
     const maySee = item.isManager || (servedClaims !== null && this.policy.mayManage(caller, servedClaims));
     const document = stored.document ?? (maySee ? same : null);
     if (document === null) return shown;
@@ -216,7 +216,7 @@ export class ItemViews {
     return new JsonText(await this.page(manager, caller, items, { filters, limit }));
   }
 
-  /** An entry may have got claims that its publisher does not reach. */
+  /** An entry may since have been given claims that its publisher does not reach. */
   private reaches(caller: Caller, { isManager, claims, sourceClaims }: SeenItem): boolean {
     return isManager || this.policy.mayManage(caller, claims ?? sourceClaims);
   }

@@ -46,7 +46,7 @@ const BATCH = 200;
 /** Audit events of one sync or block; its own event counts all. */
 export const MAX_ITEM_EVENTS = 1_000;
 
-/** The verdict on a version that somebody rejected here before. */
+/** The verdict on a version that somebody has already rejected here. */
 const REJECTED_HERE: Verdict = {
   outcome: 'reject',
   reasons: [{ policy: 'rule', message: 'rejected here' }],
@@ -206,7 +206,7 @@ function groupedByKey(items: readonly HeldVersion[]): Map<string, HeldVersion[]>
   return grouped;
 }
 
-/** What decisions about this very document make of the verdict of the settings. */
+/** Applies earlier decisions about this document to the verdict of the settings. */
 function judged(verdict: Verdict, isDecided: boolean, isRejectedHere: boolean): Verdict {
   if (verdict.outcome === 'reject') return verdict;
   if (isRejectedHere) return REJECTED_HERE;

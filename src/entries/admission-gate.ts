@@ -150,7 +150,7 @@ export abstract class AdmissionGate {
     record: RecordChange,
   ): Promise<string | null>;
 
-  /** Gives what is held of an entry the claims that the entry has got: reviewers must reach them. */
+  /** Gives the held versions of an entry its current claims, which reviewers must reach. */
   abstract relabel(manager: EntityManager, sourceId: number, entry: EntryName, claims: Claims): Promise<void>;
 
   /** Withdraws pending changes of an entry or version that is removed. */
@@ -165,7 +165,7 @@ export abstract class AdmissionGate {
   abstract describe(caller: Caller, id: string, manager?: EntityManager): Promise<string>;
 }
 
-/** Returns the reasons without what is internal. */
+/** Returns the reasons without internal members. */
 export function shownReasons(reasons: readonly HoldReason[]): Omit<HoldReason, 'block'>[] {
   return reasons.map(({ policy, message, dueAt }) => ({
     policy,

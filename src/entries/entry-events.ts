@@ -10,7 +10,7 @@ export function targetOf({ type, name }: EntryName, source: string, version?: st
   return { type, name, ...(version === undefined ? {} : { version }), source };
 }
 
-/** Records a change of the claims of an entry (contract §9); nothing if they stay. @param after as shown. */
+/** Records a change of the claims of an entry (contract §9); records nothing if they are unchanged. @param after as shown. */
 export async function recordClaims(record: RecordChange, entry: Entry, after: Claims): Promise<void> {
   const before = entry.shownClaims;
   if (isDeepStrictEqual(before, after)) return;

@@ -87,7 +87,7 @@ export interface RoundFailure {
   readonly backOffMs: number;
   /** The receiver's `Retry-After`. */
   readonly retryAfterMs: number;
-  /** The webhook is paused when it has failed for so long. */
+  /** The webhook is paused once it has failed for this long. */
   readonly retryForMs: number;
 }
 
