@@ -68,7 +68,7 @@ describe('a block', () => {
     ['a type', { names: ['com.evil/*'], types: ['skill'] }, []],
   ];
 
-  it.each(CASES)('of %s takes what matches from consumers, and gives it back', async (_, block, blocked) => {
+  it.each(CASES)('of %s hides matching versions until it is deleted', async (_, block, blocked) => {
     expect(await served(service)).toEqual(all);
     expect((await service.put('/v1/blocks/test', { ...block, reason: 'SEC-12' })).status).toBe(201);
     expect(await served(service)).toEqual(all.filter((name) => !blocked.includes(name)));
@@ -101,7 +101,7 @@ describe('a block', () => {
     expect((await service.get('/registry/main/v0.1/servers?search=evil')).text).toContain('"2.0.0-rc.1"');
   });
 
-  it('holds until the last of two goes', async () => {
+  it('holds a version until the last of two blocks is deleted', async () => {
     const one = { names: ['com.evil/a'], versions: '1.0.0', reason: 'one' };
     await service.put('/v1/blocks/one', one);
     await service.put('/v1/blocks/two', { ...one, reason: 'two' });
@@ -113,7 +113,7 @@ describe('a block', () => {
     expect(await served(service)).toEqual(all);
   });
 
-  it('by digest knows the document, and holds versions that come later', async () => {
+  it('matches documents by digest, and holds versions that a later sync adds', async () => {
     const entries = (await service.get('/v1/sources/mirror/entries')).json as {
       entries: { name: string; versions: { digest: string }[] }[];
     };

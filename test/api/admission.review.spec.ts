@@ -199,7 +199,7 @@ describe('managed.review', () => {
     });
   });
 
-  it('lets only reviewers of the claims that the entry has now see and decide what waits', async () => {
+  it("lets only reviewers of the entry's current claims see and decide held items", async () => {
     // The entry belongs to the payments team since its change of claims.
     const claims = { org: 'acme', team: 'payments' };
     const { database } = service;
@@ -264,7 +264,7 @@ describe('managed.review', () => {
     ]);
   });
 
-  it('bounds comments on an item, and what one person has held', async () => {
+  it('limits the comments on an item and the held items of one person', async () => {
     const limited = 'com.acme/payments-limited';
     await publish('4.0.0', WRITER, limited);
     const item = await held('4.0.0');
@@ -315,7 +315,7 @@ describe('managed.review', () => {
       expect(actions.filter((one) => one === action)).toHaveLength(action === 'entry.status' ? 2 : 3);
   });
 
-  it('withdraws the changes of what is deleted', async () => {
+  it('withdraws the held changes of a deleted version', async () => {
     const [item] = await itemsFor(as(WRITER), '?name=com.acme%2Ftool');
     expect((await as(WRITER).delete(entryAt('server', 'com.acme/tool', '/versions/1.0.0'))).status).toBe(204);
     expect((await as(WRITER).get(`/v1/admission/${item?.id}`)).json).toMatchObject({ status: 'withdrawn' });

@@ -117,7 +117,7 @@ describe('service metrics', () => {
     await expect.poll(gone, patience).toEqual([1]);
   });
 
-  it('drop the series of a removed source, and count only what is held of a managed source', async () => {
+  it('drop the series of a removed source, and have only the admission metrics for a managed source', async () => {
     const api = { endpoint: 'http://127.0.0.1:9/secret-path' };
     const made = await service.put('/v1/sources/doomed', { api, syncPolicy: { interval: '1h' } });
     expect(made.status).toBe(201);

@@ -236,7 +236,7 @@ it(
         .sort();
     const sync = async () => {
       const servers = [...reference.upstream].map(([key, variant]) => aDocument(key, variant));
-      // Unchanged content would not be judged again; the time of what is due comes within seconds, too slowly for this test.
+      // Unchanged content would not be judged again, and waiting for due versions takes seconds, too slow for this test.
       syncs += 1;
       await service.rewrite('mirror', {
         text: `${JSON.stringify(aCatalogue(servers))}${' '.repeat(syncs % 1_000)}`,
