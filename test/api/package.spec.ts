@@ -77,15 +77,18 @@ describe('the packed package, installed in an empty directory', () => {
     }
   });
 
-  it('serves the API and its documentation', async () => {
+  it('serves the API, its documentation and the web UI', async () => {
     const { host, port, user, database, drop } = await aDatabase();
     const file = join(folder, 'serve.yaml');
     await writeFile(file, `${CONFIGURATION}database: ${JSON.stringify({ host, port, user, database })}\n`);
     const server = Cli.serve(file, {}, program);
     const origin = await server.origin();
-    const statuses = ['/registry/main/v0.1/servers', '/docs', '/docs/swagger-ui.css', '/openapi.json'].map(
-      async (path) => [path, (await fetch(origin + path)).status],
-    );
+    const html = { Accept: 'text/html' };
+    const paths = ['/', '/registry/main/v0.1/servers', '/docs', '/docs/swagger-ui.css', '/openapi.json'];
+    const statuses = paths.map(async (path) => [
+      path,
+      (await fetch(origin + path, { headers: html })).status,
+    ]);
     expect((await Promise.all(statuses)).filter(([, status]) => status !== 200)).toEqual([]);
     server.child.kill('SIGTERM');
     expect(await server.finished).toMatchObject({ code: 0 });
