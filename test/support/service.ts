@@ -29,7 +29,7 @@ interface DeclaredSource {
   plugins?: unknown[];
   /** The file's text, for invalid catalogs. */
   text?: string;
-  /** Do not write the file. */
+  /** The file does not exist, even if an earlier declaration wrote it. */
   missing?: boolean;
   filter?: unknown;
   admission?: unknown;
@@ -162,7 +162,8 @@ export class ServiceUnderTest extends Sender {
 
   private async declared(): Promise<Config> {
     for (const [name, declared] of this.sources)
-      if (!declared.missing && isFile(declared)) await this.writeFile(name, declared);
+      if (declared.missing) await rm(this.fileOf(name), { force: true });
+      else if (isFile(declared)) await this.writeFile(name, declared);
     const file = join(this.folder, 'registry.yaml');
     await writeFile(file, this.yaml());
     const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
