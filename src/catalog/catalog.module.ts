@@ -4,6 +4,7 @@ import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigController } from './client-config.controller.js';
+import { EntrySearchController } from './entry-search.controller.js';
 import { FeedController } from './feed.controller.js';
 import { NameTraces } from './name-trace.queries.js';
 import { PageCache } from './page-cache.js';
@@ -21,6 +22,7 @@ import { ServersController } from './servers.controller.js';
     ServersController,
     ...BARE_ENTRY_CONTROLLERS,
     ClientConfigController,
+    EntrySearchController,
     FeedController,
   ],
   providers: [CatalogService, NameTraces, PageCache, PageReader, SearchLimit, ViewNames],

@@ -16,10 +16,11 @@ import {
 } from '../visibility/registry-views.js';
 import { haveSamePartitions, type View } from '../visibility/view-cache.js';
 import { type ConfigFile, type ConfigPosition, headersOf, LongConfig } from './client-config-page.js';
+import type { EntrySearch } from './entry-search.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
-import { isSearch, SearchLimit, searchTimeMs } from './search-limits.js';
+import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /**
@@ -101,6 +102,11 @@ export class CatalogService {
   list(access: RegistryAccess, type: EntryType, list: ListRequest): Promise<CachedJson> {
     const request = { page: 'list', type, list } as const;
     return isSearch(list.filter) ? this.search(access, request) : this.page(access, request);
+  }
+
+  /** @throws ApiError 429 `too_many_requests` over the caller's search limit; 503 if the search takes too long. */
+  searchEntries(access: RegistryAccess, search: EntrySearch): Promise<CachedJson> {
+    return this.search(access, { page: 'search', search });
   }
 
   versions(
@@ -227,7 +233,10 @@ export class CatalogService {
     }
   }
 
-  private async search(access: RegistryAccess, request: PageRequest & { page: 'list' }): Promise<CachedJson> {
+  private async search(
+    access: RegistryAccess,
+    request: PageRequest & { page: 'list' | 'search' },
+  ): Promise<CachedJson> {
     // A cached page does not prove that the caller has access, and verifying is cheap compared with an uncached search.
     const verified = access.isVerified ? access : await this.views.verify(access);
     const callerKey = access.client.callerKey(access.caller);
@@ -235,7 +244,8 @@ export class CatalogService {
     return (
       this.cache.get(cacheKey(verified.view, request)) ??
       this.searches.run(callerKey, signal, () => {
-        const deadline = performance.now() + searchTimeMs(request.list.filter);
+        const deadline =
+          performance.now() + (request.page === 'list' ? searchTimeMs(request.list.filter) : SEARCH_TIME_MS);
         return this.page(verified, request, { callerKey, deadline, signal });
       })
     );

@@ -14,6 +14,7 @@ import {
   ConfigReader,
   type PartPage,
 } from './client-config-page.js';
+import { type EntrySearch, entrySearchPage } from './entry-search.js';
 import { feedPage } from './feed-page.queries.js';
 import { readList } from './list-strategies.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
@@ -52,6 +53,7 @@ export type PageRequest =
       readonly version: string;
       readonly includeDeleted: boolean;
     }
+  | { readonly page: 'search'; readonly search: EntrySearch }
   | ({ readonly page: 'client-config' } & ConfigFile)
   | { readonly page: 'feed'; readonly registry: string };
 
@@ -102,7 +104,16 @@ export class PageReader {
     request: TextRequest,
     search?: SearchContext,
   ): Promise<readonly string[]> {
-    if (request.page === 'list' && search) return this.search(check, request.type, request.list, search);
+    if (request.page === 'list' && search) {
+      const { type, list } = request;
+      return this.search(check, search, Boolean(list.filter.search), (sql) => this.list(sql, type, list));
+    }
+    if (request.page === 'search') {
+      if (!search) throw new Error('A search needs a deadline');
+      return this.search(check, search, true, async (sql) => [
+        await entrySearchPage(sql, request.search, this.rowsPerName),
+      ]);
+    }
     const sql = new ViewSql(this.prepared, check);
     switch (request.page) {
       case 'list':
@@ -116,18 +127,16 @@ export class PageReader {
 
   private async search(
     check: SnapshotCheck,
-    type: EntryType,
-    request: ListRequest,
     search: SearchContext,
+    mayBeTooBroad: boolean,
+    read: (sql: ViewSql) => Promise<readonly string[]>,
   ): Promise<readonly string[]> {
     try {
-      return await this.searches.run(search, (statements) =>
-        this.list(new ViewSql(statements, check), type, request),
-      );
+      return await this.searches.run(search, (statements) => read(new ViewSql(statements, check)));
     } catch (error) {
       if (error instanceof SemaphoreTimeout) throw new ApiError('overloaded', OTHER_SEARCHES);
       if (error instanceof SearchTimeout)
-        throw new ApiError(request.filter.search ? 'search_too_broad' : 'database_timeout');
+        throw new ApiError(mayBeTooBroad ? 'search_too_broad' : 'database_timeout');
       throw error;
     }
   }

@@ -128,6 +128,7 @@ describe('a blocked caller', () => {
     '/v1/registries',
     '/registry/open/v0.1/servers',
     '/registry/open/v0.1/x/client-config?client=vscode&form=servers',
+    '/registry/open/v0.1/x/search?q=a',
   ];
 
   it.each<[blocked: () => string, allowed: () => string]>([

@@ -65,12 +65,15 @@ const mayRefuse = ({ access, says }: Handler) =>
   says(IsRegistryRoute) !== undefined ||
   says(NamedResourceOf) !== undefined;
 
-const PAGE_SIZES: Readonly<Record<string, number>> = Object.fromEntries(
-  Object.values(ENTRY_TYPES).map(({ listKey, perPage }) => [
-    `list${listKey[0]?.toUpperCase()}${listKey.slice(1)}`,
-    perPage,
-  ]),
-);
+const PAGE_SIZES: Readonly<Record<string, number>> = {
+  listSearchResults: 30,
+  ...Object.fromEntries(
+    Object.values(ENTRY_TYPES).map(({ listKey, perPage }) => [
+      `list${listKey[0]?.toUpperCase()}${listKey.slice(1)}`,
+      perPage,
+    ]),
+  ),
+};
 
 /** How an operation's name begins, by method; a POST names its action. */
 const VERBS: Readonly<Record<string, RegExp>> = {
@@ -138,6 +141,7 @@ describe('every route', () => {
     const readsOf = (noun: string) =>
       ['latest', 'list', 'version', 'versions'].map((read) => `${noun}Controller.${read}`);
     expect(reads.map(({ name }) => name).sort()).toEqual([
+      'EntrySearchController.search',
       ...readsOf('Plugins'),
       ...readsOf('Servers').slice(1),
       ...readsOf('Skills'),

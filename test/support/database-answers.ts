@@ -25,6 +25,7 @@ export const REQUESTS: Record<string, (sender: Sender) => Promise<Reply>> = Obje
     skills: `${MAIN}/v0.1/x/dev.toolhive/skills`,
     skill: `${MAIN}/v0.1/x/dev.toolhive/skills/io.acme/skill`,
     'client configuration': `${MAIN}/x/client-config?client=cursor`,
+    'ranked search': `${MAIN}/x/search?q=gone`,
     sources: '/v1/sources',
     source: '/v1/sources/made',
     'entries of a source': '/v1/sources/made/entries',

@@ -1,0 +1,35 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
+import type { CachedJson } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import type { RegistryAccess } from '../visibility/registry-views.js';
+import { CatalogAccess, CatalogRead } from './catalog-read.js';
+import { CatalogService } from './catalog.service.js';
+import { EntrySearchQuery, EntrySearchResult } from './entry-search.dto.js';
+import { entrySearch } from './entry-search.js';
+
+/** Serves the ranked search over entries of all types (contract §6.3). */
+@ApiTags('catalog')
+@Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/search`))
+@AnyCaller()
+@RegistryRoute()
+@Audited('catalog.read')
+export class EntrySearchController {
+  constructor(private readonly catalog: CatalogService) {}
+
+  @Get()
+  @CatalogRead()
+  @ApiOperation({
+    operationId: 'listSearchResults',
+    summary: 'A ranked search over the latest versions of all types, with counts',
+    description:
+      'By relevance: the whole name, the last segment of the name, every word at the beginning of a word in name or title, ' +
+      'the rest; then by name. The facets count the whole result, not only this page.',
+  })
+  @ApiOkWithEtag(EntrySearchResult)
+  @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
+  search(@CatalogAccess() access: RegistryAccess, @Query() query: EntrySearchQuery): Promise<CachedJson> {
+    return this.catalog.searchEntries(access, entrySearch(query));
+  }
+}

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { eventsOf } from '../support/audit.js';
+import { SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill, type Document } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import type { Reply, Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { aKey } from '../support/registry-keys.js';
+import { aService } from '../support/service.js';
+
+const ACME = { sub: 'ada', org: 'acme' };
+const PLATFORM = { sub: 'pia', org: 'acme', team: 'platform' };
+const OUTSIDER = { sub: 'olaf', org: 'other' };
+
+const published = (tags: string[], metadata: Document = {}) => ({
+  _meta: {
+    'io.modelcontextprotocol.registry/publisher-provided': { 'io.acme': { image: { tags, metadata } } },
+  },
+});
+const remote = (type = 'streamable-http') => ({ remotes: [{ type, url: 'https://mcp.acme.example/mcp' }] });
+const many = Array.from({ length: 25 }, (_, index) => `tag-${String(index).padStart(2, '0')}`);
+
+const folder = aFolder();
+const key = aKey();
+folder.write('key', key);
+
+const service = aService({ mode: 'full' })
+  .source('open', {
+    claims: { org: 'acme' },
+    servers: [
+      aServer('io.acme/github', '1.0.0', { ...remote(), title: 'Hub', ...published(['git', 'shared']) }),
+      aServer('io.acme/github-extra', '1.0.0', { description: 'More', ...remote('sse') }),
+      aServer('io.acme/mygithub', '1.0.0', { description: 'Inside' }),
+      aServer('io.acme/other', '1.0.0', { description: 'By tag', ...published(['GitHub', ...many]) }),
+      aServer('io.zeta/dated', '1.0.0', {
+        description: 'Dated',
+        ...published(['shared'], { last_updated: '2020-02-03T04:05:06Z' }),
+      }),
+      aServer('io.zeta/dated', '0.9.0', { description: 'Old', ...published(['old']) }),
+      aServer('io.zeta/shadowed', '1.0.0', { description: 'Of everyone', ...published(['everyone']) }),
+    ],
+    skills: [aSkill('io.acme/review', '1.0.0', published(['shared']))],
+  })
+  .source('secret', {
+    claims: { org: 'acme', team: 'platform' },
+    servers: [
+      aServer('io.acme/github-secret', '1.0.0', { ...remote(), ...published(['shared', 'hidden']) }),
+      aServer('io.zeta/shadowed', '9.0.0', { description: 'Of the team', ...published(['team']) }),
+    ],
+  })
+  .registry('main', { sources: ['secret', 'open'], claims: { org: 'acme' } })
+  .registry('ide', {
+    sources: ['secret', 'open'],
+    claims: { org: 'acme' },
+    anonymous: { claims: { org: 'acme' } },
+    keys: [{ name: 'ci', secretFile: folder.file('key'), claims: { org: 'acme', team: 'platform' } }],
+  })
+  .configuration({ rootRegistry: 'ide', audit: { reads: true } })
+  .runs();
+
+interface Item {
+  type: string;
+  name: string;
+  updatedAt: string;
+  installable: boolean;
+}
+interface Result {
+  items: Item[];
+  facets: Record<'type' | 'tag' | 'transport', Record<string, number>>;
+  metadata: { count: number; nextCursor?: string };
+}
+
+const ask = (query: string, sender: Sender = service.as(ACME), below = 'main/v0.1') =>
+  sender.get(`/registry/${below}/x/search?${query}`);
+function resultOf(reply: Reply): Result {
+  expect(reply.status).toBe(200);
+  return reply.json as unknown as Result;
+}
+const find = async (query: string, sender?: Sender, below?: string) =>
+  resultOf(await ask(query, sender, below));
+const namesIn = ({ items }: Result) => items.map(({ name }) => name.slice(3));
+
+describe('GET /x/search', () => {
+  it.each([
+    ['q=github', ['acme/github', 'acme/github-extra', 'acme/mygithub', 'acme/other']],
+    ['q=IO.acme/GitHub-extra', ['acme/github-extra']],
+    ['q=github+inside', ['acme/mygithub']],
+    ['q=git+everyone', []],
+    ['q=tag-24', ['acme/other']],
+    ['q=hidden', []],
+    ['q=%25', []],
+    ['type=skill', ['acme/review']],
+    ['type=plugin', []],
+    ['tag=GitHub', ['acme/other']],
+    ['tag=github', []],
+    ['tag=old', []],
+    ['transport=sse', ['acme/github-extra']],
+    ['publisher=io.zeta', ['zeta/dated', 'zeta/shadowed']],
+    ['publisher=io', []],
+    ['installable=true', ['acme/github', 'acme/github-extra']],
+    ['installable=false&publisher=io.zeta', ['zeta/dated', 'zeta/shadowed']],
+    ['q=&type=&sort=&limit=&tag=&unknown=1&publisher=io.zeta', ['zeta/dated', 'zeta/shadowed']],
+    ['q=github&sort=name&installable=true', ['acme/github', 'acme/github-extra']],
+  ])('finds %s in order', async (query, names) => {
+    const found = await find(query);
+    expect(namesIn(found)).toEqual(names);
+    expect(found.metadata).toEqual({ count: names.length });
+  });
+
+  it('shows the latest version as an item', async () => {
+    const { items } = await find('q=hub');
+    expect(items[0]).toEqual({
+      type: 'server',
+      name: 'io.acme/github',
+      title: 'Hub',
+      description: 'The server io.acme/github',
+      version: '1.0.0',
+      status: 'active',
+      tags: ['git', 'shared'],
+      transports: ['streamable-http'],
+      installable: true,
+      updatedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+  });
+
+  it('uses and sorts by the date of the document', async () => {
+    const { items } = await find('sort=updated');
+    expect(items.at(-1)).toMatchObject({ name: 'io.zeta/dated', updatedAt: '2020-02-03T04:05:06.000Z' });
+    const times = items.map(({ updatedAt }) => updatedAt);
+    expect(times).toEqual([...times].sort().reverse());
+  });
+
+  it('counts the whole result of the caller, without hidden entries, the 20 largest', async () => {
+    const { facets } = await find('limit=1');
+    expect(facets.type).toEqual({ server: 6, skill: 1 });
+    expect(facets.transport).toEqual({ 'streamable-http': 1, sse: 1 });
+    expect(Object.keys(facets.tag)).toHaveLength(20);
+    expect(facets.tag).toMatchObject({ shared: 3 });
+    const zeta = await find('publisher=io.zeta');
+    expect(zeta.facets.tag).toEqual({ shared: 1, everyone: 1 });
+    const more = await find('limit=1', service.as(PLATFORM));
+    expect(more.facets.type).toEqual({ server: 7, skill: 1 });
+    expect(more.facets.tag).toMatchObject({ shared: 4 });
+    expect((await find('publisher=io.zeta', service.as(PLATFORM))).facets.tag).toEqual({
+      shared: 1,
+      team: 1,
+    });
+  });
+
+  it.each(['relevance', 'updated', 'name'])(
+    'pages by %s with a cursor that carries the query',
+    async (sort) => {
+      const whole = namesIn(await find(`q=i&sort=${sort}`));
+      const names: string[] = [];
+      const facets = new Set<string>();
+      for (let query = `q=i&sort=${sort}&limit=2`; ;) {
+        const page = await find(query);
+        names.push(...namesIn(page));
+        facets.add(JSON.stringify(page.facets));
+        const { nextCursor } = page.metadata;
+        if (nextCursor === undefined) break;
+        expect(nextCursor).toMatch(/^[A-Za-z0-9_-]+$/);
+        query = `cursor=${nextCursor}&q=nothing&sort=name`;
+      }
+      expect(names).toEqual(whole);
+      expect(whole).toHaveLength(7);
+      expect(facets.size).toBe(1);
+    },
+  );
+
+  it.each([
+    ['type=bundle', 'invalid_parameter'],
+    ['sort=newest', 'invalid_parameter'],
+    ['installable=maybe', 'invalid_parameter'],
+    ['limit=101', 'invalid_parameter'],
+    ['q=%00', 'invalid_parameter'],
+    ['cursor=abc', 'invalid_cursor'],
+  ])('refuses %s', async (query, code) => {
+    expectRefused(await ask(query), 400, code);
+  });
+
+  it('refuses the cursor of another list', async () => {
+    const list = await service.as(ACME).get('/registry/main/v0.1/servers?limit=1');
+    const { metadata } = list.json as unknown as Result;
+    expectRefused(await ask(`cursor=${metadata.nextCursor ?? ''}`), 400, 'invalid_cursor');
+    const own = await find('limit=1');
+    expect((await ask(`cursor=${own.metadata.nextCursor ?? ''}`)).status).toBe(200);
+  });
+
+  it('applies the gate, anonymous claims and keys, below every version of the path', async () => {
+    expectRefused(await ask('q=github', service.as(OUTSIDER)), 403, 'registry_forbidden');
+    expectRefused(await ask('q=github', service.as(ACME), 'nowhere'), 404, 'registry_not_found');
+    expect((await ask('q=github', service)).status).toBe(401);
+    for (const below of ['ide', 'ide/v0', 'ide/v0.1'])
+      expect(namesIn(await find('q=github-', service, below))).toEqual(['acme/github-extra']);
+    expect(namesIn(await find('q=github-', service, `ide/k/${key}/v0.1`))).toEqual([
+      'acme/github-extra',
+      'acme/github-secret',
+    ]);
+    expectRefused(await ask('', service, `ide/k/${aKey()}`), 404, 'registry_not_found');
+  });
+
+  it('answers 304 to its ETag, for this caller only', async () => {
+    const first = await ask('q=github');
+    expect(first.headers).toMatchObject({
+      vary: expect.stringContaining('Authorization'),
+      'cache-control': 'private, no-cache',
+    });
+    const again = { 'If-None-Match': String(first.headers['etag']) };
+    const path = '/registry/main/v0.1/x/search?q=github';
+    expect((await service.as(ACME).get(path, again)).status).toBe(304);
+    expect((await service.as(PLATFORM).get(path, again)).status).toBe(200);
+  });
+
+  it('is audited as a read', async () => {
+    const [event] = await eventsOf(service.as(SUPER_ADMIN), await ask('q=audited'), 'target=main');
+    expect(event).toMatchObject({ action: 'catalog.read', outcome: 'allowed', target: { name: 'main' } });
+  });
+});
