@@ -28,6 +28,7 @@ import { SourceAdmission1797900000001 } from './1797900000001-source-admission.j
 import { Webhooks1797910000000 } from './1797910000000-webhooks.js';
 import { WebhooksIndex1797910000001 } from './1797910000001-webhooks-index.js';
 import { FollowedViews1797911000000 } from './1797911000000-followed-views.js';
+import { BlockedItems1797990000000 } from './1797990000000-blocked-items.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -68,4 +69,5 @@ export const migrations = [
   Webhooks1797910000000,
   WebhooksIndex1797910000001,
   FollowedViews1797911000000,
+  BlockedItems1797990000000,
 ];

@@ -27,6 +27,9 @@ export type Decision = (typeof DECISIONS)[number];
 })
 @Index('admission_item_rejected', ['sourceId', 'type', 'name', 'version'], { where: `status = 'rejected'` })
 @Index('admission_item_list', ['status', 'createdAt', 'id'])
+@Index('admission_item_blocked', ['sourceId', 'type', 'name'], {
+  where: `status = 'held' and change is null and reasons @> '[{"policy": "block"}]'`,
+})
 @Index('admission_item_due', ['dueAt'], { where: `status = 'held' and due_at is not null` })
 @Index('admission_item_publisher', ['publisherKey'], { where: 'publisher_key is not null' })
 export class AdmissionItem {

@@ -1,7 +1,9 @@
 import { Module } from '@nestjs/common';
+import { AuthzModule } from '../authz/authz.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
+import { BlockedVersions } from './blocked-versions.queries.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigController } from './client-config.controller.js';
 import { EntrySearchController } from './entry-search.controller.js';
@@ -16,7 +18,7 @@ import { ServersController } from './servers.controller.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
-  imports: [RegistriesModule, ViewsModule],
+  imports: [AuthzModule, RegistriesModule, ViewsModule],
   controllers: [
     RegistryListController,
     ServersController,
@@ -25,7 +27,7 @@ import { ServersController } from './servers.controller.js';
     EntrySearchController,
     FeedController,
   ],
-  providers: [CatalogService, NameTraces, PageCache, PageReader, SearchLimit, ViewNames],
+  providers: [BlockedVersions, CatalogService, NameTraces, PageCache, PageReader, SearchLimit, ViewNames],
   exports: [CatalogService, NameTraces, SearchLimit, ViewNames],
 })
 export class CatalogModule {}

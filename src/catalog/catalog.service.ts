@@ -15,7 +15,14 @@ import {
   type VerifiedAccess,
 } from '../visibility/registry-views.js';
 import { haveSamePartitions, type View } from '../visibility/view-cache.js';
-import { type ConfigFile, type ConfigPosition, headersOf, LongConfig } from './client-config-page.js';
+import { BlockedVersions } from './blocked-versions.queries.js';
+import {
+  type ConfigFile,
+  type ConfigPosition,
+  type ConfigRequest,
+  headersOf,
+  LongConfig,
+} from './client-config-page.js';
 import type { EntrySearch } from './entry-search.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
@@ -63,7 +70,7 @@ export class RecentCallers {
 
 /** Maximum number of long configurations that are remembered. */
 const MAX_LONG_CONFIGS = 1_000;
-type ConfigRequest = Extract<PageRequest, { page: 'client-config' }>;
+type ConfigPageRequest = Extract<PageRequest, { page: 'client-config' }>;
 
 /** How many servers a configuration omits, up to a position. */
 interface OmittedCount {
@@ -96,6 +103,7 @@ export class CatalogService {
     private readonly views: RegistryViews,
     private readonly searches: SearchLimit,
     private readonly semaphores: PoolSemaphores,
+    private readonly blocked: BlockedVersions,
   ) {}
 
   /** @throws ApiError 429 `too_many_requests` over the caller's search limit; 503 if a search takes too long. */
@@ -139,7 +147,9 @@ export class CatalogService {
   ): Promise<CachedJson | StreamedJson> {
     if (!formsOf(client).includes(form))
       throw new ApiError('invalid_parameter', `form: ${client} has only ${formsOf(client).join(', ')}`);
-    const request: ConfigRequest = { page: 'client-config', client, form };
+    const { kinds } = new ClientConfig(client, form);
+    const blocked = kinds.includes('blocked') ? { blocked: await this.blocked.visibleTo(access) } : {};
+    const request: ConfigPageRequest = { page: 'client-config', client, form, ...blocked };
     const key = cacheKey(access.view, request);
     return (
       this.cache.get(key) ?? (await this.shortConfig(access, request)) ?? this.longConfig(access, request)
@@ -156,7 +166,10 @@ export class CatalogService {
   }
 
   /** Returns undefined if the configuration is too long to build in memory. */
-  private async shortConfig(access: VerifiedAccess, request: ConfigRequest): Promise<CachedJson | undefined> {
+  private async shortConfig(
+    access: VerifiedAccess,
+    request: ConfigPageRequest,
+  ): Promise<CachedJson | undefined> {
     if (this.longConfigs.has(cacheKey(access.view, request))) return undefined;
     return this.exclusively(access, access.client.abortSignal(), async (current) => {
       const key = cacheKey(current.view, request);
@@ -173,7 +186,7 @@ export class CatalogService {
    * Streams a configuration of any length, in one pass over the servers per member. If the catalog changes meanwhile,
    * the response contains each server as it was at some time during the request.
    */
-  private async longConfig(access: VerifiedAccess, request: ConfigRequest): Promise<StreamedJson> {
+  private async longConfig(access: VerifiedAccess, request: ConfigPageRequest): Promise<StreamedJson> {
     const key = cacheKey(access.view, request);
     const config = new ClientConfig(request.client, request.form);
     const gone = access.client.abortSignal();
@@ -188,7 +201,7 @@ export class CatalogService {
   private async countOmitted(
     access: VerifiedAccess,
     gone: AbortSignal,
-    request: ConfigRequest,
+    request: ConfigPageRequest,
     config: ClientConfig,
   ): Promise<number> {
     const key = cacheKey(access.view, request);
@@ -210,7 +223,7 @@ export class CatalogService {
 
   private async configItems(
     view: View,
-    request: ConfigFile,
+    request: ConfigRequest,
     config: ClientConfig,
     member: string,
     after: ConfigPosition | null,

@@ -10,6 +10,7 @@ import {
   type VersionKind,
 } from '../client-config/client-config.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { type BlockedView, blockedVersions } from './blocked-versions.queries.js';
 import { readList } from './list-strategies.js';
 import type { ListFilter, Position } from './list-request.js';
 import { type PageBody, type RowsPerName, type VersionRow, withinPage } from './page-body.js';
@@ -33,6 +34,11 @@ export interface ConfigFile {
   readonly form: ConfigForm;
 }
 
+/** A file of a client; `blocked` is set if it lists what is denied. */
+export interface ConfigRequest extends ConfigFile {
+  readonly blocked?: BlockedView;
+}
+
 /** The last version read: its kind and, unless the kind begins, its position in the list. */
 export interface ConfigPosition {
   readonly kind: VersionKind;
@@ -49,9 +55,8 @@ export interface PartPage {
 
 const FILTERS = {
   latest: { version: 'latest' },
-  // Blocked versions belong here too: this is the only place that reads versions to deny.
   denied: { status: 'deleted', includeDeleted: true },
-} as const satisfies Record<VersionKind, ListFilter>;
+} as const satisfies Record<Exclude<VersionKind, 'blocked'>, ListFilter>;
 
 /** Keys of all cached sets: a key takes about 100 bytes. */
 const MAX_LISTED_KEYS = 200_000;
@@ -69,17 +74,17 @@ export class ConfigReader {
   /** Reads the next servers of the view, each in its latest version, then the versions to deny. */
   async parts(
     sql: ViewSql,
-    request: ConfigFile,
+    request: ConfigRequest,
     config: ClientConfig,
     from: ConfigPosition | null,
   ): Promise<PartPage> {
     const [first = 'latest'] = config.kinds;
     const { kind, after } = from ?? { kind: first, after: null };
-    const listed = kind === 'denied' ? await this.listedKeys(sql, request, config) : new Set<string>();
+    const listed = kind === 'latest' ? new Set<string>() : await this.listedKeys(sql, request, config);
     const parts: ConfigPart[] = [];
     let characters = 0;
-    const next = await this.versions(sql, kind, after, (version) => {
-      const part = kind === 'denied' ? config.denied(version, listed) : config.of(version);
+    const next = await this.versions(sql, kind, request, after, (version) => {
+      const part = kind === 'latest' ? config.of(version) : config.denied(version, listed);
       parts.push(part);
       characters += version.document.length + JSON.stringify(part).length;
       return characters <= CHARACTERS_PER_PAGE;
@@ -92,16 +97,16 @@ export class ConfigReader {
   // A deny-list must not block listed servers, whatever their names.
   private async listedKeys(
     sql: ViewSql,
-    { client }: ConfigFile,
+    request: ConfigRequest,
     config: ClientConfig,
   ): Promise<ReadonlySet<string>> {
-    const key = `${sql.view.tag} ${client}`;
+    const key = `${sql.view.tag} ${request.client}`;
     const cached = this.listed.get(key);
     if (cached) return cached;
     const keys = new Set<string>();
     let after: Position | null = null;
     do {
-      after = await this.versions(sql, 'latest', after, (server) => {
+      after = await this.versions(sql, 'latest', request, after, (server) => {
         for (const listed of config.listedKeys(server)) keys.add(listed);
         return true;
       });
@@ -119,12 +124,15 @@ export class ConfigReader {
   private async versions(
     sql: ViewSql,
     kind: VersionKind,
+    { blocked }: ConfigRequest,
     after: Position | null,
     add: (version: VersionRow) => boolean,
   ): Promise<Position | null> {
-    const filter = FILTERS[kind];
-    const request = { filter, limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_DOCUMENT_BYTES };
-    const found = await readList(sql, 'server', request, this.rowsPerName);
+    const page = { limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_DOCUMENT_BYTES };
+    const found =
+      kind === 'blocked'
+        ? await blockedVersions(sql, blocked?.visible ?? [], page)
+        : await readList(sql, 'server', { ...page, filter: FILTERS[kind] }, this.rowsPerName);
     const slice = new TimeSlice();
     let last: VersionRow | undefined;
     let count = 0;
@@ -148,7 +156,7 @@ export class ConfigReader {
  */
 export async function clientConfigPage(
   sql: ViewSql,
-  request: ConfigFile,
+  request: ConfigRequest,
   reader: ConfigReader,
 ): Promise<PageBody> {
   const config = new ClientConfig(request.client, request.form);

@@ -14,7 +14,7 @@ export class ClientConfigQuery {
     default: 'servers',
     description:
       '`servers`: the file that installs the servers; `allowlist`: the list that allows only them; `denylist`: the list that ' +
-      'blocks deleted versions; `managed`: both lists, in the managed settings. Cursor has no `managed` and `denylist`, Codex no ' +
+      'blocks deleted and blocked versions; `managed`: both lists, in the managed settings. Cursor has no `managed` and `denylist`, Codex no ' +
       '`denylist`.',
   })
   @IsOptional()

@@ -9,9 +9,9 @@ import { isStorable } from '../validation/storable-text.js';
 import { isEmptyView } from '../visibility/view-cache.js';
 import {
   clientConfigPage,
-  type ConfigFile,
   type ConfigPosition,
   ConfigReader,
+  type ConfigRequest,
   type PartPage,
 } from './client-config-page.js';
 import { type EntrySearch, entrySearchPage } from './entry-search.js';
@@ -54,7 +54,7 @@ export type PageRequest =
       readonly includeDeleted: boolean;
     }
   | { readonly page: 'search'; readonly search: EntrySearch }
-  | ({ readonly page: 'client-config' } & ConfigFile)
+  | ({ readonly page: 'client-config' } & ConfigRequest)
   | { readonly page: 'feed'; readonly registry: string };
 
 type VersionPage = Extract<PageRequest, { page: 'version' }>;
@@ -92,7 +92,7 @@ export class PageReader {
   /** Reads a page of a client configuration that is too long to build in memory. */
   configParts(
     check: SnapshotCheck,
-    request: ConfigFile,
+    request: ConfigRequest,
     config: ClientConfig,
     after: ConfigPosition | null,
   ): Promise<PartPage> {

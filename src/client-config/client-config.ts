@@ -61,8 +61,8 @@ export interface ServerVersion {
   readonly document: string;
 }
 
-/** The versions that a file needs: the latest of each server, or the ones to be denied. */
-export type VersionKind = 'latest' | 'denied';
+/** The versions that a file needs: the latest of each server, those to be denied, and those that blocks hold. */
+export type VersionKind = 'latest' | 'denied' | 'blocked';
 
 /** A configuration of one server, or only the member `OMITTED`. */
 export type ConfigPart = Readonly<Record<string, unknown>>;
@@ -106,7 +106,7 @@ export class ClientConfig {
         : { ...inputs, ...this.empty, [OMITTED]: [] };
     this.kinds = [
       ...(form === 'denylist' ? [] : ['latest' as const]),
-      ...(denied === undefined ? [] : ['denied' as const]),
+      ...(denied === undefined ? [] : (['denied', 'blocked'] as const)),
     ];
   }
 

@@ -14,7 +14,7 @@ const service = aService()
   .registry('main', { sources: ['mirror'] })
   .runs();
 
-/** Every route of the consumer API, and what else shows entries. */
+/** Every route of the consumer API but the deny-lists, which name what blocks hold, and what else shows entries. */
 const READS = [
   'servers',
   'servers?search=secret',
@@ -26,6 +26,7 @@ const READS = [
   'x/dev.toolhive/skills',
   'x/dev.toolhive/skills/com.acme/secret-skill',
   'x/client-config?client=vscode&form=servers',
+  'x/client-config?client=vscode&form=allowlist',
 ].map((path) => `/registry/main/v0.1/${path}`);
 
 it('no read of the consumer API or of entries names a held version, or reads its table', async () => {

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { AccessPolicy } from '../authz/access-policy.js';
+import type { Claims } from '../claims/claims.js';
+import { bind, PreparedStatements } from '../database/statements.js';
+import { TimeSlice } from '../json/time-slice.js';
+import type { RegistryAccess } from '../visibility/registry-views.js';
+import { CURRENCY } from '../visibility/views.queries.js';
+import { isVisible, nameFrom, type Position, versionAfter } from './list-request.js';
+import {
+  FOUND_COLUMNS,
+  type FoundVersion,
+  isVersion,
+  type MaybeVersion,
+  PAGE_WINDOW,
+  VERSION_COLUMNS_WITHOUT_LONG,
+} from './page-body.js';
+import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
+
+/** SQL: the claims of a held item `i` of source `s`, whose claims `c` has. */
+const CLAIMS = `coalesce(i.claims, c.claims)`;
+
+/**
+ * SQL: servers `i` that blocks alone hold, in their sources `s`. Until a source whose settings changed has been read, what
+ * inherits its claims is hidden; see `inheritClaims`.
+ */
+const BLOCKED = `(
+  select i.id, i.source_id, i.name, ${CLAIMS} as claims
+  from admission_item i join source s on s.id = i.source_id join claim_set c on c.id = s.claim_set_id
+  where i.status = 'held' and i.change is null and i.reasons @> '[{"policy": "block"}]' and i.type = 'server'
+    and not jsonb_path_exists(i.reasons, '$[*] ? (@.policy != "block")')
+    and (i.claims is not null or exists (
+      select from source_sync y where y.source_id = s.id and y.fetch_state is not null))
+)`;
+
+interface BlockedClaims {
+  readonly sourceId: number;
+  /** JSON text. */
+  readonly claims: string;
+  /** Changes with the items that carry the claims. */
+  readonly items: string;
+}
+
+/** What blocks hold of the servers that a caller would see otherwise (contract §14), by source and claims. */
+export class BlockedView {
+  /** Equal for equal sets of versions. */
+  readonly tag: string;
+
+  constructor(readonly visible: readonly BlockedClaims[]) {
+    this.tag = createHash('sha256').update(JSON.stringify(visible)).digest('base64url');
+  }
+
+  /** Cache keys contain the tag. */
+  toJSON(): string {
+    return this.tag;
+  }
+}
+
+/** Reads the versions that blocks hold: nothing else shows consumers anything that is held. */
+@Injectable()
+export class BlockedVersions {
+  constructor(
+    private readonly prepared: PreparedStatements,
+    private readonly policy: AccessPolicy,
+  ) {}
+
+  async visibleTo({ caller, view }: RegistryAccess): Promise<BlockedView> {
+    const { text, values } = bind(
+      `select b.source_id as "sourceId", b.claims::text,
+         concat(count(*), ' ', bit_xor(hashtextextended(b.id::text, 0))) as items
+       from ${BLOCKED} b where b.source_id = any($sourceIds::int[])
+       group by b.source_id, b.claims order by 1, 2`,
+      { sourceIds: [...view.sourceIds] },
+    );
+    const found = await this.prepared.query<BlockedClaims[]>(text, values);
+    const visible: BlockedClaims[] = [];
+    const slice = new TimeSlice();
+    for (const each of found) {
+      await slice.pause();
+      if (view.seesAll || this.policy.maySee(caller, JSON.parse(each.claims) as Claims)) visible.push(each);
+    }
+    return new BlockedView(visible);
+  }
+}
+
+/** Reads a page of the versions, in the order of lists; those that another source's entry would shadow are left out. */
+export async function blockedVersions(
+  sql: ViewSql,
+  visible: readonly BlockedClaims[],
+  { limit, after, maxDocumentBytes }: { limit: number; after: Position | null; maxDocumentBytes: number },
+): Promise<FoundVersion[]> {
+  if (visible.length === 0) return [];
+  const rows = await sql.query<MaybeVersion & CurrencyRow>(
+    `
+with ${CURRENCY},
+ranked as materialized (
+  select source_id, rank::int from unnest((select $sourceIds::int[])) with ordinality as r(source_id, rank)
+),
+blocked as materialized (
+  select b.id, b.name, r.rank from ${BLOCKED} b join ranked r on r.source_id = b.source_id
+  where (b.source_id, b.claims) in (
+    select * from unnest((select $blockedSources::int[]), (select $blockedClaims::text[])::jsonb[]))
+)
+select currency."isCurrent",
+    ${FOUND_COLUMNS}
+from currency left join (
+  select v.name, ${VERSION_COLUMNS_WITHOUT_LONG}
+  from blocked b cross join lateral (
+    select i.name, i.version, concat(i.version_key, ' ', i.id) as version_key, i.document, i.version_status as status,
+      i.status_message, i.status_changed_at, i.published_at, i.created_at as updated_at, false as is_latest
+    from admission_item i where i.id = b.id
+  ) v
+  where not exists (select from blocked o where o.name = b.name and o.rank < b.rank)
+    and not exists (
+      select from ranked r join entry e on e.source_id = r.source_id
+      where r.rank < b.rank and e.type = 'server' and e.name = b.name and ${isVisible('e')})
+    and ${nameFrom(after, 'b.name')} and ${versionAfter(after, 'b.name', 'v.version_key')}
+  order by v.name, v.version_key desc limit ${limit + 1}
+) found on true
+window page as ${PAGE_WINDOW}`,
+    {
+      blockedSources: visible.map(({ sourceId }) => sourceId),
+      blockedClaims: visible.map(({ claims }) => claims),
+      afterName: after?.name,
+      afterKey: after?.key,
+      maxDocumentBytes,
+    },
+  );
+  return rows.filter(isVersion);
+}
