@@ -36,20 +36,30 @@ function itemOf(text: string): object {
   };
 }
 
+/** The same text in a search result. */
+function foundWith(text: string): object {
+  const found = { type: 'server', name: `x/${text}`, title: text, description: text, version: text };
+  const item = { ...found, status: text, tags: [text, `${text} 2`], transports: [text], installable: true };
+  const facets = { type: { server: 1 }, tag: { [text]: 1 }, transport: { [text]: 1 } };
+  return { items: [{ ...item, updatedAt: text }], facets, metadata: { count: 1 } };
+}
+
 describe('web UI: hostile text in a document (XSS)', () => {
   const visitor = new BrowserUser(null).start();
   let text = '';
 
   beforeAll(async () => {
     await visitor.page.setViewportSize({ width: 700, height: 900 });
-    await visitor.page.route('**/registry/hostile/**', (route) =>
-      route.request().method() === 'GET'
-        ? route.fulfill({ json: { servers: [itemOf(text)], metadata: { count: 1 } } })
-        : route.fulfill({
-            json: {
-              result: { structuredContent: { clients: [{ client: text, configuration: { [text]: text } }] } },
-            },
-          }),
+    await visitor.page.route('**/x/search?*', (route) => route.fulfill({ json: foundWith(text) }));
+    await visitor.page.route('**/registry/hostile/v0.1/servers/**', (route) =>
+      route.fulfill({ json: { servers: [itemOf(text)], metadata: { count: 1 } } }),
+    );
+    await visitor.page.route('**/registry/hostile/mcp', (route) =>
+      route.fulfill({
+        json: {
+          result: { structuredContent: { clients: [{ client: text, configuration: { [text]: text } }] } },
+        },
+      }),
     );
   });
 

@@ -59,7 +59,9 @@ describe('web UI: visitor without a log-in', () => {
   it('of another organisation can access only their own registry', async () => {
     await visitor.goTo('/catalogue');
     expect((await visitor.cards()).every((name) => name.startsWith('io.github.example/'))).toBe(true);
-    expect(visitor.page.url()).toContain('#/catalogue/community');
+    await expect
+      .poll(() => visitor.page.locator('.registry-results h2').allInnerTexts())
+      .toEqual(['community']);
     await visitor.goTo('/catalogue/acme');
     expect(await visitor.refusal()).toMatchObject({ code: 'registry_forbidden', hasRequest: true });
   });
@@ -68,12 +70,28 @@ describe('web UI: visitor without a log-in', () => {
 describe('web UI: reader', () => {
   const reader = new BrowserUser('dev').start();
 
-  it('starts at the first registry they can access', async () => {
-    await reader.page.locator('.card').first().waitFor();
-    expect(reader.page.url()).toMatch(/#\/catalogue\/acme$/);
+  it('starts at what is new in the registries they can access, with counts', async () => {
     await expect
-      .poll(() => reader.page.getByLabel('Registry').locator('option').allInnerTexts())
+      .poll(() => reader.page.locator('.registry-results h2').allInnerTexts())
       .toEqual(['acme', 'community']);
+    await reader.page.getByText('New and updated').first().waitFor();
+    expect(await reader.page.locator('.count').innerText()).toMatch(/^\d+ entries in 2 registries$/);
+    expect(await reader.page.getByLabel('Registry').locator('option').allInnerTexts()).toEqual([
+      'All registries',
+      'acme',
+      'community',
+    ]);
+  });
+
+  it('searches all registries at once, and one of them', async () => {
+    await reader.page.getByLabel('Search').fill('weather');
+    await reader.page.waitForURL(/search=weather/);
+    await expect
+      .poll(() => reader.page.locator('.count').innerText())
+      .toMatch(/^[24] entries in 2 registries$/);
+    await reader.page.locator('.registry-results h2').last().getByRole('link').click();
+    await reader.page.waitForURL(/catalogue\/community\?search=weather/);
+    await expect.poll(async () => (await reader.cards())[0]).toBe('io.github.example/weather');
   });
 
   it('has a menu without manager pages', async () => {
@@ -84,7 +102,7 @@ describe('web UI: reader', () => {
     await reader.goTo('/catalogue/acme?search=com.example.data');
     await expect.poll(() => reader.cards()).toContain('com.example.data/warehouse');
     await reader.goTo('/catalogue/acme?search=com.example.platform');
-    await reader.page.getByText('No matching entries').waitFor();
+    await reader.page.getByText('No matches').waitFor();
   });
 
   it('gets the same 404 for a hidden entry as for a missing one', async () => {
@@ -178,18 +196,55 @@ describe('web UI: reader', () => {
     await reader.page.unroute('**/mcp');
   });
 
-  it('filters by type, transport and package, and clears the filters', async () => {
+  it('filters by each count and finds that many entries', async () => {
     await reader.goTo('/catalogue/acme');
     await reader.cards();
-    await reader.page.getByLabel('Transport').selectOption('sse');
-    await expect.poll(() => reader.page.locator('.count').innerText()).toMatch(/^\d servers?$/);
-    await reader.page.getByLabel('Package').selectOption('nuget');
-    await reader.page.getByText('No matching entries').waitFor();
+    const all = await reader.page.locator('.count').innerText();
+    for (const [group, key] of [
+      ['Type', 'type'],
+      ['Tag', 'tag'],
+      ['Transport', 'transport'],
+      ['Publisher', 'publisher'],
+      ['Installation', 'installable'],
+    ] as const) {
+      const value = reader.main.getByRole('group', { name: group }).getByRole('button').first();
+      const count = (await value.innerText()).split('\n').at(-1) ?? '';
+      await value.click();
+      await reader.page.waitForURL(new RegExp(`[?]${key}=`));
+      await expect
+        .poll(() => reader.page.locator('.count').innerText())
+        .toBe(`${count} ${count === '1' ? 'entry' : 'entries'}`);
+      await reader.button('Clear filters').click();
+      await reader.page.waitForURL((url) => !url.hash.includes('?'));
+      await expect.poll(() => reader.page.locator('.count').innerText()).toBe(all);
+    }
+  });
+
+  it('sorts by date and name', async () => {
+    await reader.page.getByLabel('Sort').selectOption('name');
+    await reader.page.waitForURL(/sort=name/);
+    await expect
+      .poll(async () => {
+        const names = await reader.cards();
+        return names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name);
+      })
+      .toBe(true);
+  });
+
+  it('clears a search and filters without matches', async () => {
+    await reader.goTo('/catalogue/acme?search=ledger&transport=sse&tag=constructor');
+    await reader.page.getByText('No matches').waitFor();
     await reader.button('Clear search and filters').click();
     await expect.poll(async () => (await reader.cards()).length).toBeGreaterThan(5);
-    await reader.page.getByRole('radio', { name: 'Skills' }).check();
-    await expect.poll(() => reader.page.locator('.count').innerText()).toContain('skill');
-    expect(reader.page.url()).toContain('type=skill');
+  });
+
+  it('opens the filters on a phone by a button', async () => {
+    await reader.page.setViewportSize({ width: 390, height: 844 });
+    const tags = reader.main.getByRole('group', { name: 'Tag' });
+    expect(await tags.isVisible()).toBe(false);
+    await reader.button('Filters').click();
+    expect(await tags.isVisible()).toBe(true);
+    await reader.page.setViewportSize({ width: 1280, height: 900 });
   });
 
   it.each(['/sources', '/registries', '/publish', '/activity', '/sources/platform', '/registries/acme'])(

@@ -6,13 +6,11 @@ interface StatusesOf extends Record<EntryType, Status> {
   plugin: NonNullable<PluginDocument['status']>;
 }
 
-/** The statuses of each type in display order, and how a list request includes each status. */
-const STATUSES: {
-  readonly [T in EntryType]: Readonly<Record<StatusesOf[T], 'default' | 'include_deleted'>>;
-} = {
-  server: { active: 'default', deprecated: 'default', deleted: 'include_deleted' },
-  skill: { active: 'default', deprecated: 'default', archived: 'default' },
-  plugin: { active: 'default', deprecated: 'default', archived: 'default' },
+/** The statuses of each type in display order. */
+const STATUSES: { readonly [T in EntryType]: readonly StatusesOf[T][] } = {
+  server: ['active', 'deprecated', 'deleted'],
+  skill: ['active', 'deprecated', 'archived'],
+  plugin: ['active', 'deprecated', 'archived'],
 };
 
 /** The labels of the types in display order. */
@@ -29,10 +27,5 @@ export function isEntryType(text: string | null): text is EntryType {
 }
 
 export function statusesOf(type: EntryType): readonly Status[] {
-  return Object.keys(STATUSES[type]) as Status[];
-}
-
-/** Returns whether a list contains versions with this status only on request. */
-export function needsIncludeDeleted(type: EntryType, status: string): boolean {
-  return new Map(Object.entries(STATUSES[type])).get(status) === 'include_deleted';
+  return STATUSES[type];
 }

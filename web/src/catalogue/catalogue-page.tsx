@@ -1,99 +1,110 @@
 import type { JSX } from 'preact';
-import { useCallback, useEffect } from 'preact/hooks';
+import { useCallback } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import { hashOf, navigate, replaceHash, type Route } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
 import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { CatalogueList } from './catalogue-list.js';
-import { type CatalogueFilter, filterFromQuery, Filters, queryOf } from './filters.js';
+import { SearchBar } from './filters.js';
+import { Overview } from './overview.js';
+import { type CatalogueFilter, filterFromQuery, NO_FILTER, queryOf } from './search.js';
 
+/** `#/catalogue` for all registries, `#/catalogue/{registry}` for one. */
 export function CataloguePage({ route }: { route: Route }): JSX.Element {
   const { settings, token } = useSession();
   const [, registry] = route.path;
   const isLoggedOut = settings.mode === 'oauth' && token === null;
-  if (registry === undefined) return isLoggedOut ? <Welcome /> : <FirstRegistry />;
+  if (registry === undefined && isLoggedOut) return <Welcome />;
   return <Catalogue registry={registry} route={route} isLoggedOut={isLoggedOut} />;
 }
 
-function useRegistries(isEnabled: boolean) {
-  return useQuery(isEnabled ? 'registries' : null, (signal) => unwrap(api.GET('/registry', { signal })));
-}
-
-/** Redirects to the first registry that the caller can access. */
-function FirstRegistry(): JSX.Element {
-  const query = useRegistries(true);
-  const first = query.value?.registries[0]?.name;
-  useEffect(() => {
-    if (first !== undefined) replaceHash(hashOf(['catalogue', first]));
-  }, [first]);
-  return (
-    <QueryResult query={query}>
-      {({ registries }) =>
-        registries.length === 0 ? (
-          <EmptyState title="You don't have access to any registry">
-            Access to a registry depends on your claims. Ask an administrator which claims you need.
-          </EmptyState>
-        ) : null
-      }
-    </QueryResult>
-  );
-}
-
 interface Props {
-  readonly registry: string;
+  readonly registry: string | undefined;
   readonly route: Route;
   readonly isLoggedOut: boolean;
 }
 
 function Catalogue({ registry, route, isLoggedOut }: Props): JSX.Element {
-  const registries = useRegistries(!isLoggedOut);
+  const registries = useQuery(isLoggedOut ? null : 'registries', (signal) =>
+    unwrap(api.GET('/registry', { signal })),
+  );
   const names = registries.value?.registries.map(({ name }) => name) ?? [];
   const text = route.query.toString();
   const filter = filterFromQuery(new URLSearchParams(text));
   const change = useCallback(
     (to: Partial<CatalogueFilter>) => {
       const now = filterFromQuery(new URLSearchParams(text));
-      replaceHash(hashOf(['catalogue', registry], queryOf({ ...now, ...to })));
+      const path = registry === undefined ? ['catalogue'] : ['catalogue', registry];
+      replaceHash(hashOf(path, queryOf({ ...now, ...to })));
     },
     [registry, text],
   );
+  const reset = () => change(NO_FILTER);
   return (
     <>
       <div class="page-head">
         <h1>Catalogue</h1>
-        {(names.length > 1 || (names.length === 1 && !names.includes(registry))) && (
-          <label class="choice">
-            <span>Registry</span>
-            <select
-              value={registry}
-              onChange={(event) =>
-                navigate(hashOf(['catalogue', event.currentTarget.value], queryOf(filter)))
-              }
-            >
-              {(names.includes(registry) ? names : [registry, ...names]).map((name) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
+        <RegistryChoice registry={registry} names={names} filter={filter} />
       </div>
-      <Filters filter={filter} change={change} />
-      <CatalogueList registry={registry} filter={filter} reset={() => change(NO_FILTER)} />
+      <SearchBar filter={filter} change={change} />
+      {registry !== undefined ? (
+        <CatalogueList registry={registry} filter={filter} change={change} reset={reset} />
+      ) : (
+        <QueryResult query={registries}>
+          {() =>
+            names.length === 0 ? (
+              <EmptyState title="You don't have access to any registry">
+                Access to a registry depends on your claims. Ask an administrator which claims you need.
+              </EmptyState>
+            ) : (
+              <Overview registries={names} filter={filter} change={change} reset={reset} />
+            )
+          }
+        </QueryResult>
+      )}
     </>
   );
 }
 
-const NO_FILTER: Partial<CatalogueFilter> = { search: '', status: '', transport: '', packageType: '' };
+interface ChoiceProps {
+  readonly registry: string | undefined;
+  readonly names: readonly string[];
+  readonly filter: CatalogueFilter;
+}
+
+function RegistryChoice({ registry = '', names, filter }: ChoiceProps): JSX.Element {
+  const all = registry === '' || names.includes(registry) ? names : [registry, ...names];
+  return (
+    <div class="buttons">
+      {all.length > 0 && (
+        <label class="choice">
+          <span>Registry</span>
+          <select
+            value={registry}
+            onChange={({ currentTarget: { value } }) =>
+              navigate(hashOf(value === '' ? ['catalogue'] : ['catalogue', value], queryOf(filter)))
+            }
+          >
+            <option value="">All registries</option>
+            {all.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </div>
+  );
+}
 
 /** Shown in oauth mode before the log-in. */
 function Welcome(): JSX.Element {
   return (
     <section class="welcome">
       <h1>MCP servers and skills for your team</h1>
-      <p>Log in to see the registries and entries you have access to.</p>
+      <p>Log in to see the MCP servers, skills and plugins available to you.</p>
       <LogInButtons />
     </section>
   );

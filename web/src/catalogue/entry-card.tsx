@@ -1,33 +1,52 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { FoundEntry } from '../api/types.js';
+import { entryHash } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { entryHash, type EntrySummary } from './entry-summary.js';
 
-export function EntryCard({ registry, entry }: { registry: string; entry: EntrySummary }): JSX.Element {
-  const { name, title, description, version, status, updatedAt, icons, transports, packageTypes } = entry;
+const TAGS_SHOWN = 3;
+
+export function EntryCard({ registry, entry }: { registry: string; entry: FoundEntry }): JSX.Element {
+  const { type, name, title = '', description = '', version, status, tags, transports, installable } = entry;
   return (
     <a class="card" href={entryHash(registry, entry)}>
-      <EntryIcon name={name} icons={icons} />
+      <EntryIcon name={name} icons={[]} />
       <span class="card-text">
         <span class="card-title">
-          <UntrustedText text={(title.trim() && title) || (name.split('/').at(-1) ?? name)} class="cut" />
+          <UntrustedText text={titleOf(title, name)} class="cut" />
+          {type !== 'server' && <Badge state={type} />}
           {status !== 'active' && <Badge state={status} />}
         </span>
         <UntrustedText text={name} class="card-name cut" />
         <UntrustedText text={description} class="card-description" />
+        {tags.length > 0 && (
+          <span class="card-tags">
+            {tags.slice(0, TAGS_SHOWN).map((tag) => (
+              <UntrustedText key={tag} text={tag} class="chip cut" />
+            ))}
+            {tags.length > TAGS_SHOWN && <span class="muted">+{tags.length - TAGS_SHOWN}</span>}
+          </span>
+        )}
         <span class="card-facts">
           <UntrustedText text={version} class="cut version" />
-          {[...new Set([...packageTypes, ...transports])].slice(0, 3).map((fact) => (
-            <UntrustedText key={fact} text={fact} class="cut" />
-          ))}
-          {updatedAt !== undefined && <Ago at={updatedAt} />}
+          {type === 'server' && !installable ? (
+            <span class="whole">Not installable here</span>
+          ) : (
+            transports.slice(0, 2).map((fact) => <UntrustedText key={fact} text={fact} class="cut" />)
+          )}
+          <Ago at={entry.updatedAt} />
         </span>
       </span>
     </a>
   );
+}
+
+/** The title of an entry, or the last segment of its name. */
+export function titleOf(title: string | undefined, name: string): string {
+  return (title?.trim() && title) || (name.split('/').at(-1) ?? name);
 }
 
 interface EntryIconProps {

@@ -1,111 +1,171 @@
 import type { JSX, TargetedKeyboardEvent } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { ENTRY_TYPES, isEntryType, statusesOf, TYPE_LABELS } from '../api/entry-types.js';
-import type { EntryType } from '../api/types.js';
-import { SelectFilter, useDebouncedText } from '../ui/filter-controls.js';
-import type { EntrySummary } from './entry-summary.js';
-
-/** Search and filters of the list, stored in the URL. */
-export interface CatalogueFilter {
-  readonly type: EntryType;
-  readonly search: string;
-  readonly status: string;
-  readonly transport: string;
-  readonly packageType: string;
-}
-
-export function filterFromQuery(query: URLSearchParams): CatalogueFilter {
-  const type = query.get('type');
-  return {
-    type: isEntryType(type) ? type : 'server',
-    search: query.get('search') ?? '',
-    status: query.get('status') ?? '',
-    transport: query.get('transport') ?? '',
-    packageType: query.get('package') ?? '',
-  };
-}
-
-export function queryOf({
-  type,
-  search,
-  status,
-  transport,
-  packageType,
-}: CatalogueFilter): Record<string, string> {
-  return { type: type === 'server' ? '' : type, search, status, transport, package: packageType };
-}
-
-/** Returns whether the list must be filtered here: the API does not filter by transport, package or server status. */
-export function needsLocalFilter({ type, status, transport, packageType }: CatalogueFilter): boolean {
-  return transport !== '' || packageType !== '' || (type === 'server' && status !== '');
-}
-
-export function matchesLocalFilter(
-  entry: EntrySummary,
-  { status, transport, packageType }: CatalogueFilter,
-): boolean {
-  return (
-    (status === '' || entry.status === status) &&
-    (transport === '' || entry.transports.includes(transport)) &&
-    (packageType === '' || entry.packageTypes.includes(packageType))
-  );
-}
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { ENTRY_TYPES, TYPE_LABELS } from '../api/entry-types.js';
+import { useDebouncedText } from '../ui/filter-controls.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import {
+  type CatalogueFilter,
+  countFilters,
+  type FilterCounts,
+  NO_FILTER,
+  type Sort,
+  sortOf,
+  SORTS,
+} from './search.js';
 
 interface Props {
   readonly filter: CatalogueFilter;
   readonly change: (to: Partial<CatalogueFilter>) => void;
 }
 
-const SEARCH_DELAY_MS = 120;
+const SEARCH_DELAY_MS = 150;
+/** Values of a filter shown before "Show more". */
+const VALUES_SHOWN = 8;
 
-const TRANSPORTS = ['streamable-http', 'sse', 'stdio'];
-const PACKAGES: Readonly<Record<EntryType, readonly string[]>> = {
-  server: ['npm', 'pypi', 'oci', 'nuget', 'mcpb'],
-  skill: ['oci', 'git'],
-  plugin: ['oci', 'git'],
-};
-
-export function Filters({ filter, change }: Props): JSX.Element {
-  const { type } = filter;
+/** The search field and the sort order. */
+export function SearchBar({ filter, change }: Props): JSX.Element {
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       <SearchField search={filter.search} change={change} />
-      <fieldset class="segments">
-        <legend class="hidden">Type</legend>
-        {ENTRY_TYPES.map((value) => (
-          <label key={value}>
-            <input
-              type="radio"
-              name="type"
-              value={value}
-              checked={type === value}
-              onChange={() => change({ type: value, status: '', transport: '', packageType: '' })}
-            />
-            <span>{TYPE_LABELS[value]}</span>
-          </label>
-        ))}
-      </fieldset>
-      <SelectFilter
-        label="Status"
-        value={filter.status}
-        options={statusesOf(type)}
-        change={(status) => change({ status })}
-      />
-      {type === 'server' && (
-        <SelectFilter
-          label="Transport"
-          value={filter.transport}
-          options={TRANSPORTS}
-          change={(transport) => change({ transport })}
-        />
-      )}
-      <SelectFilter
-        label="Package"
-        value={filter.packageType}
-        options={PACKAGES[type]}
-        change={(packageType) => change({ packageType })}
-      />
+      <label class="choice">
+        <span>Sort</span>
+        <select
+          value={sortOf(filter)}
+          onChange={({ currentTarget: { value } }) => change({ sort: value as Sort })}
+        >
+          {Object.entries(SORTS).map(([sort, label]) => (
+            <option key={sort} value={sort}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
     </form>
+  );
+}
+
+/** The filters with the number of entries for each value. On phones a button shows them. */
+export function FilterPanel({
+  filter,
+  change,
+  counts,
+}: Props & { readonly counts: FilterCounts | undefined }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  const used = countFilters(filter);
+  return (
+    <aside class="filter-panel" aria-label="Filters">
+      <button
+        type="button"
+        class="filter-toggle"
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {used > 0 ? `Filters (${used})` : 'Filters'}
+      </button>
+      <div id={id} class={isOpen ? 'filter-groups is-open' : 'filter-groups'}>
+        {used > 0 && (
+          <button type="button" class="small" onClick={() => change({ ...NO_FILTER, search: filter.search })}>
+            Clear filters
+          </button>
+        )}
+        <FilterGroup
+          title="Type"
+          value={filter.type}
+          counts={inOrder(counts?.type, ENTRY_TYPES)}
+          labels={TYPE_LABELS}
+          select={(type) => change({ type: type as CatalogueFilter['type'] })}
+        />
+        <FilterGroup
+          title="Installation"
+          value={filter.installable}
+          counts={inOrder(counts?.installable, ['true', 'false'])}
+          labels={INSTALLABLE_LABELS}
+          select={(installable) => change({ installable: installable as CatalogueFilter['installable'] })}
+        />
+        <FilterGroup title="Tag" value={filter.tag} counts={counts?.tag} select={(tag) => change({ tag })} />
+        <FilterGroup
+          title="Transport"
+          value={filter.transport}
+          counts={counts?.transport}
+          select={(transport) => change({ transport })}
+        />
+        <FilterGroup
+          title="Publisher"
+          value={filter.publisher}
+          counts={counts?.publisher}
+          select={(publisher) => change({ publisher })}
+        />
+      </div>
+    </aside>
+  );
+}
+
+const INSTALLABLE_LABELS = { true: 'Installable', false: 'Not installable here' };
+
+type ValueCounts = Readonly<Record<string, number | undefined>>;
+
+interface GroupProps {
+  readonly title: string;
+  readonly value: string;
+  readonly counts: ValueCounts | undefined;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly select: (value: string) => void;
+}
+
+/** One filter as toggle buttons. A chosen value that matches nothing stays, so that it can be removed. */
+function FilterGroup({ title, value, counts = {}, labels = {}, select }: GroupProps): JSX.Element {
+  const [showsAll, setShowsAll] = useState(false);
+  const values = Object.keys(counts).filter((each) => each !== '' && each !== value);
+  const all = value === '' ? values : [value, ...values];
+  if (all.length === 0) return <></>;
+  return (
+    <fieldset class="filter-group">
+      <legend>{title}</legend>
+      <ul>
+        {(showsAll ? all : all.slice(0, VALUES_SHOWN)).map((each) => (
+          <li key={each}>
+            <button
+              type="button"
+              aria-pressed={each === value}
+              onClick={() => select(each === value ? '' : each)}
+            >
+              <UntrustedText text={Object.hasOwn(labels, each) ? (labels[each] ?? each) : each} class="cut" />
+              <CountOf value={each} counts={counts} />
+              {each === value && (
+                <span class="clear" aria-hidden="true">
+                  ×
+                </span>
+              )}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {all.length > VALUES_SHOWN && !showsAll && (
+        <button type="button" class="link" onClick={() => setShowsAll(true)}>
+          Show more
+        </button>
+      )}
+    </fieldset>
+  );
+}
+
+function CountOf({ value, counts }: { value: string; counts: ValueCounts }): JSX.Element {
+  // Publishers choose the values: one may be `constructor`.
+  const count = Object.hasOwn(counts, value) ? counts[value] : undefined;
+  return count === undefined ? <></> : <span class="muted">{count.toLocaleString('en')}</span>;
+}
+
+function inOrder<T>(
+  counts: Readonly<Record<string, T>> | undefined,
+  order: readonly string[],
+): Readonly<Record<string, T>> | undefined {
+  return (
+    counts &&
+    Object.fromEntries(
+      Object.entries(counts).sort(([one], [other]) => order.indexOf(one) - order.indexOf(other)),
+    )
   );
 }
 
@@ -126,11 +186,11 @@ function SearchField({ search, change }: { search: string; change: Props['change
   const moveToResults = (event: TargetedKeyboardEvent<HTMLInputElement>) => {
     if (event.key !== 'ArrowDown') return;
     event.preventDefault();
-    document.querySelector<HTMLElement>('ul.virtual li > a')?.focus();
+    document.querySelector<HTMLElement>('li > a.card')?.focus();
   };
   return (
     <label class="search">
-      <span class="hidden">Search by name, title or description</span>
+      <span class="hidden">Search by name, title, description or tag</span>
       <input
         ref={field}
         type="search"
@@ -138,7 +198,7 @@ function SearchField({ search, change }: { search: string; change: Props['change
         maxLength={500}
         autocomplete="off"
         spellcheck={false}
-        placeholder="Search"
+        placeholder="Search servers, skills and plugins"
         onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={moveToResults}
       />

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { api, unwrap } from '../api/client.js';
 import type { EntryType, PluginDocument, ServerDocument, SkillDocument, Status } from '../api/types.js';
-import { entryHash, OFFICIAL } from '../catalogue/entry-summary.js';
+import { entryHash } from '../navigation/route.js';
 import { Badge } from '../ui/badge.js';
 import { Day } from '../ui/format.js';
 import { CollapsedList } from '../ui/table.js';
@@ -58,6 +58,8 @@ export function Versions({ registry, type, name, versions, shown }: VersionTable
     </section>
   );
 }
+
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 
 /** One version of an entry with its published document. */
 export interface Version {

@@ -21,6 +21,15 @@ export function hashOf(path: readonly string[], query: Readonly<Record<string, s
   return `#/${path.map(encodeURIComponent).join('/')}${text}`;
 }
 
+/** `#/catalogue/{registry}/{type}/{name}[/{version}]` */
+export function entryHash(
+  registry: string,
+  { type, name }: { readonly type: string; readonly name: string },
+  version?: string,
+): string {
+  return hashOf(['catalogue', registry, type, name, ...(version === undefined ? [] : [version])]);
+}
+
 export function navigate(hash: string): void {
   location.hash = hash;
 }

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { escapeInvisible } from './untrusted-text.js';
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['year', 31_536_000],
@@ -23,18 +24,18 @@ export function Ago({ at }: { at: string }): JSX.Element {
 export function Day({ at }: { at: string }): JSX.Element {
   return (
     <time dateTime={at} title={exactTime(at)}>
-      {Number.isNaN(Date.parse(at)) ? at : day.format(new Date(at))}
+      {Number.isNaN(Date.parse(at)) ? escapeInvisible(at) : day.format(new Date(at))}
     </time>
   );
 }
 
 export function exactTime(at: string): string {
-  return Number.isNaN(Date.parse(at)) ? at : exact.format(new Date(at));
+  return Number.isNaN(Date.parse(at)) ? escapeInvisible(at) : exact.format(new Date(at));
 }
 
 function relativeTime(at: string, now: number): string {
   const seconds = Math.round((Date.parse(at) - now) / 1_000);
-  if (Number.isNaN(seconds)) return at;
+  if (Number.isNaN(seconds)) return escapeInvisible(at);
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? [];
   if (unit === undefined || size === undefined)
     return Math.abs(seconds) < 5 ? 'now' : relative.format(seconds, 'second');

@@ -1,0 +1,149 @@
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { type Failure, failureFrom } from '../api/client.js';
+import type { SearchResult } from '../api/types.js';
+import { TYPE_LABELS } from '../api/entry-types.js';
+import { hashOf } from '../navigation/route.js';
+import { pluralize } from '../ui/format.js';
+import { Loading } from '../ui/query.js';
+import { Refusal } from '../ui/refusal.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { NothingFound } from './catalogue-list.js';
+import { EntryCard } from './entry-card.js';
+import { FilterPanel } from './filters.js';
+import { type CatalogueFilter, countsOf, queryOf, readSearch, sortOf, totalOf } from './search.js';
+
+interface Found {
+  readonly registry: string;
+  readonly result?: SearchResult;
+  readonly failure?: Failure;
+}
+
+/** Items read of each registry. Up to this number of results, publishers can be counted. */
+const PER_REGISTRY = 100;
+const CARDS_SHOWN = 6;
+/** Registries searched before the user asks for more: each search reads a whole registry. */
+const REGISTRIES_AT_ONCE = 10;
+
+interface Props {
+  readonly registries: readonly string[];
+  readonly filter: CatalogueFilter;
+  readonly change: (to: Partial<CatalogueFilter>) => void;
+  readonly reset: () => void;
+}
+
+/** All registries: what is new in each, or the best matches of a search. */
+export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
+  const [count, setCount] = useState(REGISTRIES_AT_ONCE);
+  const { found, isLoading } = useSearches(registries.slice(0, count), filter);
+  const results = found.flatMap(({ result }) => (result ? [result] : []));
+  const matching = found.filter(({ result, failure }) => failure || (result && result.items.length > 0));
+  const isDone = found.length === Math.min(count, registries.length) && !isLoading;
+  return (
+    <div class="catalogue">
+      <FilterPanel filter={filter} change={change} counts={countsOf(results)} />
+      <div class={isLoading ? 'results is-stale' : 'results'}>
+        <p class="count" role="status">
+          {results.length === 0
+            ? ' '
+            : `${pluralize(sum(results), 'entry', 'entries')} in ${pluralize(matching.length, 'registry', 'registries')}`}
+        </p>
+        {found.length === 0 && <Loading />}
+        {matching.map(({ registry, result, failure }) => (
+          <section key={registry} class="registry-results">
+            <div class="section-head">
+              <h2>
+                <a href={hashOf(['catalogue', registry], queryOf(filter))}>
+                  <UntrustedText text={registry} />
+                </a>
+              </h2>
+              {result && <span class="muted">{typeCounts(result)}</span>}
+            </div>
+            {failure && <Refusal failure={failure} />}
+            {result && (
+              <>
+                {sortOf(filter) === 'updated' && <h3 class="muted">New and updated</h3>}
+                <ul class="card-grid" aria-label={`Entries of ${registry}`}>
+                  {result.items.slice(0, CARDS_SHOWN).map((entry) => (
+                    <li key={`${entry.type} ${entry.name}`}>
+                      <EntryCard registry={registry} entry={entry} />
+                    </li>
+                  ))}
+                </ul>
+                {totalOf(result) > CARDS_SHOWN && (
+                  <p class="below">
+                    <a href={hashOf(['catalogue', registry], queryOf(filter))}>
+                      Show all {totalOf(result).toLocaleString('en')} in <UntrustedText text={registry} />
+                    </a>
+                  </p>
+                )}
+              </>
+            )}
+          </section>
+        ))}
+        {isDone && matching.length === 0 && <NothingFound filter={filter} reset={reset} />}
+        {isDone && count < registries.length && (
+          <p class="paused">
+            <button type="button" onClick={() => setCount(count + REGISTRIES_AT_ONCE)}>
+              Keep searching
+            </button>{' '}
+            {`${count} of ${pluralize(registries.length, 'registry', 'registries')} searched`}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function sum(results: readonly SearchResult[]): number {
+  return results.reduce((total, result) => total + totalOf(result), 0);
+}
+
+/** `471 servers · 3 skills` */
+function typeCounts({ facets }: SearchResult): string {
+  return Object.entries(facets.type)
+    .map(([type, count]) => {
+      const label = TYPE_LABELS[type as keyof typeof TYPE_LABELS].toLowerCase();
+      return pluralize(count, label.slice(0, -1), label);
+    })
+    .join(' · ');
+}
+
+/**
+ * Searches registries one after another: the server limits the searches that one caller runs at a time. Results of the
+ * previous search stay until the first new one arrives.
+ */
+function useSearches(
+  registries: readonly string[],
+  filter: CatalogueFilter,
+): { readonly found: readonly Found[]; readonly isLoading: boolean } {
+  const key = JSON.stringify([registries, filter]);
+  const [state, setState] = useState<{ readonly key: string; readonly found: readonly Found[] }>({
+    key,
+    found: [],
+  });
+  useEffect(() => {
+    const { signal, abort } = aborter();
+    const run = async () => {
+      const found: Found[] = [];
+      for (const registry of registries) {
+        const each = await readSearch(registry, filter, { limit: PER_REGISTRY }, signal).then(
+          (result) => ({ registry, result }),
+          (thrown: unknown) => ({ registry, failure: failureFrom(thrown) }),
+        );
+        if (signal.aborted) return;
+        found.push(each);
+        setState({ key, found: [...found] });
+      }
+    };
+    void run();
+    return abort;
+    // The key includes the registries and the filter.
+  }, [key]);
+  return { found: state.found, isLoading: state.key !== key };
+}
+
+function aborter(): { signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}

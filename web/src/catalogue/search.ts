@@ -1,0 +1,128 @@
+import { api, unwrap } from '../api/client.js';
+import { isEntryType } from '../api/entry-types.js';
+import type { EntryType, FoundEntry, SearchResult } from '../api/types.js';
+
+export const SORTS = { relevance: 'Best match', updated: 'Recently updated', name: 'Name' } as const;
+export type Sort = keyof typeof SORTS;
+
+/** Search and filters of the catalogue, stored in the URL. Empty values do not filter. */
+export interface CatalogueFilter {
+  readonly search: string;
+  readonly type: EntryType | '';
+  readonly tag: string;
+  readonly transport: string;
+  readonly publisher: string;
+  readonly installable: 'true' | 'false' | '';
+  readonly sort: Sort | '';
+}
+
+export const NO_FILTER: Omit<CatalogueFilter, 'sort'> = {
+  search: '',
+  type: '',
+  tag: '',
+  transport: '',
+  publisher: '',
+  installable: '',
+};
+
+export function filterFromQuery(query: URLSearchParams): CatalogueFilter {
+  const text = (key: string) => query.get(key) ?? '';
+  const [type, sort, installable] = [text('type'), text('sort'), text('installable')];
+  return {
+    search: text('search'),
+    type: isEntryType(type) ? type : '',
+    tag: text('tag'),
+    transport: text('transport'),
+    publisher: text('publisher'),
+    installable: installable === 'true' || installable === 'false' ? installable : '',
+    sort: Object.hasOwn(SORTS, sort) ? (sort as Sort) : '',
+  };
+}
+
+export function queryOf(filter: CatalogueFilter): Record<string, string> {
+  return { ...filter };
+}
+
+/** Returns the number of filters in use, apart from the search and the sort order. */
+export function countFilters({ type, tag, transport, publisher, installable }: CatalogueFilter): number {
+  return [type, tag, transport, publisher, installable].filter(Boolean).length;
+}
+
+interface Page {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+/** Returns the order of the result: without words to match, the newest change comes first. */
+export function sortOf({ sort, search }: CatalogueFilter): Sort {
+  return sort || (search === '' ? 'updated' : 'relevance');
+}
+
+/** Reads a page of the ranked search of a registry. The counts are of the whole result, whatever the page. */
+export function readSearch(
+  registry: string,
+  filter: CatalogueFilter,
+  { limit, cursor }: Page,
+  signal: AbortSignal,
+): Promise<SearchResult> {
+  const { search: q, ...rest } = filter;
+  const asked = { q, ...rest, sort: sortOf(filter), cursor };
+  const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));
+  const params = { path: { registry }, query: { ...query, limit } };
+  return unwrap(api.GET('/registry/{registry}/v0.1/x/search', { params, signal }));
+}
+
+export function totalOf({ facets }: Pick<SearchResult, 'facets'>): number {
+  return Object.values(facets.type).reduce((sum, count) => sum + count, 0);
+}
+
+export type Counts = Readonly<Record<string, number>>;
+
+/** The values to filter by. Values without a number were found, but not all entries were read to count them. */
+export interface FilterCounts {
+  readonly type: Counts;
+  readonly tag: Counts;
+  readonly transport: Counts;
+  readonly publisher: Readonly<Record<string, number | undefined>>;
+  readonly installable: Readonly<Record<string, number | undefined>>;
+}
+
+/**
+ * Returns the counts of several results together. The server counts types, tags and transports; publishers and
+ * installable servers are counted here, which needs all items.
+ */
+export function countsOf(results: readonly SearchResult[]): FilterCounts {
+  const items = results.flatMap((result) => result.items);
+  const isComplete = results.every((result) => result.items.length === totalOf(result));
+  const counted = (values: readonly string[]) => {
+    const counts = sumOf(values.map((value) => ({ [value]: 1 })));
+    return isComplete
+      ? counts
+      : Object.fromEntries(Object.keys(counts).map((value) => [value, undefined] as const));
+  };
+  const sumOfFacet = (facet: 'type' | 'tag' | 'transport') =>
+    sumOf(results.map(({ facets }) => facets[facet]));
+  return {
+    type: sumOfFacet('type'),
+    tag: sumOfFacet('tag'),
+    transport: sumOfFacet('transport'),
+    publisher: counted(items.map(publisherOf)),
+    installable: counted(
+      items.filter(({ type }) => type === 'server').map(({ installable }) => String(installable)),
+    ),
+  };
+}
+
+function publisherOf({ name }: FoundEntry): string {
+  return name.slice(0, Math.max(0, name.indexOf('/')));
+}
+
+/** Adds up counts by value, the most frequent value first. */
+function sumOf(counts: readonly Counts[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const each of counts)
+    for (const [value, count] of Object.entries(each)) sums.set(value, (sums.get(value) ?? 0) + count);
+  return Object.fromEntries(
+    [...sums].sort(([one, more], [other, less]) => less - more || (one < other ? -1 : 1)),
+  );
+}
