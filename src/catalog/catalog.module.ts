@@ -14,6 +14,7 @@ import { PageReader } from './page-reader.js';
 import { RegistryListController } from './registry-list.controller.js';
 import { SearchLimit } from './search-limits.js';
 import { ViewNames } from './view-names.queries.js';
+import { ServerSetupController } from './server-setup.controller.js';
 import { ServersController } from './servers.controller.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
@@ -26,6 +27,7 @@ import { ServersController } from './servers.controller.js';
     ClientConfigController,
     EntrySearchController,
     FeedController,
+    ServerSetupController,
   ],
   providers: [BlockedVersions, CatalogService, NameTraces, PageCache, PageReader, SearchLimit, ViewNames],
   exports: [CatalogService, NameTraces, SearchLimit, ViewNames],

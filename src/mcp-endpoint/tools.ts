@@ -1,17 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { stringify } from 'smol-toml';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
-import {
-  ClientConfig,
-  type ClientName,
-  CLIENTS,
-  type ServerVersion,
-  syntaxOf,
-  OMITTED,
-} from '../client-config/client-config.js';
-import { type Omission, OMISSIONS } from '../client-config/template.js';
+import { type ClientName, CLIENTS, type ServerVersion } from '../client-config/client-config.js';
+import { setupOf } from '../client-config/client-setup.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { CachedJson } from '../http/json-answers.js';
 import { memberText } from '../json/json-text.js';
@@ -116,7 +108,7 @@ export class Tools {
         return {
           name: server.name,
           version: server.version,
-          clients: (client ? [client] : CLIENTS).map((each) => connection(each, server)),
+          clients: (client ? [client] : CLIENTS).map((each) => setupOf(each, server)),
         };
       },
     },
@@ -151,18 +143,6 @@ function serverNamed({ name, version }: VersionArguments): ReadEntry {
 
 function skillNamed({ namespace, name, version }: SkillArguments): ReadEntry {
   return { type: 'skill', name: `${namespace}/${name}`, ...(version === undefined ? {} : { version }) };
-}
-
-function connection(client: ClientName, server: ServerVersion): object {
-  const configuration = new ClientConfig(client, 'servers').of(server);
-  const [omission] = elements(configuration[OMITTED]) as Omission[];
-  return omission
-    ? { client, omitted: { reason: omission.reason, explanation: OMISSIONS[omission.reason] } }
-    : {
-        client,
-        configuration,
-        ...(syntaxOf(client).extension === 'toml' ? { toml: stringify(configuration) } : {}),
-      };
 }
 
 const SERVER_KEYS = ['name', 'version', 'title', 'description', 'websiteUrl'];

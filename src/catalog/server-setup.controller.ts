@@ -1,0 +1,55 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
+import type { ServerVersion } from '../client-config/client-config.js';
+import { optionsOf } from '../client-config/client-setup.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { memberText } from '../json/json-text.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { CatalogService } from './catalog.service.js';
+import { ServerSetup } from './server-setup.responses.js';
+
+/** Serves the client configuration of one server, for each of its remotes and packages. */
+@ApiTags('catalog')
+@Controller(
+  ['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/setup/:name/versions/:version`),
+)
+@AnyCaller()
+@RegistryRoute()
+@Audited('catalog.read', 'server')
+export class ServerSetupController {
+  constructor(private readonly catalog: CatalogService) {}
+
+  @Get()
+  @ApiOperation({
+    operationId: 'getServerSetup',
+    summary: 'How each client installs one server, for each remote and package',
+    description: '`client-config` uses the first that a client supports.',
+  })
+  @ApiParam({
+    name: 'name',
+    type: String,
+    description: 'Name of the server, with its slash encoded as %2F',
+    example: 'io.github.example/weather',
+  })
+  @ApiParam({
+    name: 'version',
+    type: String,
+    description: '`latest` or an exact version',
+    example: 'latest',
+  })
+  @ApiOkWithEtag(ServerSetup)
+  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
+  async get(
+    @Loaded() access: VerifiedAccess,
+    @Param('name') asked: string,
+    @Param('version') version: string,
+  ): Promise<JsonText> {
+    const { bytes } = await this.catalog.version(access, 'server', asked, version, false);
+    const document = memberText(bytes.toString(), 'server') ?? '';
+    const found = JSON.parse(document) as Pick<ServerVersion, 'name' | 'version'>;
+    const server = { name: found.name, version: found.version };
+    return new JsonText(JSON.stringify({ ...server, options: optionsOf({ ...server, document }) }));
+  }
+}
