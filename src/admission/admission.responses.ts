@@ -101,6 +101,13 @@ export class AdmissionItemDetails extends AdmissionItemAnswer {
 
   /** How the document differs from the version that is served. */
   replaces?: ReplacedVersion;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    description: 'The document of the version that is served; present with `replaces`',
+  })
+  served?: object;
 }
 
 export class AdmissionItemList {
@@ -118,6 +125,11 @@ export class BlockAnswer extends BlockBody {
 
   @ApiProperty({ format: 'date-time' })
   updatedAt: string;
+}
+
+export class BlockPreview {
+  @ApiProperty({ type: 'integer', description: 'Served versions that match' })
+  matches: number;
 }
 
 export class BlockList {

@@ -65,15 +65,16 @@ export class BlockSweep {
     return { held, admitted };
   }
 
+  /** Counts the served versions that a block would hold. Needs a transaction, and takes no locks. */
+  async count(manager: EntityManager, block: CompiledBlock): Promise<number> {
+    let count = 0;
+    for await (const rows of scanServed(manager, block)) count += rows.length;
+    return count;
+  }
+
   private async holdServed(manager: EntityManager, block: CompiledBlock): Promise<number> {
     const found: ServedRow[] = [];
-    const document = block.readsDocuments ? 'v.document' : 'null::text';
-    const select = `
-      select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
-        ${document} as document
-      from entry e join entry_version v on v.entry_id = e.id
-      where ($1::text[] is null or e.type = any($1::text[]))`;
-    for await (const rows of scan<ServedRow>(manager, select, [block.rule.types ?? null], block))
+    for await (const rows of scanServed(manager, block))
       found.push(...rows.map((row) => ({ ...row, document: null })));
     const sourceIds = [...new Set(found.map(({ sourceId }) => sourceId))].sort((one, other) => one - other);
     // The removal of a source locks it before its entries.
@@ -179,6 +180,17 @@ export class BlockSweep {
 
 function isMatch(block: CompiledBlock, row: ScannedRow): boolean {
   return matchingBlocks([block], { ...row, document: () => row.document ?? '{}' }).length > 0;
+}
+
+/** Reads the served versions that a block matches. */
+function scanServed(manager: EntityManager, block: CompiledBlock): AsyncGenerator<ServedRow[]> {
+  const document = block.readsDocuments ? 'v.document' : 'null::text';
+  const select = `
+    select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
+      ${document} as document
+    from entry e join entry_version v on v.entry_id = e.id
+    where ($1::text[] is null or e.type = any($1::text[]))`;
+  return scan<ServedRow>(manager, select, [block.rule.types ?? null], block);
 }
 
 /** Reads rows through a cursor. @param block leaves out rows that it does not match; null: all rows. */

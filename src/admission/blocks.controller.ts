@@ -1,8 +1,16 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put, Query, Res } from '@nestjs/common';
-import { ApiBody, ApiNoContentResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiNoContentResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Audited, RequiresRole } from '../auth/route.js';
+import { WritesNothing } from '../authz/roles.guard.js';
 import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
@@ -11,7 +19,7 @@ import { type Preconditions, RequestPreconditions } from '../http/preconditions.
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
 import { BlockBody } from './admission.dto.js';
-import { BlockAnswer, BlockList } from './admission.responses.js';
+import { BlockAnswer, BlockList, BlockPreview } from './admission.responses.js';
 import { BlocksService } from './blocks.service.js';
 
 const ID = { name: 'id', type: String, description: 'A DNS label', example: 'sec-12' };
@@ -30,6 +38,22 @@ export class BlocksController {
   @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@Query() query: AdminListParameters): Promise<JsonText> {
     return this.blocks.list(query);
+  }
+
+  @Post('preview')
+  @HttpCode(200)
+  @Audited('block.read')
+  @WritesNothing(() => true)
+  @TakesBody()
+  @ApiOperation({
+    operationId: 'previewBlock',
+    summary: 'Counts the served versions that a block would hold, without writing',
+  })
+  @ApiBody({ type: BlockBody })
+  @ApiOkResponse({ type: BlockPreview })
+  @ApiErrors('settings_too_long')
+  preview(@Body() body: BlockBody): Promise<BlockPreview> {
+    return this.blocks.preview(body);
   }
 
   @Get(':id')

@@ -73,6 +73,15 @@ export class BlocksService {
     });
   }
 
+  /** Counts the served versions that a block would hold; writes nothing. */
+  async preview(body: BlockBody): Promise<{ readonly matches: number }> {
+    checkSettingsLength(body, []);
+    const block = new CompiledBlock('preview', JSON.parse(JSON.stringify(body)) as BlockRule);
+    return this.dataSource.transaction(async (manager) => ({
+      matches: await this.sweep.count(manager, block),
+    }));
+  }
+
   /**
    * Removes a block, and restores what nothing else holds.
    *

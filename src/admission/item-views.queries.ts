@@ -155,7 +155,10 @@ export class ItemViews {
     if (document === null) return shown;
     const members = [`"document":${document}`];
     if (item.status === 'held' && served !== null && maySee)
-      members.push(`"replaces":${JSON.stringify({ version: latest, diff: diffOf(served, document) })}`);
+      members.push(
+        `"replaces":${JSON.stringify({ version: latest, diff: diffOf(served, document) })}`,
+        `"served":${served}`,
+      );
     return `${shown.slice(0, -1)},${members.join(',')}}`;
   }
 

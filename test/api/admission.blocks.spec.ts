@@ -70,6 +70,10 @@ describe('a block', () => {
 
   it.each(CASES)('of %s hides matching versions until it is deleted', async (_, block, blocked) => {
     expect(await served(service)).toEqual(all);
+    const preview = await service.post('/v1/blocks/preview', { ...block, reason: 'SEC-12' });
+    expect(preview.status).toBe(200);
+    expect(preview.json).toEqual({ matches: blocked.length });
+    expect(await served(service)).toEqual(all);
     expect((await service.put('/v1/blocks/test', { ...block, reason: 'SEC-12' })).status).toBe(201);
     expect(await served(service)).toEqual(all.filter((name) => !blocked.includes(name)));
     const items = await itemsFor(service, '?type=server');

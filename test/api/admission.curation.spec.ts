@@ -58,6 +58,7 @@ describe('minAge', () => {
     expect(details).toMatchObject({
       document: changed,
       replaces: { version: '1.0.0', diff: [{ op: 'replace', path: '/description', value: 'changed' }] },
+      served: { name: 'io.acme/one', description: 'The server io.acme/one' },
     });
     await passTime(service, '15 days');
     await expect.poll(async () => (await document()).server['description'], PATIENCE).toBe('changed');

@@ -39,6 +39,7 @@ const WRITES_NOTHING = [
   'POST /v1/entries/validate',
   'POST /v1/access/explain',
   'POST /v1/access/preview',
+  'POST /v1/blocks/preview',
   'POST /registry/{registry}/mcp',
   ...['PUT', 'PATCH', 'DELETE'].map((method) => `${method} /registry/{registry}/mcp`),
   ...['v0.1', 'v0'].flatMap((version) =>

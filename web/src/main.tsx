@@ -10,6 +10,7 @@ import './styles/catalogue.css';
 import './styles/publish.css';
 import './styles/resources.css';
 import './styles/access.css';
+import './styles/admission.css';
 
 window.addEventListener('pageshow', ({ persisted }) => persisted && discardRestoredPage());
 const root = document.getElementById('app');

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { SelectFilter, useDebouncedText } from '../ui/filter-controls.js';
+import { SelectFilter, TextFilter } from '../ui/filter-controls.js';
 
 export interface EventFilter extends Record<string, string> {
   readonly action: string;
@@ -33,8 +33,18 @@ const ACTIONS = [
   'request.refused',
   'catalog.read',
   'access.read',
+  'admission.hold',
+  'admission.admit',
+  'admission.approve',
+  'admission.reject',
+  'admission.comment',
+  'admission.withdraw',
+  'block.create',
+  'block.update',
+  'block.delete',
+  'webhook.resume',
+  'webhook.replay',
 ];
-const TYPING_DELAY_MS = 300;
 
 export function eventFilterFromQuery(query: URLSearchParams): EventFilter {
   const get = (name: string) => query.get(name) ?? '';
@@ -81,32 +91,13 @@ export function EventFilters({ filter, change }: Props): JSX.Element {
   );
 }
 
-interface TextFilterProps {
+interface TimeFilterProps {
   readonly label: string;
-  readonly placeholder: string;
   readonly value: string;
   readonly change: (value: string) => void;
 }
 
-function TextFilter({ label, placeholder, value, change }: TextFilterProps): JSX.Element {
-  const [text, type] = useDebouncedText(value, change, TYPING_DELAY_MS);
-  return (
-    <label class="choice">
-      <span>{label}</span>
-      <input
-        type="search"
-        placeholder={placeholder}
-        maxLength={300}
-        spellcheck={false}
-        autocomplete="off"
-        value={text}
-        onInput={(event) => type(event.currentTarget.value)}
-      />
-    </label>
-  );
-}
-
-function TimeFilter({ label, value, change }: Omit<TextFilterProps, 'placeholder'>): JSX.Element {
+function TimeFilter({ label, value, change }: TimeFilterProps): JSX.Element {
   return (
     <label class="choice">
       <span>{label}</span>

@@ -2,8 +2,13 @@ import type { components, paths } from '../../generated/openapi.js';
 
 type Schemas = components['schemas'];
 
+export type AdmissionItem = Schemas['AdmissionItemAnswer'];
+export type AdmissionItemDetails = Schemas['AdmissionItemDetails'];
+export type AdmissionQuery = NonNullable<paths['/v1/admission']['get']['parameters']['query']>;
 export type AuditEvent = Schemas['AuditEventAnswer'];
 export type AuditQuery = NonNullable<paths['/v1/audit']['get']['parameters']['query']>;
+export type Block = Schemas['BlockAnswer'];
+export type BlockBody = Schemas['BlockBody'];
 export type CallerBody = Schemas['AssumedCallerBody'];
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 export type EntryType = Schemas['ListedEntry']['type'];
@@ -27,4 +32,6 @@ export type SourceSync = Schemas['SourceSyncAnswer'];
 export type SourceSettings = Schemas['SourceSettings'];
 export type Status = Schemas['StatusBody']['status'];
 export type Explanation = Schemas['Explanation'];
+export type WebhookDelivery = Schemas['DeliveryAnswer'];
+export type WebhookState = Schemas['WebhookAnswer'];
 export type WhoHasAccess = Schemas['WhoHasAccess'];

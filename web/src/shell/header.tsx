@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { ReviewBadge, useDecidableCount } from '../admission/review-badge.js';
 import { hashOf, type Route } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { logOut } from '../session/log-in.js';
@@ -10,6 +11,7 @@ import mark from './mark.svg';
 export const PAGES = [
   { title: 'Catalogue', path: 'catalogue', audience: null },
   { title: 'Publish', path: 'publish', audience: 'manageEntries' },
+  { title: 'Review', path: 'review', audience: 'any' },
   { title: 'Sources', path: 'sources', audience: 'manageSources' },
   { title: 'Registries', path: 'registries', audience: 'manageRegistries' },
   { title: 'Access', path: 'access', audience: 'caller' },
@@ -18,6 +20,7 @@ export const PAGES = [
 
 export function Header({ route }: { route: Route }): JSX.Element {
   const session = useSession();
+  const decidable = useDecidableCount();
   const current = route.path[0] ?? 'catalogue';
   return (
     <header class="top">
@@ -26,13 +29,15 @@ export function Header({ route }: { route: Route }): JSX.Element {
         Registry
       </a>
       <nav aria-label="Pages">
-        {PAGES.filter(({ audience }) => audience === null || isOffered(session, audience)).map(
-          ({ title, path }) => (
-            <a key={path} href={hashOf([path])} aria-current={current === path ? 'page' : undefined}>
-              {title}
-            </a>
-          ),
-        )}
+        {PAGES.filter(
+          ({ path, audience }) =>
+            audience === null || isOffered(session, audience) || (path === 'review' && decidable !== ''),
+        ).map(({ title, path }) => (
+          <a key={path} href={hashOf([path])} aria-current={current === path ? 'page' : undefined}>
+            {title}
+            {path === 'review' && <ReviewBadge count={decidable} />}
+          </a>
+        ))}
       </nav>
       <div class="account">
         {session.settings.mode === 'anonymous' && <span class="muted">No log-in needed</span>}

@@ -15,6 +15,7 @@ type Page = (props: { route: Route }) => JSX.Element;
 const LAZY_PAGES = new Map<string, () => Promise<Page>>(
   Object.entries({
     publish: () => import('../publish/publish-page.js').then(({ PublishRoutes }) => PublishRoutes),
+    review: () => import('../admission/review-pages.js').then(({ ReviewRoutes }) => ReviewRoutes),
     sources: () => import('../sources/sources-page.js').then(({ SourceRoutes }) => SourceRoutes),
     registries: () => import('../registries/registries-page.js').then(({ RegistryRoutes }) => RegistryRoutes),
     access: () => import('../access/access-page.js').then(({ AccessPage }) => AccessPage),

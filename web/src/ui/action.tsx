@@ -53,7 +53,7 @@ export function DangerButton({ label, question, children, act }: DangerButtonPro
             <button type="button" class="danger primary" disabled={done.isPending} onClick={done.run}>
               {label}
             </button>
-            <button type="button" onClick={() => (setOpen(false), done.reset())}>
+            <button type="button" data-focus onClick={() => (setOpen(false), done.reset())}>
               Cancel
             </button>
           </p>
@@ -74,6 +74,8 @@ function Dialog({ title, close, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
+    // By default, the first button has the focus: it confirms, and an Enter too many must not.
+    dialog.current?.querySelector<HTMLElement>('[data-focus]')?.focus();
   }, []);
   return (
     <dialog ref={dialog} aria-label={escapeInvisible(title)} onClose={close}>

@@ -36,6 +36,8 @@ interface SelectFilterProps {
   readonly value: string;
   readonly options: readonly string[];
   readonly none?: string;
+  /** Texts shown for options. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly change: (value: string) => void;
 }
 
@@ -45,6 +47,7 @@ export function SelectFilter({
   value,
   options,
   none = 'any',
+  labels = {},
   change,
 }: SelectFilterProps): JSX.Element {
   return (
@@ -54,10 +57,37 @@ export function SelectFilter({
         <option value="">{none}</option>
         {[...new Set([...options, ...(value === '' ? [] : [value])])].map((option) => (
           <option key={option} value={option}>
-            {option}
+            {labels[option] ?? option}
           </option>
         ))}
       </select>
+    </label>
+  );
+}
+
+const TYPING_DELAY_MS = 300;
+
+interface TextFilterProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly change: (value: string) => void;
+}
+
+export function TextFilter({ label, placeholder, value, change }: TextFilterProps): JSX.Element {
+  const [text, type] = useDebouncedText(value, change, TYPING_DELAY_MS);
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <input
+        type="search"
+        placeholder={placeholder}
+        maxLength={300}
+        spellcheck={false}
+        autocomplete="off"
+        value={text}
+        onInput={(event) => type(event.currentTarget.value)}
+      />
     </label>
   );
 }
