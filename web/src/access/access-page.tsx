@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
-import { ENTRY_TYPES } from '../api/entry-types.js';
+import { ENTRY_TYPES, isEntryType } from '../api/entry-types.js';
 import type { CallerBody } from '../api/types.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
@@ -12,9 +12,19 @@ import { AccessMatrix } from './access-matrix.js';
 import type { AssumedCaller } from './caller.js';
 import { ExplanationPanel } from './explanation.js';
 import { queryOf, type Question, QuestionForm, questionFromQuery } from './question-form.js';
+import { WhoSees } from './who-sees.js';
+
+/** `#/access`, `#/access/who/{type}/{name}` */
+export function AccessRoutes({ route }: { route: Route }): JSX.Element {
+  const [, page, type = null, name] = route.path;
+  if (page !== 'who' || !isEntryType(type) || name === undefined) return <AccessPage route={route} />;
+  return (
+    <WhoSees key={`${type} ${name}`} type={type} name={name} registry={route.query.get('registry') ?? ''} />
+  );
+}
 
 /** Explains access. The API computes the explanation with the same code that serves requests. */
-export function AccessPage({ route }: { route: Route }): JSX.Element {
+function AccessPage({ route }: { route: Route }): JSX.Element {
   const session = useSession();
   const question = questionFromQuery(route.query);
   const [count, setCount] = useState(0);

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { AuditQuery } from '../api/types.js';
 import { hashOf, replaceHash, type Route } from '../navigation/route.js';
+import { isOffered, useSession } from '../session/session.js';
 import { CursorList } from '../ui/cursor-list.js';
 import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
@@ -30,6 +31,7 @@ function toUtc(local: string): string {
 }
 
 export function ActivityPage({ route }: { route: Route }): JSX.Element {
+  const session = useSession();
   const filter = eventFilterFromQuery(route.query);
   const key = JSON.stringify(filter);
   const query = useQuery(key, (signal) => readEvents(parametersOf(filter), signal));
@@ -40,9 +42,12 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
     <>
       <div class="page-head">
         <h1>Activity</h1>
-        <button type="button" onClick={query.refetch} disabled={query.isLoading}>
-          Refresh
-        </button>
+        <p class="buttons">
+          {isOffered(session, 'superAdmin') && <a href="#/webhooks">Webhooks</a>}
+          <button type="button" onClick={query.refetch} disabled={query.isLoading}>
+            Refresh
+          </button>
+        </p>
       </div>
       <EventFilters filter={filter} change={change} />
       <QueryResult query={query}>

@@ -13,6 +13,7 @@ export type CallerBody = Schemas['AssumedCallerBody'];
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 export type EntryType = Schemas['ListedEntry']['type'];
 export type FoundEntry = Schemas['FoundEntry'];
+export type HeldAdmission = Schemas['HeldAdmission'];
 export type ListedEntry = Schemas['ListedEntry'];
 export type ManagedEntry = Schemas['ManagedEntry'];
 export type Me = Schemas['MeAnswer'];

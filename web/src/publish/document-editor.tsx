@@ -16,6 +16,7 @@ interface Props {
   readonly marks: readonly Mark[];
 }
 
+const EDITOR = 'document-text';
 const LINE_PX = 20;
 const MAX_BYTES = 4 * 1_024 * 1_024;
 const EXAMPLE = `{
@@ -81,6 +82,7 @@ export function DocumentEditor({ text, change, marks }: Props): JSX.Element {
             ))}
           </div>
           <textarea
+            id={EDITOR}
             class="code-field"
             aria-labelledby="document-label"
             aria-invalid={marks.length > 0}
@@ -121,6 +123,17 @@ export function DocumentEditor({ text, change, marks }: Props): JSX.Element {
   );
 }
 
+/** Moves the cursor to a line, which starts at 1, and selects it. */
+export function selectLine(line: number): void {
+  const field = document.getElementById(EDITOR) as HTMLTextAreaElement;
+  const before = field.value.split('\n').slice(0, line - 1);
+  const start = before.reduce((length, text) => length + text.length + 1, 0);
+  const end = field.value.indexOf('\n', start);
+  field.focus();
+  field.setSelectionRange(start, end < 0 ? field.value.length : end);
+  field.scrollTop = Math.max((line - 5) * LINE_PX, 0);
+}
+
 /** Problems with the typed document; `others` have no line, such as problems with claims. */
 export interface Problems {
   readonly marks: readonly Mark[];
@@ -137,7 +150,7 @@ export function problemsOf(
   if (!('value' in parsed)) return { marks: [parsed], others: [] };
   const located = details.map((detail) => [detail, markOf(parsed.lines, detail, type)] as const);
   return {
-    marks: located.flatMap(([, mark]) => mark ?? []),
+    marks: located.flatMap(([, mark]) => mark ?? []).sort((one, other) => one.line - other.line),
     others: located.flatMap(([detail, mark]) => (mark ? [] : [detail])),
   };
 }

@@ -68,7 +68,7 @@ function EntryRow({ entry: { type, name, claims, versions } }: { entry: ListedEn
       </td>
       <td>{latest && <Day at={latest.publishedAt} />}</td>
       <td>
-        <ClaimChips claims={claims} none="none (visible to super-admins only)" />
+        <ClaimChips claims={claims} none="No claims: visible to super-admins only" />
       </td>
     </tr>
   );

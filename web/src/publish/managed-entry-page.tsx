@@ -3,8 +3,9 @@ import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
 import { statusesOf } from '../api/entry-types.js';
 import type { Claims, EntryType, ManagedEntry, Status } from '../api/types.js';
+import { accessChange } from '../claims/access-change.js';
 import { ClaimChips, ClaimPicker } from '../claims/claims-editor.js';
-import { navigate } from '../navigation/route.js';
+import { hashOf, navigate } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
 import { DangerButton, useAction } from '../ui/action.js';
 import { Badge } from '../ui/badge.js';
@@ -13,6 +14,7 @@ import { QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Table } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
+import { WaitingItems } from './waiting-items.js';
 
 interface EntryKey {
   readonly type: EntryType;
@@ -29,18 +31,36 @@ export function ManagedEntryPage({ type, name }: EntryKey): JSX.Element {
   const query = useQuery(`${type} ${name}`, (signal) =>
     unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path }, signal })),
   );
+  const [count, setCount] = useState(0);
+  const refresh = () => {
+    query.refetch();
+    setCount(count + 1);
+  };
   return (
     <>
       <p class="trail">
         <a href="#/publish">← Publish</a>
       </p>
-      <h1>
-        <UntrustedText text={name} class="break" />
-      </h1>
+      <div class="page-head">
+        <h1>
+          <UntrustedText text={name} class="break" />
+        </h1>
+        {query.value && (
+          <p class="buttons">
+            <a class="button primary" href={hashOf(['publish'], { type, name })}>
+              New version
+            </a>
+            <a class="button" href={hashOf(['access', 'who', type, name])}>
+              Who sees this
+            </a>
+          </p>
+        )}
+      </div>
+      <WaitingItems filter={{ type, name }} refreshKey={String(count)} />
       <QueryResult query={query}>
         {(entry) => (
           <div class="stack">
-            <EntryClaims entry={entry} type={type} refresh={query.refetch} />
+            <EntryClaims entry={entry} type={type} refresh={refresh} />
             <section>
               <h2>Versions</h2>
               <Table columns={COLUMNS}>
@@ -49,7 +69,7 @@ export function ManagedEntryPage({ type, name }: EntryKey): JSX.Element {
                     key={`${version.version} ${version.status} ${version.statusMessage ?? ''}`}
                     {...path}
                     version={version}
-                    refresh={query.refetch}
+                    refresh={refresh}
                     isLast={entry.versions.length === 1}
                   />
                 ))}
@@ -171,7 +191,7 @@ function EntryClaims({ type, entry, refresh }: EntryClaimsProps): JSX.Element {
     );
     setDraft({ claims: value.claims, etag });
   });
-  const save = useAction(async () => {
+  const put = async () => {
     if (!draft) return;
     await unwrap(
       api.PUT('/v1/entries/{type}/{name}/claims', {
@@ -181,7 +201,11 @@ function EntryClaims({ type, entry, refresh }: EntryClaimsProps): JSX.Element {
     );
     setDraft(undefined);
     refresh();
-  });
+  };
+  const save = useAction(put);
+  const changes = draft ? accessChange(entry.claims as Claims, draft.claims) : [];
+  const isClearing =
+    draft !== undefined && Object.keys(draft.claims).length === 0 && Object.keys(entry.claims).length > 0;
   const cancel = () => {
     setDraft(undefined);
     save.reset();
@@ -192,7 +216,7 @@ function EntryClaims({ type, entry, refresh }: EntryClaimsProps): JSX.Element {
     <section>
       <h2>Claims</h2>
       <p>
-        <ClaimChips claims={draft?.claims ?? entry.claims} none="none (visible to super-admins only)" />{' '}
+        <ClaimChips claims={draft?.claims ?? entry.claims} none="No claims: visible to super-admins only" />{' '}
         {!draft && (
           <button type="button" class="small" onClick={edit.run} disabled={edit.isPending}>
             Change
@@ -203,11 +227,22 @@ function EntryClaims({ type, entry, refresh }: EntryClaimsProps): JSX.Element {
       {draft && (
         <>
           <ClaimPicker claims={draft.claims} change={(claims) => setDraft({ ...draft, claims })} />
+          {changes.map((sentence) => (
+            <p key={sentence} class="notice">
+              <UntrustedText text={sentence} class="break" />
+            </p>
+          ))}
           {save.failure && <Refusal failure={save.failure} />}
           <p class="buttons form-end">
-            <button type="button" class="primary" onClick={save.run} disabled={save.isPending}>
-              Save claims
-            </button>
+            {isClearing ? (
+              <DangerButton label="Save claims" question="Remove all claims?" act={put}>
+                <UntrustedText text={changes.join(' ')} class="break" /> Only super-admins will see the entry.
+              </DangerButton>
+            ) : (
+              <button type="button" class="primary" onClick={save.run} disabled={save.isPending}>
+                Save claims
+              </button>
+            )}
             <button type="button" onClick={cancel}>
               Cancel
             </button>

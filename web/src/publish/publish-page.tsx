@@ -1,21 +1,28 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { HoldReasons } from '../admission/items.js';
 import { api, type Failure, failureFrom, unwrap } from '../api/client.js';
-import type { Claims, EntryType, PublishBody } from '../api/types.js';
+import type { Claims, EntryType, HeldAdmission, PublishBody } from '../api/types.js';
 import { ClaimPicker } from '../claims/claims-editor.js';
-import { hashOf, type Route } from '../navigation/route.js';
+import { isEntryType } from '../api/entry-types.js';
+import { replaceHash, type Route } from '../navigation/route.js';
 import { useAction } from '../ui/action.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { DocumentEditor, type Problems, problemsOf } from './document-editor.js';
+import { ClaimsMismatch } from './claims-mismatch.js';
+import { DocumentEditor, type Problems, problemsOf, selectLine } from './document-editor.js';
+import { NO_DRAFT, useDraft } from './draft.js';
 import { parseJson } from './json-lines.js';
 import { ManagedEntries } from './managed-entries.js';
 import { ManagedEntryPage } from './managed-entry-page.js';
+import { NewVersion } from './new-version.js';
+import { type Published, PublishedNotice } from './published-notice.js';
+import { WaitingItems } from './waiting-items.js';
 
-/** `#/publish`, `#/publish/{type}/{name}` */
+/** `#/publish`, `#/publish?type&name` for a new version, `#/publish/{type}/{name}` */
 export function PublishRoutes({ route }: { route: Route }): JSX.Element {
   const [, type, name] = route.path;
-  if (type === undefined || name === undefined) return <PublishPage />;
+  if (type === undefined || name === undefined) return <PublishPage query={route.query} />;
   return <ManagedEntryPage key={`${type} ${name}`} type={type as EntryType} name={name} />;
 }
 
@@ -32,24 +39,29 @@ function guessType(document: unknown): EntryType {
 interface Checked {
   readonly text: string;
   readonly failure?: Failure;
+  /** Set if the version would be held. */
+  readonly admission?: HeldAdmission | undefined;
 }
 
-function PublishPage(): JSX.Element {
-  const [text, setText] = useState('');
-  const [claims, setClaims] = useState<Claims>({});
-  const [chosen, setChosen] = useState<EntryType | null>(null);
+function PublishPage({ query }: { query: URLSearchParams }): JSX.Element {
+  const [draft, change] = useDraft();
+  const { text, claims } = draft;
+  const setClaims = (to: Claims) => change({ claims: to });
   const [checked, setChecked] = useState<Checked>();
-  const [published, setPublished] = useState<{ type: EntryType; name: string; version: string }>();
+  const [published, setPublished] = useState<Published>();
   const parsed = text.trim() === '' ? undefined : parseJson(text);
-  const type = chosen ?? (parsed && 'value' in parsed ? guessType(parsed.value) : 'server');
-  const body = parsed && 'value' in parsed ? bodyOf(type, text, claims) : null;
+  const document = parsed && 'value' in parsed ? parsed.value : undefined;
+  const type = draft.type ?? guessType(document);
+  const body = document === undefined ? null : bodyOf(type, text, claims);
+  const newType = query.get('type');
+  const newName = query.get('name');
 
   useEffect(() => {
     if (body === null) return undefined;
     const controller = new AbortController();
     const timer = setTimeout(() => {
       unwrap(api.POST('/v1/entries/validate', { ...requestOf(body), signal: controller.signal })).then(
-        () => setChecked({ text: body }),
+        (answer) => setChecked({ text: body, admission: (answer as Partial<Published>).admission }),
         (thrown: unknown) =>
           !controller.signal.aborted && setChecked({ text: body, failure: failureFrom(thrown) }),
       );
@@ -60,11 +72,13 @@ function PublishPage(): JSX.Element {
     };
   }, [body]);
 
+  const latest = useRef(text);
+  latest.current = text;
   const publish = useAction(async () => {
     if (body === null) return;
     setPublished(await unwrap(api.POST('/v1/entries', requestOf(body))));
     // Keeps text typed while publishing.
-    setText((now) => (now === text ? '' : now));
+    if (latest.current === text) change(NO_DRAFT);
     setChecked(undefined);
   });
   const isChecked = checked !== undefined && checked.text === body;
@@ -74,11 +88,17 @@ function PublishPage(): JSX.Element {
   return (
     <>
       <h1>Publish</h1>
-      {published && (
-        <p class="notice good" role="status">
-          Published: <UntrustedText text={`${published.name} ${published.version}`} class="break" />.{' '}
-          <a href={hashOf(['publish', published.type, published.name])}>View versions and claims</a>
-        </p>
+      {published && <PublishedNotice published={published} />}
+      {newName !== null && isEntryType(newType) && (
+        <NewVersion
+          type={newType}
+          name={newName}
+          hasDraft={text.trim() !== ''}
+          done={(to) => {
+            if (to) change(to);
+            replaceHash('#/publish');
+          }}
+        />
       )}
       <div class="columns">
         <section>
@@ -86,20 +106,18 @@ function PublishPage(): JSX.Element {
             <h2 id="document-label">Document</h2>
             <label class="choice">
               <span>Type</span>
-              <select value={type} onChange={(event) => setChosen(event.currentTarget.value as EntryType)}>
+              <select
+                value={type}
+                onChange={(event) => change({ type: event.currentTarget.value as EntryType })}
+              >
                 <option value="server">server</option>
                 <option value="skill">skill</option>
                 <option value="plugin">plugin</option>
               </select>
             </label>
           </div>
-          <DocumentEditor text={text} change={setText} marks={problems.marks} />
-          <ValidationResult
-            isEmpty={!parsed}
-            isChecked={isChecked}
-            failure={checked?.failure}
-            problems={problems}
-          />
+          <DocumentEditor text={text} change={(to) => change({ text: to })} marks={problems.marks} />
+          <ValidationResult isEmpty={!parsed} isChecked={isChecked} checked={checked} problems={problems} />
         </section>
         <section>
           <h2>Claims</h2>
@@ -108,6 +126,9 @@ function PublishPage(): JSX.Element {
             first.
           </p>
           <ClaimPicker claims={claims} change={setClaims} />
+          {isChecked && checked.failure?.code === 'claims_mismatch' && (
+            <ClaimsMismatch type={type} name={nameIn(type, document)} claims={claims} use={setClaims} />
+          )}
           <p class="buttons form-end">
             <button
               type="button"
@@ -121,6 +142,10 @@ function PublishPage(): JSX.Element {
           {publish.failure && <Refusal failure={publish.failure} />}
         </section>
       </div>
+      <WaitingItems
+        filter={{ mine: true }}
+        refreshKey={published ? `${published.name} ${published.version}` : ''}
+      />
       <ManagedEntries key={published ? `${published.name} ${published.version}` : ''} />
     </>
   );
@@ -139,16 +164,22 @@ function requestOf(body: string) {
   };
 }
 
+/** The name of the entry that a document belongs to. */
+function nameIn(type: EntryType, document: unknown): string {
+  const { namespace, name } = (document ?? {}) as Record<string, unknown>;
+  return type === 'server' ? String(name) : `${String(namespace)}/${String(name)}`;
+}
+
 interface ValidationResultProps {
   readonly isEmpty: boolean;
   /** Whether the other properties apply to the current text. */
   readonly isChecked: boolean;
-  readonly failure: Failure | undefined;
+  readonly checked: Checked | undefined;
   readonly problems: Problems;
 }
 
 /** Result of validating the current text. */
-function ValidationResult({ isEmpty, isChecked, failure, problems }: ValidationResultProps): JSX.Element {
+function ValidationResult({ isEmpty, isChecked, checked, problems }: ValidationResultProps): JSX.Element {
   const { marks, others } = problems;
   if (isEmpty)
     return (
@@ -161,7 +192,10 @@ function ValidationResult({ isEmpty, isChecked, failure, problems }: ValidationR
       <ul class="problems" role="status" aria-label="Problems">
         {marks.map(({ line, message }, index) => (
           <li key={index}>
-            <span class="muted">line {line}</span> <UntrustedText text={message} class="break" />
+            <button type="button" class="link" onClick={() => selectLine(line)}>
+              line {line}
+            </button>{' '}
+            <UntrustedText text={message} class="break" />
           </li>
         ))}
         {others.map((detail) => (
@@ -172,10 +206,16 @@ function ValidationResult({ isEmpty, isChecked, failure, problems }: ValidationR
       </ul>
     );
   if (!isChecked) return <p class="muted">Checking…</p>;
-  if (failure) return <Refusal failure={failure} />;
+  if (checked?.failure) return <Refusal failure={checked.failure} />;
   return (
-    <p class="good-text" role="status">
-      Ready to publish.
-    </p>
+    <div role="status">
+      <p class="good-text">Ready to publish.</p>
+      {checked?.admission && (
+        <>
+          <p>It will wait for review before it is served:</p>
+          <HoldReasons reasons={checked.admission.reasons} />
+        </>
+      )}
+    </div>
   );
 }

@@ -1,10 +1,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { api, unwrap } from '../api/client.js';
+import { api, API_BASE, unwrap } from '../api/client.js';
 import type { Registry } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { hashOf } from '../navigation/route.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
+import { useSession } from '../session/session.js';
 import { useAction } from '../ui/action.js';
 import { QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
@@ -47,6 +48,24 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
   );
 }
 
+/** The feed of changes; a browser cannot send the token that most registries need. */
+function FeedLink({ registry: { name, anonymous, keys = [] } }: { registry: Registry }): JSX.Element {
+  const { settings } = useSession();
+  const address = `${API_BASE}/registry/${encodeURIComponent(name)}/x/feed.atom`;
+  if (anonymous || settings.mode === 'anonymous')
+    return (
+      <a href={address} class="break" target="_blank" rel="noopener">
+        {address}
+      </a>
+    );
+  return (
+    <>
+      <code class="break">{address}</code>{' '}
+      <span class="muted">with a token{keys.length > 0 && ', or with a key: …/k/{key}/x/feed.atom'}</span>
+    </>
+  );
+}
+
 function RegistrySummary({ registry }: { registry: Registry }): JSX.Element {
   const { origin, claims, anonymous, keys = [], publishClaims } = registry;
   return (
@@ -71,6 +90,9 @@ function RegistrySummary({ registry }: { registry: Registry }): JSX.Element {
           <ClaimChips claims={publishClaims} />
         </Detail>
       )}
+      <Detail name="Atom feed">
+        <FeedLink registry={registry} />
+      </Detail>
     </DetailList>
   );
 }

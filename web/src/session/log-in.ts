@@ -4,7 +4,7 @@ import type { PageLogin } from '../api/types.js';
 import { hintFor } from './log-in-hints.js';
 import { session } from './session.js';
 
-/** Keys in sessionStorage. It holds provider names and page load times, never a token. */
+/** Keys in sessionStorage. It holds provider names, page load times and drafts, never a token. */
 const PENDING = 'registry.login';
 const LOGGED_IN = 'registry.logged-in';
 const LOGGED_OUT = 'registry.logged-out';
@@ -39,8 +39,7 @@ export async function logIn(login: PageLogin): Promise<void> {
 
 /** Ends this session, and the provider's if it supports OpenID Connect RP-Initiated Logout. */
 export async function logOut(): Promise<void> {
-  sessionStorage.removeItem(LOGGED_IN);
-  sessionStorage.removeItem(LOADED);
+  sessionStorage.clear();
   sessionStorage.setItem(LOGGED_OUT, 'yes');
   history.replaceState(null, '', location.pathname);
   session.change({ token: null, me: null });

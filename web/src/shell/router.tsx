@@ -18,7 +18,8 @@ const LAZY_PAGES = new Map<string, () => Promise<Page>>(
     review: () => import('../admission/review-pages.js').then(({ ReviewRoutes }) => ReviewRoutes),
     sources: () => import('../sources/sources-page.js').then(({ SourceRoutes }) => SourceRoutes),
     registries: () => import('../registries/registries-page.js').then(({ RegistryRoutes }) => RegistryRoutes),
-    access: () => import('../access/access-page.js').then(({ AccessPage }) => AccessPage),
+    access: () => import('../access/access-page.js').then(({ AccessRoutes }) => AccessRoutes),
+    webhooks: () => import('../webhooks/webhooks-page.js').then(({ WebhookRoutes }) => WebhookRoutes),
     activity: () => import('../activity/activity-page.js').then(({ ActivityPage }) => ActivityPage),
   }),
 );
@@ -66,7 +67,7 @@ function LazyPage({ name, route }: { name: string; route: Route }): JSX.Element 
 
 /** `acme · Catalogue · Registry` */
 function titleOf({ path: [path = 'catalogue', ...rest] }: Route): string {
-  const page = PAGES.find((each) => each.path === path)?.title;
+  const page = path === 'webhooks' ? 'Webhooks' : PAGES.find((each) => each.path === path)?.title;
   if (page === undefined) return 'Registry';
   const name = path === 'catalogue' ? (rest[2] ?? rest[0]) : path === 'publish' ? rest[1] : rest[0];
   const parts =

@@ -26,7 +26,7 @@ export function useAction(act: () => Promise<void>): Action {
   return { isPending, failure, run, reset: () => setFailure(undefined) };
 }
 
-interface DangerButtonProps {
+interface ConfirmProps {
   readonly label: string;
   readonly question: string;
   readonly children: ComponentChildren;
@@ -34,7 +34,18 @@ interface DangerButtonProps {
 }
 
 /** A button that asks for confirmation before an irreversible change. */
-export function DangerButton({ label, question, children, act }: DangerButtonProps): JSX.Element {
+export function DangerButton(props: ConfirmProps): JSX.Element {
+  return <ConfirmButton {...props} class="danger" />;
+}
+
+/** A button that asks for confirmation. */
+export function ConfirmButton({
+  label,
+  question,
+  children,
+  act,
+  class: name = '',
+}: ConfirmProps & { class?: string }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const done = useAction(async () => {
     await act();
@@ -42,7 +53,7 @@ export function DangerButton({ label, question, children, act }: DangerButtonPro
   });
   return (
     <>
-      <button type="button" class="danger" onClick={() => setOpen(true)}>
+      <button type="button" class={name} onClick={() => setOpen(true)}>
         {label}
       </button>
       {isOpen && (
@@ -50,7 +61,7 @@ export function DangerButton({ label, question, children, act }: DangerButtonPro
           <div>{children}</div>
           {done.failure && <Refusal failure={done.failure} />}
           <p class="buttons">
-            <button type="button" class="danger primary" disabled={done.isPending} onClick={done.run}>
+            <button type="button" class={`${name} primary`} disabled={done.isPending} onClick={done.run}>
               {label}
             </button>
             <button type="button" data-focus onClick={() => (setOpen(false), done.reset())}>
