@@ -44,12 +44,41 @@ function foundWith(text: string): object {
   return { items: [{ ...item, updatedAt: text }], facets, metadata: { count: 1 } };
 }
 
+/** A held version with this text in every field. */
+function heldItemOf(text: string): object {
+  const now = '2026-01-01T00:00:00Z';
+  const person = { subject: text, issuer: text, name: text };
+  return {
+    id: 'hostile',
+    source: text,
+    type: 'server',
+    name: text,
+    version: text,
+    status: 'held',
+    reasons: [{ policy: 'review', message: text, dueAt: text }],
+    digest: text,
+    firstSeenAt: now,
+    publisher: person,
+    claims: { [text]: text },
+    approvals: { required: 1, given: 0 },
+    decisions: [{ decision: 'comment', by: person, at: now, comment: text }],
+    document: { description: text, more: { [text]: text } },
+    replaces: { version: text, diff: [] },
+    served: { description: 'before' },
+  };
+}
+
 describe('web UI: hostile text in a document (XSS)', () => {
   const visitor = new BrowserUser(null).start();
   let text = '';
 
   beforeAll(async () => {
     await visitor.page.setViewportSize({ width: 700, height: 900 });
+    await visitor.page.route('**/v1/admission**', (route) => {
+      const isList = !/admission\/\d/.test(route.request().url());
+      const item = heldItemOf(text);
+      return route.fulfill({ json: isList ? { items: [item], metadata: { count: 1 } } : item });
+    });
     await visitor.page.route('**/x/search?*', (route) => route.fulfill({ json: foundWith(text) }));
     await visitor.page.route('**/registry/hostile/v0.1/servers/**', (route) =>
       route.fulfill({ json: { servers: [itemOf(text)], metadata: { count: 1 } } }),
@@ -62,6 +91,23 @@ describe('web UI: hostile text in a document (XSS)', () => {
       }),
     );
   });
+
+  it.each(HOSTILE.map((hostile) => [hostile.slice(0, 60), hostile]))(
+    'renders as plain text in a review: %s',
+    async (_, hostile) => {
+      text = hostile;
+      await visitor.goTo('/nowhere');
+      await visitor.goTo(`/review?name=${HOSTILE.indexOf(hostile)}`);
+      await visitor.page.locator('.queue tbody tr').waitFor();
+      expect(await inspect()).toEqual(HARMLESS);
+      await visitor.goTo(`/review/${HOSTILE.indexOf(hostile)}`);
+      await visitor.page.locator('.diff ins').first().waitFor();
+      await visitor.page.getByText('Whole document').click();
+      expect(await inspect()).toEqual(HARMLESS);
+      expect(await shows('.item h1 bdi', hostile)).toBe(true);
+      expect(await shows('.decisions .comment bdi', hostile)).toBe(true);
+    },
+  );
 
   it.each(HOSTILE.map((hostile) => [hostile.slice(0, 60), hostile]))(
     'renders as plain text: %s',
@@ -89,7 +135,7 @@ describe('web UI: hostile text in a document (XSS)', () => {
         ran: 'ran' in window,
         injected: [
           ...(main?.querySelectorAll(
-            'script,style,iframe,object,embed,form:not(.filters),base,link,svg,video,math',
+            'script,style,iframe,object,embed,form:not(.filters, .decide),base,link,svg,video,math',
           ) ?? []),
         ].length,
         handlers: [...document.querySelectorAll('*')].filter((element) =>

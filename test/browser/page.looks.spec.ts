@@ -16,7 +16,7 @@ interface Axe {
 }
 
 /** Pages, each with a selector that is present once the page has rendered. */
-const PAGES = [
+const PAGES: readonly (readonly [path: string, ready: string])[] = [
   ['/catalogue/acme', '.card'],
   ['/catalogue/acme?search=nothing-like-this', '.empty'],
   ['/catalogue/acme/server/com.example.payments%2Fledger', '.entry h1'],
@@ -31,12 +31,22 @@ const PAGES = [
   ['/registries/acme', '.order li'],
   ['/access?registry=acme', '.decision'],
   ['/activity', '.events tbody tr'],
-] as const;
+  ['/review', '.queue, .empty'],
+];
+const SUPER_ADMIN_PAGES: typeof PAGES = [
+  ['/review/blocks', 'table, .empty'],
+  ['/review/blocks/+new', '.field'],
+  ['/access/who/server/com.example.payments%2Fledger?registry=acme', 'tbody tr'],
+  ['/webhooks', '.empty'],
+];
 
-describe('web UI: every page', () => {
-  const manager = new BrowserUser('max').start();
+describe.each([
+  ['max', PAGES],
+  ['ada', SUPER_ADMIN_PAGES],
+] as const)('web UI: every page of %s', (user, pages) => {
+  const manager = new BrowserUser(user).start();
 
-  it.each(PAGES)('passes axe in light and dark mode and fits a phone: %s', async (path, ready) => {
+  it.each(pages)('passes axe in light and dark mode and fits a phone: %s', async (path, ready) => {
     const { page } = manager;
     await manager.goTo(path);
     await page.locator(ready).first().waitFor();

@@ -9,6 +9,7 @@ describe('web UI: manager', () => {
     expect(await manager.menu()).toEqual([
       'Catalogue',
       'Publish',
+      expect.stringMatching(/^Review/),
       'Sources',
       'Registries',
       'Access',
@@ -276,7 +277,7 @@ describe('web UI: super-admin', () => {
   const admin = new BrowserUser('ada').start();
 
   it('has all pages in the menu and sees every entry', async () => {
-    expect(await admin.menu()).toHaveLength(6);
+    expect(await admin.menu()).toHaveLength(7);
     for (const team of ['data', 'platform']) {
       await admin.goTo(`/catalogue/acme?search=com.example.${team}`);
       await expect

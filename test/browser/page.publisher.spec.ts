@@ -26,7 +26,7 @@ describe('web UI: publisher', () => {
   };
 
   it('has a menu without sources and registries', async () => {
-    expect(await publisher.menu()).toEqual(['Catalogue', 'Publish', 'Access', 'Activity']);
+    expect(await publisher.menu()).toEqual(['Catalogue', 'Publish', 'Review', 'Access', 'Activity']);
   });
 
   it.each(['/sources', '/registries/acme'])('shows role_required at %s', async (path) => {
@@ -85,7 +85,8 @@ describe('web UI: publisher', () => {
       if ((await claim(text).getAttribute('aria-pressed')) === 'false') await claim(text).click();
     await publisher.page.getByText('Ready to publish.').waitFor();
     await publisher.button('Publish').click();
-    await publisher.page.getByText(`Published: ${NAME} 1.0.0`).waitFor();
+    await publisher.page.getByText(`${NAME} 1.0.0 is published.`).waitFor();
+    await publisher.link('View it in acme').waitFor();
     await publisher.page.locator('.published').getByRole('link', { name: NAME }).waitFor();
     await publisher.goTo('/catalogue/acme?search=journey');
     await expect.poll(() => publisher.cards()).toEqual([NAME]);
@@ -113,7 +114,7 @@ describe('web UI: publisher', () => {
     await publisher.button('Publish').click();
     await editor().fill('another one');
     await release();
-    await publisher.page.getByText(`Published: ${NAME} 1.1.0`).waitFor();
+    await publisher.page.getByText(`${NAME} 1.1.0 is published.`).waitFor();
     expect(await editor().inputValue()).toBe('another one');
   });
 

@@ -52,7 +52,7 @@ export function WhoSees(props: Props): JSX.Element {
       <QueryResult query={query}>
         {(who) => (
           <div class="stack">
-            <Grants who={who} />
+            <Grants who={who} asked={registry} />
             <OtherWays who={who} />
             <p>
               <a href={hashOf(['access'], { registry, type: type === 'server' ? '' : type, entry: name })}>
@@ -66,27 +66,33 @@ export function WhoSees(props: Props): JSX.Element {
   );
 }
 
-function Grants({ who: { claimSets, anonymous, isCut } }: { who: WhoHasAccess }): JSX.Element {
+interface GrantsProps {
+  readonly who: WhoHasAccess;
+  /** The registry of the question; claim sets name theirs only if it is empty. */
+  readonly asked: string;
+}
+
+function Grants({ who: { claimSets, anonymous, isCut }, asked }: GrantsProps): JSX.Element {
   return (
     <section>
       {claimSets.length === 0 && !anonymous ? (
         <p>No claims make it visible in a registry: only super-admins see it.</p>
       ) : (
-        <Table
-          columns={[
-            'Everybody who holds',
-            'In registry',
-            'From source',
-            { title: 'Preview', isHidden: true },
-          ]}
-        >
-          {claimSets.map(({ claims, sentence, registry, source }, index) => (
+        <Table columns={['Everybody who holds', 'In registry', { title: 'Preview', isHidden: true }]}>
+          {claimSets.map(({ claims, sentence, registry = asked, source }, index) => (
             <tr key={index} title={escapeInvisible(sentence)}>
               <td>
                 <ClaimChips claims={claims as Claims} none="any token" />
               </td>
-              <td>{registry !== undefined && <UntrustedText text={registry} />}</td>
-              <td>{source !== undefined && <UntrustedText text={source} />}</td>
+              <td>
+                <UntrustedText text={registry} />
+                {source !== undefined && (
+                  <span class="muted">
+                    {' '}
+                    from <UntrustedText text={source} />
+                  </span>
+                )}
+              </td>
               <td class="end">
                 {registry !== undefined && <a href={previewOf(registry, claims as Claims)}>What they see</a>}
               </td>

@@ -18,7 +18,7 @@ const TEXTS = [
     'One per line: type, identifier and, optionally, versions, as in npm left-pad >=1.3.1 <1.3.4.',
   ],
   ['remotes', 'Remote URLs', 'One per line, as in https://evil.example/*.'],
-  ['digests', 'Documents', 'SHA-256 digests, one per line.'],
+  ['digests', 'Digests of documents', 'SHA-256, one per line.'],
 ] as const;
 
 type Texts = Readonly<Record<(typeof TEXTS)[number][0] | 'id' | 'versions' | 'reason', string>>;
@@ -140,7 +140,7 @@ export function BlockFormPage({ query }: { query: URLSearchParams }): JSX.Elemen
           <p class="notice" role="status">
             {preview.matches === 0
               ? 'No version that is served now matches. The block keeps later ones out.'
-              : `${pluralize(preview.matches, 'version that is served now is', 'versions that are served now are')} no longer served with this block.`}
+              : `This block stops ${pluralize(preview.matches, 'version that is', 'versions that are')} served now.`}
           </p>
         )}
         <p class="buttons form-end">

@@ -61,7 +61,7 @@ function FeedLink({ registry: { name, anonymous, keys = [] } }: { registry: Regi
   return (
     <>
       <code class="break">{address}</code>{' '}
-      <span class="muted">with a token{keys.length > 0 && ', or with a key: …/k/{key}/x/feed.atom'}</span>
+      <span class="muted">(needs a token{keys.length > 0 && ', or a key: …/k/{key}/x/feed.atom'})</span>
     </>
   );
 }

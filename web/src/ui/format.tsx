@@ -42,12 +42,14 @@ function relativeTime(at: string, now: number): string {
   return relative.format(Math.round(seconds / size), unit);
 }
 
-/** `40 ms`, `2.3 s`, `4 min` */
+/** `40 ms`, `2.3 s`, `4 min`, `3 h`, `5 days` */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1_000;
   if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  return `${Math.round(seconds / 60)} min`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
 }
 
 /** `1 server`, `2,400 servers` */

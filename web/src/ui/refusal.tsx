@@ -1,8 +1,15 @@
 import type { JSX } from 'preact';
 import type { Failure } from '../api/client.js';
+import { hashOf, parseHash } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
 import { UntrustedText } from './untrusted-text.js';
+
+/** The Access page, prefilled with the registry and entry of a catalogue page. */
+function questionAbout(hash: string): string {
+  const [page, registry = '', type = '', entry = ''] = parseHash(hash).path;
+  return hashOf(['access'], page === 'catalogue' ? { registry, type, entry } : {});
+}
 
 interface Props {
   readonly failure: Failure;
@@ -45,7 +52,8 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
       </p>
       {canExplain && (
         <p class="below">
-          <a href="#/access">Access</a> shows which check refused this request and what is missing.
+          <a href={questionAbout(location.hash)}>Access</a> shows which check refused this request and what is
+          missing.
         </p>
       )}
       {needsLogIn && (
