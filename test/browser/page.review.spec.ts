@@ -41,7 +41,7 @@ describe('web UI: review', () => {
     await user.page.locator('.item').waitFor();
   };
 
-  it('tells the publisher before and after publishing that the version waits for review', async () => {
+  it('shows the publisher before and after publishing that the version waits for review', async () => {
     await publisher.goTo('/publish');
     await editor().fill(JSON.stringify(documentOf('1.0.0'), null, 2));
     await publisher.page.locator('button.chip', { hasText: 'acme' }).click();
@@ -96,7 +96,7 @@ describe('web UI: review', () => {
     expect(await reviewer.page.getByLabel('Comment').inputValue()).toBe('');
   });
 
-  it('decides nothing about a changed digest, says so, and reads the item again', async () => {
+  it('decides nothing about a changed digest, and reads the item again with a notice', async () => {
     await openItem(reviewer, '1.0.0');
     const answer = { error: 'The digest of this item is different', code: 'digest_mismatch' };
     await reviewer.page.route('**/approve', (route) => route.fulfill({ status: 409, json: answer }));

@@ -50,7 +50,7 @@ const WRITES_NOTHING = [
 ];
 /** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
-  [/oidc$|^POST .*mcp$/, 400],
+  [/oidc$|^POST .*(mcp|blocks\/preview)$/, 400],
   [/^(PUT|PATCH|DELETE) .*mcp$/, 405],
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);

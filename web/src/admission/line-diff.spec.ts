@@ -22,7 +22,16 @@ it.each([
 
 it('diffJson: leaves out unchanged lines that are far from a change', () => {
   const list = Array.from({ length: 20 }, (_, index) => index);
-  expect(shown(list, [...list, 20])).toEqual(['…18', '   17,', '   18,', '-  19', '+  19,', '+  20', ' ]']);
+  expect(shown(list, [...list, 20])).toEqual([
+    '…17',
+    '   16,',
+    '   17,',
+    '   18,',
+    '-  19',
+    '+  19,',
+    '+  20',
+    ' ]',
+  ]);
 });
 
 it('diffJson: shows every line of documents that are too long to compare', () => {

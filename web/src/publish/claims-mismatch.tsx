@@ -13,7 +13,7 @@ interface Props {
   readonly use: (claims: Claims) => void;
 }
 
-/** Names the claims that differ from those of the published entry. */
+/** Names the claims that differ from the published entry's. */
 export function ClaimsMismatch({ type, name, claims, use }: Props): JSX.Element {
   const query = useQuery(`${type} ${name}`, (signal) =>
     unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path: { type, name } }, signal })),
@@ -23,7 +23,7 @@ export function ClaimsMismatch({ type, name, claims, use }: Props): JSX.Element 
   return (
     <div class="notice">
       <p>
-        All versions of an entry have the same claims. Those of this entry are <ClaimChips claims={stored} />
+        All versions of an entry have the same claims. This entry has <ClaimChips claims={stored} />
       </p>
       <ClaimList label="Missing here" claims={without(stored, claims)} />
       <ClaimList label="Only here" claims={without(claims, stored)} />
