@@ -83,13 +83,13 @@ describe('web UI: hostile text in a document (XSS)', () => {
     await visitor.page.route('**/registry/hostile/v0.1/servers/**', (route) =>
       route.fulfill({ json: { servers: [itemOf(text)], metadata: { count: 1 } } }),
     );
-    await visitor.page.route('**/registry/hostile/mcp', (route) =>
-      route.fulfill({
-        json: {
-          result: { structuredContent: { clients: [{ client: text, configuration: { [text]: text } }] } },
-        },
-      }),
-    );
+    await visitor.page.route('**/registry/hostile/v0.1/x/setup/**', (route) => {
+      const entry = { command: text, args: [text], env: { [text]: text } };
+      const inputs = [{ id: text, description: text }];
+      const configuration = { servers: { [text]: entry }, inputs };
+      const clients = [{ client: 'vscode', configuration }];
+      return route.fulfill({ json: { options: [{ kind: 'package', index: 0, clients }] } });
+    });
   });
 
   it.each(HOSTILE.map((hostile) => [hostile.slice(0, 60), hostile]))(
@@ -142,7 +142,7 @@ describe('web UI: hostile text in a document (XSS)', () => {
           element.getAttributeNames().some((name) => name.startsWith('on')),
         ).length,
         images: [...(main?.querySelectorAll('img') ?? [])].length,
-        links: links.filter((protocol) => !['http:', 'https:'].includes(protocol)),
+        links: links.filter((protocol) => !['http:', 'https:', 'vscode:'].includes(protocol)),
         unsafe: [...document.querySelectorAll('a[target]')].filter(
           (element) => !element.getAttribute('rel')?.includes('noopener'),
         ).length,

@@ -165,27 +165,73 @@ describe('web UI: reader', () => {
     await expect.poll(() => reader.page.getByLabel('Document').innerText()).toContain('"version": "1.9.0"');
   });
 
-  it('copies the configuration for their client', async () => {
+  it('copies the command for their client, and sees the variables to set', async () => {
     await reader.goTo(LEDGER);
-    await reader.page.getByRole('heading', { name: 'Connect' }).waitFor();
-    await reader.page.getByRole('radio', { name: 'Cursor' }).check();
-    await reader.page.locator('.connect').getByRole('button', { name: 'Copy' }).click();
+    await reader.page.getByRole('heading', { name: 'Install' }).waitFor();
+    await reader.page.getByRole('radio', { name: 'Claude Code' }).check();
+    await reader.page.getByText('Set these environment variables first').waitFor();
+    expect(await reader.page.locator('.variables').innerText()).toContain('A read-only token');
+    await reader.page.locator('.install').getByRole('button', { name: 'Copy' }).first().click();
     await reader.page.getByText('Copied').waitFor();
     const copied = await reader.page.evaluate(() => navigator.clipboard.readText());
-    expect(Object.keys((JSON.parse(copied) as { mcpServers: object }).mcpServers)).toHaveLength(1);
+    expect(copied).toMatch(
+      /^claude mcp add --env LEDGER_URL="\$\{\w+\}" .* --transport stdio ledger -- docker run /,
+    );
+  });
+
+  it('installs by a link in VS Code and Cursor', async () => {
+    await reader.page.getByRole('radio', { name: 'Cursor' }).check();
+    const cursor = await reader.link('Add to Cursor').getAttribute('href');
+    expect(cursor).toMatch(
+      /^cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?name=[\w.%-]+&config=[\w%]+$/,
+    );
+    await reader.page.getByRole('radio', { name: 'VS Code' }).check();
+    expect(await reader.link('Install in VS Code').getAttribute('href')).toMatch(/^vscode:mcp\/install\?%7B/);
+  });
+
+  it('chooses the remote or package, and keeps the client', async () => {
+    const entry = (url: string) => ({ configuration: { mcpServers: { x: { url } } } });
+    const clients = (url: string) => [{ client: 'copilot', ...entry(url) }];
+    const omitted = { reason: 'invalid_package', explanation: 'The package is not valid' };
+    const options = [
+      { kind: 'package', index: 0, clients: [{ client: 'copilot', omitted }] },
+      { kind: 'remote', index: 0, clients: clients('https://one.example') },
+      { kind: 'remote', index: 1, clients: clients('https://two.example') },
+    ];
+    await reader.page.route('**/x/setup/**', (route) => route.fulfill({ json: { options } }));
+    await reader.page.getByRole('radio', { name: 'Copilot CLI' }).check();
+    await reader.goTo('/nowhere');
+    await reader.goTo(LEDGER);
+    const code = reader.page.getByLabel('Configuration for Copilot CLI');
+    await expect.poll(() => code.textContent()).toContain('https://one.example');
+    await reader.page.getByLabel('Run as').selectOption({ index: 1 });
+    await expect.poll(() => code.textContent()).toContain('https://two.example');
+    await reader.page.unroute('**/x/setup/**');
+  });
+
+  it('sees why a server cannot be installed', async () => {
+    const explanation = 'The package listens on a port';
+    const clients = [{ client: 'cursor', omitted: { reason: 'unsupported_transport', explanation } }];
+    await reader.page.route('**/x/setup/**', (route) =>
+      route.fulfill({ json: { options: [{ kind: 'package', index: 0, clients }] } }),
+    );
+    await reader.goTo('/nowhere');
+    await reader.goTo(LEDGER);
+    await reader.page.getByText(`Not installable here. ${explanation}.`).waitFor();
+    await reader.page.unroute('**/x/setup/**');
   });
 
   it('sees every argument and variable of the configuration', async () => {
     const args = [...Array.from({ length: 2_000 }, (_, n) => `${'a'.repeat(30)}${n}`), 'b'.repeat(9_000)];
     const env = { LAST: `${' '.repeat(3_000)}last` };
     const configuration = { mcpServers: { 'io.acme/long': { command: 'npx', args, env } } };
-    const clients = [{ client: 'cursor', configuration }];
-    await reader.page.route('**/mcp', (route) =>
-      route.fulfill({ json: { result: { structuredContent: { clients } } } }),
+    const clients = [{ client: 'copilot', configuration }];
+    await reader.page.route('**/x/setup/**', (route) =>
+      route.fulfill({ json: { options: [{ kind: 'package', index: 0, clients }] } }),
     );
     await reader.goTo('/nowhere');
     await reader.goTo(LEDGER);
-    const code = reader.page.getByLabel('Configuration for Cursor');
+    const code = reader.page.getByLabel('Configuration for Copilot CLI');
     expect(await code.textContent()).toBe(JSON.stringify(configuration, null, 2));
     expect(
       await code.evaluate(
@@ -193,7 +239,18 @@ describe('web UI: reader', () => {
           scrollWidth > clientWidth || scrollHeight > clientHeight,
       ),
     ).toBe(false);
-    await reader.page.unroute('**/mcp');
+    await reader.page.unroute('**/x/setup/**');
+  });
+
+  it('sees how to install a skill', async () => {
+    await reader.goTo('/catalogue/acme?type=skill');
+    await expect.poll(() => reader.page.locator('.card').count()).toBeGreaterThan(0);
+    await reader.page.locator('.card').first().click();
+    await reader.page.getByRole('radio', { name: 'Codex' }).check();
+    expect(await reader.page.getByLabel('Commands', { exact: true }).innerText()).toMatch(
+      /^git clone .*\nmkdir -p ~\/\.agents\/skills\ncp -R /,
+    );
+    expect(await reader.page.getByLabel('Commands for ToolHive').innerText()).toContain('thv skill install ');
   });
 
   it('filters by each count and finds that many entries', async () => {

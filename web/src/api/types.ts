@@ -26,6 +26,7 @@ export type RegistrySettings = Schemas['RegistrySettings'];
 export type Role = Me['roles'][number];
 export type ServerDocument = Schemas['ServerDocument'];
 export type ServerItem = Schemas['ServerItem'];
+export type ServerSetup = Schemas['ServerSetup'];
 export type SkillDocument = Schemas['SkillDocument'];
 export type SearchResult = Schemas['EntrySearchResult'];
 export type Source = Schemas['SourceAnswer'];

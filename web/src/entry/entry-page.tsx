@@ -1,14 +1,17 @@
 import type { JSX } from 'preact';
 import { isEntryType } from '../api/entry-types.js';
-import type { EntryType, ServerDocument } from '../api/types.js';
-import { EntryIcon } from '../catalogue/entry-card.js';
+import type { EntryType, PluginDocument, ServerDocument, SkillDocument } from '../api/types.js';
+import { EntryIcon, titleOf } from '../catalogue/entry-card.js';
 import { hashOf, type Route } from '../navigation/route.js';
 import { Badge } from '../ui/badge.js';
+import { Ago } from '../ui/format.js';
 import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Detail, DetailList } from '../ui/table.js';
 import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
-import { Connect } from './connect.js';
 import { Packages, Remotes } from './installation.js';
+import { InstallFiles } from './install-files.js';
+import { Install } from './install.js';
+import { type Fact, publishedFacts, type PublishedFacts } from './published-facts.js';
 import { readVersions, type Version, Versions } from './versions.js';
 
 /** `#/catalogue/{registry}/{type}/{name}[/{version}]` */
@@ -22,7 +25,7 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
   return (
     <article class="entry">
       <p class="trail">
-        <a href={hashOf(['catalogue', registry], { type: type === 'server' ? '' : type })}>
+        <a href={hashOf(['catalogue', registry])}>
           ← <UntrustedText text={registry} />
         </a>
       </p>
@@ -61,7 +64,9 @@ interface EntryDetailsProps {
 
 function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsProps): JSX.Element {
   const { document: content } = shown;
-  const tools = publishedTools(content);
+  const facts = publishedFacts(content);
+  const { tools } = facts;
+  const updatedAt = facts.updatedAt ?? shown.updatedAt;
   const server = type === 'server' ? (content as ServerDocument) : undefined;
   return (
     <>
@@ -69,17 +74,21 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
         <EntryIcon name={name} icons={content.icons ?? []} size={56} />
         <div>
           <h1>
-            <UntrustedText
-              text={(content.title?.trim() && content.title) || (name.split('/').at(-1) ?? name)}
-              class="break"
-            />
+            <UntrustedText text={titleOf(content.title, name)} class="break" />
           </h1>
           <p class="entry-name">
             <UntrustedText text={name} class="break" />
           </p>
           <p class="entry-facts">
             <UntrustedText text={shown.version} class="break version" />
+            {type !== 'server' && <Badge state={type} />}
             <Badge state={shown.status} />
+            {facts.tier !== undefined && <Badge state={facts.tier} />}
+            {updatedAt !== undefined && (
+              <span class="muted">
+                updated <Ago at={updatedAt} />
+              </span>
+            )}
             {!shown.isLatest && (
               <a href={hashOf(['catalogue', registry, type, name])}>Newer version available</a>
             )}
@@ -94,10 +103,30 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
       <p class="entry-description">
         <UntrustedText text={content.description} class="break" />
       </p>
-      <Links content={content} />
+      {facts.tags.length > 0 && (
+        <ul class="chips tags" aria-label="Tags">
+          {facts.tags.map((tag) => (
+            <li key={tag}>
+              <a class="chip" href={hashOf(['catalogue', registry], { tag })}>
+                <UntrustedText text={tag} />
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
       <div class="columns">
         <div>
-          {server && <Connect registry={registry} name={name} version={shown.version} />}
+          {server && shown.status !== 'deleted' && (
+            <Install registry={registry} name={name} version={shown.version} document={server} />
+          )}
+          {type !== 'server' && (
+            <InstallFiles
+              registry={registry}
+              type={type}
+              name={name}
+              document={content as SkillDocument | PluginDocument}
+            />
+          )}
           {server && <Remotes remotes={server.remotes ?? []} />}
           {server && <Packages packages={server.packages ?? []} />}
           {!server && <Packages packages={content.packages ?? []} />}
@@ -120,6 +149,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
           )}
         </div>
         <div>
+          <About content={content} facts={facts} />
           <Versions registry={registry} type={type} name={name} versions={versions} shown={shown} />
           <details class="document">
             <summary>Published document</summary>
@@ -131,60 +161,46 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   );
 }
 
-function Links({ content }: { content: Version['document'] }): JSX.Element {
+/** Links, licence, permissions and provenance. */
+function About({
+  content,
+  facts: { stars, permissions, provenance },
+}: {
+  content: Version['document'];
+  facts: PublishedFacts;
+}): JSX.Element {
   const { repository } = content;
-  const { websiteUrl, license } = content as { websiteUrl?: string; license?: string };
-  if (websiteUrl === undefined && repository?.url === undefined && license === undefined) return <></>;
+  const { websiteUrl, license, compatibility } = content as Readonly<Record<string, unknown>>;
+  const links = [
+    ['Website', websiteUrl],
+    ['Repository', repository?.url],
+    ['Licence', license],
+    ['Compatibility', compatibility],
+    ['Stars', stars?.toLocaleString('en')],
+  ].flatMap(([name, value]) =>
+    typeof name === 'string' && typeof value === 'string' ? [{ name, value }] : [],
+  );
   return (
-    <DetailList>
-      <Detail name="Website">{websiteUrl !== undefined && <ExternalLink to={websiteUrl} />}</Detail>
-      <Detail name="Repository">
-        {repository?.url !== undefined && <ExternalLink to={repository.url} />}
-      </Detail>
-      <Detail name="Licence">{license !== undefined && <UntrustedText text={license} />}</Detail>
-    </DetailList>
+    <>
+      <FactList title="About" facts={links} />
+      <FactList title="Permissions" facts={permissions} />
+      <FactList title="Provenance" facts={provenance} />
+    </>
   );
 }
 
-interface Tool {
-  readonly name: string;
-  readonly description: string;
-}
-
-/**
- * Tools from the publisher-provided extension, as names or definitions with a description. Publishers can put anything
- * there, so nothing about its shape is assumed.
- */
-function publishedTools(document: object): readonly Tool[] {
-  const extension = member(member(document, '_meta'), 'io.modelcontextprotocol.registry/publisher-provided');
-  const tools = new Map<string, Tool>();
-  for (const publisher of values(extension))
-    for (const block of values(publisher)) {
-      for (const definition of list(member(block, 'tool_definitions'))) {
-        const name = member(definition, 'name');
-        const description = member(definition, 'description');
-        if (typeof name === 'string')
-          tools.set(name, { name, description: typeof description === 'string' ? description : '' });
-      }
-      for (const name of list(member(block, 'tools')))
-        if (typeof name === 'string' && !tools.has(name)) tools.set(name, { name, description: '' });
-    }
-  const { allowedTools } = document as { allowedTools?: unknown };
-  for (const name of list(allowedTools))
-    if (typeof name === 'string') tools.set(name, { name, description: '' });
-  return [...tools.values()];
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
-    : undefined;
-}
-
-function values(value: unknown): unknown[] {
-  return typeof value === 'object' && value !== null ? Object.values(value) : [];
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+function FactList({ title, facts }: { title: string; facts: readonly Fact[] }): JSX.Element {
+  if (facts.length === 0) return <></>;
+  return (
+    <section>
+      <h2>{title}</h2>
+      <DetailList>
+        {facts.map(({ name, value }) => (
+          <Detail key={name} name={name}>
+            <ExternalLink to={value} />
+          </Detail>
+        ))}
+      </DetailList>
+    </section>
+  );
 }

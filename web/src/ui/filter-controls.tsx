@@ -91,3 +91,26 @@ export function TextFilter({ label, placeholder, value, change }: TextFilterProp
     </label>
   );
 }
+
+interface ChoicesProps {
+  readonly label: string;
+  /** Name of the radio buttons, unique on the page. */
+  readonly name: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, title: string])[];
+  readonly change: (value: string) => void;
+}
+
+/** A choice between a few values, all visible. */
+export function Choices({ label, name, value, options, change }: ChoicesProps): JSX.Element {
+  return (
+    <div class="segments" role="radiogroup" aria-label={label}>
+      {options.map(([option, title]) => (
+        <label key={option}>
+          <input type="radio" name={name} checked={option === value} onChange={() => change(option)} />
+          <span>{title}</span>
+        </label>
+      ))}
+    </div>
+  );
+}

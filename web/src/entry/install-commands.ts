@@ -1,0 +1,114 @@
+/** The configuration of one server in a client's format. */
+type Entry = Readonly<Record<string, unknown>>;
+
+/** Longer URLs are cut off by some systems when they start a program. */
+const MAX_LINK = 2_000;
+
+/** Returns a link that makes VS Code ask to install the server (https://code.visualstudio.com/api/extension-guides/ai/mcp#create-an-mcp-installation-url). */
+export function vscodeLink(name: string, entry: Entry, inputs: unknown): string | undefined {
+  const settings = { name, ...entry, ...(inputs === undefined ? {} : { inputs }) };
+  return short(`vscode:mcp/install?${encodeURIComponent(JSON.stringify(settings))}`);
+}
+
+/** Returns a link that makes Cursor ask to install the server (https://cursor.com/docs/context/mcp/install-links). */
+export function cursorLink(name: string, entry: Entry): string | undefined {
+  const bytes = new TextEncoder().encode(JSON.stringify(entry));
+  const config = btoa(String.fromCharCode(...bytes));
+  const query = `name=${encodeURIComponent(name)}&config=${encodeURIComponent(config)}`;
+  return short(`cursor://anysphere.cursor-deeplink/mcp/install?${query}`);
+}
+
+function short(link: string): string | undefined {
+  return link.length <= MAX_LINK ? link : undefined;
+}
+
+/**
+ * Returns `claude mcp add …` for a POSIX shell, which replaces `${VARIABLE}`.
+ *
+ * @returns undefined if the command cannot express the entry or would contain invisible characters.
+ */
+export function claudeCommand(name: string, entry: Entry): string | undefined {
+  const { type, url } = entry;
+  const words = ['claude', 'mcp', 'add', '--transport'];
+  if (typeof url === 'string')
+    return commandLine([
+      ...words,
+      String(type),
+      shortName(name),
+      url,
+      ...pairs(entry['headers']).flatMap(([header, value]) => ['--header', `${header}: ${value}`]),
+    ]);
+  const program = programOf(entry);
+  if (!program) return undefined;
+  const environment = pairs(entry['env']).flatMap(([variable, value]) => ['--env', `${variable}=${value}`]);
+  // `--env` takes all words up to the next option.
+  return commandLine([
+    ...['claude', 'mcp', 'add', ...environment, '--transport', 'stdio', shortName(name), '--'],
+    ...program,
+  ]);
+}
+
+/**
+ * Returns `codex mcp add …` for a POSIX shell. The user replaces `YOUR_VALUE`: the shell must not, because a document
+ * could name any variable.
+ *
+ * @param variables that the user sets in the entry's `env`.
+ * @returns undefined if the command cannot express the entry or would contain invisible characters.
+ */
+export function codexCommand(name: string, entry: Entry, variables: readonly string[]): string | undefined {
+  const { url, bearer_token_env_var: token, ...more } = entry;
+  const words = ['codex', 'mcp', 'add', shortName(name)];
+  if (typeof url === 'string') {
+    if (Object.keys(more).length > 0) return undefined;
+    const tokenWords = typeof token === 'string' ? ['--bearer-token-env-var', token] : [];
+    return commandLine([...words, '--url', url, ...tokenWords], false);
+  }
+  const program = programOf(entry);
+  if (!program) return undefined;
+  const environment = [
+    ...pairs(entry['env']).map(([variable, value]) => `${variable}=${value}`),
+    ...variables.map((variable) => `${variable}=YOUR_VALUE`),
+  ].flatMap((pair) => ['--env', pair]);
+  return commandLine([...words, ...environment, '--', ...program], false);
+}
+
+/** Returns the last segment of a name, in the characters that the commands accept. */
+export function shortName(name: string): string {
+  const segment = name.slice(name.lastIndexOf('/') + 1).replace(/[^A-Za-z0-9_-]+/g, '-');
+  return segment.replace(/^-+|-+$/g, '') || 'server';
+}
+
+function programOf({ command, args }: Entry): string[] | undefined {
+  if (typeof command !== 'string') return undefined;
+  return [command, ...(Array.isArray(args) ? args.map(String) : [])];
+}
+
+function pairs(value: unknown): (readonly [string, string])[] {
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).map(([key, each]) => [key, String(each)] as const)
+    : [];
+}
+
+/** Control characters could run a command when they are pasted into a terminal; others would be invisible there. */
+const UNSAFE_IN_TERMINAL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+/** A reference to an environment variable, as Claude Code writes it. */
+const REFERENCE = /(\$\{[A-Za-z_][A-Za-z0-9_]*(?::-)?\})/;
+
+/** Returns the words as one line for a POSIX shell: undefined if one is unsafe in a terminal. */
+export function commandLine(words: readonly string[], expands = true): string | undefined {
+  if (words.some((word) => UNSAFE_IN_TERMINAL.test(word))) return undefined;
+  return words
+    .map((word) =>
+      word === ''
+        ? "''"
+        : word
+            .split(expands ? REFERENCE : /(?!)/)
+            .map((part, index) => (index % 2 === 1 ? `"${part}"` : quoted(part)))
+            .join(''),
+    )
+    .join(' ');
+}
+
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]*$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
