@@ -72,6 +72,22 @@ describe('the web UI at /', () => {
     }
   });
 
+  it('loads at most 60 KB of script first, compressed', async () => {
+    const scripts = namedIn((await page()).text).filter((path) => path.endsWith('.js'));
+    const seen = new Set(scripts);
+    let bytes = 0;
+    // Static imports of the first scripts are loaded too.
+    for (const path of seen) {
+      const { text } = await service.get(path.slice(1));
+      for (const [, file] of text.matchAll(/(?:import|from)\s*["']\.\/([\w.-]+\.js)["']/g))
+        seen.add(`./assets/${file ?? ''}`);
+      const sent = await call(service.origin + path.slice(1), { headers: { 'Accept-Encoding': 'gzip' } });
+      bytes += Number(sent.headers['content-length']);
+    }
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThanOrEqual(60_000);
+  });
+
   it('has a CSP that allows only its own files, no framing, and no referrer', async () => {
     const reply = await page();
     const policy = String(reply.headers['content-security-policy']).split(';');

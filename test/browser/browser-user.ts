@@ -111,7 +111,7 @@ export class BrowserUser {
   async refusal(): Promise<{ sentence: string; code: string; hasRequest: boolean }> {
     const refusal = this.page.locator('main .refusal').first();
     await refusal.waitFor();
-    const codes = await refusal.locator('.refusal-source code').allInnerTexts();
+    const codes = await refusal.locator('.refusal-source code').allTextContents();
     return {
       sentence: await refusal.locator('.refusal-sentence').innerText(),
       code: codes[0] ?? '',

@@ -14,7 +14,7 @@ describe('web UI behind a proxy that strips a path prefix', () => {
     await manager.open(LEDGER);
     await manager.page.getByRole('heading', { name: 'Ledger' }).waitFor();
     await manager.page.locator('.account summary', { hasText: 'max' }).waitFor();
-    await manager.page.getByRole('heading', { name: 'Connect' }).waitFor();
+    await manager.page.getByRole('heading', { name: 'Install' }).waitFor();
     expect(manager.page.url()).toBe(`${manager.address}/#${LEDGER}`);
   });
 
@@ -156,7 +156,7 @@ describe('web UI: failed log-in', () => {
     await page.getByRole('button', { name: 'dev' }).click();
     const refusal = page.locator('.refusal', { hasText: 'does not accept the access token from demo' });
     await refusal.getByText('must be auth.oauth.providers[].audience').waitFor();
-    expect(await refusal.locator('.refusal-source').innerText()).toContain('r-1');
+    expect(await refusal.locator('.refusal-source').textContent()).toContain('r-1');
     expect(await page.getByText('Your session has expired').count()).toBe(0);
     await page.unrouteAll();
     await refusal.getByRole('button', { name: 'Log in' }).click();

@@ -17,7 +17,10 @@ interface Axe {
 
 /** Pages, each with a selector that is present once the page has rendered. */
 const PAGES: readonly (readonly [path: string, ready: string])[] = [
+  ['/catalogue', '.card'],
   ['/catalogue/acme', '.card'],
+  ['/catalogue/acme/skill/com.example.platform%2Fincident-review', '.install'],
+  ['/connect/acme', '.connect-grid'],
   ['/catalogue/acme?search=nothing-like-this', '.empty'],
   ['/catalogue/acme/server/com.example.payments%2Fledger', '.entry h1'],
   ['/catalogue/none', '.refusal'],

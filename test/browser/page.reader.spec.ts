@@ -12,9 +12,13 @@ describe('web UI: visitor without a log-in', () => {
     expect(await visitor.menu()).toEqual(['Catalogue']);
   });
 
-  it('sees token_missing and a log-in button at a registry that requires a token', async () => {
+  it('sees "Log in to see this" at a registry that requires a token', async () => {
     await visitor.goTo('/catalogue/acme');
-    expect(await visitor.refusal()).toMatchObject({ code: 'token_missing', hasRequest: true });
+    expect(await visitor.refusal()).toEqual({
+      sentence: 'Log in to see this',
+      code: 'token_missing',
+      hasRequest: true,
+    });
     expect(await visitor.main.getByRole('button', { name: 'Log in' }).count()).toBe(1);
   });
 
@@ -95,7 +99,7 @@ describe('web UI: reader', () => {
   });
 
   it('has a menu without manager pages', async () => {
-    expect(await reader.menu()).toEqual(['Catalogue', 'Access']);
+    expect(await reader.menu()).toEqual(['Catalogue', 'Connect', 'Access']);
   });
 
   it("sees their own team's entries and none of another team's", async () => {
@@ -240,6 +244,18 @@ describe('web UI: reader', () => {
       ),
     ).toBe(false);
     await reader.page.unroute('**/x/setup/**');
+  });
+
+  it('connects clients to a registry', async () => {
+    await reader.goTo('/catalogue/community');
+    await reader.link('Connect').click();
+    const base = `${reader.origin}/registry/community`;
+    await expect.poll(() => reader.page.getByLabel('Base URL').innerText()).toBe(base);
+    expect(await reader.page.getByLabel('MCP URL', { exact: true }).innerText()).toBe(`${base}/mcp`);
+    for (const client of ['VS Code', 'GitHub Copilot', 'Claude Code', 'Cursor', 'Codex', 'mcp-publisher'])
+      expect(await reader.page.getByRole('region', { name: client, exact: true }).innerText()).toContain(
+        base,
+      );
   });
 
   it('sees how to install a skill', async () => {

@@ -95,6 +95,11 @@ function RegistryChoice({ registry = '', names, filter }: ChoiceProps): JSX.Elem
           </select>
         </label>
       )}
+      {registry !== '' && (
+        <a class="button" href={hashOf(['connect', registry])}>
+          Connect
+        </a>
+      )}
     </div>
   );
 }

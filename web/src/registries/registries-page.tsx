@@ -36,7 +36,7 @@ function RegistriesPage(): JSX.Element {
       description="A registry combines sources in order and shows them to callers who hold its claims."
     >
       {(registries) => (
-        <Table columns={['Name', 'Sources', 'Required claims', 'Open to']}>
+        <Table columns={['Name', 'Sources', 'Required claims', 'Anonymous access']}>
           {registries.map((registry) => {
             const { name, sources, claims, anonymous, keys = [] } = registry;
             return (
@@ -49,9 +49,9 @@ function RegistriesPage(): JSX.Element {
                   <ClaimChips claims={claims} none="none" />
                 </td>
                 <td>
-                  {anonymous && <span class="badge warn">everyone, without a token</span>}
+                  {anonymous && <span class="badge warn">open without a token</span>}
                   {keys.length > 0 && <span class="badge plain">{pluralize(keys.length, 'key')}</span>}
-                  {!anonymous && keys.length === 0 && <span class="muted">token holders</span>}
+                  {!anonymous && keys.length === 0 && <span class="muted">no</span>}
                 </td>
               </tr>
             );

@@ -39,6 +39,9 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
       >
         <a class="button" href={hashOf(['catalogue', name])}>
           Catalogue
+        </a>{' '}
+        <a class="button" href={hashOf(['connect', name])}>
+          Connect
         </a>
       </ResourceHeader>
       <RegistrySummary registry={registry} />
@@ -75,7 +78,7 @@ function RegistrySummary({ registry }: { registry: Registry }): JSX.Element {
         <ClaimChips claims={claims} none="none" />
       </Detail>
       {anonymous && (
-        <Detail name="Without a token">
+        <Detail name="Anonymous access">
           <ClaimChips claims={anonymous.claims} />
         </Detail>
       )}

@@ -10,6 +10,7 @@ import mark from './mark.svg';
 
 export const PAGES = [
   { title: 'Catalogue', path: 'catalogue', audience: null },
+  { title: 'Connect', path: 'connect', audience: 'caller' },
   { title: 'Publish', path: 'publish', audience: 'manageEntries' },
   { title: 'Review', path: 'review', audience: 'any' },
   { title: 'Sources', path: 'sources', audience: 'manageSources' },
@@ -40,7 +41,11 @@ export function Header({ route }: { route: Route }): JSX.Element {
         ))}
       </nav>
       <div class="account">
-        {session.settings.mode === 'anonymous' && <span class="muted">No log-in needed</span>}
+        {session.settings.mode === 'anonymous' && (
+          <span class="muted">
+            Anonymous mode · <a href="./docs">API</a>
+          </span>
+        )}
         {session.me && (
           <Menu label={<UntrustedText text={session.me.name ?? (session.me.subject || 'Logged in')} />}>
             {session.me.name !== undefined && (
@@ -53,6 +58,7 @@ export function Header({ route }: { route: Route }): JSX.Element {
                 ? session.me.roles.map((role) => ROLE_NAMES[role] ?? role).join(', ')
                 : 'Reader (no role)'}
             </p>
+            <a href="./docs">API documentation</a>
             <button type="button" onClick={() => void logOut()}>
               Log out
             </button>

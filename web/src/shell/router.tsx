@@ -14,6 +14,7 @@ type Page = (props: { route: Route }) => JSX.Element;
 /** Pages loaded on demand; the catalogue is part of the main bundle. */
 const LAZY_PAGES = new Map<string, () => Promise<Page>>(
   Object.entries({
+    connect: () => import('../connect/connect-page.js').then(({ ConnectPage }) => ConnectPage),
     publish: () => import('../publish/publish-page.js').then(({ PublishRoutes }) => PublishRoutes),
     review: () => import('../admission/review-pages.js').then(({ ReviewRoutes }) => ReviewRoutes),
     sources: () => import('../sources/sources-page.js').then(({ SourceRoutes }) => SourceRoutes),

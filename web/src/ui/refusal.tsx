@@ -19,20 +19,28 @@ interface Props {
 
 const EXPLAIN_ENDPOINT = 'POST /v1/access/explain';
 
-/** Shows the API's error message with its code and request ID. */
+/** Shows the API's error message, or the log-in if one is needed. The code and the request ID are under "Details". */
 export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Element {
-  const { settings, token } = useSession();
+  const { settings, token, isOver } = useSession();
   // The API refers clients to its explain endpoint; here a link to the Access page replaces that line.
   const details = failure.details.filter((line) => !line.includes(EXPLAIN_ENDPOINT));
   const canExplain =
     details.length < failure.details.length && (token !== null || settings.mode === 'anonymous');
-  const needsLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
+  const offersLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
+  // A failed log-in explains itself.
+  const needsLogIn = offersLogIn && failure.code !== 'login_failed';
+  const sentence = needsLogIn
+    ? isOver
+      ? 'Log in again to see this'
+      : 'Log in to see this'
+    : failure.sentence;
   return (
-    <section class="refusal" role="alert">
+    <section class={needsLogIn ? 'refusal needs-log-in' : 'refusal'} role="alert">
       <p class="refusal-sentence">
-        <UntrustedText text={failure.sentence} />
+        <UntrustedText text={sentence} />
       </p>
-      {details.length > 0 && (
+
+      {!needsLogIn && details.length > 0 && (
         <ul>
           {details.map((line, index) => (
             <li key={index}>
@@ -41,32 +49,36 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
           ))}
         </ul>
       )}
-      <p class="refusal-source">
-        <code>{failure.code}</code>
-        {failure.requestId !== undefined && (
-          <>
-            {' · request '}
-            <code class="break">{failure.requestId}</code>
-          </>
-        )}
-      </p>
       {canExplain && (
         <p class="below">
           <a href={questionAbout(location.hash)}>Access</a> shows which check refused this request and what is
           missing.
         </p>
       )}
-      {needsLogIn && (
-        <>
-          <p class="below">You are not logged in.</p>
-          <LogInButtons />
-        </>
-      )}
-      {retry && !needsLogIn && (
+      {offersLogIn && <LogInButtons />}
+      {retry && !offersLogIn && (
         <button type="button" onClick={retry} disabled={isRetrying}>
           Try again
         </button>
       )}
+      <details class="refusal-source">
+        <summary>Details</summary>
+        <p>
+          {needsLogIn && (
+            <>
+              <UntrustedText text={failure.sentence} />
+              {' · '}
+            </>
+          )}
+          <code>{failure.code}</code>
+          {failure.requestId !== undefined && (
+            <>
+              {' · request '}
+              <code class="break">{failure.requestId}</code>
+            </>
+          )}
+        </p>
+      </details>
     </section>
   );
 }
