@@ -8,6 +8,7 @@ describe('web UI: manager', () => {
   it('has all pages in the menu', async () => {
     expect(await manager.menu()).toEqual([
       'Catalogue',
+      'Connect',
       'Publish',
       expect.stringMatching(/^Review/),
       'Sources',
@@ -277,7 +278,7 @@ describe('web UI: super-admin', () => {
   const admin = new BrowserUser('ada').start();
 
   it('has all pages in the menu and sees every entry', async () => {
-    expect(await admin.menu()).toHaveLength(7);
+    expect(await admin.menu()).toHaveLength(8);
     for (const team of ['data', 'platform']) {
       await admin.goTo(`/catalogue/acme?search=com.example.${team}`);
       await expect

@@ -26,7 +26,14 @@ describe('web UI: publisher', () => {
   };
 
   it('has a menu without sources and registries', async () => {
-    expect(await publisher.menu()).toEqual(['Catalogue', 'Publish', 'Review', 'Access', 'Activity']);
+    expect(await publisher.menu()).toEqual([
+      'Catalogue',
+      'Connect',
+      'Publish',
+      'Review',
+      'Access',
+      'Activity',
+    ]);
   });
 
   it.each(['/sources', '/registries/acme'])('shows role_required at %s', async (path) => {
@@ -187,6 +194,6 @@ describe('web UI: publisher', () => {
     }
     await publisher.page.waitForURL(/#\/publish$/);
     await publisher.goTo('/catalogue/acme?search=journey');
-    await publisher.page.getByText('No matching entries').waitFor();
+    await publisher.page.getByText('No matches').waitFor();
   });
 });

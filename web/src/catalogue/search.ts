@@ -58,7 +58,7 @@ export function sortOf({ sort, search }: CatalogueFilter): Sort {
   return sort || (search === '' ? 'updated' : 'relevance');
 }
 
-/** Reads a page of the ranked search of a registry. The counts are of the whole result, whatever the page. */
+/** Reads a page of the ranked search of a registry. Every page counts the whole result. */
 export function readSearch(
   registry: string,
   filter: CatalogueFilter,
