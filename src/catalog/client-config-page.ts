@@ -23,7 +23,7 @@ const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 const SERVERS_PER_PAGE = 250;
 const CHARACTERS_PER_PAGE = 1_024 * 1_024;
 
-/** Thrown instead of returning a configuration that is too long to build in memory. */
+/** Thrown instead of returning a configuration that is too long to build in memory, or that changed while it was read. */
 export class LongConfig extends Error {
   override readonly name = 'LongConfig';
 }
@@ -162,14 +162,16 @@ export async function clientConfigPage(
   const config = new ClientConfig(request.client, request.form);
   const parts: ConfigPart[] = [];
   let characters = 0;
-  for (let after: ConfigPosition | null = null, isDone = false; !isDone;) {
+  let after: ConfigPosition | null = null;
+  do {
     const page: PartPage = await reader.parts(sql, request, config, after);
     parts.push(...page.parts);
     characters += page.characters;
-    if (parts.length > MAX_SERVERS || characters > MAX_CHARACTERS) throw new LongConfig();
     after = page.next;
-    isDone = after === null || !sql.isCurrent;
-  }
+    // The rest of a view that is out of date isn't worth reading, and its first part must never be served alone.
+    if (parts.length > MAX_SERVERS || characters > MAX_CHARACTERS || (after && !sql.isCurrent))
+      throw new LongConfig();
+  } while (after);
   const text: Buffer[] = [];
   const all = async (key: string) => ({ items: await config.itemsOf(key, parts), next: null });
   for await (const bytes of config.text(all)) text.push(bytes);

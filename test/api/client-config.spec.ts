@@ -46,8 +46,10 @@ const service = aService({ mode: 'full' })
     claims: { org: 'acme' },
     servers: [aServer('io.many/none'), aServer('io.many/one', '1.0.0', npm('one'))],
   })
+  .source('busy', { claims: { org: 'acme' }, servers: [aServer('io.busy/one', '1.0.0', npm('one'))] })
   .registry('main', { sources: ['open', 'platform', 'published'], claims: { org: 'acme' } })
   .registry('many', { sources: ['many'], claims: { org: 'acme' } })
+  .registry('busy', { sources: ['busy'], claims: { org: 'acme' } })
   .registry('ide', {
     sources: ['open', 'platform'],
     claims: { org: 'acme' },
@@ -336,6 +338,21 @@ describe('GET /x/client-config', () => {
     const changed = await head({ 'If-None-Match': String(etag) });
     expect(changed).toMatchObject({ status: 200, headers: { 'x-omitted-count': '2' } });
     expect(changed.headers.etag).not.toBe(etag);
+  });
+
+  it('lists every server while the catalog changes constantly', async () => {
+    await addCopies(service, 'io.busy/one', 300);
+    const read = async () => serversOf(await of(service.as(ACME), 'client=cursor', 'busy')).length;
+    let isOver = false;
+    const writing = (async () => {
+      while (!isOver)
+        await service.database.query(`update source set revision = revision + 1 where name = 'busy'`);
+    })();
+    const counts: number[] = [];
+    for (let request = 0; request < 3; request += 1) counts.push(await read().catch(() => -1));
+    isOver = true;
+    await writing;
+    expect(counts).toEqual([301, 301, 301]);
   });
 
   it('requires a token and passes the gate', async () => {
