@@ -29,6 +29,7 @@ import { Webhooks1797910000000 } from './1797910000000-webhooks.js';
 import { WebhooksIndex1797910000001 } from './1797910000001-webhooks-index.js';
 import { FollowedViews1797911000000 } from './1797911000000-followed-views.js';
 import { BlockedItems1797990000000 } from './1797990000000-blocked-items.js';
+import { AdmissionQuestions1797996000000 } from './1797996000000-admission-questions.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -70,4 +71,5 @@ export const migrations = [
   WebhooksIndex1797910000001,
   FollowedViews1797911000000,
   BlockedItems1797990000000,
+  AdmissionQuestions1797996000000,
 ];

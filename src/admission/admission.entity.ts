@@ -163,6 +163,32 @@ export class AdmissionDecision {
   comment: string | null;
 }
 
+/** A held version about which an admission webhook is asked, or has been. */
+@Entity('admission_question')
+@Index('admission_question_due', ['webhook', 'sourceId', 'askAt'], { where: 'ask_at is not null' })
+export class AdmissionQuestion {
+  @PrimaryColumn({ name: 'item_id', type: 'uuid', primaryKeyConstraintName: 'admission_question_pkey' })
+  itemId: string;
+
+  @ManyToOne(() => AdmissionItem, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'item_id', foreignKeyConstraintName: 'admission_question_item_id_fkey' })
+  item: Relation<AdmissionItem>;
+
+  @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'admission_question_pkey' })
+  webhook: string;
+
+  @Column({ name: 'source_id', type: 'integer' })
+  sourceId: number;
+
+  /** Failures so far. */
+  @Column({ type: 'integer', default: 0 })
+  attempts: number;
+
+  /** When to ask, also again; null: the webhook has answered. */
+  @Timestamp({ name: 'ask_at', nullable: true })
+  askAt: Date | null;
+}
+
 /** A rule that keeps versions out of every source (contract §11). */
 @Entity('block')
 export class Block {

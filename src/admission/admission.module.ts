@@ -8,6 +8,7 @@ import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { Admission } from './admission.js';
 import { AdmissionController } from './admission.controller.js';
+import { AdmissionWebhooks } from './admission-webhooks.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { BlocksController } from './blocks.controller.js';
@@ -18,6 +19,7 @@ import { DueItems } from './due-items.queries.js';
 import { ItemRetention } from './item-retention.queries.js';
 import { ItemViews } from './item-views.queries.js';
 import { SyncedAdmission } from './synced-admission.js';
+import { WebhookQuestions } from './webhook-questions.js';
 
 /** Global, because everything that stores versions asks the AdmissionGate. */
 @Global()
@@ -27,6 +29,7 @@ import { SyncedAdmission } from './synced-admission.js';
   providers: [
     Admission,
     { provide: AdmissionGate, useExisting: Admission },
+    AdmissionWebhooks,
     AdmittedItems,
     BlockSweep,
     Blocks,
@@ -36,7 +39,8 @@ import { SyncedAdmission } from './synced-admission.js';
     ItemRetention,
     ItemViews,
     SyncedAdmission,
+    WebhookQuestions,
   ],
-  exports: [AdmissionGate, ItemViews],
+  exports: [AdmissionGate, AdmissionWebhooks, ItemViews],
 })
 export class AdmissionModule {}

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
@@ -9,6 +9,7 @@ import { transactionTime } from '../database/statements.js';
 import type { EntryName, VersionName } from '../documents/entry-types.js';
 import {
   type AdmittedContent,
+  type AskedPublication,
   AdmissionGate,
   type HeldAnswer,
   type HoldReason,
@@ -21,6 +22,9 @@ import {
 } from '../entries/admission-gate.js';
 import { NO_VERSIONS } from '../entries/entry-limits.js';
 import { ApiError } from '../http/errors.js';
+import type { RequestContext } from '../http/request-context.js';
+import { backOffMs } from '../outbound/webhook-back-off.js';
+import { AdmissionWebhooks } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks } from './blocks.queries.js';
 import {
@@ -34,6 +38,7 @@ import {
 import { ItemViews } from './item-views.queries.js';
 import { approvalsOf, personKey, reviewRuleOf } from './review.js';
 import { SyncedAdmission } from './synced-admission.js';
+import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Publications and changes of one person that may be held at a time. */
 export const MAX_HELD_PER_PERSON = 1_000;
@@ -45,6 +50,7 @@ export class Admission extends AdmissionGate {
     private readonly blocks: Blocks,
     private readonly views: ItemViews,
     private readonly synced: SyncedAdmission,
+    private readonly webhooks: AdmissionWebhooks,
   ) {
     super();
   }
@@ -77,16 +83,25 @@ export class Admission extends AdmissionGate {
     };
   }
 
+  get asksAboutPublications(): boolean {
+    return this.webhooks.on('publish').length > 0;
+  }
+
+  askAboutPublication(publication: Publication, context: RequestContext): Promise<AskedPublication> {
+    return this.webhooks.askAboutPublication(publication, context);
+  }
+
   async holdPublication(
     manager: EntityManager,
     { source, version, claims, caller }: Publication,
+    asked: AskedPublication | null,
     record: RecordChange | null,
   ): Promise<HeldAnswer | null> {
     const [blocked] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version));
     if (blocked) throw new ApiError('blocked', `This version is blocked: ${blocked.rule.reason}`);
     const review = this.reviewReason(source.settings, version.name);
-    if (!review) return null;
-    const reasons = [review];
+    const reasons = [...(review ? [review] : []), ...(asked?.reasons ?? [])];
+    if (reasons.length === 0) return null;
     const answer: HeldAnswer = { status: 'held', reasons: shownReasons(reasons) };
     await checkHeld(manager, caller);
     if (!record) return answer;
@@ -98,12 +113,11 @@ export class Admission extends AdmissionGate {
         after: { claims: shownForm(claims), sha256: version.digest.toString('hex'), reasons: answer.reasons },
       },
     });
-    const item = { version, reasons, firstSeenAt: await transactionTime(manager), claims };
-    const [id] = await insertItems(manager, source.id, [item], {
-      publisher: publisherOf(caller),
-      key: personKey(caller),
-    });
-    if (id === undefined) throw new Error('A held version was not stored');
+    const id = asked?.id ?? randomUUID();
+    const now = await transactionTime(manager);
+    const item = { id, version, reasons, firstSeenAt: now, claims };
+    await insertItems(manager, source.id, [item], { publisher: publisherOf(caller), key: personKey(caller) });
+    await insertQuestions(manager, source.id, [id], asked?.failed ?? [], backOffMs(1));
     return { id, ...answer };
   }
 

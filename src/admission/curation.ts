@@ -55,6 +55,13 @@ export function curate(settings: StoredAdmission | null, version: CuratedVersion
   return holdFor(reasons);
 }
 
+/** Adds why a version is held besides. */
+export function withReasons(verdict: Verdict, reasons: readonly HoldReason[]): Verdict {
+  if (reasons.length === 0 || verdict.outcome === 'reject') return verdict;
+  const own = verdict.outcome === 'admit' ? [] : verdict.reasons;
+  return { outcome: 'hold', reasons: [...own, ...reasons] };
+}
+
 function holdFor(reasons: readonly HoldReason[]): Verdict {
   return reasons.length === 0 ? ADMIT : { outcome: 'hold', reasons };
 }

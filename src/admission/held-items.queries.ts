@@ -20,12 +20,15 @@ export interface HeldVersion extends VersionName {
   readonly firstSeenAt: Date;
   readonly reasons: readonly HoldReason[];
   readonly isApproved: boolean;
+  /** The admission webhooks that have been asked about the document. */
+  readonly asked: readonly string[];
   /** The columns that a sync may update, as one text to compare. */
   readonly state: string;
 }
 
 /** A version to hold. */
 export interface NewItem {
+  readonly id: string;
   readonly version: IncomingVersion;
   readonly reasons: readonly HoldReason[];
   readonly firstSeenAt: Date;
@@ -42,11 +45,14 @@ const STATE = `concat_ws('|', i.version_key, i.version_status, i.status_message,
   (extract(epoch from i.status_changed_at) * 1000)::bigint, (extract(epoch from i.published_at) * 1000)::bigint,
   i.is_upstream_latest)`;
 
+/** SQL: the admission webhooks that have been asked about an item. */
+export const ASKED = `array(select q.webhook from admission_question q where q.item_id = i.id)`;
+
 /** Returns the held and rejected versions of a source. Requires a transaction, because it uses a cursor. */
 export async function heldVersions(manager: EntityManager, sourceId: number): Promise<HeldVersion[]> {
   const select = (status: string) =>
     `select i.id, i.status, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt", i.reasons,
-       i.is_approved as "isApproved", ${STATE} as state
+       i.is_approved as "isApproved", ${STATE} as state, ${ASKED} as asked
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
   await manager.query(
     `declare held_version no scroll cursor for ${select('held')} union all ${select('rejected')}`,
@@ -87,8 +93,7 @@ export async function insertItems(
   sourceId: number,
   items: readonly NewItem[],
   { publisher, key }: ItemPublisher = { publisher: null, key: null },
-): Promise<string[]> {
-  const ids: string[] = [];
+): Promise<void> {
   for await (const batch of weighedBatches(
     items,
     BATCH,
@@ -96,19 +101,19 @@ export async function insertItems(
     ({ version }) => version.document.length,
   )) {
     const versions = batch.map(({ version }) => version);
-    const rows = await manager.query<{ id: string }[]>(
-      `insert into admission_item (id, source_id, status, publisher, publisher_key, type, name, version, reasons, digest,
+    await manager.query(
+      `insert into admission_item (source_id, status, publisher, publisher_key, id, type, name, version, reasons, digest,
          first_seen_at, due_at, claims, document, version_key, search, version_status, status_message, status_changed_at,
          published_at, is_upstream_latest)
-       select gen_random_uuid(), $1::int, 'held', $2::jsonb, $3::bytea, n.*
-       from unnest($4::text[], $5::text[], $6::text[], $7::jsonb[], $8::bytea[], $9::timestamptz[], $10::timestamptz[],
-         $11::jsonb[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::timestamptz[],
-         $18::timestamptz[], $19::boolean[]) as n
-       returning id`,
+       select $1::int, 'held', $2::jsonb, $3::bytea, n.*
+       from unnest($4::uuid[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::bytea[], $10::timestamptz[],
+         $11::timestamptz[], $12::jsonb[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
+         $18::timestamptz[], $19::timestamptz[], $20::boolean[]) as n`,
       [
         sourceId,
         publisher && JSON.stringify(publisher),
         key,
+        batch.map(({ id }) => id),
         versions.map(({ type }) => type),
         versions.map(({ name }) => name),
         versions.map(({ version }) => version),
@@ -127,16 +132,11 @@ export async function insertItems(
         versions.map(({ isUpstreamLatest }) => isUpstreamLatest ?? false),
       ],
     );
-    ids.push(...rows.map(({ id }) => id));
   }
-  return ids;
 }
 
 /** Updates what a sync says about versions that stay held. */
-export async function updateItems(
-  manager: EntityManager,
-  items: readonly (NewItem & { readonly id: string })[],
-): Promise<void> {
+export async function updateItems(manager: EntityManager, items: readonly NewItem[]): Promise<void> {
   for await (const batch of batches(items, BATCH)) {
     const versions = batch.map(({ version }) => version);
     await manager.query(

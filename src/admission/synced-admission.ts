@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -21,9 +22,10 @@ import {
   type Verdict,
 } from '../entries/admission-gate.js';
 import type { RefusedVersion } from '../entries/entry-limits.js';
+import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks, reasonOf } from './blocks.queries.js';
-import { curate, type StoredAdmission } from './curation.js';
+import { curate, type StoredAdmission, withReasons } from './curation.js';
 import {
   countHeld,
   deleteItems,
@@ -41,6 +43,8 @@ import {
   updateItems,
 } from './held-items.queries.js';
 import { REWRITTEN, rewriteDocument } from './rewrite.js';
+import { insertQuestions } from './webhook-questions.queries.js';
+
 /** Versions judged before yielding to the event loop. */
 const BATCH = 200;
 /** Audit events of one sync or block; its own event counts all. */
@@ -55,7 +59,7 @@ const REJECTED_HERE: Verdict = {
 /** The items of a sync, by what happens to them. */
 interface ItemChanges {
   readonly inserted: NewItem[];
-  readonly updated: (NewItem & { readonly id: string })[];
+  readonly updated: NewItem[];
   readonly admitted: HeldVersion[];
   readonly deleted: string[];
 }
@@ -66,6 +70,7 @@ export class SyncedAdmission {
   constructor(
     private readonly blocks: Blocks,
     private readonly audit: AuditTrail,
+    private readonly webhooks: AdmissionWebhooks,
   ) {}
 
   async split(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent> {
@@ -74,13 +79,17 @@ export class SyncedAdmission {
     const blocks = await this.blocks.inForce(manager);
     const items = await heldVersions(manager, sourceId);
     const { admission } = source;
+    const webhooks = this.webhooks.on('sync').map((config) => config.name);
     const mayBeRewritten = source.isFresh && stored.length > 0;
-    if (!admission && blocks.length === 0 && items.length === 0 && !mayBeRewritten) return admitAll(incoming);
+    const isFree = !admission && blocks.length === 0 && webhooks.length === 0;
+    if (isFree && items.length === 0 && !mayBeRewritten) return admitAll(incoming);
     const now = await transactionTime(manager);
     const storedByKey = new Map(stored.map((version) => [versionMapKey(version), version]));
     const itemsByKey = groupedByKey(items);
     const isKnown = await this.nameFilter(manager, sourceId, source, incoming);
     const changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
+    /** The ids of the items that each webhook is asked about for the first time. */
+    const asked = new Map(webhooks.map((name): [string, string[]] => [name, []]));
     const admitted: IncomingVersion[] = [];
     const staying = new Set<string>();
     const rejected: RefusedVersion[] = [];
@@ -93,7 +102,9 @@ export class SyncedAdmission {
       const held = same?.status === 'held' ? same : undefined;
       const firstSeenAt = held?.firstSeenAt ?? now;
       const isServed = served?.digest.equals(version.digest) === true;
-      const isRejectedHere = !isServed && same?.status === 'rejected';
+      // A webhook that failed is asked again.
+      const hasFailed = same?.status === 'rejected' && same.reasons.some(({ failed }) => failed);
+      const isRejectedHere = !isServed && same?.status === 'rejected' && !hasFailed;
       const facts = {
         name: version.name,
         version: version.version,
@@ -105,7 +116,9 @@ export class SyncedAdmission {
       // Served versions stay when the settings change; approved ones are held by blocks alone.
       const isDecided = isServed || held?.isApproved === true;
       const curated = judged(curate(admission, facts, now), isDecided, isRejectedHere);
-      const verdict = withBlocks(curated, blocks, version);
+      const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);
+      const answers = isDecided ? [] : [...(held ? pendingReasons(held) : []), ...unasked.map(waitingFor)];
+      const verdict = withReasons(curated, [...answers, ...blockReasons(curated, blocks, version)]);
       for (const item of known)
         if (item.status === 'held' && item !== held && !(item.isApproved && verdict.outcome === 'hold'))
           changes.deleted.push(item.id);
@@ -118,9 +131,11 @@ export class SyncedAdmission {
         if (held) changes.deleted.push(held.id);
       } else {
         const claims = content.claimsOf?.(version) ?? null;
-        const item = { version, reasons: verdict.reasons, firstSeenAt, claims };
+        const item = { id: held?.id ?? randomUUID(), version, reasons: verdict.reasons, firstSeenAt, claims };
         if (!held) changes.inserted.push(item);
-        else if (hasChanged(held, item)) changes.updated.push({ ...item, id: held.id });
+        else if (hasChanged(held, item)) changes.updated.push(item);
+        for (const name of unasked) asked.get(name)?.push(item.id);
+        if (same && hasFailed) changes.deleted.push(same.id);
       }
     }
     const shown = new Set(incoming.map(versionMapKey));
@@ -128,6 +143,7 @@ export class SyncedAdmission {
       if (item.status === 'held' && !shown.has(versionMapKey(item)) && content.isGone(item))
         changes.deleted.push(item.id);
     await this.writeItems(manager, sourceId, source, changes, now);
+    for (const [name, ids] of asked) await insertQuestions(manager, sourceId, ids, [name]);
     await remember(manager, sourceId, source, { admitted, stored, incoming });
     const outdated = mayBeRewritten ? await outdatedVersions(manager, sourceId, storedByKey, admitted) : null;
     return {
@@ -213,16 +229,18 @@ function judged(verdict: Verdict, isDecided: boolean, isRejectedHere: boolean): 
   return isDecided ? ADMIT : verdict;
 }
 
-function withBlocks(
+function blockReasons(
   verdict: Verdict,
   blocks: Parameters<typeof matchingBlocks>[0],
   version: IncomingVersion,
-): Verdict {
-  if (blocks.length === 0 || verdict.outcome === 'reject') return verdict;
-  const matching = matchingBlocks(blocks, candidateOf(version));
-  if (matching.length === 0) return verdict;
-  const reasons = verdict.outcome === 'admit' ? [] : verdict.reasons;
-  return { outcome: 'hold', reasons: [...reasons, ...matching.map(reasonOf)] };
+): HoldReason[] {
+  if (blocks.length === 0 || verdict.outcome === 'reject') return [];
+  return matchingBlocks(blocks, candidateOf(version)).map(reasonOf);
+}
+
+/** Returns why webhooks hold a version. A reason that has ended waits for nothing but being admitted. */
+function pendingReasons({ reasons }: HeldVersion): HoldReason[] {
+  return reasons.filter(({ policy, dueAt }) => policy === 'webhook' && dueAt === undefined);
 }
 
 // The digest still identifies the upstream's document.
@@ -245,7 +263,13 @@ function hasChanged({ reasons, state }: HeldVersion, item: NewItem): boolean {
 
 // jsonb does not keep the order of members.
 function shownAndBlocks(reasons: readonly HoldReason[]): unknown[] {
-  return reasons.map(({ policy, message, dueAt, block }) => [policy, message, dueAt, block]);
+  return reasons.map(({ policy, message, dueAt, block, webhook }) => [
+    policy,
+    message,
+    dueAt,
+    block,
+    webhook,
+  ]);
 }
 
 function distinctNames(versions: readonly EntryName[]): EntryName[] {

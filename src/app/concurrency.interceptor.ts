@@ -6,8 +6,9 @@ import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../aut
 import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { HasBody, largeBodyOf, type RequestWithBody } from '../http/body.js';
+import type { RequestWithPermit } from '../http/request-context.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { Semaphore } from '../limits/semaphore.js';
+import { Permit, Semaphore } from '../limits/semaphore.js';
 import { LargeBodies } from './large-bodies.js';
 
 /** Maximum concurrent registry reads by POST. A parsed body may take up twenty times its size in memory. */
@@ -54,7 +55,9 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     next: CallHandler,
     semaphore: Semaphore,
   ): Promise<Observable<unknown>> {
-    const request = context.switchToHttp().getRequest<AuthenticatedRequest & RequestWithBody>();
+    const request = context
+      .switchToHttp()
+      .getRequest<AuthenticatedRequest & RequestWithBody & RequestWithPermit>();
     const client = clientIn(context);
     const key = client.callerKey(request.caller ?? UNIDENTIFIED_CALLER);
     const bytes = largeBodyOf(request);
@@ -63,10 +66,11 @@ export class ConcurrencyInterceptor implements NestInterceptor {
       request.body = await this.largeBodies.read(bytes, document, key, client.abortSource);
       delete request.rawBody;
     }
-    const release = await semaphore.acquire(key, client.abortSource);
+    const permit = new Permit(semaphore, key, await semaphore.acquire(key, client.abortSource));
+    request.permit = permit;
     // Waiters that are refused without waiting for anything else would otherwise all run in one turn of the event loop.
     await this.slice.pause();
-    return next.handle().pipe(finalize(release));
+    return next.handle().pipe(finalize(() => permit.release()));
   }
 }
 

@@ -3,12 +3,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import { type EntityManager, In, Not } from 'typeorm';
 import type { AuditChange } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
-import { type AppliedOAuth, appliedOAuth, auditedOAuth } from '../auth/audited-oauth.js';
+import { type AppliedOAuth, appliedOAuth, auditedOAuth, secretDigest } from '../auth/audited-oauth.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { authorizationForm } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
 import {
+  type AdmissionWebhookConfig,
   type AuthConfig,
   type Config,
   oauthInUse,
@@ -27,9 +28,16 @@ import { SourceWriter } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
 import { declaredForm as declaredSource } from '../sources/sources.responses.js';
-import { ConfiguredWebhooks } from '../webhooks/configured-webhooks.js';
+import { formatDuration } from '../validation/value-checks.js';
+import { auditedWebhook, ConfiguredWebhooks } from '../webhooks/configured-webhooks.js';
 
 const ID = 1;
+
+type AppliedAdmissionWebhook = Pick<AdmissionWebhookConfig, 'name' | 'on' | 'onFailure' | 'url'> & {
+  readonly host: string;
+  readonly timeout: string;
+  readonly secret: string;
+};
 
 /** The settings of `auth` as they are compared and audited. */
 type AuthForms = Pick<AppliedAuthorization, 'form' | 'oauth'>;
@@ -83,6 +91,46 @@ export class AuthorizationChanges {
   }
 }
 
+/** `admission.webhooks` as they are compared: URL and secrets are slow digests. */
+function admissionForms(webhooks: readonly AdmissionWebhookConfig[]): Promise<AppliedAdmissionWebhook[]> {
+  return Promise.all(
+    webhooks.map(async ({ name, url, secrets, on, timeoutMs, onFailure }) => ({
+      ...{ name, host: new URL(url).host, on, timeout: formatDuration(timeoutMs), onFailure },
+      url: await secretDigest(url, `${name} url`),
+      secret: await secretDigest(secrets.join('\n'), `${name} secret`),
+    })),
+  );
+}
+
+/** Audits changes to `admission`. Call in a transaction that holds the catalogue lock, after AuthorizationChanges. */
+async function applyAdmission(
+  manager: EntityManager,
+  forms: readonly AppliedAdmissionWebhook[],
+  record: RecordChange,
+): Promise<Changes> {
+  const last = await manager.findOneByOrFail(AppliedAuthorization, { id: ID });
+  const before = (last.admission ?? []) as readonly AppliedAdmissionWebhook[];
+  if (isDeepStrictEqual(before, forms)) return [];
+  await manager.update(AppliedAuthorization, { id: ID }, { admission: forms });
+  await record({
+    action: 'config.apply',
+    target: { type: 'configuration', name: 'admission' },
+    claims: [],
+    change: {
+      before: { webhooks: before.map((form) => auditedWebhook(form)) },
+      after: {
+        webhooks: forms.map((form) =>
+          auditedWebhook(
+            form,
+            before.find(({ name }) => name === form.name),
+          ),
+        ),
+      },
+    },
+  });
+  return ['admission: changed'];
+}
+
 function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): AuditChange {
   return {
     ...(before ? { before: auditedOAuth(before) } : {}),
@@ -94,7 +142,7 @@ function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): A
 export type Changes = string[];
 
 /** The part of the configuration that is kept and audited in the database. */
-export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks'>;
+export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks' | 'admission'>;
 
 /** Collects the changes made by a startup or reload, and audits them. */
 interface Written {
@@ -161,6 +209,7 @@ export class ConfiguredResources {
     const warnings: string[] = [];
     const forms = await this.authorization.formsOf(config.auth);
     const webhooks = await this.webhooks.formsOf(config.webhooks);
+    const admission = await admissionForms(config.admission.webhooks);
     const changes = await this.audit.transaction(null, async (manager, record) => {
       // Serializes this transaction with other replicas and with changes made through the admin API.
       await lockCatalogue(manager);
@@ -176,6 +225,7 @@ export class ConfiguredResources {
         await this.putRegistry(manager, registry, position, shrunkRegistries, written);
       written.changes.push(...(await this.webhooks.apply(manager, webhooks, record)));
       const authorization = await this.authorization.apply(manager, forms, waiting ?? [], record);
+      written.changes.push(...(await applyAdmission(manager, admission, record)));
       if (waiting) return written.changes;
       written.changes.push(...authorization);
       // Source content may have changed while the server was down.

@@ -1,4 +1,10 @@
-import { AdmissionDecision, AdmissionItem, Block, KnownName } from '../admission/admission.entity.js';
+import {
+  AdmissionDecision,
+  AdmissionItem,
+  AdmissionQuestion,
+  Block,
+  KnownName,
+} from '../admission/admission.entity.js';
 import { AuditEventRow } from '../audit/audit-event.entity.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
@@ -24,6 +30,7 @@ export const ENTITIES = [
   AuditEventRow,
   AppliedAuthorization,
   AdmissionItem,
+  AdmissionQuestion,
   AdmissionDecision,
   Block,
   KnownName,

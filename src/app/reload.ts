@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
+import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
@@ -96,6 +97,7 @@ export class Reload {
     private readonly oauth: OAuthInForce,
     private readonly open: OpenRegistries,
     private readonly webhooks: WebhookSender,
+    private readonly admission: AdmissionWebhooks,
   ) {}
 
   /**
@@ -123,6 +125,7 @@ export class Reload {
     this.oauth.replace(auth.oauth ?? null);
     this.policy.replace(policies);
     this.webhooks.replace(next.webhooks);
+    this.admission.replace(next.admission.webhooks);
     this.taken = auth;
     if (!mustWait) this.settled = auth;
     const taken = changedPaths(before, parts).filter((path) => !waiting.includes(path));
@@ -148,6 +151,7 @@ const RELOADED: ReadonlySet<string> = new Set([
   'auth.oauth.providers',
   'auth.oauth.blocked',
   'webhooks',
+  'admission',
 ]);
 
 type Parts = Readonly<Record<string, unknown>>;

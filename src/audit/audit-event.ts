@@ -98,6 +98,8 @@ export interface AuditEvent {
 
 /** Actors of changes made without a request. */
 export const SYNC_ACTOR: AuditActor = { subject: boundedText('sync'), issuer: null, roles: [] };
+/** Admission webhooks, which decide about held versions. */
+export const ADMISSION_ACTOR: AuditActor = { subject: boundedText('admission'), issuer: null, roles: [] };
 export const CONFIGURATION_ACTOR: AuditActor = {
   subject: boundedText('configuration'),
   issuer: null,

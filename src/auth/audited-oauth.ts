@@ -24,7 +24,9 @@ export async function appliedOAuth({ providers, ...others }: OAuthConfig): Promi
 async function appliedProvider({ claims, clockToleranceMs, ...provider }: ProviderConfig) {
   const digests = SECRETS.flatMap((name) => {
     const secret = provider[name];
-    return secret === undefined ? [] : [digestOf(secret, `${provider.name} ${name}`).then((d) => [name, d])];
+    return secret === undefined
+      ? []
+      : [secretDigest(secret, `${provider.name} ${name}`).then((d) => [name, d])];
   });
   return {
     ...provider,
@@ -34,8 +36,8 @@ async function appliedProvider({ claims, clockToleranceMs, ...provider }: Provid
   };
 }
 
-// Slow, because a client secret may be short enough to be guessed.
-async function digestOf(secret: string, salt: string): Promise<string> {
+/** A slow digest, because a secret may be short enough to be guessed. */
+export async function secretDigest(secret: string, salt: string): Promise<string> {
   const digest = await promisify<string, string, number, Buffer>(scrypt)(secret, salt, 32);
   return digest.toString('base64url');
 }

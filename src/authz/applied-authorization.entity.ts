@@ -2,7 +2,7 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import type { AppliedOAuth } from '../auth/audited-oauth.js';
 import type { AuthorizationForm } from './policy-in-force.js';
 
-/** The settings of `auth` applied by the last start or reload. The table has one row. */
+/** The settings of `auth` and `admission` applied by the last start or reload. The table has one row. */
 @Entity('applied_authorization')
 @Check('applied_authorization_id_check', 'id = 1')
 export class AppliedAuthorization {
@@ -15,4 +15,8 @@ export class AppliedAuthorization {
   /** Null in anonymous mode. */
   @Column({ name: 'oauth_form', type: 'jsonb', nullable: true })
   oauth: AppliedOAuth | null;
+
+  /** `admission` of the configuration; null before it was first applied. */
+  @Column({ name: 'admission_form', type: 'jsonb', nullable: true })
+  admission: object | null;
 }

@@ -32,7 +32,7 @@ import {
 import { AuthSettings } from './auth-settings.dto.js';
 import { databaseUrl, parseDatabaseUrl, SSL_MODES, type SslMode, tlsIssues } from './database-settings.js';
 import { RegistrySettings } from './registry-settings.dto.js';
-import { MAX_WEBHOOKS, WebhookItem } from './webhook-settings.dto.js';
+import { AdmissionSection, MAX_WEBHOOKS, WebhookItem } from './webhook-settings.dto.js';
 
 export class PoolSettings {
   @IsOptional() @IsInt(1, 1_000) max?: number;
@@ -261,6 +261,8 @@ export class ConfigFile {
   @IsOptional()
   @ValidateNested(() => WebhookItem, { each: true, most: MAX_WEBHOOKS })
   webhooks?: WebhookItem[];
+  /** What may come in, for all sources. */
+  @IsOptional() @ValidateNested(() => AdmissionSection) admission?: AdmissionSection;
   @IsOptional() @ValidateNested(() => LimitSettings) limits?: LimitSettings;
   @IsOptional() @ValidateNested(() => ShutdownSettings) shutdown?: ShutdownSettings;
   @IsOptional() @ValidateNested(() => WebSettings) web?: WebSettings;

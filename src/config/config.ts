@@ -56,6 +56,7 @@ export interface Config {
   readonly telemetry: TelemetryConfig;
   readonly audit: AuditConfig;
   readonly webhooks: readonly WebhookConfig[];
+  readonly admission: { readonly webhooks: readonly AdmissionWebhookConfig[] };
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
   readonly web: WebConfig;
@@ -207,6 +208,19 @@ export interface WebhookConfig {
   readonly retryForMs: number;
   /** The view that the webhook follows; null: it receives all events. */
   readonly as: WebhookView | null;
+}
+
+/** A service that is asked what may come in (contract §11). */
+export interface AdmissionWebhookConfig {
+  readonly name: string;
+  /** Secret. */
+  readonly url: string;
+  /** `whsec_` and base64; each request is signed with each of them. */
+  readonly secrets: readonly string[];
+  readonly on: readonly ('publish' | 'sync')[];
+  readonly timeoutMs: number;
+  /** The outcome when it does not answer as it should. */
+  readonly onFailure: 'hold' | 'reject' | 'admit';
 }
 
 export interface WebhookView {

@@ -1,7 +1,7 @@
 import { elements, member } from '../json/json-values.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { Unchecked } from '../validation/class-validation.js';
-import { below, type Issue, issue } from '../validation/value-checks.js';
+import { below, type Issue, issue, type Path } from '../validation/value-checks.js';
 import { insecureUrls } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { type Config, oauthInUse } from './config.js';
@@ -12,25 +12,32 @@ import { insecureWebhooks } from './webhook-settings.dto.js';
 /** Checks rules that span sections of the file. Skips members of the wrong type; other checks report them. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
-    ...sameNames('sources', file.sources),
-    ...sameNames('registries', file.registries),
-    ...sameNames('webhooks', file.webhooks),
+    ...sameNames(['sources'], file.sources),
+    ...sameNames(['registries'], file.registries),
+    ...sameNames(['webhooks'], file.webhooks),
+    ...sameNames(ADMISSION_WEBHOOKS, member(file.admission, 'webhooks')),
     ...managedSources(file.sources),
     ...unknownSources(file),
     ...webLogins(file),
     ...anonymousReview(file),
     ...(allowInsecureUrls
       ? []
-      : [...insecureUrls(member(file.auth, 'oauth')), ...insecureWebhooks(file.webhooks)]),
+      : [
+          ...insecureUrls(member(file.auth, 'oauth')),
+          ...insecureWebhooks(file.webhooks, ['webhooks']),
+          ...insecureWebhooks(member(file.admission, 'webhooks'), ADMISSION_WEBHOOKS),
+        ]),
   ];
 }
 
-function sameNames(section: string, items: unknown): Issue[] {
+const ADMISSION_WEBHOOKS: Path = ['admission', 'webhooks'];
+
+function sameNames(section: Path, items: unknown): Issue[] {
   const names = members(items, 'name');
   return names.flatMap((name, position) =>
     typeof name === 'string' && names.indexOf(name) < position
       ? below(
-          [section, position, 'name'],
+          [...section, position, 'name'],
           issue(`${JSON.stringify(name)} is already in the list: names must be unique`),
         )
       : [],

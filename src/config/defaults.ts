@@ -21,6 +21,7 @@ export const DEFAULTS = {
   web: { enabled: true },
   audit: { reads: false, retention: '90d' },
   webhooks: { retryFor: '24h' },
+  admissionWebhooks: { timeout: '5s', onFailure: 'hold' },
   log: { level: 'info' },
   limits: {
     searchesPerCaller: 2,

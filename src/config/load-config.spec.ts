@@ -246,6 +246,7 @@ describe('the other sections', () => {
       proxy: { http: null, https: null, noProxy: [] },
       log: { level: 'info', format: null },
       webhooks: [],
+      admission: { webhooks: [] },
       audit: { reads: false, retentionMs: 90 * 24 * 60 * 60_000 },
       telemetry: {
         traces: null,

@@ -114,3 +114,42 @@ describe('a webhook', () => {
     expect(problems([{ ...siem, url: 'http://a' }], { REGISTRY_INSECURE_URLS: 'true' })).toEqual([]);
   });
 });
+
+describe('an admission webhook', () => {
+  const scan = { name: 'scan', url: 'https://scan.example.com/admit', secretFile };
+  const readAll = (webhooks: unknown) => {
+    const file = { auth: { mode: 'anonymous' }, admission: { webhooks } };
+    return loadConfig(join(directory, written('admission.yaml', JSON.stringify(file))), {}, {}).config
+      .admission.webhooks;
+  };
+
+  it('is asked about everything, has 5 s, and holds by default', () => {
+    const { name, url } = scan;
+    const defaults = { on: ['publish', 'sync'], timeoutMs: 5_000, onFailure: 'hold' };
+    expect(readAll([scan])).toEqual([{ name, url, secrets: [secretOf(24)], ...defaults }]);
+    const others = { on: ['sync'], timeout: '30s', onFailure: 'admit' };
+    expect(readAll([{ ...scan, ...others }])).toMatchObject([
+      { on: ['sync'], timeoutMs: 30_000, onFailure: 'admit' },
+    ]);
+    expect(readAll(Array.from({ length: 10 }, (_, at) => ({ ...scan, name: `a${at}` })))).toHaveLength(10);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a duplicate name', [scan, scan], 'admission.webhooks[1].name: "scan" is already in the list'],
+    [
+      'http beyond loopback',
+      [{ ...scan, url: 'http://10.0.0.1/' }],
+      'admission.webhooks[0].url: must be https://',
+    ],
+    ['a missing file', [{ ...scan, secretFile: 'missing' }], 'admission.webhooks[0].secretFile: the file'],
+    ['a short secret', [{ ...scan, secretFile: written('short', secretOf(23)) }], 'at least 24 bytes'],
+    ['nothing to ask about', [{ ...scan, on: [] }], 'admission.webhooks[0].on: must not be an empty list'],
+    ['an unknown event', [{ ...scan, on: ['approve'] }], 'admission.webhooks[0].on[0]'],
+    ['a long timeout', [{ ...scan, timeout: '31s' }], 'admission.webhooks[0].timeout: must be a duration'],
+    ['another outcome', [{ ...scan, onFailure: 'ignore' }], 'admission.webhooks[0].onFailure: must be'],
+    ['too many', Array.from({ length: 11 }, (_, at) => ({ ...scan, name: `a${at}` })), 'more than 10 items'],
+  ])('with %s is refused', (_, webhooks, problem) => {
+    const found = refusalOf(() => readAll(webhooks))?.problems ?? [];
+    expect(found.map(({ path, message }) => `${path}: ${message}`).join('\n')).toContain(problem);
+  });
+});

@@ -45,7 +45,7 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     }
     if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
     contents.set(absolute, read.content);
-    if (path[0] === 'webhooks') {
+    if (path[0] === 'webhooks' || path[0] === 'admission') {
       const problem = secretsProblem(read.content);
       return problem === undefined ? [] : below(path, issue(`the file ${absolute} ${problem}`));
     }
@@ -93,7 +93,14 @@ interface Reference {
   readonly name: unknown;
 }
 
-function references({ auth, sources, registries, webhooks, database }: Unchecked<ConfigFile>): Reference[] {
+function references({
+  auth,
+  sources,
+  registries,
+  webhooks,
+  admission,
+  database,
+}: Unchecked<ConfigFile>): Reference[] {
   const oauth = member(auth, 'oauth');
   const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
   return [
@@ -110,15 +117,20 @@ function references({ auth, sources, registries, webhooks, database }: Unchecked
         name: member(key, 'secretFile'),
       })),
     ),
-    ...elements(webhooks).map((webhook, position) => ({
-      path: ['webhooks', position, 'secretFile'],
-      name: member(webhook, 'secretFile'),
-    })),
+    ...secretsOf(webhooks, ['webhooks']),
+    ...secretsOf(member(admission, 'webhooks'), ['admission', 'webhooks']),
     ...['passwordFile', 'migrationPasswordFile', ...TLS_FILES].map((key) => ({
       path: ['database', key],
       name: member(database, key),
     })),
   ];
+}
+
+function secretsOf(webhooks: unknown, above: Path): Reference[] {
+  return elements(webhooks).map((webhook, position) => ({
+    path: [...above, position, 'secretFile'],
+    name: member(webhook, 'secretFile'),
+  }));
 }
 
 // Lists only credentials, because files with entries may be created after startup.

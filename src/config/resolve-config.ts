@@ -23,6 +23,7 @@ import type {
 } from './config-file.dto.js';
 import type {
   AdminFileRoot,
+  AdmissionWebhookConfig,
   AuditConfig,
   AuthConfig,
   Config,
@@ -39,7 +40,12 @@ import { DEFAULTS } from './defaults.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import type { RegistryKeySettings } from './registry-settings.dto.js';
 import { webOf } from './web-config.js';
-import { parseSecrets, type WebhookItem } from './webhook-settings.dto.js';
+import {
+  type AdmissionWebhookItem,
+  ASKED_ABOUT,
+  parseSecrets,
+  type WebhookItem,
+} from './webhook-settings.dto.js';
 
 /** The base for relative paths, and the contents of the files named in the configuration. */
 export interface Files {
@@ -62,6 +68,7 @@ export function resolveConfig(
   | 'readOnly'
   | 'audit'
   | 'webhooks'
+  | 'admission'
   | 'limits'
   | 'shutdown'
   | 'adminFileRoots'
@@ -86,6 +93,9 @@ export function resolveConfig(
     adminKubernetesNamespaces: file.adminKubernetesNamespaces ?? [],
     audit: auditOf(file.audit),
     webhooks: (file.webhooks ?? []).map((webhook) => webhookOf(webhook, files)),
+    admission: {
+      webhooks: (file.admission?.webhooks ?? []).map((webhook) => admissionWebhookOf(webhook, files)),
+    },
     log: { level: file.log?.level ?? DEFAULTS.log.level, format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
     shutdown: shutdownOf(file.shutdown),
@@ -269,6 +279,21 @@ function webhookOf(
     actions: actions ?? null,
     retryForMs: parseDuration(retryFor ?? DEFAULTS.webhooks.retryFor) ?? 0,
     as: as ? { claims: as.claims, registry: as.registry ?? null } : null,
+  };
+}
+
+function admissionWebhookOf(
+  { name, url, secretFile, on, timeout, onFailure }: AdmissionWebhookItem,
+  files: Files,
+): AdmissionWebhookConfig {
+  const { admissionWebhooks } = DEFAULTS;
+  return {
+    name,
+    url,
+    secrets: parseSecrets(contentOf(secretFile, files) ?? ''),
+    on: on ?? ASKED_ABOUT,
+    timeoutMs: parseDuration(timeout ?? admissionWebhooks.timeout) ?? 0,
+    onFailure: onFailure ?? admissionWebhooks.onFailure,
   };
 }
 

@@ -48,6 +48,9 @@ export const auditConfig = slice('audit', ({ audit }) => audit);
 
 export const webhooksConfig = slice('webhooks', ({ webhooks }) => ({ webhooks }));
 
+/** The webhooks of admission. */
+export const admissionConfig = slice('admission', ({ admission }) => admission);
+
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
 /** The web UI and its log-ins. */
@@ -65,6 +68,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   changesConfig,
   auditConfig,
   webhooksConfig,
+  admissionConfig,
   limitsConfig,
   pageConfig,
   corsConfig,

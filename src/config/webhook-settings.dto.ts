@@ -4,6 +4,7 @@ import {
   IsClaims,
   IsDnsLabel,
   IsHttpUrl,
+  IsIn,
   IsOptional,
   IsText,
   Validate,
@@ -11,7 +12,16 @@ import {
   ValidateNested,
 } from '../validation/class-validation.js';
 import { isInsecure, parseHttpUrl } from '../validation/urls.js';
-import { below, durationFrom, type Issue, issue, listOf, text } from '../validation/value-checks.js';
+import {
+  below,
+  durationFrom,
+  type Issue,
+  issue,
+  listOf,
+  oneOf,
+  type Path,
+  text,
+} from '../validation/value-checks.js';
 import { AUDIT_ACTIONS, matchingActions, VIEW_CHANGES } from './audit-actions.js';
 
 /** Each webhook has a page of events in memory and up to eight connections. */
@@ -38,6 +48,35 @@ export class WebhookItem {
   /** How long a failing delivery is retried before the webhook is paused. */
   @IsOptional() @Validate(durationFrom('1s', '30d')) retryFor?: string;
   @IsOptional() @ValidateNested(() => WebhookViewSettings) as?: WebhookViewSettings;
+}
+
+/** Each admission webhook is asked about every document. */
+export const MAX_ADMISSION_WEBHOOKS = 10;
+
+export const ASKED_ABOUT = ['publish', 'sync'] as const;
+export const FAILURE_OUTCOMES = ['hold', 'reject', 'admit'] as const;
+
+/** A service that is asked what may come in (contract §11). */
+export class AdmissionWebhookItem {
+  @IsDnsLabel() name: string;
+  /** Secret, as the URL of `WebhookItem`. */
+  @IsHttpUrl() url: string;
+  /** File with one or two lines of `whsec_` and base64. */
+  @IsText() secretFile: string;
+  /** Default: both. */
+  @IsOptional()
+  @Validate(listOf(oneOf(...ASKED_ABOUT), { notEmpty: true, unique: true }))
+  on?: (typeof ASKED_ABOUT)[number][];
+  /** Until the last byte of the answer. */
+  @IsOptional() @Validate(durationFrom('1s', '30s')) timeout?: string;
+  @IsOptional() @IsIn(FAILURE_OUTCOMES) onFailure?: (typeof FAILURE_OUTCOMES)[number];
+}
+
+/** What may come in, for all sources (contract §11). */
+export class AdmissionSection {
+  @IsOptional()
+  @ValidateNested(() => AdmissionWebhookItem, { each: true, most: MAX_ADMISSION_WEBHOOKS })
+  webhooks?: AdmissionWebhookItem[];
 }
 
 function unknownActions(actions: readonly unknown[], as: unknown): Issue[] {
@@ -79,12 +118,12 @@ export function secretsProblem(content: string): string | undefined {
 }
 
 /** contract §12: `http://` only on loopback. */
-export function insecureWebhooks(webhooks: unknown): Issue[] {
+export function insecureWebhooks(webhooks: unknown, above: Path): Issue[] {
   return elements(webhooks).flatMap((webhook, position) => {
     const url = parseHttpUrl(member(webhook, 'url'));
     return url && isInsecure(url)
       ? below(
-          ['webhooks', position, 'url'],
+          [...above, position, 'url'],
           issue('must be https:// (http:// is allowed on loopback, or with REGISTRY_INSECURE_URLS=true)'),
         )
       : [];

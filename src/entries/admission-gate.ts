@@ -4,6 +4,7 @@ import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
+import type { RequestContext } from '../http/request-context.js';
 import type { EntrySize, RefusedVersion } from './entry-limits.js';
 import type { StoredVersion } from './writer/catalog-diff.js';
 
@@ -18,7 +19,13 @@ export interface HoldReason {
   readonly dueAt?: string;
   /** The block, for `policy: block`. Not shown. */
   readonly block?: string;
+  /** The admission webhook, for `policy: webhook`. Not shown. */
+  readonly webhook?: string;
+  /** Whether the webhook did not answer as it should. Not shown. */
+  readonly failed?: boolean;
 }
+
+export type ShownReason = Pick<HoldReason, 'policy' | 'message' | 'dueAt'>;
 
 /** The outcome of admission. */
 export type Verdict =
@@ -69,6 +76,16 @@ export interface Publication {
   readonly caller: Caller;
 }
 
+/** A publication that no admission webhook rejects. */
+export interface AskedPublication {
+  /** The id of the item if the version is held. */
+  readonly id: string;
+  /** Why webhooks hold it. */
+  readonly reasons: readonly HoldReason[];
+  /** Webhooks to ask again, because they failed. */
+  readonly failed: readonly string[];
+}
+
 export interface PublishedSource {
   readonly id: number;
   readonly name: string;
@@ -96,7 +113,7 @@ export interface HeldAnswer {
   /** Absent in a dry run. */
   readonly id?: string;
   readonly status: 'held';
-  readonly reasons: readonly Omit<HoldReason, 'block'>[];
+  readonly reasons: readonly ShownReason[];
 }
 
 /** A change of an entry that may need review. */
@@ -125,9 +142,20 @@ export abstract class AdmissionGate {
   /** Returns the versions of this name that are held, which count like published ones. */
   abstract reservation(manager: EntityManager, sourceId: number, version: VersionName): Promise<Reservation>;
 
+  /** Whether admission webhooks must be asked about publications. */
+  abstract get asksAboutPublications(): boolean;
+
+  /**
+   * Asks the admission webhooks about a publication. Call it outside of any transaction: it may take long.
+   *
+   * @throws ApiError 403 `admission_rejected`, 429 `too_many_requests`; SemaphoreTimeout.
+   */
+  abstract askAboutPublication(publication: Publication, context: RequestContext): Promise<AskedPublication>;
+
   /**
    * Holds a publication that a policy holds.
    *
+   * @param asked what the admission webhooks answered; null if none was asked.
    * @param record null for a dry run, which writes nothing.
    * @returns null if the version may be stored.
    * @throws ApiError 403 `blocked`, 409 `too_many_held`.
@@ -135,6 +163,7 @@ export abstract class AdmissionGate {
   abstract holdPublication(
     manager: EntityManager,
     publication: Publication,
+    asked: AskedPublication | null,
     record: RecordChange | null,
   ): Promise<HeldAnswer | null>;
 
@@ -166,7 +195,7 @@ export abstract class AdmissionGate {
 }
 
 /** Returns the reasons without internal members. */
-export function shownReasons(reasons: readonly HoldReason[]): Omit<HoldReason, 'block'>[] {
+export function shownReasons(reasons: readonly HoldReason[]): ShownReason[] {
   return reasons.map(({ policy, message, dueAt }) => ({
     policy,
     message,

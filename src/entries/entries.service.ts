@@ -16,7 +16,7 @@ import { SourcesRepository } from '../sources/sources.repository.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
-import { AdmissionGate, type HeldAnswer } from './admission-gate.js';
+import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
 import { EntriesRepository } from './entries.repository.js';
 import { changingVersions, recordClaims, recordStatus, targetOf } from './entry-events.js';
 import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
@@ -49,9 +49,15 @@ export interface PublicationAnswers {
 
 const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: describeHeld };
 
+/** A publication that was made, held, or could be. */
+interface Tried {
+  readonly outcome: Outcome<string>;
+  readonly publication: Publication;
+}
+
 /** Thrown to roll back the transaction of a dry run; carries the response. */
 class DryRun extends Error {
-  constructor(readonly answer: Outcome<string>) {
+  constructor(readonly tried: Tried) {
     super('dry run');
   }
 }
@@ -88,15 +94,32 @@ export class EntriesService {
   /** Like `publish`, but for a parsed request. */
   async publishVersion(
     caller: Caller,
-    { version: incoming, claims }: PublishRequest,
+    request: PublishRequest,
     dryRun: boolean,
     answers: PublicationAnswers,
     context: RequestContext,
   ): Promise<Outcome<string>> {
     // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
-    this.rules.checkClaims(caller, claims);
+    this.rules.checkClaims(caller, request.claims);
+    if (!this.admission.asksAboutPublications)
+      return (await this.tryPublishing(caller, request, null, dryRun, answers, context)).outcome;
+    // Nobody is asked about a version that cannot be published.
+    const { publication } = await this.tryPublishing(caller, request, null, true, answers, context);
+    const ask = () => this.admission.askAboutPublication(publication, context);
+    const asked = await (context.permit?.doWithout(ask) ?? ask());
+    return (await this.tryPublishing(caller, request, asked, dryRun, answers, context)).outcome;
+  }
+
+  private async tryPublishing(
+    caller: Caller,
+    { version: incoming, claims }: PublishRequest,
+    asked: AskedPublication | null,
+    dryRun: boolean,
+    answers: PublicationAnswers,
+    context: RequestContext,
+  ): Promise<Tried> {
     try {
-      const published = await this.audit.transaction({ caller, context }, async (manager, record) => {
+      const tried = await this.audit.transaction({ caller, context }, async (manager, record) => {
         const source = await this.sources.shareManaged(manager);
         this.rules.checkSource(source);
         this.rules.checkName(caller, incoming, claims, source.settings.names);
@@ -112,8 +135,16 @@ export class EntriesService {
         this.rules.checkRoom(incoming, size, incoming.document.length);
         const shownClaims = entry?.shownClaims ?? shownForm(held.claims ?? claims);
         const publication = { source, version: incoming, claims: shownClaims, caller };
-        const admission = await this.admission.holdPublication(manager, publication, dryRun ? null : record);
-        if (admission) return { isHeld: true, answer: answers.held(incoming, shownClaims, admission) };
+        const admission = await this.admission.holdPublication(
+          manager,
+          publication,
+          asked,
+          dryRun ? null : record,
+        );
+        if (admission) {
+          const outcome = { isHeld: true, answer: answers.held(incoming, shownClaims, admission) };
+          return { outcome, publication };
+        }
         if (!dryRun)
           await record({
             action: 'entry.publish',
@@ -132,14 +163,14 @@ export class EntriesService {
           ? await this.entries.addVersion(manager, entry, incoming, by, now)
           : await this.entries.add(manager, source.id, shownClaims, incoming, by, now);
         if (!version) throw versionExists(incoming);
-        const answer = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
-        if (dryRun) throw new DryRun(answer);
-        return answer;
+        const outcome = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
+        if (dryRun) throw new DryRun({ outcome, publication });
+        return { outcome, publication };
       });
-      if (!published.isHeld && !dryRun) this.metrics.published(incoming.type);
-      return published;
+      if (!tried.outcome.isHeld && !dryRun) this.metrics.published(incoming.type);
+      return tried;
     } catch (error) {
-      if (error instanceof DryRun) return error.answer;
+      if (error instanceof DryRun) return error.tried;
       throw error;
     }
   }

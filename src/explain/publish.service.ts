@@ -21,6 +21,11 @@ const PUBLISHED = { status: 201 };
 /** The publication waits for review. */
 const ACCEPTED = { status: 202 };
 const HELD = { step: 'admission', outcome: 'passed' } as const;
+const ASKED: Step = {
+  step: 'admission',
+  outcome: 'passed',
+  because: 'Admission webhooks are asked about the version: they may admit, hold or reject it',
+};
 const CLAIMS_REQUIRED = 'You cannot publish through this registry: pass the claims of the entry in `claims`';
 
 /** The claims to publish with, and the gate to pass first. */
@@ -64,7 +69,7 @@ export class PublishService {
     if (mayTry && isIn) steps.push(...(await this.sourceSteps(asking, question.entry, claims)));
     else if (isAssumed) steps.push({ step: 'entry', outcome: 'unknown_to_you' });
     return {
-      answer: firstRefusal(steps) ?? (steps.some(({ step }) => step === 'admission') ? ACCEPTED : PUBLISHED),
+      answer: firstRefusal(steps) ?? (steps.some(isHold) ? ACCEPTED : PUBLISHED),
       steps,
       hints: target ? [] : [CLAIMS_REQUIRED],
     };
@@ -118,7 +123,10 @@ export class PublishService {
     const review = managed && this.admission.reviewReason(managed.settings, entry.name);
     const isPublished = steps.every(({ outcome }) => outcome === 'passed');
     // A dry run reveals it.
-    return review && mayKnowNames && isPublished ? [...steps, { ...HELD, because: review.message }] : steps;
+    if (!mayKnowNames || !isPublished) return steps;
+    if (review) steps.push({ ...HELD, because: review.message });
+    if (this.admission.asksAboutPublications) steps.push(ASKED);
+    return steps;
   }
 
   // contract §7: an attempt to publish reveals only that a hidden entry has other claims. If the name is reserved or
@@ -161,6 +169,10 @@ export class PublishService {
     const refusal = await refusalOf(check);
     return refusal?.code ? { step, outcome: 'refused', code: refusal.code } : { step, outcome: 'passed' };
   }
+}
+
+function isHold(step: Step): boolean {
+  return step.step === 'admission' && step !== ASKED;
 }
 
 function ownClaims(claims: Claims): Target {

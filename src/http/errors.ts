@@ -126,6 +126,7 @@ export const ERROR_CATALOGUE = {
   item_not_found: { status: 404, sentence: 'There is no such item' },
   block_not_found: { status: 404, sentence: 'There is no such block' },
   blocked: { status: 403, sentence: 'This version is blocked' },
+  admission_rejected: { status: 403, sentence: 'An admission webhook rejected this version' },
   own_publication: { status: 403, sentence: 'You published this, so somebody else must decide' },
   not_reviewer: { status: 403, sentence: 'You can see this item, but deciding it is up to others' },
   digest_mismatch: {
@@ -310,7 +311,7 @@ const STEPS = {
   gate: ['registry_forbidden'],
   source: ['source_not_found'],
   entry: ['entry_not_found', 'version_not_found'],
-  admission: ['item_not_found', 'blocked', 'own_publication', 'not_reviewer'],
+  admission: ['item_not_found', 'blocked', 'admission_rejected', 'own_publication', 'not_reviewer'],
   origin: ['config_managed', 'config_only'],
   claims: ['claims_required', 'claims_not_subset', 'claims_mismatch', 'name_reserved'],
 } as const satisfies Record<string, readonly ErrorCode[]>;

@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
+import type { Permit } from '../limits/semaphore.js';
 
 const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const NETWORK_GROUPS = 4;
@@ -39,12 +40,20 @@ export interface RequestContext {
   readonly traceId?: string;
   /** The peer address of the connection. */
   readonly sourceIp: string | null;
+  /** What the request holds of the limits on concurrency. */
+  readonly permit?: Permit;
 }
 
-export function requestContextOf(request: Request): RequestContext {
-  const { id, traceId } = request;
+/** A request that holds a permit. */
+export interface RequestWithPermit extends Request {
+  permit?: Permit;
+}
+
+export function requestContextOf(request: RequestWithPermit): RequestContext {
+  const { id, traceId, permit } = request;
   return {
     requestId: String(id),
+    ...(permit === undefined ? {} : { permit }),
     ...(traceId === undefined ? {} : { traceId }),
     sourceIp: addressOf(request),
   };

@@ -11,6 +11,34 @@ export interface AbortSource {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+/** A permit whose holder can give it up while it waits for something else. */
+export class Permit {
+  /** @param giveBack releases the permit. */
+  constructor(
+    private readonly semaphore: Semaphore,
+    private readonly key: string,
+    private giveBack: (() => void) | null,
+  ) {}
+
+  /** Does nothing if the permit is not held. */
+  release(): void {
+    this.giveBack?.();
+    this.giveBack = null;
+  }
+
+  /**
+   * Does work without the permit.
+   *
+   * @throws SemaphoreTimeout if no permit becomes free afterwards.
+   */
+  async doWithout<T>(work: () => Promise<T>): Promise<T> {
+    this.release();
+    const result = await work();
+    this.giveBack = await this.semaphore.acquire(this.key);
+    return result;
+  }
+}
+
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**

@@ -93,6 +93,7 @@ export class PublisherController {
     'version_exists',
     'entry_full',
     'blocked',
+    'admission_rejected',
     'too_many_held',
   )
   async publish(

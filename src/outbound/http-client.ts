@@ -58,6 +58,14 @@ export class OutboundError extends Error {
   }
 }
 
+const MAX_REASON = 200;
+
+/** Returns the reason of a failed request without its URL, which may be secret. */
+export function withoutAddress(error: unknown): string {
+  if (!(error instanceof OutboundError)) return 'the request failed';
+  return error.message.replace(`${error.address}: `, '').slice(0, MAX_REASON);
+}
+
 export interface OutboundRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Value of the Authorization header, which is never sent to another origin after a redirect. */
@@ -141,6 +149,17 @@ export class HttpClient {
           'content-type': 'application/x-www-form-urlencoded',
         },
       });
+    return parseJson(url, await this.respond(url, options, post));
+  }
+
+  /**
+   * Posts JSON and returns the JSON response. Redirects are not followed.
+   *
+   * @throws OutboundError also for a status other than 200 and for invalid JSON.
+   */
+  async postJson(url: string, body: string, options: OutboundRequest): Promise<unknown> {
+    const post = (signal: AbortSignal) =>
+      this.send(new URL(url), options, signal, { method: 'POST', body, headers: authorized(options) });
     return parseJson(url, await this.respond(url, options, post));
   }
 
@@ -275,12 +294,16 @@ async function readAll(
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxBytes)
-      throw new OutboundError(url, `the response is larger than ${Math.floor(maxBytes / MIB)} MiB`);
+      throw new OutboundError(url, `the response is larger than ${sizeInWords(maxBytes)}`);
     onBytes?.(chunk.length);
     hash.update(chunk);
     chunks.push(chunk);
   }
   return { bytes: Buffer.concat(chunks, length), digest: hash.digest() };
+}
+
+function sizeInWords(bytes: number): string {
+  return bytes < MIB ? `${Math.floor(bytes / 1024)} KiB` : `${Math.floor(bytes / MIB)} MiB`;
 }
 
 async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {

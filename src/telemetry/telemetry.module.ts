@@ -1,6 +1,12 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
-import { AuthMetrics, CatalogMetrics, SyncMetrics, WebhookMetrics } from './registry-metrics.js';
+import {
+  AdmissionMetrics,
+  AuthMetrics,
+  CatalogMetrics,
+  SyncMetrics,
+  WebhookMetrics,
+} from './registry-metrics.js';
 
 /** Makes the metrics available to every module. They are served before the application is created. */
 @Module({})
@@ -15,8 +21,9 @@ export class TelemetryModule {
         CatalogMetrics,
         SyncMetrics,
         WebhookMetrics,
+        AdmissionMetrics,
       ],
-      exports: [Metrics, AuthMetrics, CatalogMetrics, SyncMetrics, WebhookMetrics],
+      exports: [Metrics, AdmissionMetrics, AuthMetrics, CatalogMetrics, SyncMetrics, WebhookMetrics],
     };
   }
 }

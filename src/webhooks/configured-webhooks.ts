@@ -1,8 +1,8 @@
-import { scrypt } from 'node:crypto';
-import { isDeepStrictEqual, promisify } from 'node:util';
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { RecordChange } from '../audit/audit-trail.js';
+import { secretDigest } from '../auth/audited-oauth.js';
 import type { WebhookConfig } from '../config/config.js';
 import { formatDuration } from '../validation/value-checks.js';
 import type { AppliedWebhook } from './webhook.entity.js';
@@ -18,8 +18,8 @@ export class ConfiguredWebhooks {
     return Promise.all(
       webhooks.map(async ({ name, url, secrets, actions, retryForMs, as }) => ({
         ...{ name, host: new URL(url).host, actions, retryFor: formatDuration(retryForMs), as },
-        url: await digestOf(url, `${name} url`),
-        secret: await digestOf(secrets.join('\n'), `${name} secret`),
+        url: await secretDigest(url, `${name} url`),
+        secret: await secretDigest(secrets.join('\n'), `${name} secret`),
       })),
     );
   }
@@ -44,8 +44,8 @@ export class ConfiguredWebhooks {
       target: { type: 'configuration', name: 'webhooks' },
       claims: [],
       change: {
-        before: { webhooks: [...before.values()].map((form) => audited(form)) },
-        after: { webhooks: forms.map((form) => audited(form, before.get(form.name))) },
+        before: { webhooks: [...before.values()].map((form) => auditedWebhook(form)) },
+        after: { webhooks: forms.map((form) => auditedWebhook(form, before.get(form.name))) },
       },
     });
     await this.places.remove(manager, gone);
@@ -57,18 +57,15 @@ export class ConfiguredWebhooks {
   }
 }
 
-// Slow, because a URL may contain a short token.
-async function digestOf(secret: string, salt: string): Promise<string> {
-  const digest = await promisify<string, string, number, Buffer>(scrypt)(secret, salt, 32);
-  return digest.toString('base64url');
-}
-
 function plain(form: AppliedWebhook): unknown {
   return JSON.parse(JSON.stringify(form)) as unknown;
 }
 
 /** Returns the form for the audit trail: a secret is only `set`, or `changed` where it differs from `before`. */
-function audited(form: AppliedWebhook, before: AppliedWebhook = form): object {
+export function auditedWebhook<Form extends Pick<AppliedWebhook, 'url' | 'secret'>>(
+  form: Form,
+  before: Form = form,
+): object {
   const shown = (name: 'url' | 'secret') => (form[name] === before[name] ? 'set' : 'changed');
   return { ...form, url: shown('url'), secret: shown('secret') };
 }

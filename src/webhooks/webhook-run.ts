@@ -1,6 +1,7 @@
 import { AUDIT_ACTIONS, matchingActions, type ViewChange } from '../config/audit-actions.js';
 import type { ProxyConfig, WebhookConfig } from '../config/config.js';
-import { HttpClient, OutboundError, retryAfterMs } from '../outbound/http-client.js';
+import { HttpClient, retryAfterMs, withoutAddress } from '../outbound/http-client.js';
+import { backOffMs } from '../outbound/webhook-back-off.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
 import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
 import type { EntryName } from '../catalog/view-names.queries.js';
@@ -20,12 +21,7 @@ const IDLE_MS = 500;
 const TIMEOUT_MS = 10_000;
 /** Requests to one receiver at a time. */
 const MAX_CONCURRENT = 8;
-const FIRST_BACK_OFF_MS = 5_000;
-const LONGEST_BACK_OFF_MS = 5 * 60_000;
-/** Replicas and webhooks must not retry together. */
-const JITTER = 0.2;
 const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60_000;
-const MAX_ERROR = 200;
 /** How long messages about a view are sent before the view is read again. */
 const VIEW_MS = 1_000;
 
@@ -53,12 +49,6 @@ export interface WebhookRunOptions {
   readonly proxy: ProxyConfig;
   readonly views: FollowedViews;
   readonly metrics: WebhookMetrics;
-}
-
-/** Returns the time until the next attempt after so many failures: 5 s, then doubling to 5 min (contract §12). */
-export function backOffMs(failures: number, random = Math.random()): number {
-  const longest = Math.min(FIRST_BACK_OFF_MS * 2 ** Math.min(failures - 1, 16), LONGEST_BACK_OFF_MS);
-  return longest * (1 - JITTER * random);
 }
 
 /**
@@ -231,7 +221,7 @@ export class WebhookRun {
         retryAfterMs: Math.min(wait, LONGEST_RETRY_AFTER_MS),
       };
     } catch (error) {
-      return { error: reasonOf(error), retryAfterMs: 0 };
+      return { error: withoutAddress(error), retryAfterMs: 0 };
     }
   }
 
@@ -272,10 +262,4 @@ function inOrder(messages: readonly Message[]): Message[][] {
 function placeBefore({ messages, place }: PendingPage, undelivered: Message): TrailPlace {
   const before = messages[messages.indexOf(undelivered) - 1]?.event.id;
   return { ...place, after: before ?? place.after };
-}
-
-/** Returns the reason without the URL, which is secret. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof OutboundError)) return 'the request failed';
-  return error.message.replace(`${error.address}: `, '').slice(0, MAX_ERROR);
 }

@@ -82,14 +82,14 @@ function rejectedNames(exposition: string): string[] {
 
 describe('dashboard and alerts', () => {
   const folder = aFolder();
+  const webhook = { url: 'http://127.0.0.1:9/in', secretFile: folder.write('secret', aWebhookSecret()) };
   const service = aService({ mode: 'full' })
     .source('tools', { servers: [aServer('io.acme/a')] })
     .source('made', { kind: 'managed' })
     .registry('main', { sources: ['tools', 'made'] })
     .configuration({
-      webhooks: [
-        { name: 'siem', url: 'http://127.0.0.1:9/in', secretFile: folder.write('secret', aWebhookSecret()) },
-      ],
+      webhooks: [{ name: 'siem', ...webhook }],
+      admission: { webhooks: [{ name: 'scan', ...webhook, onFailure: 'admit' }] },
     })
     .runs();
 

@@ -22,10 +22,12 @@ export interface Delivered {
 }
 
 /** Answers a delivery; undefined: 204. Null: no answer. */
-type Answer = (delivered: Delivered, count: number) => Answered | null | undefined;
-interface Answered {
+type Answer = (delivered: Delivered, count: number) => Promised<Answered | null | undefined>;
+type Promised<T> = T | Promise<T>;
+export interface Answered {
   readonly status: number;
   readonly headers?: Record<string, string>;
+  readonly body?: string;
 }
 
 /** A secret of 24 bytes, as an operator makes one. It may appear in no output. */
@@ -50,7 +52,9 @@ export class Receiver {
         const event = JSON.parse(body) as CloudEventJson;
         const delivered = { path: request.url ?? '', headers: request.headers, body, event };
         this.deliveries.push(delivered);
-        this.respond(response, this.answer(delivered, this.deliveries.length));
+        void Promise.resolve(this.answer(delivered, this.deliveries.length)).then((answered) =>
+          this.respond(response, answered),
+        );
       });
     });
     await new Promise<void>((done) => this.server?.listen(this.port, '127.0.0.1', done));
@@ -82,6 +86,6 @@ export class Receiver {
 
   private respond(response: ServerResponse, answered: Answered | null | undefined): void {
     if (answered === null) return;
-    response.writeHead(answered?.status ?? 204, answered?.headers).end();
+    response.writeHead(answered?.status ?? 204, answered?.headers).end(answered?.body);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { backOffMs } from './webhook-run.js';
+import { backOffMs } from './webhook-back-off.js';
 
 it.each([
   [1, 4_000, 5_000],

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { type Publisher, publisherOf } from '../audit/audit-event.js';
+import { type Caller, callerKeyOf } from '../auth/caller.js';
+import type { Claims } from '../claims/claims.js';
+import type { AdmissionWebhookConfig } from '../config/config.js';
+import { admissionConfig, outboundConfig } from '../config/slices.js';
+import { MAX_ADMISSION_WEBHOOKS } from '../config/webhook-settings.dto.js';
+import type { VersionName } from '../documents/entry-types.js';
+import { toProse } from '../documents/document-problem.js';
+import type { AskedPublication, HoldReason, Publication } from '../entries/admission-gate.js';
+import { ApiError } from '../http/errors.js';
+import { clientNetwork, type RequestContext } from '../http/request-context.js';
+import { elements, isObject, member } from '../json/json-values.js';
+import { Quota } from '../limits/quota.js';
+import { Semaphore } from '../limits/semaphore.js';
+import { HttpClient, withoutAddress } from '../outbound/http-client.js';
+import { signatureHeaders } from '../outbound/webhook-signature.js';
+import { AdmissionMetrics } from '../telemetry/registry-metrics.js';
+import { toStorable } from '../validation/storable-text.js';
+
+/** Requests to one webhook at a time about publications, and as many about held versions. */
+export const MAX_CONCURRENT = 8;
+/** Publications of one person that webhooks are being asked about. */
+const MAX_PER_PERSON = 10;
+const MAX_BYTES = 64 * 1024;
+const MAX_REASONS = 10;
+const MAX_REASON = 500;
+
+/** What a webhook is asked about. */
+export interface AskedVersion extends VersionName {
+  /** Of the item, also if it is never stored; a repeated question has the same. */
+  readonly id: string;
+  readonly source: string;
+  /** The document as JSON text. */
+  readonly document: string | Buffer;
+  readonly claims: Claims;
+  readonly publisher: Publisher | null;
+}
+
+/** What a webhook answered; `failure` if it did not answer as it should. */
+export interface WebhookAnswer {
+  readonly outcome: 'admit' | 'hold' | 'reject' | 'failure';
+  readonly reasons: readonly string[];
+}
+
+/** Asks the admission webhooks of the configuration (contract §11). No transaction may be open meanwhile. */
+@Injectable()
+export class AdmissionWebhooks implements OnApplicationShutdown {
+  private readonly logger = new Logger('admission');
+  private readonly http: HttpClient;
+  private readonly publications = new Map<string, Semaphore>();
+  private readonly asking = new Quota({ perKey: MAX_PER_PERSON });
+  /** Names of webhooks whose last request failed. */
+  private readonly failing = new Set<string>();
+  private configs: readonly AdmissionWebhookConfig[];
+
+  constructor(
+    private readonly metrics: AdmissionMetrics,
+    @Inject(admissionConfig.KEY) { webhooks }: ConfigType<typeof admissionConfig>,
+    @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
+  ) {
+    this.configs = webhooks;
+    // As many as there can be requests, so that no webhook waits for another one at its origin.
+    this.http = new HttpClient({ maxConnections: 2 * MAX_CONCURRENT * MAX_ADMISSION_WEBHOOKS, proxy });
+    metrics.begin(webhooks);
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.http.close();
+  }
+
+  /** The webhooks in force that are asked about publications, or about synced versions. */
+  on(event: 'publish' | 'sync'): readonly AdmissionWebhookConfig[] {
+    return this.configs.filter(({ on }) => on.includes(event));
+  }
+
+  get all(): readonly AdmissionWebhookConfig[] {
+    return this.configs;
+  }
+
+  replace(webhooks: readonly AdmissionWebhookConfig[]): void {
+    this.configs = webhooks;
+    this.metrics.begin(webhooks);
+  }
+
+  /**
+   * Asks all webhooks about a publication, at the same time. The worst outcome counts.
+   *
+   * @throws ApiError 403 `admission_rejected`; 429 `too_many_requests` if the caller asks too much at a time.
+   * @throws SemaphoreTimeout if others ask too much: a webhook that was not asked has not failed.
+   */
+  async askAboutPublication(
+    { source, version, claims, caller }: Publication,
+    context: RequestContext,
+  ): Promise<AskedPublication> {
+    const id = randomUUID();
+    const key = keyOf(caller, context);
+    const publisher = publisherOf(caller);
+    const { type, name, document } = version;
+    const asked = {
+      id,
+      type,
+      name,
+      version: version.version,
+      document,
+      source: source.name,
+      claims,
+      publisher,
+    };
+    if (!this.asking.tryAcquire(key))
+      throw new ApiError(
+        'too_many_requests',
+        `You have ${MAX_PER_PERSON} publications that admission webhooks are asked about, the maximum`,
+        undefined,
+        { headers: { 'Retry-After': '5' } },
+      );
+    try {
+      const answers = await Promise.all(
+        this.on('publish').map(async (config) => {
+          const release = await this.semaphoreOf(config).acquire(key);
+          try {
+            return { config, answer: await this.ask(config, asked) };
+          } finally {
+            release();
+          }
+        }),
+      );
+      const rejections = answers.flatMap(({ config, answer }) =>
+        outcomeOf(config, answer) === 'reject' ? reasonsOf(config, answer) : [],
+      );
+      if (rejections.length > 0) throw rejected(rejections);
+      const held = answers.filter(({ config, answer }) => outcomeOf(config, answer) === 'hold');
+      return {
+        id,
+        reasons: held.flatMap(({ config, answer }) => reasonsOf(config, answer)),
+        failed: held.flatMap(({ config, answer }) => (answer.outcome === 'failure' ? [config.name] : [])),
+      };
+    } finally {
+      this.asking.release(key);
+    }
+  }
+
+  /** Asks one webhook. Redirects and anything else that is no answer within the limits count as a failure. */
+  async ask(config: AdmissionWebhookConfig, asked: AskedVersion): Promise<WebhookAnswer> {
+    const body = bodyOf(asked);
+    const started = performance.now();
+    const answer = await this.http
+      .postJson(config.url, body, {
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': 'registry-server',
+          ...signatureHeaders(config.secrets, asked.id, new Date(), body),
+        },
+        ...{ timeoutMs: config.timeoutMs, maxBytes: MAX_BYTES, allowPrivate: true },
+      })
+      .then(readAnswer)
+      .catch((error: unknown) => this.failed(config, error));
+    this.metrics.asked(config.name, answer.outcome, performance.now() - started);
+    if (answer.outcome !== 'failure' && this.failing.delete(config.name))
+      this.logger.log({ webhook: config.name }, 'An admission webhook answers again');
+    return answer;
+  }
+
+  private failed({ name, onFailure }: AdmissionWebhookConfig, error: unknown): WebhookAnswer {
+    const report = { webhook: name, onFailure, reason: withoutAddress(error) };
+    if (!this.failing.has(name)) this.logger.warn(report, 'An admission webhook fails');
+    this.failing.add(name);
+    return { outcome: 'failure', reasons: [] };
+  }
+
+  private semaphoreOf({ name }: AdmissionWebhookConfig): Semaphore {
+    const semaphore = this.publications.get(name) ?? new Semaphore(MAX_CONCURRENT);
+    this.publications.set(name, semaphore);
+    return semaphore;
+  }
+}
+
+/** Returns what an answer means for the version. */
+export function outcomeOf(
+  { onFailure }: AdmissionWebhookConfig,
+  { outcome }: WebhookAnswer,
+): 'admit' | 'hold' | 'reject' {
+  return outcome === 'failure' ? onFailure : outcome;
+}
+
+/** Returns why a webhook holds or rejects a version, as people see it. */
+export function reasonsOf(
+  { name }: Pick<AdmissionWebhookConfig, 'name'>,
+  answer: WebhookAnswer,
+): HoldReason[] {
+  const { outcome, reasons } = answer;
+  if (outcome === 'failure')
+    return [{ ...reasonOf(name, `The webhook ${name} could not be asked`), failed: true }];
+  const texts = reasons.length > 0 ? reasons : [`The webhook ${name} gave no reason`];
+  return texts.map((text) => reasonOf(name, text));
+}
+
+/** Returns the reason of a version that a webhook has not answered about. */
+export function waitingFor(name: string): HoldReason {
+  return reasonOf(name, `The webhook ${name} has not answered yet`);
+}
+
+function reasonOf(webhook: string, message: string): HoldReason {
+  return { policy: 'webhook', message, webhook };
+}
+
+function rejected(reasons: readonly HoldReason[]): ApiError {
+  const messages = reasons.map(({ message }) => message);
+  return new ApiError('admission_rejected', `This version was rejected: ${messages.join('; ')}`, messages);
+}
+
+function keyOf(caller: Caller, { sourceIp }: RequestContext): string {
+  return callerKeyOf(caller, () => clientNetwork(sourceIp ?? undefined));
+}
+
+// The document is sent as it was: parsing could change its numbers.
+function bodyOf({ document, publisher, ...others }: AskedVersion): string {
+  const { id, source, type, name, version, claims } = others;
+  const members = JSON.stringify({
+    id,
+    source,
+    type,
+    name,
+    version,
+    claims,
+    ...(publisher ? { publisher } : {}),
+  });
+  return `${members.slice(0, -1)},"document":${document.toString()}}`;
+}
+
+/** @throws Error if the answer has another form. */
+function readAnswer(json: unknown): WebhookAnswer {
+  const outcome = member(json, 'outcome');
+  const reasons = isObject(json) ? json['reasons'] : undefined;
+  if (outcome !== 'admit' && outcome !== 'hold' && outcome !== 'reject')
+    throw new Error('the answer has no outcome: admit, hold or reject');
+  if (reasons !== undefined && !(Array.isArray(reasons) && reasons.every((one) => typeof one === 'string')))
+    throw new Error('the reasons of the answer are no list of texts');
+  return {
+    outcome,
+    reasons: elements(reasons)
+      .slice(0, MAX_REASONS)
+      .map((text) => toProse(toStorable(String(text), MAX_REASON))),
+  };
+}

@@ -1,0 +1,147 @@
+import type { EntityManager } from 'typeorm';
+import type { Publisher } from '../audit/audit-event.js';
+import type { Claims } from '../claims/claims.js';
+import type { EntryType } from '../documents/entry-types.js';
+import type { HoldReason } from '../entries/admission-gate.js';
+import { batches } from '../entries/writer/catalog-diff.js';
+import type { AskedVersion } from './admission-webhooks.js';
+
+const BATCH = 1_000;
+
+/** A question that this replica asks now. */
+export interface Question {
+  readonly itemId: string;
+  readonly sourceId: number;
+  /** Failures so far. */
+  readonly attempts: number;
+}
+
+/** An item about which webhooks have answered. */
+export interface AnsweredItem {
+  readonly id: string;
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+  readonly digest: Buffer;
+  readonly claims: Claims | null;
+  readonly reasons: readonly HoldReason[];
+  /** The webhooks that have not answered yet. */
+  readonly open: readonly string[];
+}
+
+/** Makes the webhooks be asked about these items. */
+export async function insertQuestions(
+  manager: EntityManager,
+  sourceId: number,
+  itemIds: readonly string[],
+  webhooks: readonly string[],
+  delayMs = 0,
+): Promise<void> {
+  if (webhooks.length === 0) return;
+  for await (const batch of batches(itemIds, BATCH))
+    await manager.query(
+      `insert into admission_question (item_id, webhook, source_id, attempts, ask_at)
+       select i.id, w.name, $1::int, case when $4::float > 0 then 1 else 0 end, now() + $4::float * interval '1 millisecond'
+       from unnest($2::uuid[]) as i(id) cross join unnest($3::text[]) as w(name)
+       on conflict do nothing`,
+      [sourceId, batch, webhooks, delayMs],
+    );
+}
+
+/**
+ * Takes questions that are due, from each source with the same chance, and leases them: if they are not answered by then,
+ * any replica takes them again.
+ */
+export async function takeQuestions(
+  manager: EntityManager,
+  webhook: string,
+  limit: number,
+  leaseMs: number,
+): Promise<Question[]> {
+  const [rows] = await manager.query<[Question[], number]>(
+    `with due as materialized (
+       select d.item_id from source s cross join lateral (
+         select item_id, row_number() over (order by ask_at) as turn from admission_question
+         where webhook = $1 and source_id = s.id and ask_at <= now() order by ask_at limit $2::int
+       ) d order by d.turn, random() limit $2::int
+     )
+     update admission_question q set ask_at = now() + $3::float * interval '1 millisecond' from due
+     where q.item_id = due.item_id and q.webhook = $1 and q.ask_at <= now()
+     returning q.item_id as "itemId", q.source_id as "sourceId", q.attempts`,
+    [webhook, limit, leaseMs],
+  );
+  return rows;
+}
+
+/** Returns what to ask about; null if nobody needs to know any more. */
+export async function askedVersion(manager: EntityManager, itemId: string): Promise<AskedVersion | null> {
+  const [row] = await manager.query<(Omit<AskedVersion, 'publisher'> & { publisher: Publisher | null })[]>(
+    `select i.id, s.name as source, i.type, i.name, i.version, i.document, coalesce(i.claims, c.claims) as claims,
+       i.publisher
+     from admission_item i join source s on s.id = i.source_id join claim_set c on c.id = s.claim_set_id
+     where i.id = $1 and i.status = 'held' and not i.is_approved`,
+    [itemId],
+  );
+  return row ?? null;
+}
+
+export interface AnsweredSource {
+  readonly name: string;
+  readonly kind: string;
+  readonly claims: Claims;
+}
+
+/** Locks a source without waiting; null if it is gone, or a sync of it is writing. */
+export async function lockAnsweredSource(
+  manager: EntityManager,
+  sourceId: number,
+): Promise<AnsweredSource | null> {
+  const [source] = await manager.query<AnsweredSource[]>(
+    `select s.name, s.kind, c.claims from source s join claim_set c on c.id = s.claim_set_id
+     where s.id = $1 for no key update of s skip locked`,
+    [sourceId],
+  );
+  return source ?? null;
+}
+
+/** Locks the items, of this source, that still wait for an answer. */
+export async function lockAnswered(
+  manager: EntityManager,
+  sourceId: number,
+  itemIds: readonly string[],
+): Promise<AnsweredItem[]> {
+  return manager.query(
+    `select i.id, i.type, i.name, i.version, i.digest, i.claims, i.reasons,
+       array(select q.webhook from admission_question q where q.item_id = i.id and q.ask_at is not null) as open
+     from admission_item i
+     where i.id = any($2::uuid[]) and i.source_id = $1 and i.status = 'held' and not i.is_approved
+     order by i.id for update of i`,
+    [sourceId, itemIds],
+  );
+}
+
+/** Ends questions, so that the webhook is not asked about these items again. */
+export async function endQuestions(
+  manager: EntityManager,
+  webhook: string,
+  itemIds: readonly string[],
+): Promise<void> {
+  await manager.query(
+    `update admission_question set ask_at = null where item_id = any($1::uuid[]) and webhook = $2`,
+    [itemIds, webhook],
+  );
+}
+
+/** Makes a webhook that failed be asked again. */
+export async function postponeQuestion(
+  manager: EntityManager,
+  webhook: string,
+  itemId: string,
+  delayMs: number,
+): Promise<void> {
+  await manager.query(
+    `update admission_question set attempts = attempts + 1, ask_at = now() + $3::float * interval '1 millisecond'
+     where item_id = $1 and webhook = $2`,
+    [itemId, webhook, delayMs],
+  );
+}

@@ -1,0 +1,206 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { ADMISSION_ACTOR } from '../audit/audit-event.js';
+import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
+import type { AdmissionWebhookConfig } from '../config/config.js';
+import { Polling } from '../database/polling.js';
+import { enterAdmission, transactionTime } from '../database/statements.js';
+import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
+import { backOffMs } from '../outbound/webhook-back-off.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import {
+  AdmissionWebhooks,
+  MAX_CONCURRENT,
+  outcomeOf,
+  reasonsOf,
+  type WebhookAnswer,
+} from './admission-webhooks.js';
+import { DueItems } from './due-items.queries.js';
+import { endItem, setReasons } from './held-items.queries.js';
+import {
+  type AnsweredItem,
+  type AnsweredSource,
+  askedVersion,
+  endQuestions,
+  lockAnswered,
+  lockAnsweredSource,
+  postponeQuestion,
+  type Question,
+  takeQuestions,
+} from './webhook-questions.queries.js';
+
+const EVERY_MS = 1_000;
+/** Longer than any request, and than a sync writes while it holds its source. */
+const LEASE_MS = 120_000;
+/** Answers written by one transaction. */
+const MAX_ANSWERS = 200;
+
+interface Answered {
+  readonly question: Question;
+  readonly config: AdmissionWebhookConfig;
+  readonly answer: WebhookAnswer;
+  /** When another replica may ask again; measured with `performance.now()`. */
+  readonly until: number;
+}
+
+/**
+ * Asks the admission webhooks about held versions, and applies their answers (contract §11). While a webhook is asked, no
+ * connection is held; answers are written by one transaction at a time.
+ */
+@Injectable()
+export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('admission');
+  private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
+    failed: 'Asking admission webhooks failed; it will be retried',
+  });
+  /** Requests in progress by webhook. */
+  private readonly inFlight = new Map<string, number>();
+  private readonly filling = new Set<string>();
+  private answers: Answered[] = [];
+  private isWriting = false;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly webhooks: AdmissionWebhooks,
+    private readonly due: DueItems,
+    private readonly audit: AuditTrail,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.polling.begin();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async poll(): Promise<void> {
+    for (const config of this.webhooks.all) await this.fill(config);
+    await this.write();
+  }
+
+  /** Asks a webhook as many questions as it may be asked at a time. */
+  private async fill(config: AdmissionWebhookConfig): Promise<void> {
+    const { name } = config;
+    const free = MAX_CONCURRENT - (this.inFlight.get(name) ?? 0);
+    if (free === 0 || this.filling.has(name) || this.polling.hasEnded) return;
+    this.filling.add(name);
+    try {
+      const questions = await takeQuestions(this.dataSource.manager, name, free, LEASE_MS);
+      for (const question of questions) {
+        this.inFlight.set(name, (this.inFlight.get(name) ?? 0) + 1);
+        void this.ask(config, question);
+      }
+    } finally {
+      this.filling.delete(name);
+    }
+  }
+
+  // Never rejects. A question that fails here is taken again after its lease.
+  private async ask(config: AdmissionWebhookConfig, question: Question): Promise<void> {
+    const { name } = config;
+    const until = performance.now() + LEASE_MS;
+    try {
+      const { manager } = this.dataSource;
+      const asked = await askedVersion(manager, question.itemId);
+      if (asked) {
+        const answer = await this.webhooks.ask(config, asked);
+        this.answers.push({ question, config, answer, until });
+      } else await endQuestions(manager, name, [question.itemId]);
+    } catch (error) {
+      this.logger.debug({ err: error, webhook: name }, 'A question to an admission webhook was not asked');
+    } finally {
+      this.inFlight.set(name, (this.inFlight.get(name) ?? 1) - 1);
+    }
+    // The next poll reports what fails here.
+    await this.fill(config).catch(() => undefined);
+    await this.write().catch(() => undefined);
+  }
+
+  private async write(): Promise<void> {
+    // A request that a shutdown aborts has not failed.
+    if (this.isWriting || this.polling.hasEnded) return;
+    this.isWriting = true;
+    try {
+      const waiting = new Set<number>();
+      for (;;) {
+        const now = performance.now();
+        this.answers = this.answers.filter(({ until }) => until > now);
+        const next = this.answers.find(({ question }) => !waiting.has(question.sourceId));
+        if (!next) return;
+        const { sourceId } = next.question;
+        const batch = this.answers
+          .filter(({ question }) => question.sourceId === sourceId)
+          .slice(0, MAX_ANSWERS);
+        const isWritten = await this.dataSource.transaction((manager) =>
+          this.apply(manager, sourceId, batch),
+        );
+        if (isWritten) this.answers = this.answers.filter((one) => !batch.includes(one));
+        else waiting.add(sourceId);
+      }
+    } finally {
+      this.isWriting = false;
+      this.due.pollNow();
+    }
+  }
+
+  /** @returns whether it could be done: not while a sync of the source writes. */
+  private async apply(
+    manager: EntityManager,
+    sourceId: number,
+    answered: readonly Answered[],
+  ): Promise<boolean> {
+    await enterAdmission(manager);
+    const source = await lockAnsweredSource(manager, sourceId);
+    if (!source) return false;
+    const now = await transactionTime(manager);
+    const ids = [...new Set(answered.map(({ question }) => question.itemId))];
+    const items = new Map((await lockAnswered(manager, sourceId, ids)).map((item) => [item.id, item]));
+    const rejected = new Set<AnsweredItem>();
+    const changed = new Map<AnsweredItem, HoldReason[]>();
+    for (const { question, config, answer } of answered) {
+      const item = items.get(question.itemId);
+      if (item?.open.includes(config.name) !== true) continue;
+      const outcome = outcomeOf(config, answer);
+      const others = (changed.get(item) ?? item.reasons).filter(({ webhook }) => webhook !== config.name);
+      changed.set(item, outcome === 'admit' ? others : [...others, ...reasonsOf(config, answer)]);
+      if (outcome === 'reject') rejected.add(item);
+      if (outcome === 'hold' && answer.outcome === 'failure')
+        await postponeQuestion(manager, config.name, item.id, backOffMs(question.attempts + 1));
+      else await endQuestions(manager, config.name, [item.id]);
+    }
+    await setReasons(
+      manager,
+      [...changed].map(([{ id }, reasons]) => ({
+        id,
+        reasons: reasons.length === 0 ? [admittedAt(now)] : reasons,
+      })),
+    );
+    for (const { id } of rejected) await endItem(manager, id, 'rejected', now);
+    await this.audit.writeItems(
+      manager,
+      ADMISSION_ACTOR,
+      [...rejected].map((item) => rejection(source, item, changed.get(item) ?? [])),
+    );
+    return true;
+  }
+}
+
+/** The reason of an item that nothing holds any more: DueItems judges it by the current settings, and admits it. */
+function admittedAt(now: Date): HoldReason {
+  return { policy: 'webhook', message: 'The webhooks admitted this version', dueAt: now.toISOString() };
+}
+
+function rejection(
+  { name: source, kind, claims: sourceClaims }: AnsweredSource,
+  { type, name, version, claims, digest }: AnsweredItem,
+  reasons: readonly HoldReason[],
+): ChangeEvent {
+  return {
+    action: 'admission.reject',
+    target: { type, name, version, source },
+    ...(kind === MANAGED_KIND ? {} : { role: 'manageSources' as const }),
+    claims: [claims ?? sourceClaims],
+    change: { after: { sha256: digest.toString('hex'), reasons: shownReasons(reasons) } },
+  };
+}
