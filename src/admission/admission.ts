@@ -71,15 +71,19 @@ export class Admission extends AdmissionGate {
     manager: EntityManager,
     sourceId: number,
     { type, name, version }: VersionName,
+    caller: Caller,
   ): Promise<Reservation> {
     const rows = await heldOfName(manager, sourceId, { type, name });
+    const person = personKey(caller);
+    const same = rows.filter((row) => row.version === version);
     return {
       claims: rows[0]?.claims ?? null,
       size:
         rows.length === 0
           ? NO_VERSIONS
           : { versions: rows.length, bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) },
-      hasVersion: rows.some((row) => row.version === version),
+      hasVersion: same.length > 0,
+      isOwn: same.some(({ publisherKey }) => person !== null && publisherKey?.equals(person) === true),
     };
   }
 
@@ -159,13 +163,24 @@ export class Admission extends AdmissionGate {
     return relabelItems(manager, sourceId, entry, claims);
   }
 
-  dropChanges(
+  async dropChanges(
     manager: EntityManager,
-    sourceId: number,
+    source: Pick<PublishedSource, 'id' | 'name'>,
     entry: EntryName,
     version: string | null,
+    record: RecordChange,
   ): Promise<void> {
-    return withdrawChanges(manager, sourceId, entry, version);
+    const { type, name } = entry;
+    for (const dropped of await withdrawChanges(manager, source.id, entry, version))
+      await record({
+        action: 'admission.withdraw',
+        target: {
+          ...{ type, name, source: source.name },
+          ...(dropped.version === null ? {} : { version: dropped.version }),
+        },
+        claims: [dropped.claims, ...(dropped.change.claims ? [dropped.change.claims] : [])],
+        change: { after: { change: dropped.change } },
+      });
   }
 
   describe(caller: Caller, id: string, manager?: EntityManager): Promise<string> {

@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
 import { enterAdmission, lockEntry } from '../database/statements.js';
 import { EntriesRepository } from '../entries/entries.repository.js';
 import { shownReasons } from '../entries/admission-gate.js';
@@ -43,6 +44,7 @@ export class Decisions {
     private readonly admitted: AdmittedItems,
     private readonly entries: EntriesRepository,
     private readonly limit: PartitionLimit,
+    private readonly policy: AccessPolicy,
   ) {}
 
   /**
@@ -66,6 +68,7 @@ export class Decisions {
       const item = await this.views.load(caller, id, manager);
       checkMayDecide(item, decision);
       await checkState(manager, item, decision, request);
+      if (item.isApproved) this.checkMayEndApproved(caller, item, decision);
       await record(eventOf(item, decision, request));
       const by = { publisher: publisherOf(caller), key: personKey(caller) };
       await insertDecision(manager, id, { decision, comment: request.comment ?? null, at: now, by });
@@ -75,6 +78,20 @@ export class Decisions {
       else if (decision === 'withdraw') await endItem(manager, id, 'withdrawn', now);
     });
     return this.views.get(caller, id);
+  }
+
+  /**
+   * A version that only blocks hold comes back when they go: ending it is like deleting a served version.
+   *
+   * @throws ApiError 409 `already_decided`.
+   */
+  private checkMayEndApproved(caller: Caller, item: SeenItem, decision: Decision): void {
+    if (decision === 'comment') return;
+    const mayDelete =
+      this.policy.mayAct(caller, 'manageEntries') &&
+      this.policy.mayManage(caller, item.claims ?? item.sourceClaims);
+    if (decision === 'withdraw' && mayDelete) return;
+    throw new ApiError('already_decided', 'This version was approved or served: only a block holds it');
   }
 
   /** Ends every reason but blocks, and admits the item if none of those holds it. */

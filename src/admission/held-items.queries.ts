@@ -278,14 +278,21 @@ export async function sourceOf(manager: EntityManager, sourceId: number): Promis
   return source;
 }
 
+interface ReservedVersion {
+  readonly version: string;
+  readonly claims: Claims | null;
+  readonly bytes: number;
+  readonly publisherKey: Buffer | null;
+}
+
 /** Returns the held versions of an entry, oldest first. */
 export async function heldOfName(
   manager: EntityManager,
   sourceId: number,
   { type, name }: EntryName,
-): Promise<{ readonly version: string; readonly claims: Claims | null; readonly bytes: number }[]> {
+): Promise<ReservedVersion[]> {
   return manager.query(
-    `select version, claims, octet_length(document) as bytes from admission_item
+    `select version, claims, octet_length(document) as bytes, publisher_key as "publisherKey" from admission_item
      where source_id = $1 and type = $2 and name = $3 and status = 'held' and change is null order by created_at`,
     [sourceId, type, name],
   );
@@ -350,19 +357,27 @@ export async function insertChange(
   return row.id;
 }
 
+export interface WithdrawnChange {
+  readonly version: string | null;
+  readonly claims: Claims;
+  readonly change: ItemChange;
+}
+
 /** Withdraws the changes of an entry, or of one of its versions, that are held. */
 export async function withdrawChanges(
   manager: EntityManager,
   sourceId: number,
   { type, name }: EntryName,
   version: string | null,
-): Promise<void> {
-  await manager.query(
+): Promise<WithdrawnChange[]> {
+  const [rows] = await manager.query<[WithdrawnChange[], number]>(
     `update admission_item set status = 'withdrawn', decided_at = now()
      where source_id = $1 and type = $2 and name = $3 and status = 'held' and change is not null
-       and ($4::text is null or version = $4)`,
+       and ($4::text is null or version = $4)
+     returning version, claims, change`,
     [sourceId, type, name, version],
   );
+  return rows;
 }
 
 /** Locks an item, after its source, so that decisions about it happen one after another. */

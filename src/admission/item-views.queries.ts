@@ -199,7 +199,9 @@ export class ItemViews {
       ...(filters.name === undefined ? [] : [`i.name = $name`]),
       ...(filters.reason === undefined ? [] : [`i.reasons @> $reason::jsonb`]),
       ...(filters.mine ? [`i.publisher_key = $person`] : []),
-      ...(filters.decidable ? [`decidable.is and not approvals.has and i.status = 'held'`] : []),
+      ...(filters.decidable
+        ? [`decidable.is and not approvals.has and i.status = 'held' and not i.is_approved`]
+        : []),
       ...(before ? [`(i.created_at, i.id) < ($afterAt::timestamptz, $afterId::uuid)`] : []),
     ];
     const values = {

@@ -106,6 +106,8 @@ export interface Reservation {
   readonly claims: Claims | null;
   readonly size: EntrySize;
   readonly hasVersion: boolean;
+  /** Whether the caller published the held version. */
+  readonly isOwn: boolean;
 }
 
 /** A held version or change, as answers to its sender show it. */
@@ -140,7 +142,12 @@ export abstract class AdmissionGate {
   abstract reviewReason(settings: PublishedSource['settings'], name: string): HoldReason | null;
 
   /** Returns the versions of this name that are held, which count like published ones. */
-  abstract reservation(manager: EntityManager, sourceId: number, version: VersionName): Promise<Reservation>;
+  abstract reservation(
+    manager: EntityManager,
+    sourceId: number,
+    version: VersionName,
+    caller: Caller,
+  ): Promise<Reservation>;
 
   /** Whether admission webhooks must be asked about publications. */
   abstract get asksAboutPublications(): boolean;
@@ -182,12 +189,13 @@ export abstract class AdmissionGate {
   /** Gives the held versions of an entry its current claims, which reviewers must reach. */
   abstract relabel(manager: EntityManager, sourceId: number, entry: EntryName, claims: Claims): Promise<void>;
 
-  /** Withdraws pending changes of an entry or version that is removed. */
+  /** Withdraws the pending change of an entry or version that is removed. */
   abstract dropChanges(
     manager: EntityManager,
-    sourceId: number,
+    source: Pick<PublishedSource, 'id' | 'name'>,
     entry: EntryName,
     version: string | null,
+    record: RecordChange,
   ): Promise<void>;
 
   /** Returns an item as the API shows it to its sender. */

@@ -126,10 +126,11 @@ export class EntriesService {
         const now = await lockEntry(manager, incoming.type, incoming.name);
         const entry = await this.entries.findByName(incoming, undefined, manager);
         // Held versions reserve their name as published ones do.
-        const held = await this.admission.reservation(manager, source.id, incoming);
+        const held = await this.admission.reservation(manager, source.id, incoming, caller);
         const reserved = entry?.claims ?? held.claims;
         if (reserved) this.rules.checkLater(caller, { claims: reserved }, claims);
         const stored = entry && (await this.entries.sizeOf(entry, incoming.version, manager));
+        if (held.isOwn) throw versionExists(incoming, 'is held, and you published it: withdraw it first');
         if (stored?.hasVersion || held.hasVersion) throw versionExists(incoming);
         const size = sumOf(stored ?? NO_VERSIONS, held.size);
         this.rules.checkRoom(incoming, size, incoming.document.length);
@@ -254,7 +255,8 @@ export class EntriesService {
         change: { before: { claims: entry.shownClaims, ...statusOf(removed) } },
       });
       const isLast = (await this.entries.versions(entry, manager)).length === 1;
-      await this.admission.dropChanges(manager, entry.sourceId, entry, isLast ? null : removed.version);
+      const source = { id: entry.sourceId, name: entry.source.name };
+      await this.admission.dropChanges(manager, source, entry, isLast ? null : removed.version, record);
       await this.entries.removeVersion(manager, entry, removed);
     });
   }
@@ -354,11 +356,12 @@ export class EntriesService {
   }
 }
 
-function versionExists({ name, version }: IncomingVersion): ApiError {
-  return new ApiError(
-    'version_exists',
-    `Version ${version} of ${name} is already published and cannot change: publish a new version`,
-  );
+// Only its publisher learns that a version is held.
+function versionExists(
+  { name, version }: IncomingVersion,
+  because = 'is already published and cannot change: publish a new version',
+): ApiError {
+  return new ApiError('version_exists', `Version ${version} of ${name} ${because}`);
 }
 
 function entryNameOf({ type, name }: EntryPath): EntryName {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { isEntryType, type VersionName } from '../documents/entry-types.js';
@@ -140,7 +141,7 @@ export class PublishService {
   ): Promise<Step[]> {
     const mayKnow = await this.manage.managedKnowledge(asking);
     if (!isEntryType(type)) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
-    const held = await this.heldVersions(sourceId, { type, name, version: version ?? '' });
+    const held = await this.heldVersions(asking.subject, sourceId, { type, name, version: version ?? '' });
     const stored = await this.entries.findByName({ type, name });
     const found = stored ?? (held.claims && { claims: held.claims });
     const isKnown = found !== null && mayKnow(found.claims);
@@ -160,9 +161,13 @@ export class PublishService {
     return version === undefined && room.outcome === 'passed' ? [step] : [step, room];
   }
 
-  private async heldVersions(sourceId: number | undefined, version: VersionName): Promise<Reservation> {
-    if (sourceId === undefined) return { claims: null, size: NO_VERSIONS, hasVersion: false };
-    return this.admission.reservation(this.dataSource.manager, sourceId, version);
+  private async heldVersions(
+    subject: Caller,
+    sourceId: number | undefined,
+    version: VersionName,
+  ): Promise<Reservation> {
+    if (sourceId === undefined) return { claims: null, size: NO_VERSIONS, hasVersion: false, isOwn: false };
+    return this.admission.reservation(this.dataSource.manager, sourceId, version, subject);
   }
 
   private async rule(step: StepName, check: () => void): Promise<Step> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide, type Item, itemsFor, served } from '../support/admission.js';
+import { auditOf } from '../support/audit.js';
 import { ACME_ADMIN, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, type Document } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -67,8 +68,12 @@ describe('managed.review', () => {
   });
 
   it('reserves the name with its claims, for every sender', async () => {
-    expectRefused(await publish('1.0.0'), 409, 'version_exists');
-    expectRefused(await publish('1.0.0', COLLEAGUE), 409, 'version_exists');
+    const again = await publish('1.0.0');
+    expectRefused(again, 409, 'version_exists');
+    expect(again.text).toContain('is held, and you published it: withdraw it first');
+    const theirs = await publish('1.0.0', COLLEAGUE);
+    expectRefused(theirs, 409, 'version_exists');
+    expect(theirs.text).not.toContain('held');
     const other = { sub: 'cora', org: 'contoso', role: 'writer' };
     expectRefused(await publish('1.1.0', other, NAME, { org: 'contoso' }), 400, 'claims_mismatch');
     expectRefused(await publish('1.1.0', WRITER, NAME, { team: 'payments' }), 400, 'claims_mismatch');
@@ -319,5 +324,29 @@ describe('managed.review', () => {
     const [item] = await itemsFor(as(WRITER), '?name=com.acme%2Ftool');
     expect((await as(WRITER).delete(entryAt('server', 'com.acme/tool', '/versions/1.0.0'))).status).toBe(204);
     expect((await as(WRITER).get(`/v1/admission/${item?.id}`)).json).toMatchObject({ status: 'withdrawn' });
+    const withdrawn = await auditOf(as(WRITER), 'target=com.acme%2Ftool&action=admission.withdraw');
+    expect(withdrawn).toMatchObject([{ target: { version: '1.0.0' }, actor: { subject: 'wim' } }]);
+  });
+
+  it('leaves what only a block holds to those who may delete it', async () => {
+    const name = 'com.acme/blocked';
+    const platform = { sub: 'pia', org: 'acme', team: 'platform' };
+    const item = async () => (await itemsFor(as(WRITER), `?name=${encodeURIComponent(name)}`))[0] as Item;
+    await publish('1.0.0', WRITER, name);
+    expect((await decide(as(platform), await item(), 'approve')).status).toBe(200);
+    const blocks = as(SUPER_ADMIN);
+    expect((await blocks.put('/v1/blocks/sec-7', { names: [name], reason: 'SEC-7' })).status).toBe(201);
+    expect((await item()).reasons.map(({ policy }) => policy)).toEqual(['block']);
+    expect(await itemsFor(as(platform), `?decidable=true&name=${encodeURIComponent(name)}`)).toEqual([]);
+    expectRefused(await decide(as(platform), await item(), 'reject'), 409, 'already_decided');
+    const left = { sub: 'wim', org: 'acme' };
+    expectRefused(await decide(as(left), await item(), 'withdraw'), 409, 'already_decided');
+    expect((await decide(as(platform), await item(), 'comment', { comment: 'why' })).status).toBe(200);
+    expect((await blocks.delete('/v1/blocks/sec-7')).status).toBe(204);
+    expect(await served(as(SUPER_ADMIN))).toContain(`${name}@1.0.0`);
+    await blocks.put('/v1/blocks/sec-7', { names: [name], reason: 'SEC-7' });
+    expect((await decide(as(WRITER), await item(), 'withdraw')).status).toBe(200);
+    await blocks.delete('/v1/blocks/sec-7');
+    expect(await served(as(SUPER_ADMIN))).not.toContain(`${name}@1.0.0`);
   });
 });

@@ -281,6 +281,7 @@ it(
       const reply = await decide(decision === 'withdraw' ? writer : decider, item, decision);
       if (decision === 'approve') expect(reply.status, reply.text).toBe(reference.approve(known));
       else if (decision === 'withdraw' && isMirrored(key)) expect(reply.status).toBe(404);
+      else if (decision === 'reject' && known.isApproved) expect(reply.status, reply.text).toBe(409);
       else {
         expect(reply.status, reply.text).toBe(200);
         reference.end(known, decision === 'reject');
