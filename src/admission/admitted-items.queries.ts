@@ -57,9 +57,11 @@ export class AdmittedItems {
     const touched = new Set<string>();
     for await (const batch of batches(ids, BATCH)) {
       const rows = await manager.query<AdmittedRow[]>(
-        `select id, type, name, version, claims, search, is_upstream_latest as "isUpstreamLatest",
-           is_rewritten as "isRewritten"
-         from admission_item where id = any($1::uuid[]) and status = 'held' and change is null order by type, name, id`,
+        // The join looks up each id, whatever the planner believes to know about statuses that have just changed.
+        `select i.id, i.type, i.name, i.version, i.claims, i.search, i.is_upstream_latest as "isUpstreamLatest",
+           i.is_rewritten as "isRewritten"
+         from unnest($1::uuid[]) as n(id) join lateral (select * from admission_item where id = n.id offset 0) i on true
+         where i.status = 'held' and i.change is null order by i.type, i.name, i.id`,
         [batch],
       );
       await this.rewrite(manager, source, rows);

@@ -99,7 +99,11 @@ export class BlockSweep {
   private async sweepItems(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number> {
     const freed: ItemRow[] = [];
     const update = async (items: readonly ItemRow[]) => {
-      await setReasons(manager, items);
+      // An admitted item keeps its reasons.
+      await setReasons(
+        manager,
+        items.filter(({ reasons }) => reasons.length > 0),
+      );
       freed.push(...items.filter(({ reasons }) => reasons.length === 0));
     };
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);

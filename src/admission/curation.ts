@@ -1,7 +1,7 @@
 import type { HoldReason, Verdict } from '../entries/admission-gate.js';
 import { ADMIT } from '../entries/admission-gate.js';
 import { matchesGlob } from '../sources/entry-filter.js';
-import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
+import type { AdmissionRuleSettings, AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { parseDuration } from '../validation/value-checks.js';
 import { isInRange } from './block-rule.js';
 
@@ -30,10 +30,7 @@ export type StoredAdmission = {
  */
 export function curate(settings: StoredAdmission | null, version: CuratedVersion, now: Date): Verdict {
   if (!settings) return ADMIT;
-  const name = version.name.toLowerCase();
-  const rule = settings.rules?.find(({ names }) =>
-    names.some((glob) => matchesGlob(glob.toLowerCase(), name)),
-  );
+  const rule = ruleOf(settings, version.name);
   if (rule) {
     const message = rule.reason ?? `A rule of the source matches ${version.name}`;
     if (rule.action === 'reject') return { outcome: 'reject', reasons: [{ policy: 'rule', message }] };
@@ -53,6 +50,25 @@ export function curate(settings: StoredAdmission | null, version: CuratedVersion
       message: `The source changed the document of version ${version.version}, which is served`,
     });
   return holdFor(reasons);
+}
+
+/** Returns whether a rule takes back even what is served under a name. */
+export function rejectsName(settings: StoredAdmission | null, name: string): boolean {
+  const mayReject = settings?.rules?.some(({ action }) => action === 'reject') === true;
+  return mayReject && ruleOf(settings, name)?.action === 'reject';
+}
+
+function ruleOf({ rules }: StoredAdmission, name: string): AdmissionRuleSettings | undefined {
+  const lower = name.toLowerCase();
+  return rules?.find((rule) => globsOf(rule).some((glob) => matchesGlob(glob, lower)));
+}
+
+const lowered = new WeakMap<AdmissionRuleSettings, readonly string[]>();
+
+function globsOf(rule: AdmissionRuleSettings): readonly string[] {
+  const globs = lowered.get(rule) ?? rule.names.map((glob) => glob.toLowerCase());
+  lowered.set(rule, globs);
+  return globs;
 }
 
 /** Adds why a version is held besides. */

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
@@ -22,10 +21,11 @@ import {
   type Verdict,
 } from '../entries/admission-gate.js';
 import type { RefusedVersion } from '../entries/entry-limits.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks, reasonOf } from './blocks.queries.js';
-import { curate, type StoredAdmission, withReasons } from './curation.js';
+import { curate, rejectsName, type StoredAdmission, withReasons } from './curation.js';
 import {
   countHeld,
   deleteItems,
@@ -45,8 +45,6 @@ import {
 import { REWRITTEN, rewriteDocument } from './rewrite.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
-/** Versions judged before yielding to the event loop. */
-const BATCH = 200;
 /** Audit events of one sync or block; its own event counts all. */
 export const MAX_ITEM_EVENTS = 1_000;
 
@@ -86,15 +84,19 @@ export class SyncedAdmission {
     const now = await transactionTime(manager);
     const storedByKey = new Map(stored.map((version) => [versionMapKey(version), version]));
     const itemsByKey = groupedByKey(items);
-    const isKnown = await this.nameFilter(manager, sourceId, source, incoming);
+    const storedNames = new Set(admission?.newNames === 'hold' ? stored.map(entryMapKey) : []);
+    const arriving = distinctNames(incoming.filter((name) => !storedNames.has(entryMapKey(name))));
+    const isKnown = await this.nameFilter(manager, sourceId, source, arriving);
     const changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
     /** The ids of the items that each webhook is asked about for the first time. */
     const asked = new Map(webhooks.map((name): [string, string[]] => [name, []]));
     const admitted: IncomingVersion[] = [];
     const staying = new Set<string>();
     const rejected: RefusedVersion[] = [];
+    const slice = new TimeSlice();
     for (const [index, version] of incoming.entries()) {
-      if (index % BATCH === 0) await nextTurn();
+      // Blocks may parse documents.
+      if (blocks.length > 0 || slice.isOverAt(index)) await slice.pause();
       const key = versionMapKey(version);
       const known = itemsByKey.get(key) ?? [];
       const served = storedByKey.get(key);
@@ -102,6 +104,11 @@ export class SyncedAdmission {
       const held = same?.status === 'held' ? same : undefined;
       const firstSeenAt = held?.firstSeenAt ?? now;
       const isServed = served?.digest.equals(version.digest) === true;
+      // Most versions of most syncs.
+      if (isServed && known.length === 0 && blocks.length === 0 && !rejectsName(admission, version.name)) {
+        admitted.push(rewritten(admission, version));
+        continue;
+      }
       // A webhook that failed is asked again.
       const hasFailed = same?.status === 'rejected' && same.reasons.some(({ failed }) => failed);
       const isRejectedHere = !isServed && same?.status === 'rejected' && !hasFailed;
@@ -138,13 +145,14 @@ export class SyncedAdmission {
         if (same && hasFailed) changes.deleted.push(same.id);
       }
     }
-    const shown = new Set(incoming.map(versionMapKey));
+    const shown = items.length === 0 ? new Set() : new Set(incoming.map(versionMapKey));
     for (const item of items)
       if (item.status === 'held' && !shown.has(versionMapKey(item)) && content.isGone(item))
         changes.deleted.push(item.id);
     await this.writeItems(manager, sourceId, source, changes, now);
     for (const [name, ids] of asked) await insertQuestions(manager, sourceId, ids, [name]);
-    await remember(manager, sourceId, source, { admitted, stored, incoming });
+    const isStored = (name: EntryName) => storedNames.has(entryMapKey(name));
+    await remember(manager, sourceId, source, { admitted, stored, incoming, isStored });
     const outdated = mayBeRewritten ? await outdatedVersions(manager, sourceId, storedByKey, admitted) : null;
     return {
       admitted,
@@ -160,12 +168,13 @@ export class SyncedAdmission {
     manager: EntityManager,
     sourceId: number,
     { admission, isFirst }: SyncedSource,
-    incoming: readonly IncomingVersion[],
+    arriving: readonly EntryName[],
   ): Promise<(name: EntryName) => boolean> {
     if (admission?.newNames !== 'hold' || isFirst) return () => true;
-    const known = await knownNames(manager, sourceId, distinctNames(incoming));
+    const known = await knownNames(manager, sourceId, arriving);
     const keys = new Set(known.map(entryMapKey));
-    return (name) => keys.has(entryMapKey(name));
+    const unknown = new Set(arriving.map(entryMapKey).filter((key) => !keys.has(key)));
+    return (name) => !unknown.has(entryMapKey(name));
   }
 
   private async writeItems(
@@ -278,25 +287,26 @@ function distinctNames(versions: readonly EntryName[]): EntryName[] {
   ];
 }
 
+interface ShownNames {
+  readonly admitted: readonly EntryName[];
+  readonly stored: readonly EntryName[];
+  readonly incoming: readonly EntryName[];
+  readonly isStored: (name: EntryName) => boolean;
+}
+
 /** Records the names that `newNames` does not hold later. */
 async function remember(
   manager: EntityManager,
   sourceId: number,
-  { admission, isFirst }: SyncedSource,
-  {
-    admitted,
-    stored,
-    incoming,
-  }: {
-    readonly admitted: readonly EntryName[];
-    readonly stored: readonly EntryName[];
-    readonly incoming: readonly EntryName[];
-  },
+  { admission, isFirst, isFresh }: SyncedSource,
+  { admitted, stored, incoming, isStored }: ShownNames,
 ): Promise<void> {
   if (!admission) return;
-  if (isFirst) await rememberNames(manager, sourceId, distinctNames(incoming));
-  else if (admission.newNames === 'hold')
-    await rememberNames(manager, sourceId, distinctNames([...admitted, ...stored]));
+  if (isFirst) return rememberNames(manager, sourceId, distinctNames(incoming));
+  if (admission.newNames !== 'hold') return;
+  // Stored names have been remembered since the first sync with these settings.
+  const added = admitted.filter((name) => !isStored(name));
+  await rememberNames(manager, sourceId, distinctNames(isFresh ? [...added, ...stored] : added));
 }
 
 /** Returns the versions, by `versionMapKey`, whose served document is not the one to serve now. */
