@@ -3,7 +3,8 @@
 import console from 'node:console';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import { aServer, BINARIES, inFolder, Postgres, readArguments, twoReplicas, until } from './programs.mjs';
 
 const USAGE = `node scripts/operations/blocks.mjs [--binaries ${BINARIES}] [--names 10000] [--versions 10]`;
@@ -40,9 +41,9 @@ await inFolder(async (folder, atEnd) => {
   const [one, other] = await twoReplicas(config, atEnd);
   const at = ({ port }, path) => `http://127.0.0.1:${port}${path}`;
   const lists = (replica, search) =>
-    fetch(at(replica, `/registry/main/v0.1/servers?limit=10&search=${search}`));
+    globalThis.fetch(at(replica, `/registry/main/v0.1/servers?limit=10&search=${search}`));
   const byName = (replica, name) =>
-    fetch(at(replica, `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/latest`));
+    globalThis.fetch(at(replica, `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/latest`));
   const shows = async (replica) => (await byName(replica, `io.evil/s${names - 1}`)).status === 200;
   await until(
     'both replicas show the servers',
@@ -59,16 +60,16 @@ await inFolder(async (folder, atEnd) => {
   };
   const reads = [
     ['a name', () => byName(other, 'io.good/s7')],
-    ['a page', () => fetch(at(other, '/registry/main/v0.1/servers?limit=30&cursor='))],
+    ['a page', () => globalThis.fetch(at(other, '/registry/main/v0.1/servers?limit=30&cursor='))],
   ];
-  // Reads until it is stopped; every 20 ms.
+  // Reads every 20 ms until it is stopped.
   const watch = () => {
     let isOver = false;
     const times = new Map(reads.map(([what]) => [what, []]));
     const done = (async () => {
       while (!isOver) {
         for (const [what, read] of reads) times.get(what).push(await ask(read));
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await pause(20);
       }
       return times;
     })();
@@ -90,17 +91,17 @@ await inFolder(async (folder, atEnd) => {
     const ended = performance.now();
     if (!reply.ok) throw new Error(`${what}: ${reply.status} ${await reply.text()}`);
     console.log(`${what}: ${((ended - began) / 1_000).toFixed(2)} s`);
-    report(`meanwhile`, await stop());
+    report('meanwhile', await stop());
     return ended;
   };
   const quiet = watch();
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await pause(3_000);
   report('before', await quiet());
 
   const block = { names: ['io.evil/*'], reason: 'SEC-1' };
   const put = { method: 'PUT', headers: JSON_BODY, body: JSON.stringify(block) };
   const ended = await measured(`blocking ${all.length} versions`, () =>
-    fetch(at(one, '/v1/blocks/sec-1'), put),
+    globalThis.fetch(at(one, '/v1/blocks/sec-1'), put),
   );
   const isHidden = async () =>
     !(await shows(other)) && ((await (await lists(other, 'io.evil')).json()).servers ?? []).length === 0;
@@ -108,6 +109,7 @@ await inFolder(async (folder, atEnd) => {
   console.log(
     `hidden by name and in lists on the other replica ${(performance.now() - ended).toFixed(0)} ms after the answer`,
   );
-  await measured(`deleting the block`, () => fetch(at(one, '/v1/blocks/sec-1'), { method: 'DELETE' }));
-  process.exitCode = 0;
+  await measured('deleting the block', () =>
+    globalThis.fetch(at(one, '/v1/blocks/sec-1'), { method: 'DELETE' }),
+  );
 });
