@@ -119,7 +119,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
 
   private async write(): Promise<void> {
     // A request that a shutdown aborts has not failed.
-    if (this.isWriting || this.polling.hasEnded) return;
+    if (this.isWriting || this.answers.length === 0 || this.polling.hasEnded) return;
     this.isWriting = true;
     try {
       const waiting = new Set<number>();
