@@ -27,7 +27,9 @@ export const FOLDERS = [
   'visibility',
   'entries',
   'admission',
+  'sync',
   'catalog',
+  'content',
   'mcp-publisher',
   'explain',
   'webhooks',
@@ -35,7 +37,6 @@ export const FOLDERS = [
   'web-ui',
   'health',
   'mcp-endpoint',
-  'sync',
   'app',
   'cli',
 ];

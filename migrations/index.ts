@@ -30,6 +30,7 @@ import { WebhooksIndex1797910000001 } from './1797910000001-webhooks-index.js';
 import { FollowedViews1797911000000 } from './1797911000000-followed-views.js';
 import { BlockedItems1797990000000 } from './1797990000000-blocked-items.js';
 import { AdmissionQuestions1797996000000 } from './1797996000000-admission-questions.js';
+import { Content1798000000000 } from './1798000000000-content.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -72,4 +73,5 @@ export const migrations = [
   FollowedViews1797911000000,
   BlockedItems1797990000000,
   AdmissionQuestions1797996000000,
+  Content1798000000000,
 ];

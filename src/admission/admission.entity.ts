@@ -105,6 +105,10 @@ export class AdmissionItem {
   @Column({ name: 'is_rewritten', type: 'boolean', default: false })
   isRewritten: boolean;
 
+  /** The content of a version that was served before a block (contract §13): the digest of a `ContentTree`. */
+  @Column({ name: 'content_tree', type: 'bytea', nullable: true })
+  contentTree: Buffer | null;
+
   // The columns of the version to store; see EntryVersion.
   @BytewiseText({ name: 'version_key', nullable: true })
   versionKey: string | null;

@@ -10,6 +10,7 @@ import { ReadOnlyGuard, RolesGuard } from '../authz/roles.guard.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import type { Config } from '../config/config.js';
 import { configurationModule } from '../config/slices.js';
+import { ContentModule } from '../content/content.module.js';
 import { DatabaseModule } from '../database/database.module.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
@@ -49,6 +50,7 @@ export class AppModule {
         // Before PublisherModule, which has routes for every path below a registry.
         McpModule,
         PublisherModule,
+        ContentModule,
         AuthModule,
         AuthzModule,
         AuditModule,

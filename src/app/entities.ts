@@ -8,6 +8,13 @@ import {
 import { AuditEventRow } from '../audit/audit-event.entity.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
+import {
+  ContentBlob,
+  ContentChunk,
+  ContentFile,
+  ContentTree,
+  VersionContent,
+} from '../content/content.entity.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
@@ -37,4 +44,9 @@ export const ENTITIES = [
   Webhook,
   WebhookDelivery,
   WebhookEntry,
+  ContentBlob,
+  ContentChunk,
+  ContentTree,
+  ContentFile,
+  VersionContent,
 ];

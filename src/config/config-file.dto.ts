@@ -16,7 +16,7 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { corsOrigin, host, httpOrigin } from '../validation/urls.js';
+import { corsOrigin, host, hostAndPort, httpOrigin } from '../validation/urls.js';
 import {
   below,
   dnsLabel,
@@ -220,6 +220,21 @@ export class LimitSettings {
   @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
 }
 
+/** contract §13: where content of `git` and `oci` packages may be fetched from. */
+export class ContentFetchSettings {
+  /** Host names, each with an optional port; private ones are allowed. */
+  @Validate(listOf(hostAndPort, { unique: true })) hosts: string[];
+}
+
+/** contract §13: the files of skills and plugins. */
+export class ContentSettings {
+  @IsOptional() @ValidateNested(() => ContentFetchSettings) fetch?: ContentFetchSettings;
+  /** Bytes of the unpacked files of one version, such as `16MiB`. */
+  @IsOptional() @Validate(sizeFrom('1KiB', '256MiB')) maxBytesPerVersion?: string;
+  /** Bytes of all stored files. */
+  @IsOptional() @Validate(sizeFrom('1KiB', '102400GiB')) maxBytes?: string;
+}
+
 /** contract §1 */
 export class ShutdownSettings {
   /** How long new requests are still accepted after the stop signal. */
@@ -264,6 +279,7 @@ export class ConfigFile {
   /** What may come in, for all sources. */
   @IsOptional() @ValidateNested(() => AdmissionSection) admission?: AdmissionSection;
   @IsOptional() @ValidateNested(() => LimitSettings) limits?: LimitSettings;
+  @IsOptional() @ValidateNested(() => ContentSettings) content?: ContentSettings;
   @IsOptional() @ValidateNested(() => ShutdownSettings) shutdown?: ShutdownSettings;
   @IsOptional() @ValidateNested(() => WebSettings) web?: WebSettings;
 }

@@ -58,6 +58,7 @@ export interface Config {
   readonly webhooks: readonly WebhookConfig[];
   readonly admission: { readonly webhooks: readonly AdmissionWebhookConfig[] };
   readonly limits: LimitsConfig;
+  readonly content: ContentConfig;
   readonly shutdown: ShutdownConfig;
   readonly web: WebConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };
@@ -253,6 +254,16 @@ export interface LimitsConfig {
   readonly changesPerMinute: number;
   /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
+}
+
+/** Files of skills and plugins (contract §13). */
+export interface ContentConfig {
+  /** Hosts from which content may be fetched, with a port where one was given: `host` or `host:port`. */
+  readonly fetchHosts: readonly string[];
+  /** Bytes of the unpacked files of one version. */
+  readonly maxBytesPerVersion: number;
+  /** Bytes of all stored files; equal ones count once. */
+  readonly maxBytes: number;
 }
 
 export interface ShutdownConfig {

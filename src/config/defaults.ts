@@ -37,6 +37,7 @@ export const DEFAULTS = {
     /** Longer than the 60 s that most load balancers use, so that they never reuse a connection we have just closed. */
     keepAlive: '65s',
   },
+  content: { maxBytesPerVersion: '16MiB', maxBytes: '10GiB' },
   /** Gives load balancers time to notice that the server is no longer ready. Not needed after Ctrl-C in a terminal. */
   shutdown: { noticeMs: 5_000, noticeOnTerminalMs: 0 },
 } as const;

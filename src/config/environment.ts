@@ -73,6 +73,8 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['limits', 'apiRegistries'], number: true },
   { path: ['limits', 'changesPerMinute'], number: true },
   { path: ['limits', 'keepAlive'] },
+  { path: ['content', 'maxBytesPerVersion'] },
+  { path: ['content', 'maxBytes'] },
   { path: ['shutdown', 'notice'] },
 ];
 

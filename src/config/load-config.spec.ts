@@ -269,6 +269,7 @@ describe('the other sections', () => {
         changesPerMinute: 600,
         keepAliveMs: 65_000,
       },
+      content: { fetchHosts: [], maxBytesPerVersion: 16 * 1024 ** 2, maxBytes: 10 * 1024 ** 3 },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },
       insecureUrls: false,
     });

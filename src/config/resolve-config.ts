@@ -5,7 +5,7 @@ import type { SourceKind } from '../source-kinds/kinds.js';
 import { storedSettings } from '../source-kinds/named-files.js';
 import { kindOf, type KindSections, type SourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { Unchecked } from '../validation/class-validation.js';
-import { parseHost } from '../validation/urls.js';
+import { parseHost, parseHostAndPort } from '../validation/urls.js';
 import { below, type Issue, issue, parseDuration, parseSize, type Path } from '../validation/value-checks.js';
 import {
   type AuthSettings,
@@ -16,6 +16,7 @@ import {
 import type {
   AuditSettings,
   ConfigFile,
+  ContentSettings,
   DatabaseSettings,
   LimitSettings,
   RegistryItem,
@@ -27,6 +28,7 @@ import type {
   AuditConfig,
   AuthConfig,
   Config,
+  ContentConfig,
   DatabaseConfig,
   LimitsConfig,
   ProviderConfig,
@@ -70,6 +72,7 @@ export function resolveConfig(
   | 'webhooks'
   | 'admission'
   | 'limits'
+  | 'content'
   | 'shutdown'
   | 'adminFileRoots'
   | 'adminAllowPrivateIP'
@@ -98,6 +101,7 @@ export function resolveConfig(
     },
     log: { level: file.log?.level ?? DEFAULTS.log.level, format: file.log?.format ?? null },
     limits: limitsOf(file.limits),
+    content: contentSettingsOf(file.content),
     shutdown: shutdownOf(file.shutdown),
     web: webOf(file.web, auth.oauth?.scopesSupported),
   };
@@ -310,6 +314,14 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     apiRegistries: limits.apiRegistries ?? DEFAULTS.limits.apiRegistries,
     changesPerMinute: limits.changesPerMinute ?? DEFAULTS.limits.changesPerMinute,
     keepAliveMs: parseDuration(limits.keepAlive ?? DEFAULTS.limits.keepAlive) ?? 0,
+  };
+}
+
+function contentSettingsOf({ fetch, maxBytesPerVersion, maxBytes }: ContentSettings = {}): ContentConfig {
+  return {
+    fetchHosts: (fetch?.hosts ?? []).flatMap((name) => parseHostAndPort(name) ?? []),
+    maxBytesPerVersion: parseSize(maxBytesPerVersion ?? DEFAULTS.content.maxBytesPerVersion) ?? 0,
+    maxBytes: parseSize(maxBytes ?? DEFAULTS.content.maxBytes) ?? 0,
   };
 }
 

@@ -53,6 +53,8 @@ export const admissionConfig = slice('admission', ({ admission }) => admission);
 
 export const limitsConfig = slice('limits', ({ limits }) => limits);
 
+export const contentConfig = slice('content', ({ content }) => content);
+
 /** The web UI and its log-ins. */
 export const pageConfig = slice('page', ({ web }) => ({ web }));
 
@@ -70,6 +72,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   webhooksConfig,
   admissionConfig,
   limitsConfig,
+  contentConfig,
   pageConfig,
   corsConfig,
 ];

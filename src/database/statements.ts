@@ -152,6 +152,8 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
 const CATALOGUE_LOCK = 7_264_018_532;
 /** Lock for blocks: shared for everything that stores versions, exclusive while blocks change. */
 const ADMISSION_LOCK = 7_264_018_535;
+/** Lock for content: exclusive for everything that stores files or deletes unused ones. */
+const CONTENT_LOCK = 7_264_018_536;
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
 
@@ -222,6 +224,22 @@ export async function closeAdmission(manager: EntityManager): Promise<void> {
       await manager.query('rollback to savepoint before_admission');
     }
   }
+}
+
+/**
+ * Keeps other content from being stored, and unused content from being deleted, until the transaction ends. Call it after
+ * the lock of an entry.
+ */
+export async function lockContent(manager: EntityManager): Promise<void> {
+  await manager.query(`select pg_advisory_xact_lock(${CONTENT_LOCK})`);
+}
+
+/** Like `lockContent`, but returns false at once if another transaction holds the lock. */
+export async function tryLockContent(manager: EntityManager): Promise<boolean> {
+  const [row] = await manager.query<{ held: boolean }[]>(
+    `select pg_try_advisory_xact_lock(${CONTENT_LOCK}) as held`,
+  );
+  return row?.held === true;
 }
 
 /** Blocks all other changes to sources and registries until the transaction ends. */

@@ -150,11 +150,19 @@ export const ERROR_CATALOGUE = {
     status: 409,
     sentence: 'There is no managed source to publish to: an administrator has to declare one',
   },
+  content_exists: {
+    status: 409,
+    sentence: 'The version already has content, which never changes: publish a new version',
+  },
   precondition_failed: {
     status: 412,
     sentence: 'The resource does not match If-Match or If-None-Match: read it again',
   },
   body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
+  content_too_large: {
+    status: 413,
+    sentence: 'The content is larger than content.maxBytesPerVersion allows',
+  },
   unprocessable_document: { status: 422, sentence: 'The document is not valid' },
   unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
   expectation_failed: {
@@ -173,6 +181,10 @@ export const ERROR_CATALOGUE = {
   internal_error: {
     status: 500,
     sentence: 'Internal error: the log has the cause under this requestId',
+  },
+  content_full: {
+    status: 507,
+    sentence: 'The content store is full: an operator can raise content.maxBytes',
   },
   provider_unavailable: {
     status: 503,

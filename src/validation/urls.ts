@@ -41,6 +41,20 @@ export const host: Check = text((value) =>
   parseHost(value) === undefined ? 'must be a host name without scheme, port and path' : undefined,
 );
 
+/** Normalizes a host with an optional port, such as `git.example.com:8443`; undefined for anything else. */
+export function parseHostAndPort(value: unknown): string | undefined {
+  const [, name, port] = /^(.+?)(?::(\d{1,5}))?$/.exec(typeof value === 'string' ? value : '') ?? [];
+  const known = parseHost(name);
+  if (known === undefined || port === undefined) return known;
+  return Number(port) >= 1 && Number(port) <= 65_535 ? `${known}:${Number(port)}` : undefined;
+}
+
+export const hostAndPort: Check = text((value) =>
+  parseHostAndPort(value) === undefined
+    ? 'must be a host name with an optional port, without scheme and path'
+    : undefined,
+);
+
 /** Whether requests to the URL cross a network unencrypted: `http:` to another machine. */
 export function isInsecure(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopbackHost(url.hostname);

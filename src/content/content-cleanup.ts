@@ -1,0 +1,31 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { deleteInSlices, Polling } from '../database/polling.js';
+import { ContentStore } from './content-store.queries.js';
+
+const EVERY_MS = 5 * 60_000;
+/** Files and trees per transaction; other content waits for it. */
+const SLICE = 100;
+
+/** Deletes content that no version has anymore, on one replica at a time. */
+@Injectable()
+export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('content');
+  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
+    failed: 'Deleting unused content failed; it will be retried',
+  });
+
+  constructor(private readonly store: ContentStore) {}
+
+  onApplicationBootstrap(): void {
+    this.polling.beginLater();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async run(): Promise<void> {
+    const deleted = await deleteInSlices(this.polling, SLICE, (rows) => this.store.deleteUnused(rows));
+    if (deleted > 0) this.logger.log({ deleted }, 'Deleted unused content');
+  }
+}

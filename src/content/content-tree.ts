@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+
+/** A file of a version. */
+export interface TreeFile {
+  /** Relative, with `/` between its segments. */
+  readonly path: string;
+  /** SHA-256 of the bytes, in hexadecimal. */
+  readonly digest: string;
+  readonly bytes: number;
+  readonly executable: boolean;
+}
+
+/** The files of a version, sorted by the UTF-8 bytes of their paths. */
+export interface Tree {
+  /** `treeDigest` of the files; the ETag of the content. */
+  readonly digest: string;
+  /** The sum of the files' sizes. */
+  readonly bytes: number;
+  readonly files: readonly TreeFile[];
+}
+
+/** A file to store. */
+export interface IncomingFile extends TreeFile {
+  /** Opens the file's bytes; called at most once. */
+  readonly open: () => AsyncIterable<Buffer>;
+}
+
+/** Returns files in the order of a tree: by the bytes of their paths, like PostgreSQL's collation C. */
+export function sortFiles<File extends TreeFile>(files: readonly File[]): File[] {
+  const keyed = files.map((file) => ({ file, key: Buffer.from(file.path) }));
+  return keyed.sort((one, other) => Buffer.compare(one.key, other.key)).map(({ file }) => file);
+}
+
+/** Returns the SHA-256 of the sorted list of paths, file digests, sizes and executable bits (contract §13). */
+export function treeDigest(sorted: readonly TreeFile[]): string {
+  const list = sorted.map(({ path, digest, bytes, executable }) => [path, digest, bytes, executable]);
+  return createHash('sha256').update(JSON.stringify(list)).digest('hex');
+}
