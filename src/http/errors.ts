@@ -45,6 +45,7 @@ export const ERROR_CATALOGUE = {
   },
   not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
   invalid_document: { status: 400, sentence: 'The document is not valid' },
+  invalid_archive: { status: 400, sentence: 'The archive is not valid' },
   too_many_claims: { status: 400, sentence: 'The body holds more than 1000 claim values, the maximum' },
   settings_too_long: {
     status: 400,

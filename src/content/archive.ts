@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { crc32, createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { type Entry, openPromise } from 'yauzl';
+import { ApiError } from '../http/errors.js';
+import type { IncomingFile } from './content-tree.js';
+
+/** contract §13 */
+const MAX_FILES = 512;
+const MAX_PATH_BYTES = 512;
+/** Files and folders of an archive, and the bytes of its headers: they take time and memory too. */
+const MAX_ENTRIES = 4 * MAX_FILES;
+const MAX_HEADER_BYTES = 8 * 1024 * 1024;
+
+const TYPE_MASK = 0o170000;
+const DIRECTORY = 0o040000;
+const REGULAR_FILE = 0o100000;
+const EXECUTABLE = 0o111;
+
+/** zip compression methods: stored and deflated. */
+const ZIP_METHODS = [0, 8];
+
+const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/u;
+
+/** An archive that is refused (contract §13): 400 `invalid_archive`. */
+function invalid(problem: string, path?: string): ApiError {
+  const where = path === undefined ? '' : `${JSON.stringify(path.slice(0, 200))}: `;
+  return new ApiError('invalid_archive', `The archive is not valid: ${where}${problem}`);
+}
+
+function tooLarge(problem: string): ApiError {
+  return new ApiError('content_too_large', `The content is too large: ${problem}`);
+}
+
+/**
+ * Unpacks a zip or tar.gz file, whichever its first bytes say it is.
+ *
+ * @param archive its path.
+ * @param unpacked receives the files.
+ * @throws ApiError 400 `invalid_archive`, 413 `content_too_large`.
+ */
+export async function unpackArchive(archive: string, unpacked: UnpackedFiles): Promise<void> {
+  const file = await open(archive);
+  const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0).finally(() => file.close());
+  if (buffer.readUInt16BE() === 0x1f8b) return unpackTarGz(createReadStream(archive), unpacked);
+  if (['PK\u0003\u0004', 'PK\u0005\u0006'].includes(buffer.toString('latin1')))
+    return unpackZip(archive, unpacked);
+  throw invalid('it must be a zip or a tar.gz file');
+}
+
+/** Unpacks a tar.gz stream; see `unpackArchive`. */
+export function unpackTarGz(packed: Readable, unpacked: UnpackedFiles): Promise<void> {
+  return unpackTar(packed, unpacked, [createGunzip()]);
+}
+
+/** Unpacks a tar stream; see `unpackArchive`. */
+export async function unpackTar(
+  packed: Readable,
+  unpacked: UnpackedFiles,
+  through: Transform[] = [],
+): Promise<void> {
+  const entries = extract();
+  const meter = new Meter(unpacked.maxBytes + MAX_HEADER_BYTES);
+  const reading = pipeline([packed, ...through, meter, entries as unknown as NodeJS.WritableStream]);
+  // The loop throws the same error, or a more specific one.
+  reading.catch(() => undefined);
+  try {
+    for await (const entry of entries) {
+      const { name, type, size, mode = 0 } = entry.header;
+      if (type === 'directory') unpacked.addFolder(name);
+      else if (type === 'file')
+        await unpacked.addFile(name, (mode & EXECUTABLE) !== 0, Readable.from(entry), size);
+      else throw invalid(`it is no regular file or folder (${type})`, name);
+      entry.resume();
+    }
+    await reading;
+  } catch (error) {
+    throw asInvalid(error);
+  } finally {
+    packed.destroy();
+  }
+}
+
+async function unpackZip(archive: string, unpacked: UnpackedFiles): Promise<void> {
+  try {
+    const zip = await openPromise(archive, { autoClose: false, strictFileNames: true });
+    try {
+      if (zip.entryCount > MAX_ENTRIES) throw tooLarge(`it has more than ${MAX_FILES} files`);
+      for await (const entry of zip.eachEntry()) {
+        const mode = checkZipEntry(entry);
+        if (entry.fileName.endsWith('/')) {
+          unpacked.addFolder(entry.fileName);
+          continue;
+        }
+        const isExecutable = (mode & EXECUTABLE) !== 0;
+        const data = await zip.openReadStreamPromise(entry);
+        const sum = await unpacked.addFile(entry.fileName, isExecutable, data, entry.uncompressedSize);
+        if (sum !== entry.crc32) throw invalid('its checksum is wrong', entry.fileName);
+      }
+    } finally {
+      zip.close();
+    }
+  } catch (error) {
+    throw asInvalid(error);
+  }
+}
+
+/** Returns the Unix mode of the entry; 0 if it has none. */
+function checkZipEntry(entry: Entry): number {
+  const { fileName, externalFileAttributes, compressionMethod, uncompressedSize } = entry;
+  if (entry.isEncrypted()) throw invalid('it is encrypted', fileName);
+  if (!ZIP_METHODS.includes(compressionMethod))
+    throw invalid(`its compression method ${compressionMethod} is not supported`, fileName);
+  const mode = externalFileAttributes >>> 16;
+  const isFolder = fileName.endsWith('/');
+  const type = mode & TYPE_MASK;
+  if (type !== 0 && type !== (isFolder ? DIRECTORY : REGULAR_FILE))
+    throw invalid('it is no regular file or folder', fileName);
+  if (isFolder && uncompressedSize !== 0) throw invalid('a folder contains data', fileName);
+  return mode;
+}
+
+/** Errors of the libraries mean a broken archive; errors of the operating system do not. */
+function asInvalid(error: unknown): unknown {
+  if (error instanceof ApiError || !(error instanceof Error) || 'syscall' in error) return error;
+  return invalid(error.message.slice(0, 200));
+}
+
+/** Counts and digests what passes through it, and stops at a limit. */
+class Meter extends Transform {
+  bytes = 0;
+  checksum = 0;
+  private readonly hash = createHash('sha256');
+
+  constructor(private readonly maxBytes: number) {
+    super();
+  }
+
+  get digest(): string {
+    return this.hash.digest('hex');
+  }
+
+  override _transform(
+    chunk: Buffer,
+    _encoding: BufferEncoding,
+    done: (error?: Error, data?: Buffer) => void,
+  ) {
+    this.bytes += chunk.length;
+    this.checksum = crc32(chunk, this.checksum);
+    this.hash.update(chunk);
+    if (this.bytes > this.maxBytes)
+      done(tooLarge('its files unpack to more than content.maxBytesPerVersion'));
+    else done(undefined, chunk);
+  }
+}
+
+/** The files of an archive that is being unpacked, in a folder under names of ours. */
+export class UnpackedFiles {
+  private readonly paths = new UniquePaths();
+  private readonly files: IncomingFile[] = [];
+  private entries = 0;
+  private bytes = 0;
+
+  /**
+   * @param folder exists, and is removed by the caller.
+   * @param maxBytes of all files together.
+   */
+  constructor(
+    private readonly folder: string,
+    readonly maxBytes: number,
+  ) {}
+
+  addFolder(path: string): void {
+    this.count();
+    const name = path.replace(/\/+$/, '');
+    if (name !== '' && name !== '.') this.paths.add(name, 'folder');
+  }
+
+  /**
+   * Unpacks one file.
+   *
+   * @param size as the archive declares it.
+   * @returns the CRC-32 of its bytes.
+   */
+  async addFile(path: string, executable: boolean, data: Readable, size = 0): Promise<number> {
+    this.count();
+    try {
+      const known = this.paths.add(path, 'file');
+      if (this.files.length === MAX_FILES) throw tooLarge(`it has more than ${MAX_FILES} files`);
+      if (size > this.maxBytes - this.bytes)
+        throw tooLarge('its files unpack to more than content.maxBytesPerVersion');
+      const meter = new Meter(this.maxBytes - this.bytes);
+      const file = join(this.folder, String(this.files.length));
+      await pipeline(data, meter, createWriteStream(file, { flags: 'wx' }));
+      this.bytes += meter.bytes;
+      const { bytes, digest } = meter;
+      this.files.push({ path: known, digest, bytes, executable, open: () => createReadStream(file) });
+      return meter.checksum;
+    } finally {
+      data.destroy();
+    }
+  }
+
+  /**
+   * Returns all files, without the single top folder that an archive may have. A hidden one, such as `.claude-plugin`, is
+   * content.
+   */
+  finish(): IncomingFile[] {
+    if (this.files.length === 0) throw invalid('it has no files');
+    const [top = ''] = this.files[0]?.path.split('/', 1) ?? [];
+    const isWrapped = !top.startsWith('.') && this.files.every(({ path }) => path.startsWith(`${top}/`));
+    const files = isWrapped
+      ? this.files.map((file) => ({ ...file, path: file.path.slice(top.length + 1) }))
+      : this.files;
+    for (const { path } of files)
+      if (Buffer.byteLength(path) > MAX_PATH_BYTES)
+        throw tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
+    return files;
+  }
+
+  private count(): void {
+    this.entries += 1;
+    if (this.entries > MAX_ENTRIES) throw tooLarge(`it has more than ${MAX_FILES} files`);
+  }
+}
+
+/** Refuses paths that leave their folder, and paths that are equal on any common file system. */
+class UniquePaths {
+  /** The spelling and kind of each path and of each folder above it, by its folded form. */
+  private readonly known = new Map<string, { readonly spelling: string; readonly kind: 'file' | 'folder' }>();
+
+  /** @returns the path without a leading `./`. */
+  add(given: string, kind: 'file' | 'folder'): string {
+    const path = given.replace(/^(\.\/)+/, '');
+    if (Buffer.byteLength(path) > 2 * MAX_PATH_BYTES)
+      throw tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
+    const segments = path.split('/');
+    const problem = segments.map(segmentProblem).find((found) => found !== undefined);
+    if (problem !== undefined) throw invalid(problem, path);
+    for (let length = 1; length <= segments.length; length += 1) {
+      const spelling = segments.slice(0, length).join('/');
+      const at = length < segments.length ? 'folder' : kind;
+      const other = this.known.get(folded(spelling));
+      if (other && (other.spelling !== spelling || other.kind !== at || at === 'file'))
+        throw invalid(`it is the same file as ${JSON.stringify(other.spelling)} on some systems`, path);
+      this.known.set(folded(spelling), { spelling, kind: at });
+    }
+    return path;
+  }
+}
+
+function segmentProblem(segment: string): string | undefined {
+  if (segment === '') return 'its path is absolute or has an empty segment';
+  if (segment === '.' || segment === '..') return 'its path has a segment "." or ".."';
+  if (/\p{Cc}/u.test(segment) || BIDIRECTIONAL.test(segment) || segment.includes('\ufffd'))
+    return 'its path has a control character or is not UTF-8';
+  // Windows reads these as separators, drives and streams.
+  if (/[\\:]/.test(segment)) return 'its path has a backslash or a colon';
+  if (/[. ]$/.test(segment)) return 'its path has a segment that ends with a dot or a space';
+  // `git~1` is the short name of `.git` on Windows.
+  return ['.git', 'git~1'].includes(folded(segment)) ? 'its path has a segment ".git"' : undefined;
+}
+
+/** Maps names that some file system treats as equal to one form: letter case, Unicode forms, ignored characters. */
+function folded(name: string): string {
+  return name
+    .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .normalize('NFKC')
+    .toUpperCase()
+    .toLowerCase()
+    .normalize('NFKC');
+}

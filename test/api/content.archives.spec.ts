@@ -1,0 +1,251 @@
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UnpackedFiles, unpackArchive } from '../../dist/content/archive.js';
+import { sortFiles } from '../../dist/content/content-tree.js';
+import { aTar, aTarGz, aZip, type TarEntry, type ZipEntry } from '../support/archives.js';
+
+const MAX_BYTES = 1024 * 1024;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'archives-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+let archives = 0;
+
+/** Unpacks an archive and returns its files as `path=text`, executable ones with `*`. */
+async function unpack(archive: Buffer): Promise<string[]> {
+  archives += 1;
+  const file = join(folder, `${archives}.archive`);
+  const into = await mkdtemp(join(folder, 'files-'));
+  await writeFile(file, archive);
+  const unpacked = new UnpackedFiles(into, MAX_BYTES);
+  await unpackArchive(file, unpacked);
+  const shown: string[] = [];
+  for (const { path, executable, open } of sortFiles(unpacked.finish())) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of open()) chunks.push(chunk);
+    shown.push(`${path}${executable ? '*' : ''}=${Buffer.concat(chunks).toString().slice(0, 20)}`);
+  }
+  return shown;
+}
+
+const SKILL: ZipEntry = { name: 'SKILL.md', data: 'skill' };
+const zip = (...entries: ZipEntry[]) => aZip([SKILL, ...entries]);
+const tar = (...entries: TarEntry[]) => aTarGz([{ name: 'SKILL.md', data: 'skill' }, ...entries]);
+const many = (count: number) => Array.from({ length: count }, (_, index) => ({ name: `file-${index}` }));
+/** A path of so many bytes. */
+const pathOf = (bytes: number) => `${'d/'.repeat((bytes - 2) / 2)}${'f'.repeat(2 - (bytes % 2))}`;
+
+/** Changes one header field of the last entry of a tar file and corrects the checksum. */
+async function patchedTar(entry: TarEntry, patch: (header: Buffer) => void): Promise<Buffer> {
+  const bytes = await aTar([entry]);
+  const header = bytes.subarray(0, 512);
+  patch(header);
+  header.fill(' ', 148, 156);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return gzipSync(bytes);
+}
+
+const NOT_UTF8 = Buffer.from([0x61, 0xff, 0xfe]);
+const BOMB = Buffer.alloc(MAX_BYTES + 1);
+
+type Hostile = readonly [name: string, archive: () => Buffer | Promise<Buffer>, problem: RegExp];
+
+const INVALID: readonly Hostile[] = [
+  ['zip with a parent path', () => zip({ name: '../evil' }), /invalid relative path|segment/],
+  ['zip with a parent path inside', () => zip({ name: 'a/../../evil' }), /relative path|segment/],
+  ['zip with an absolute path', () => zip({ name: '/etc/passwd' }), /absolute/],
+  ['zip with a drive', () => zip({ name: 'C:/evil' }), /absolute|colon/],
+  ['zip with a stream of Windows', () => zip({ name: 'a.md:evil' }), /colon/],
+  ['zip with a backslash', () => zip({ name: '..\\evil' }), /invalid characters|backslash/],
+  ['zip with a NUL', () => zip({ name: 'a\0b' }), /control character/],
+  ['zip with a line feed', () => zip({ name: 'a\nb' }), /control character/],
+  ['zip with a bidirectional override', () => zip({ name: 'a\u202egpj.exe' }), /control character/],
+  ['zip with a name that is not UTF-8', () => zip({ name: NOT_UTF8 }), /not UTF-8/],
+  ['zip with an empty name', () => zip({ name: '' }), /empty segment/],
+  ['zip with an empty segment', () => zip({ name: 'a//b' }), /empty segment/],
+  ['zip with a segment "."', () => zip({ name: 'a/./b' }), /segment "\."/],
+  ['zip with a symbolic link', () => zip({ name: 'link', data: '/etc', mode: 0o120777 }), /no regular file/],
+  ['zip with a device', () => zip({ name: 'null', mode: 0o020666 }), /no regular file/],
+  ['zip with a pipe', () => zip({ name: 'pipe', mode: 0o010666 }), /no regular file/],
+  ['zip with a folder that has data', () => zip({ name: 'a/', mode: 0o040755 }), /contains data/],
+  ['zip with .git', () => zip({ name: '.git/config' }), /\.git/],
+  ['zip with .git below', () => zip({ name: 'a/.GIT/hooks/post-checkout' }), /\.git/],
+  ['zip with .git and an ignored character', () => zip({ name: '.g\u200cit/config' }), /\.git/],
+  ['zip with the short name of .git', () => zip({ name: 'GIT~1/config' }), /\.git/],
+  ['zip with .git and a dot', () => zip({ name: '.git./config' }), /ends with a dot/],
+  ['zip with a file twice', () => zip({ name: 'a' }, { name: 'a' }), /same file/],
+  ['zip with names that differ in case', () => zip({ name: 'skill.MD' }), /same file/],
+  ['zip with folders that differ in case', () => zip({ name: 'd/a' }, { name: 'D/b' }), /same file/],
+  ['zip with names that differ in form', () => zip({ name: 'é' }, { name: 'e\u0301' }), /same file/],
+  ['zip with a file that is also a folder', () => zip({ name: 'a' }, { name: 'a/b' }), /same file/],
+  ['zip with an encrypted file', () => zip({ name: 'a', flags: 0x801 }), /encrypted/],
+  ['zip with an unknown compression', () => zip({ name: 'a', method: 14 }), /compression method 14/],
+  ['zip with broken compression', () => zip({ name: 'a', packed: Buffer.alloc(9, 0xff) }), /invalid/],
+  ['zip that says too little', () => zip({ name: 'a', data: 'x'.repeat(999), size: 3 }), /bytes/],
+  ['zip that says too much', () => zip({ name: 'a', data: 'x', size: 999 }), /bytes/],
+  ['zip bomb that says it is small', () => zip({ name: 'bomb', data: BOMB, size: 9 }), /bytes/],
+  ['zip with a wrong checksum', () => zip({ name: 'a', crc: 1 }), /checksum/],
+  ['zip cut off', () => zip({ name: 'a' }).subarray(0, -30), /end of central directory/i],
+  ['zip without files', () => aZip([]), /no files/],
+  ['zip with folders alone', () => aZip([{ name: 'a/', data: '', mode: 0o040755 }]), /no files/],
+  ['tar with a parent path', () => tar({ name: '../evil' }), /segment/],
+  ['tar with an absolute path', () => tar({ name: '/etc/passwd' }), /absolute/],
+  ['tar with a backslash', () => tar({ name: 'a\\b' }), /backslash/],
+  ['tar with a symbolic link', () => tar({ name: 'a', type: 'symlink', linkname: '/etc' }), /symlink/],
+  ['tar with a hard link', () => tar({ name: 'a', type: 'link', linkname: 'SKILL.md' }), /link/],
+  ['tar with a character device', () => tar({ name: 'a', type: 'character-device' }), /device/],
+  ['tar with a block device', () => tar({ name: 'a', type: 'block-device' }), /device/],
+  ['tar with a pipe', () => tar({ name: 'a', type: 'fifo' }), /fifo/],
+  ['tar with .git', () => tar({ name: '.git', type: 'directory' }), /\.git/],
+  ['tar with a file twice', () => tar({ name: 'SKILL.md' }), /same file/],
+  ['tar with names that differ in case', () => tar({ name: './skill.md' }), /same file/],
+  ['tar with a NUL', () => tar({ name: 'a', pax: { path: 'a\0b' } }), /control character/],
+  ['tar with an unknown type', () => patchedTar({ name: 'a' }, (header) => header.write('S', 156)), /null/],
+  ['tar with a wrong checksum', async () => gzipSync(Buffer.alloc(1024, 'x')), /Invalid tar header/],
+  [
+    'tar that says too much',
+    async () => gzipSync((await aTar([{ name: 'a', data: 'x' }])).subarray(0, 512 + 7)),
+    /end of data/,
+  ],
+  ['tar.gz cut off', async () => (await tar({ name: 'a', data: 'x' })).subarray(0, 60), /unexpected end/],
+  ['tar.gz with broken compression', async () => (await tar()).fill(0xff, 20, 60), /invalid|incorrect/],
+  ['tar.gz without files', () => aTarGz([]), /no files/],
+  ['gzip of a text', () => gzipSync('text'), /end of data/],
+  ['text', () => Buffer.from('hello'), /zip or a tar\.gz/],
+  ['an empty body', () => Buffer.alloc(0), /zip or a tar\.gz/],
+  ['tar without gzip', () => aTar([{ name: 'a', data: 'x' }]), /zip or a tar\.gz/],
+];
+
+const TOO_LARGE: readonly Hostile[] = [
+  ['zip bomb', () => zip({ name: 'bomb', data: BOMB }), /content\.maxBytesPerVersion/],
+  [
+    'zip bomb of many files',
+    () => zip(...['a', 'b', 'c'].map((name) => ({ name, data: BOMB.subarray(0, MAX_BYTES / 2) }))),
+    /maxBytesPerVersion/,
+  ],
+  ['zip with too many files', () => zip(...many(512)), /512 files/],
+  [
+    'zip with too many folders',
+    () => zip(...many(2_100).map(({ name }) => ({ name: `${name}/`, data: '' }))),
+    /512 files/,
+  ],
+  ['zip with a long path', () => zip({ name: pathOf(514) }), /512 bytes/],
+  ['tar bomb', () => tar({ name: 'bomb', data: BOMB }), /content\.maxBytesPerVersion/],
+  [
+    'tar bomb of headers',
+    () =>
+      tar(
+        ...Array.from({ length: 3 }, (_, index) => ({
+          name: `f${index}`,
+          pax: { comment: 'x'.repeat(3_500_000) },
+        })),
+      ),
+    /maxBytesPerVersion/,
+  ],
+  ['tar with too many files', () => tar(...many(512)), /512 files/],
+  [
+    'tar with too many folders',
+    () => tar(...many(2_100).map(({ name }) => ({ name, type: 'directory' as const }))),
+    /512 files/,
+  ],
+  ['tar with a long path', () => tar({ name: pathOf(514) }), /512 bytes/],
+];
+
+describe('an archive is refused', () => {
+  it.each(INVALID)('as invalid: %s', async (_name, archive, problem) => {
+    const refused = expect(unpack(await archive())).rejects;
+    await refused.toMatchObject({ code: 'invalid_archive', message: expect.stringMatching(problem) });
+    await expectClosed();
+  });
+
+  it.each(TOO_LARGE)('as too large: %s', async (_name, archive, problem) => {
+    const refused = expect(unpack(await archive())).rejects;
+    await refused.toMatchObject({ code: 'content_too_large', message: expect.stringMatching(problem) });
+    await expectClosed();
+  });
+});
+
+/** No file stays open. */
+async function expectClosed(): Promise<void> {
+  const opened = async () => {
+    const links = await readdir('/proc/self/fd').catch(() => []);
+    const targets = await Promise.all(links.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+    return targets.filter((target) => target.startsWith(folder));
+  };
+  await expect.poll(opened).toEqual([]);
+}
+
+describe('an archive is unpacked', () => {
+  it.each([
+    [
+      'zip',
+      () => zip({ name: 'scripts/run.sh', data: 'run', mode: 0o100755 }),
+      ['SKILL.md=skill', 'scripts/run.sh*=run'],
+    ],
+    ['zip without compression', () => zip({ name: 'a', data: 'x', method: 0 }), ['SKILL.md=skill', 'a=x']],
+    ['zip without modes', () => zip({ name: 'a', data: 'x', mode: 0 }), ['SKILL.md=skill', 'a=x']],
+    ['zip with an empty file', () => zip({ name: 'a', data: '' }), ['SKILL.md=skill', 'a=']],
+    [
+      'tar.gz',
+      () => tar({ name: 'scripts/run.sh', data: 'run', mode: 0o755 }),
+      ['SKILL.md=skill', 'scripts/run.sh*=run'],
+    ],
+    [
+      'tar.gz of a folder',
+      () =>
+        aTarGz([
+          { name: './', type: 'directory' },
+          { name: './a', data: 'x' },
+        ]),
+      ['a=x'],
+    ],
+    [
+      'one top folder, removed',
+      () =>
+        aZip([
+          { name: 'top/', data: '', mode: 0o040755 },
+          { name: 'top/a', data: 'x' },
+          { name: 'top/b/c', data: 'y' },
+        ]),
+      ['a=x', 'b/c=y'],
+    ],
+    ['one of several top folders, removed', () => aZip([{ name: 'top/in/a', data: 'x' }]), ['in/a=x']],
+    [
+      'two top folders, kept',
+      () =>
+        aZip([
+          { name: 'a/f', data: 'x' },
+          { name: 'b/f', data: 'y' },
+        ]),
+      ['a/f=x', 'b/f=y'],
+    ],
+    [
+      'a hidden top folder, kept',
+      () => aZip([{ name: '.claude-plugin/plugin.json', data: '{}' }]),
+      ['.claude-plugin/plugin.json={}'],
+    ],
+    ['a file at the top beside a folder', () => zip({ name: 'a/f', data: 'x' }), ['SKILL.md=skill', 'a/f=x']],
+    [
+      'names that only look alike',
+      () => zip({ name: 'git/x', data: '1' }, { name: '.gitignore', data: '2' }),
+      ['.gitignore=2', 'SKILL.md=skill', 'git/x=1'],
+    ],
+  ] as const)('%s', async (_name, archive, files) => {
+    expect(await unpack(await archive())).toEqual(files);
+  });
+
+  it('at its limits', async () => {
+    expect(await unpack(zip(...many(511)))).toHaveLength(512);
+    expect(await unpack(await tar(...many(511)))).toHaveLength(512);
+    expect(await unpack(zip({ name: pathOf(512), data: '' }))).toHaveLength(2);
+    expect(await unpack(zip({ name: 'bomb', data: BOMB.subarray(0, MAX_BYTES - 5) }))).toHaveLength(2);
+    expect(await unpack(await tar({ name: 'bomb', data: BOMB.subarray(0, MAX_BYTES - 5) }))).toHaveLength(2);
+  });
+});
