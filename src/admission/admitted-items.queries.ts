@@ -160,6 +160,17 @@ export class AdmittedItems {
        returning v.entry_id as "entryId"`,
       [ids, now],
     );
+    // contract §13: the content of a version that was served before a block.
+    await manager.query(
+      `insert into version_content (version_id, status, tree)
+       select v.id, 'stored', i.content_tree
+       from admission_item i
+       join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
+       join entry_version v on v.entry_id = e.id and v.version = i.version
+       where i.id = any($1::uuid[]) and i.content_tree is not null
+       on conflict (version_id) do nothing`,
+      [ids],
+    );
     await manager.query(
       `insert into known_name (source_id, type, name)
        select $1::int, n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name)
@@ -168,7 +179,8 @@ export class AdmittedItems {
       [sourceId, entries.map(({ type }) => type), entries.map(({ name }) => name)],
     );
     await manager.query(
-      `update admission_item set status = 'admitted', decided_at = $2, due_at = null, document = null, search = null
+      `update admission_item set status = 'admitted', decided_at = $2, due_at = null, document = null, search = null,
+         content_tree = null
        where id = any($1::uuid[])`,
       [ids, now],
     );

@@ -226,13 +226,14 @@ async function moveToItems(
   const ids = rows.map(({ id }) => id);
   await manager.query(
     `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at, is_approved,
-       claims, publisher, publisher_key, document, is_rewritten, version_key, search, version_status, status_message,
+       claims, publisher, publisher_key, content_tree, document, is_rewritten, version_key, search, version_status, status_message,
        status_changed_at, published_at, is_upstream_latest)
      select gen_random_uuid(), e.source_id, e.type, e.name, v.version, 'held', $3::jsonb, v.digest, v.published_at, true,
        case when e.source_id = any($2::int[]) then null else coalesce(e.given_claims, c.claims) end, v.published_by,
-       ${PUBLISHER_KEY}, v.document, true, v.version_key, v.search, v.status, v.status_message, v.status_changed_at,
+       ${PUBLISHER_KEY}, t.tree, v.document, true, v.version_key, v.search, v.status, v.status_message, v.status_changed_at,
        v.published_at, v.version_key >= '2'
      from entry_version v join entry e on e.id = v.entry_id join claim_set c on c.id = e.claim_set_id
+       left join version_content t on t.version_id = v.id
      where v.id = any($1::bigint[])
      on conflict do nothing`,
     [ids, inheriting, JSON.stringify([reason])],

@@ -5,7 +5,7 @@ import { finalize, type Observable } from 'rxjs';
 import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
-import { HasBody, largeBodyOf, type RequestWithBody } from '../http/body.js';
+import { HasBody, largeBodyOf, type RequestWithBody, StreamsBody } from '../http/body.js';
 import type { RequestWithPermit } from '../http/request-context.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { Permit, Semaphore } from '../limits/semaphore.js';
@@ -41,6 +41,7 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
     const route = [context.getHandler(), context.getClass()];
     const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (this.reflector.getAllAndOverride(StreamsBody, route) !== undefined) return undefined;
     // Registry reads acquire a pool permit themselves.
     if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
       return isRead ? undefined : this.readsByPost;

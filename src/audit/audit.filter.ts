@@ -22,6 +22,7 @@ import {
 } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
+import { READ_ACTIONS } from '../config/audit-actions.js';
 import { withoutKeys } from '../config/registry-keys.js';
 import { auditConfig } from '../config/slices.js';
 import { isEntryType } from '../documents/entry-types.js';
@@ -94,7 +95,8 @@ function recordRead(
   route: DeclaredRoute,
   { recorder, policy }: { readonly recorder: AuditRecorder; readonly policy: AccessPolicy },
 ): void {
-  if (route.audited?.action !== 'catalog.read') return;
+  const action = route.audited?.action;
+  if (action === undefined || !READ_ACTIONS.includes(action)) return;
   const response = context.switchToHttp().getResponse<Response>();
   const client = clientIn(context);
   response.once('close', () => {
@@ -102,7 +104,7 @@ function recordRead(
     if (!caller || !response.headersSent || response.statusCode >= 400) return;
     recorder.record(
       {
-        action: 'catalog.read',
+        action,
         outcome: 'allowed',
         actor: actorOf(caller, policy.rolesOf(caller)),
         target: boundedTarget(targetOf(request, route)),

@@ -16,6 +16,7 @@ export const AUDIT_ACTIONS = [
   'entry.delete',
   'entry.status',
   'entry.claims.update',
+  'entry.content',
   'entry.read',
   'entry.list',
   'admission.hold',
@@ -30,6 +31,7 @@ export const AUDIT_ACTIONS = [
   'block.delete',
   'block.read',
   'catalog.read',
+  'content.read',
   'access.read',
   'audit.read',
   'auth.refused',
@@ -41,6 +43,9 @@ export const AUDIT_ACTIONS = [
   'webhook.replay',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** Reads of a registry, which are recorded with `audit.reads`. */
+export const READ_ACTIONS: readonly AuditAction[] = ['catalog.read', 'content.read'];
 
 /** What a webhook that follows a view is also sent (contract §12): an entry enters the view or leaves it. */
 export const VIEW_CHANGES = ['entry.added', 'entry.removed'] as const;

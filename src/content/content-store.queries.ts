@@ -5,10 +5,22 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { contentConfig } from '../config/slices.js';
 import { lockContent, tryLockContent } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
-import { type IncomingFile, sortFiles, type Tree, treeDigest, type TreeFile } from './content-tree.js';
+import { bumpRevision } from '../sources/sources.queries.js';
+import {
+  bytesOf,
+  type IncomingFile,
+  sortFiles,
+  summaryOf,
+  type Tree,
+  type TreeFile,
+  type TreeSummary,
+} from './content-tree.js';
 
 /** Size of the parts in which files are stored and read. */
 export const CHUNK_BYTES = 256 * 1024;
+
+/** Runs work once a permit is free. */
+export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
  * The files of versions (contract §13), stored once by SHA-256. Nothing in it ever changes. Callers must have checked
@@ -45,22 +57,25 @@ export class ContentStore {
        where f.tree = decode($1, 'hex') order by f.path`,
       [digest],
     );
-    return files.length === 0 ? null : { digest, bytes: sumOf(files), files };
+    return files.length === 0 ? null : { digest, bytes: bytesOf(files), files };
   }
 
   /**
    * Reads a file, one chunk at a time: as fast as its consumer, without a transaction.
    *
    * @param digest see `TreeFile`.
+   * @param turn waits for a permit to read a chunk.
    * @throws Error if the file is deleted while it is read, because the last version with it is gone.
    */
-  async *read(digest: string): AsyncGenerator<Buffer> {
+  async *read(digest: string, turn: Turn = (work) => work()): AsyncGenerator<Buffer> {
     for (let position = 0, left = 1; left > 0; position += 1) {
-      const [row] = await this.dataSource.query<{ bytes: number; data: Buffer | null }[]>(
-        `select b.bytes, c.data from content_blob b
-         left join content_chunk c on c.blob = b.digest and c.position = $2
-         where b.digest = decode($1, 'hex')`,
-        [digest, position],
+      const [row] = await turn(() =>
+        this.dataSource.query<{ bytes: number; data: Buffer | null }[]>(
+          `select b.bytes, c.data from content_blob b
+           left join content_chunk c on c.blob = b.digest and c.position = $2
+           where b.digest = decode($1, 'hex')`,
+          [digest, position],
+        ),
       );
       left = row ? row.bytes - position * CHUNK_BYTES : 1;
       if (left <= 0) return;
@@ -80,17 +95,17 @@ export class ContentStore {
     manager: EntityManager,
     versionId: string,
     incoming: readonly IncomingFile[],
-  ): Promise<Omit<Tree, 'files'>> {
+  ): Promise<TreeSummary> {
     const files = sortFiles(incoming);
-    const tree = { digest: treeDigest(files), bytes: sumOf(files) };
+    const tree = summaryOf(files);
     if (tree.bytes > this.limits.maxBytesPerVersion) throw new ApiError('content_too_large');
     await lockContent(manager);
-    await checkRoom(manager, versionId);
+    const sourceId = await lockVersion(manager, versionId);
     const added = await missingBlobs(manager, files);
     const [{ stored = '0' } = {}] = await manager.query<{ stored?: string }[]>(
       `select coalesce(sum(bytes), 0) as stored from content_blob`,
     );
-    if (added.length > 0 && Number(stored) + sumOf(added) > this.limits.maxBytes)
+    if (added.length > 0 && Number(stored) + bytesOf(added) > this.limits.maxBytes)
       throw new ApiError('content_full');
     for (const file of added) await writeBlob(manager, file);
     await writeTree(manager, tree, files);
@@ -100,6 +115,8 @@ export class ContentStore {
        set status = excluded.status, tree = excluded.tree, error = null, attempts = 0, next_attempt_at = null`,
       [versionId, tree.digest],
     );
+    // What lists content is cached by revision.
+    await bumpRevision(manager, sourceId);
     return tree;
   }
 
@@ -130,19 +147,17 @@ export class ContentStore {
   }
 }
 
-function sumOf(files: readonly Pick<TreeFile, 'bytes'>[]): number {
-  return files.reduce((sum, { bytes }) => sum + bytes, 0);
-}
-
-/** Locks the version, so that it is not removed before its content is stored. */
-async function checkRoom(manager: EntityManager, versionId: string): Promise<void> {
-  const [version] = await manager.query<{ hasContent: boolean }[]>(
-    `select exists (select 1 from version_content where version_id = v.id and status = 'stored') as "hasContent"
-     from entry_version v where v.id = $1 for key share`,
+/** Locks the version, so that it is not removed before its content is stored, and returns the id of its source. */
+async function lockVersion(manager: EntityManager, versionId: string): Promise<number> {
+  const [version] = await manager.query<{ hasContent: boolean; sourceId: number }[]>(
+    `select exists (select 1 from version_content where version_id = v.id and status = 'stored') as "hasContent",
+       e.source_id as "sourceId"
+     from entry_version v join entry e on e.id = v.entry_id where v.id = $1 for key share of v`,
     [versionId],
   );
   if (!version) throw new ApiError('version_not_found');
   if (version.hasContent) throw new ApiError('content_exists');
+  return version.sourceId;
 }
 
 /** Returns the files that are not stored, each once. */
@@ -198,7 +213,7 @@ async function* inChunks(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 async function writeTree(
   manager: EntityManager,
-  { digest, bytes }: Omit<Tree, 'files'>,
+  { digest, bytes }: TreeSummary,
   files: readonly TreeFile[],
 ): Promise<void> {
   const added = await manager.query<unknown[]>(

@@ -21,7 +21,7 @@ export interface Tree {
 
 /** A file to store. */
 export interface IncomingFile extends TreeFile {
-  /** Opens the file's bytes; called at most once. */
+  /** Opens the file's bytes. */
   readonly open: () => AsyncIterable<Buffer>;
 }
 
@@ -29,6 +29,18 @@ export interface IncomingFile extends TreeFile {
 export function sortFiles<File extends TreeFile>(files: readonly File[]): File[] {
   const keyed = files.map((file) => ({ file, key: Buffer.from(file.path) }));
   return keyed.sort((one, other) => Buffer.compare(one.key, other.key)).map(({ file }) => file);
+}
+
+/** The digest and size of a tree. */
+export type TreeSummary = Omit<Tree, 'files'>;
+
+/** Returns the summary of the tree with these files, in any order. */
+export function summaryOf(files: readonly TreeFile[]): TreeSummary {
+  return { digest: treeDigest(sortFiles(files)), bytes: bytesOf(files) };
+}
+
+export function bytesOf(files: readonly Pick<TreeFile, 'bytes'>[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Returns the SHA-256 of the sorted list of paths, file digests, sizes and executable bits (contract §13). */

@@ -1,10 +1,20 @@
 import { Module } from '@nestjs/common';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import { EntriesModule } from '../entries/entries.module.js';
+import { SourcesModule } from '../sources/sources.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
 import { ContentCleanup } from './content-cleanup.js';
+import { ContentController } from './content.controller.js';
+import { ContentZipController } from './content-zip.controller.js';
 import { ContentStore } from './content-store.queries.js';
+import { ContentUploads } from './content-upload.service.js';
+import { VisibleContent } from './visible-content.queries.js';
 
 /** The files of skills and plugins (contract §13). */
 @Module({
-  providers: [ContentStore, ContentCleanup],
+  imports: [CatalogModule, EntriesModule, SourcesModule, ViewsModule],
+  controllers: [ContentController, ContentZipController],
+  providers: [ContentCleanup, ContentStore, ContentUploads, VisibleContent],
   exports: [ContentStore],
 })
 export class ContentModule {}

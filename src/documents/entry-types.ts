@@ -96,6 +96,10 @@ export const ENTRY_TYPES: Readonly<Record<EntryType, EntryTypeRow & { readonly l
 
 export const BARE_TYPES = ENTRY_TYPE_NAMES.filter((type): type is BareType => ROWS[type].isShownBare);
 
+export function isBareType(type: string): type is BareType {
+  return (BARE_TYPES as readonly string[]).includes(type);
+}
+
 export function isEntryType(text: unknown): text is EntryType {
   return typeof text === 'string' && Object.hasOwn(ROWS, text);
 }

@@ -329,7 +329,11 @@ export class EntriesService {
     return version;
   }
 
-  private async change<T>(
+  /**
+   * Runs a change of an entry in a transaction, once the entry is locked and loaded like `load`. `work` must record the
+   * change.
+   */
+  async change<T>(
     requester: Requester,
     path: EntryPath,
     version: string | undefined,

@@ -33,6 +33,9 @@ interface BodyOptions {
 /** Passes the options of `@TakesBody()` to the BodyInterceptor. */
 export const HasBody = Reflector.createDecorator<BodyOptions>();
 
+/** Marks a route whose service reads the body as a stream, and acquires a permit for its change afterwards. */
+export const StreamsBody = Reflector.createDecorator();
+
 export interface RequestWithBody extends Request {
   rawBody?: Buffer;
 }

@@ -67,6 +67,16 @@ export class Semaphore {
     return release ? Promise.resolve(release) : this.wait(key, signal);
   }
 
+  /** Runs work with a permit; see `acquire`. */
+  async run<T>(key: string, signal: AbortSource | undefined, work: () => Promise<T>): Promise<T> {
+    const release = await this.acquire(key, signal);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
   /** Like `acquire`, but without waiting: returns undefined if no permit is free or the key is paused. */
   tryAcquire(key: string): (() => void) | undefined {
     // A permit is free only while all waiters are paused, so no waiter is overtaken.

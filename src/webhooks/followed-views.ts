@@ -4,7 +4,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { Caller } from '../auth/caller.js';
 import { type EntryName, ViewNames } from '../catalog/view-names.queries.js';
 import type { Claims } from '../claims/claims.js';
-import type { ViewChange } from '../config/audit-actions.js';
+import { READ_ACTIONS, type ViewChange } from '../config/audit-actions.js';
 import type { WebhookView } from '../config/config.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { isObject, member } from '../json/json-values.js';
@@ -65,7 +65,7 @@ export class FollowedViews {
     const { version } = this.policy;
     const before = await this.known.followed(id);
     const changes = events.filter(
-      ({ outcome, action }) => outcome === 'allowed' && action !== 'catalog.read',
+      ({ outcome, action }) => outcome === 'allowed' && !READ_ACTIONS.includes(action),
     );
     const others = changes.filter(({ target }) => !isEntryType(target.type));
     const isWhole = others.length > 0 || this.isOutdated(view) || !isDeepStrictEqual(before, view.as);

@@ -12,7 +12,7 @@ import { WritesNothing } from '../../dist/authz/roles.guard.js';
 import { IsCatalogRead } from '../../dist/catalog/catalog-read.js';
 import { ATOM_TYPE } from '../../dist/catalog/feed-page.queries.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
-import { HasBody, SentJson } from '../../dist/http/body.js';
+import { HasBody, SentJson, StreamsBody } from '../../dist/http/body.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
@@ -27,7 +27,7 @@ const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 /** The same handlers at another path. */
 const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
 const isAlias = (route: string) =>
-  / \/registry\/\{registry\}\/(v0|x(?!\/feed))\//.test(route) || ALIASES.includes(route);
+  / \/registry\/\{registry\}\/(v0|x(?!\/(feed|content)))\//.test(route) || ALIASES.includes(route);
 /** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
   /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
@@ -58,7 +58,11 @@ const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRIT
 /** Files of the web UI: not part of the API. */
 const isPage = (route: string) => ['GET /', 'GET /assets/{file}'].includes(route);
 
-const isFeed = ({ operationId }: Described) => operationId === 'getFeed';
+/** Media types of answers that are not JSON. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  getFeed: ATOM_TYPE,
+  getContentZip: 'application/zip',
+};
 
 /** By role, by the gate, or because the target is hidden. */
 const mayRefuse = ({ access, says }: Handler) =>
@@ -207,7 +211,7 @@ describe('in the OpenAPI document every route', () => {
         expect(
           ['204', operation.operationId === 'callMcp' && '202'].includes(status) ||
             (content as Record<string, { schema?: unknown }> | undefined)?.[
-              isFeed(operation) ? ATOM_TYPE : 'application/json'
+              MEDIA_TYPES[operation.operationId] ?? 'application/json'
             ]?.schema,
           handler.name,
         ).toBeTruthy();
@@ -301,7 +305,9 @@ describe('in the OpenAPI document every route', () => {
 
   it('has a body only if it takes one', async () => {
     for (const { handler, operation } of await described())
-      expect(operation.requestBody !== undefined, handler.name).toBe(handler.says(HasBody) !== undefined);
+      expect(operation.requestBody !== undefined, handler.name).toBe(
+        (handler.says(HasBody) ?? handler.says(StreamsBody)) !== undefined,
+      );
   });
 });
 

@@ -1,0 +1,55 @@
+import { parseYaml } from '../config/yaml.js';
+import type { EntryType } from '../documents/statuses.js';
+import { ConfigurationError } from '../validation/value-checks.js';
+import type { IncomingFile } from './content-tree.js';
+
+const SKILL_FILE = 'SKILL.md';
+/** Of a SKILL.md; only its frontmatter is parsed. */
+const MAX_SKILL_FILE_BYTES = 1024 * 1024;
+const MAX_FRONTMATTER = 64 * 1024;
+
+const FRONTMATTER = /^\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s;
+
+/**
+ * Compares a SKILL.md with the document of its skill (contract §13): `name` and `description` of the frontmatter must equal
+ * the document's, apart from white space around them.
+ *
+ * @returns the problems, one sentence each.
+ */
+export function skillFileProblems(
+  text: string,
+  document: { readonly name?: unknown; readonly description?: unknown },
+): string[] {
+  const [, frontmatter] = FRONTMATTER.exec(text.slice(0, MAX_FRONTMATTER)) ?? [];
+  if (frontmatter === undefined)
+    return [`${SKILL_FILE}: must begin with YAML frontmatter between lines of ---`];
+  let tree: unknown;
+  try {
+    ({ tree } = parseYaml(frontmatter, SKILL_FILE));
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return [`${SKILL_FILE}: its frontmatter is not a valid YAML map`];
+  }
+  const written = tree as Readonly<Record<string, unknown>>;
+  return (['name', 'description'] as const).flatMap((key) => {
+    const [found, expected] = [written[key], document[key]];
+    return typeof found === 'string' && typeof expected === 'string' && found.trim() === expected.trim()
+      ? []
+      : [`${SKILL_FILE}: ${key}: must equal the ${key} of the skill's document`];
+  });
+}
+
+/** Returns why these files cannot be the content of a version (contract §13); none for plugins. */
+export async function contentProblems(
+  type: EntryType,
+  document: string,
+  files: readonly Pick<IncomingFile, 'path' | 'bytes' | 'open'>[],
+): Promise<string[]> {
+  if (type !== 'skill') return [];
+  const file = files.find(({ path }) => path === SKILL_FILE);
+  if (!file) return [`${SKILL_FILE}: is missing at the top of the archive`];
+  if (file.bytes > MAX_SKILL_FILE_BYTES) return [`${SKILL_FILE}: is larger than 1 MiB`];
+  const chunks: Buffer[] = [];
+  for await (const chunk of file.open()) chunks.push(chunk);
+  return skillFileProblems(Buffer.concat(chunks).toString(), JSON.parse(document) as object);
+}

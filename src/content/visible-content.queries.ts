@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import { hasShownStatus, rankedBy } from '../catalog/list-request.js';
+import { firstEntry } from '../catalog/version.queries.js';
+import {
+  CHANGES_TOO_FAST,
+  type CurrencyRow,
+  MAX_READS,
+  SnapshotCheck,
+  ViewSql,
+} from '../catalog/view-sql.queries.js';
+import { PreparedStatements } from '../database/statements.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { ApiError } from '../http/errors.js';
+import { isStorable } from '../validation/storable-text.js';
+import { type RegistryAccess, RegistryViews } from '../visibility/registry-views.js';
+import { CURRENCY } from '../visibility/views.queries.js';
+
+const CONTENT_OF_VERSION = `
+with ${CURRENCY},
+${rankedBy('(select $rankedSources::int[])')},
+first_entry as materialized (
+  ${firstEntry('$name')}
+)
+select currency."isCurrent", found.digest
+from currency left join (
+  select encode(c.tree, 'hex') as digest
+  from first_entry f join entry_version v on v.entry_id = f.id join version_content c on c.version_id = v.id
+  where case when $version = 'latest' then v.is_latest else v.version = $version end
+    and ${hasShownStatus()} and c.status = 'stored'
+) found on true`;
+
+/** Finds the content of what a caller sees, by the conditions of the lists (contract §6, §13). */
+@Injectable()
+export class VisibleContent {
+  constructor(
+    private readonly prepared: PreparedStatements,
+    private readonly views: RegistryViews,
+  ) {}
+
+  /**
+   * Returns the digest of a version's tree; null if the caller does not see the version, or it has no content.
+   *
+   * @param version exact, or `latest`.
+   * @throws ApiError of `RegistryViews.verify`, and 503 `database_timeout` if the view changes during every read.
+   */
+  async digestOf(
+    access: RegistryAccess,
+    { type, name, version }: { readonly type: EntryType; readonly name: string; readonly version: string },
+  ): Promise<string | null> {
+    if (!isStorable(name) || !isStorable(version)) return null;
+    for (let reads = 1; reads <= MAX_READS; reads += 1) {
+      const { view } = await this.views.verify(access);
+      const check = new SnapshotCheck(view);
+      const rows = await new ViewSql(this.prepared, check).query<
+        CurrencyRow & { readonly digest: string | null }
+      >(CONTENT_OF_VERSION, { type, name, version });
+      if (check.isCurrent) return rows[0]?.digest ?? null;
+    }
+    throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+  }
+}
