@@ -31,6 +31,7 @@ import { FollowedViews1797911000000 } from './1797911000000-followed-views.js';
 import { BlockedItems1797990000000 } from './1797990000000-blocked-items.js';
 import { AdmissionQuestions1797996000000 } from './1797996000000-admission-questions.js';
 import { Content1798000000000 } from './1798000000000-content.js';
+import { Marketplaces1798010000000 } from './1798010000000-marketplaces.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -74,4 +75,5 @@ export const migrations = [
   BlockedItems1797990000000,
   AdmissionQuestions1797996000000,
   Content1798000000000,
+  Marketplaces1798010000000,
 ];

@@ -172,6 +172,7 @@ class Draw {
         expires: random.chance(0.2) ? '2020-01-01' : null,
       })),
       publishClaims: random.chance(0.2) ? this.claims(1, false) : null,
+      marketplace: null,
     }));
   }
 

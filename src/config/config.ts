@@ -187,6 +187,14 @@ export interface RegistryConfig {
   readonly keys: readonly RegistryKey[];
   /** Claims of entries published through this registry; null: publishing is disabled. */
   readonly publishClaims: Claims | null;
+  /** Null: plugins and skills are not served as a marketplace. */
+  readonly marketplace: MarketplaceConfig | null;
+}
+
+/** How a registry appears to clients that install plugins (contract §13). */
+export interface MarketplaceConfig {
+  readonly name: string;
+  readonly owner: string;
 }
 
 /** The audit trail (contract §9), which always records changes and refusals. */

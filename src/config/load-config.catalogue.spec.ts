@@ -12,10 +12,15 @@ const key = join(directory, 'key');
 writeFileSync(key, `${'k'.repeat(43)}\n`);
 const copilot = { name: 'copilot', secretFile: key, claims: { org: 'a' } };
 /** Defaults: nobody can read the registry without a token. */
-const CLOSED = { anonymousClaims: null, keys: [], publishClaims: null };
+const CLOSED = { anonymousClaims: null, keys: [], publishClaims: null, marketplace: null };
 
 const git = { repository: 'https://git.example.com/a.git', branch: 'main', path: 'registry.json' };
 const synced = { syncPolicy: { interval: '30m' } };
+
+const marketplace = (more: object) => ({
+  sources: ['s'],
+  marketplace: { name: 'acme', owner: 'Acme', ...more },
+});
 
 /** Loads a file with one source and one registry, both named `s`. */
 function read(source: unknown, registry: unknown = { sources: ['s'] }) {
@@ -354,6 +359,12 @@ describe('a registry', () => {
       'identifies a token',
     ],
     [{ sources: ['s'], publishClaims: 'x' }, 'registries[0].publishClaims', 'must be a map of claims'],
+    [{ sources: ['s'], marketplace: 'x' }, 'registries[0].marketplace', 'must be a map, not a string'],
+    [{ sources: ['s'], marketplace: { name: 'x' } }, 'registries[0].marketplace.owner', 'is required'],
+    [marketplace({ name: 'Acme' }), 'registries[0].marketplace.name', 'DNS label'],
+    [marketplace({ owner: ' ' }), 'registries[0].marketplace.owner', 'must not be empty'],
+    [marketplace({ owner: 'x'.repeat(101) }), 'registries[0].marketplace.owner', 'at most 100 characters'],
+    [marketplace({ url: 'x' }), 'registries[0].marketplace.url', 'is not a known key'],
     [{ sources: ['s'], keys: { a: copilot } }, 'registries[0].keys', 'must be a list, not a map'],
     [{ sources: ['s'], keys: [{ ...copilot, name: 'Copilot' }] }, 'registries[0].keys[0].name', 'DNS label'],
     [{ sources: ['s'], keys: [{ ...copilot, key: 'x' }] }, 'registries[0].keys[0].key', 'is not a known key'],
@@ -401,12 +412,21 @@ describe('a registry', () => {
         anonymous: { claims: { a: 'b' } },
         keys: [{ ...copilot, expires: '2027-06-30' }],
         publishClaims: {},
+        marketplace: { name: 'acme', owner: 'Acme' },
       },
     );
     const digest = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
     const keys = [{ ...copilot, digest, expires: '2027-06-30' }];
     expect(registries).toEqual([
-      { name: 's', sources: ['s'], claims: {}, anonymousClaims: { a: 'b' }, keys, publishClaims: {} },
+      {
+        name: 's',
+        sources: ['s'],
+        claims: {},
+        anonymousClaims: { a: 'b' },
+        keys,
+        publishClaims: {},
+        marketplace: { name: 'acme', owner: 'Acme' },
+      },
     ]);
     expect(JSON.stringify(registries)).not.toContain('kkkk');
   });

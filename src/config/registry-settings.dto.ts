@@ -18,6 +18,8 @@ import {
   type Issue,
   issue,
   listOf,
+  text,
+  textUpTo,
 } from '../validation/value-checks.js';
 import { parseExpiry } from './registry-keys.js';
 
@@ -45,6 +47,17 @@ export class RegistryKeySettings {
   @ApiPropertyOptional({ example: '2027-06-30' }) @IsOptional() @Validate(expiry) expires?: string;
 }
 
+const MAX_OWNER_CHARACTERS = 100;
+
+/** Serves the plugins and skills of a registry as a plugin marketplace (contract §13). */
+export class MarketplaceSettings {
+  /** The name under which clients register the marketplace. */
+  @ApiProperty({ example: 'acme' }) @IsDnsLabel() name: string;
+
+  /** Shown by clients as the owner. */
+  @ApiProperty({ example: 'Acme' }) @Validate(ownerName) owner: string;
+}
+
 /** A registry without its name: an item of `registries:` and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
 @ValidateClass<RegistrySettings>(({ keys }) => (Array.isArray(keys) ? keyIssues(keys) : []))
 export class RegistrySettings {
@@ -59,6 +72,8 @@ export class RegistrySettings {
   keys?: RegistryKeySettings[];
   /** Claims of entries that `mcp-publisher` publishes through this registry; absent: publishing is not possible. */
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() publishClaims?: Claims;
+  /** Serves plugins and skills with content as a marketplace; absent: not served. */
+  @IsOptional() @ValidateNested(() => MarketplaceSettings) marketplace?: MarketplaceSettings;
 }
 
 /** The body of `PUT /v1/registries/{name}`: it may repeat members that only the server sets (contract §7). */
@@ -77,6 +92,11 @@ function expiry(value: unknown): Issue[] {
   return parseExpiry(value) === null
     ? issue('must be a date such as 2027-06-30, or an RFC 3339 time such as 2027-06-30T12:00:00Z')
     : [];
+}
+
+function ownerName(value: unknown): Issue[] {
+  const issues = text()(value);
+  return issues.length > 0 ? issues : textUpTo(MAX_OWNER_CHARACTERS)(value);
 }
 
 function keyIssues(keys: readonly unknown[]): Issue[] {

@@ -196,7 +196,7 @@ function sourceOfKind<K extends SourceKind>(
 }
 
 function registryOf(registry: RegistryItem, files: Files): RegistryConfig {
-  const { name, sources, claims = {}, anonymous, keys = [], publishClaims = null } = registry;
+  const { name, sources, claims = {}, anonymous, keys = [], publishClaims = null, marketplace } = registry;
   return {
     name,
     sources,
@@ -206,6 +206,7 @@ function registryOf(registry: RegistryItem, files: Files): RegistryConfig {
       registryKeyOf(key, resolve(files.directory, key.secretFile), contentOf(key.secretFile, files) ?? ''),
     ),
     publishClaims,
+    marketplace: marketplace ? { name: marketplace.name, owner: marketplace.owner } : null,
   };
 }
 

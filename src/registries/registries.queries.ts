@@ -4,7 +4,10 @@ import type { RegistryConfig } from '../config/config.js';
 import type { Origin } from '../sources/source.entity.js';
 
 /** A registry as the admin API shows it. */
-export interface ShownRegistry extends Pick<RegistryConfig, 'anonymousClaims' | 'keys' | 'publishClaims'> {
+export interface ShownRegistry extends Pick<
+  RegistryConfig,
+  'anonymousClaims' | 'keys' | 'publishClaims' | 'marketplace'
+> {
   readonly name: string;
   /** In order of precedence. */
   readonly sourceNames: readonly string[];
@@ -21,11 +24,13 @@ const MAX_LOADED_BYTES = 1_024 * 1_024;
 const FIRST_REGISTRIES = `
 select * from (
   select r.name, n.names as "sourceNames", r.claim_set_id as "claimSetId", c.claims, r.given_claims as "givenClaims",
-    r.anonymous_claims as "anonymousClaims", r.keys, r.publish_claims as "publishClaims", r.origin,
+    r.anonymous_claims as "anonymousClaims", r.keys, r.publish_claims as "publishClaims",
+    r.marketplace, r.origin,
     r.created_at as "createdAt", r.updated_at as "updatedAt", asked.place, row_number() over asked as row,
     sum(octet_length(n.names::text) + 2 * octet_length(c.claims::text) + octet_length(r.keys::text)
       + coalesce(octet_length(r.anonymous_claims::text), 0)
-      + coalesce(octet_length(r.publish_claims::text), 0)) over asked as bytes
+      + coalesce(octet_length(r.publish_claims::text), 0)
+      + coalesce(octet_length(r.marketplace::text), 0)) over asked as bytes
   from unnest($1::int[]) with ordinality asked(id, place) join registry r on r.id = asked.id
   join claim_set c on c.id = r.claim_set_id
   cross join lateral (

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
+import { MarketplaceSettings } from '../config/registry-settings.dto.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
@@ -61,6 +62,10 @@ export class RegistryAnswer {
   @ApiPropertyOptional(CLAIMS_SCHEMA)
   publishClaims?: object;
 
+  /** Absent if the registry is not served as a marketplace. */
+  @ApiPropertyOptional({ type: MarketplaceSettings })
+  marketplace?: object;
+
   @ApiProperty({ enum: ['config', 'api'] })
   origin: string;
 
@@ -101,21 +106,26 @@ export function registryTag({
   anonymousClaims,
   keys,
   publishClaims,
+  marketplace,
 }: ShownRegistry): string {
-  return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims]);
+  return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims, marketplace]);
 }
 
-type DeclaredRegistry = Pick<RegistryAnswer, 'sources' | 'claims' | 'anonymous' | 'keys' | 'publishClaims'>;
+type DeclaredRegistry = Pick<
+  RegistryAnswer,
+  'sources' | 'claims' | 'anonymous' | 'keys' | 'publishClaims' | 'marketplace'
+>;
 
 /** Returns the declaration of a registry (contract §7), also for the audit trail. */
 export function declaredForm(registry: ShownRegistry): DeclaredRegistry {
-  const { anonymousClaims, keys, publishClaims, origin } = registry;
+  const { anonymousClaims, keys, publishClaims, marketplace, origin } = registry;
   return {
     sources: [...registry.sourceNames],
     claims: registry.shownClaims,
     ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
     ...(keys.length > 0 ? { keys: keys.map((key) => describeKey(key, origin)) } : {}),
     ...(publishClaims ? { publishClaims } : {}),
+    ...(marketplace ? { marketplace } : {}),
   };
 }
 

@@ -91,6 +91,7 @@ export class RegistriesService {
     checkSettingsLength(body, REGISTRY_READ_ONLY);
     this.openAccess.check(body);
     const { sources: sourceNames, claims = {}, anonymous, keys: sentKeys = [], publishClaims = null } = body;
+    const marketplace = body.marketplace ? { ...body.marketplace } : null;
     this.policy.checkGrant(caller, claims);
     const delegated = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
     for (const held of delegated) if (held) this.policy.checkDelegation(caller, held);
@@ -104,7 +105,15 @@ export class RegistriesService {
       if (!found && (await this.registries.countMade(manager)) >= this.limits.apiRegistries)
         throw new ApiError('too_many_registries');
       const anonymousClaims = anonymous?.claims ?? null;
-      const declared = { name, sources: sourceNames, claims, anonymousClaims, keys, publishClaims };
+      const declared = {
+        name,
+        sources: sourceNames,
+        claims,
+        anonymousClaims,
+        keys,
+        publishClaims,
+        marketplace,
+      };
       const before = found && { claims: found.shownClaims, form: declaredForm(found) };
       const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
       if (outcome !== 'unchanged')

@@ -100,13 +100,14 @@ export class RegistryWriter {
   }
 }
 
-/** Returns the settings for access without a token and for publishing. */
+/** Returns the settings for access without a token, for publishing and for the marketplace. */
 function openingOf({
   anonymousClaims,
   keys,
   publishClaims,
-}: Pick<RegistryConfig, 'anonymousClaims' | 'keys' | 'publishClaims'>) {
-  return { anonymousClaims, keys: [...keys], publishClaims };
+  marketplace,
+}: Pick<RegistryConfig, 'anonymousClaims' | 'keys' | 'publishClaims' | 'marketplace'>) {
+  return { anonymousClaims, keys: [...keys], publishClaims, marketplace };
 }
 
 /** Reads the keys of registries created through the API from files below `adminFileRoots`. */

@@ -12,6 +12,7 @@ import {
 } from 'typeorm';
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
+import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/statements.js';
 import { type Origin, Source } from '../sources/source.entity.js';
@@ -73,6 +74,10 @@ export class Registry {
   /** The claims given to entries published through the registry; null if publishing is disabled. */
   @Column({ name: 'publish_claims', type: 'jsonb', nullable: true })
   publishClaims: Claims | null;
+
+  /** Null if the registry is not served as a marketplace. */
+  @Column({ type: 'jsonb', nullable: true })
+  marketplace: MarketplaceConfig | null;
 
   @Column({ type: 'text' })
   origin: Origin;

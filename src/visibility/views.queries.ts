@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { limitsConfig } from '../config/slices.js';
 import { PreparedStatements } from '../database/statements.js';
@@ -27,6 +28,7 @@ export interface RegistryState {
   /** Claims of callers without a token; null if a token is required. */
   readonly anonymousClaims: Claims | null;
   readonly keys: readonly RegistryKey[];
+  readonly marketplace: MarketplaceConfig | null;
   /** Changes with every change to the registry's row, including its claims. */
   readonly version: string;
   /** In registry order. */
@@ -98,7 +100,7 @@ from source s where s.id = any($1::int[])`;
 const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
 
 const REGISTRY_STATES = `
-select r.name, c.claims, r.origin, r.anonymous_claims as "anonymousClaims", r.keys, ${REGISTRY_VERSION} as version,
+select r.name, c.claims, r.origin, r.anonymous_claims as "anonymousClaims", r.keys, r.marketplace, ${REGISTRY_VERSION} as version,
   length(concat(c.claims, r.anonymous_claims, r.keys)) as size,
   ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
   sources.partitions as "partitionRevisions", sources.revisions

@@ -44,6 +44,7 @@ interface DeclaredRegistry {
   /** The test writes the secret files. */
   keys?: { name: string; secretFile: string; claims: Document; expires?: string }[];
   publishClaims?: Document;
+  marketplace?: { name: string; owner: string };
 }
 
 export interface SourceReport {

@@ -133,10 +133,11 @@ export async function readRegistry(name: string, signal: AbortSignal): Promise<S
 }
 
 /** The settings that PUT accepts. */
-export function settingsOf({ sources, claims, anonymous, keys, publishClaims }: Registry): RegistrySettings {
+export function settingsOf(registry: Registry): RegistrySettings {
+  const { sources, claims, anonymous, keys, publishClaims, marketplace } = registry;
   // Only registries of the configuration, which cannot be edited, have keys without a file.
   const editable = keys?.map((key) => ({ ...key, secretFile: key.secretFile ?? '' }));
-  return { sources, claims, anonymous, keys: editable, publishClaims };
+  return { sources, claims, anonymous, keys: editable, publishClaims, marketplace };
 }
 
 /** @param etag the ETag of the registry to replace. Null creates a new registry. */
