@@ -30,6 +30,7 @@ export const FOLDERS = [
   'sync',
   'catalog',
   'content',
+  'marketplace',
   'mcp-publisher',
   'explain',
   'webhooks',

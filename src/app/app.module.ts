@@ -17,6 +17,7 @@ import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { AccessModule } from '../explain/explain.module.js';
 import { RequestValidationPipe } from '../http/validation.pipe.js';
+import { MarketplaceModule } from '../marketplace/marketplace.module.js';
 import { McpModule } from '../mcp-endpoint/mcp-endpoint.module.js';
 import { PublisherModule } from '../mcp-publisher/publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
@@ -47,8 +48,9 @@ export class AppModule {
         DatabaseModule.with(database),
         // First, because Express tries the routes in order and most requests go to this module.
         CatalogModule,
-        // Before PublisherModule, which has routes for every path below a registry.
+        // These are before PublisherModule, which has routes for every path below a registry.
         McpModule,
+        MarketplaceModule,
         PublisherModule,
         ContentModule,
         AuthModule,

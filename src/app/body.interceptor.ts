@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
 import { finalize, type Observable } from 'rxjs';
 import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
-import { bodyBytes, discardBody, HasBody, receiveBody } from '../http/body.js';
+import { bodyBytes, type BodyOptions, discardBody, HasBody, receiveBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { Quota } from '../limits/quota.js';
 
@@ -25,19 +25,19 @@ export class BodyInterceptor implements NestInterceptor {
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const options = this.reflector.get(HasBody, context.getHandler());
-    return options ? this.receive(context, next, options.maxBytes) : next.handle();
+    return options ? this.receive(context, next, options) : next.handle();
   }
 
   private async receive(
     context: ExecutionContext,
     next: CallHandler,
-    maxBytes: number,
+    { maxBytes, bytesOf }: Pick<BodyOptions, 'maxBytes' | 'bytesOf'>,
   ): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
     const request = http.getRequest<AuthenticatedRequest>();
     const { caller = UNIDENTIFIED_CALLER } = request;
     // A small compressed body can inflate to a mebibyte, so public routes do not inflate bodies.
-    const limits = { maxBytes, mayInflate: request.caller !== undefined };
+    const limits = { maxBytes, bytesOf, mayInflate: request.caller !== undefined };
     const key = clientIn(context).callerKey(caller);
     const bytes = bodyBytes(request, limits);
     if (!this.budget.tryAcquire(key, bytes)) throw new ApiError('overloaded');

@@ -61,9 +61,9 @@ export class ConcurrencyInterceptor implements NestInterceptor {
       .getRequest<AuthenticatedRequest & RequestWithBody & RequestWithPermit>();
     const client = clientIn(context);
     const key = client.callerKey(request.caller ?? UNIDENTIFIED_CALLER);
-    const bytes = largeBodyOf(request);
+    const { document, bytesOf } = this.reflector.get(HasBody, context.getHandler()) ?? {};
+    const bytes = bytesOf === undefined ? largeBodyOf(request) : undefined;
     if (bytes) {
-      const { document } = this.reflector.get(HasBody, context.getHandler());
       request.body = await this.largeBodies.read(bytes, document, key, client.abortSource);
       delete request.rawBody;
     }

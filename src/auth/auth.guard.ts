@@ -6,9 +6,9 @@ import type { OAuthConfig } from '../config/config.js';
 import { ApiError, ERROR_CATALOGUE, type TokenRefusal } from '../http/errors.js';
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import type { BlockedCallers } from './blocked-callers.js';
-import { challenge, type SentToken, sentToken } from './bearer-token.js';
+import { basicToken, challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type AuthenticatedRequest, type Caller, UNIDENTIFIED_CALLER } from './caller.js';
-import { IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
+import { AcceptsBasic, IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
 import { BLOCKED, EXPIRED, refusalLabel, shownClaim } from './token-claims.js';
 import type { Accepted, Attempt, NotAccepted, TokenVerifier } from './token-verifier.js';
 
@@ -47,6 +47,8 @@ function sameSegments(one: readonly string[], other: readonly string[]): boolean
 
 /** Identifies the caller of a request. `auth.mode` selects the implementation at startup. */
 export abstract class Authenticator {
+  /** Whether callers are identified by tokens. */
+  abstract readonly readsTokens: boolean;
   /** @throws ApiError 401; 503 when a provider that might accept the token is unreachable; 429 at the lookup limit. */
   abstract identify(request: Request): Caller | Promise<Caller>;
   /**
@@ -61,6 +63,8 @@ export abstract class Authenticator {
 
 /** For `anonymous` mode: ignores tokens (spec §5.1). */
 export class AnonymousAuthenticator extends Authenticator {
+  readonly readsTokens = false;
+
   identify(): Caller {
     return UNIDENTIFIED_CALLER;
   }
@@ -78,6 +82,7 @@ export class AnonymousAuthenticator extends Authenticator {
 
 /** For `oauth` mode: requires a bearer token that one of the providers accepts (spec §5.2). */
 export class TokenAuthenticator extends Authenticator {
+  readonly readsTokens = true;
   private readonly logger = new Logger('auth');
 
   constructor(
@@ -246,8 +251,9 @@ export class AuthGuard implements CanActivate {
     const isRead = (READS.has(request.method) || has(ReadByPost)) && has(IsRegistryRoute);
     // A token in the request always decides, even an invalid one (contract §6.1).
     const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
-    const identify = () =>
-      mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request);
+    const identify = has(AcceptsBasic)
+      ? () => this.identifyGit(request)
+      : () => (mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request));
     request.identifyAgain = async () => {
       const { claims } = await identify();
       if (!isDeepStrictEqual(claims, request.caller?.claims)) throw new ApiError('token_invalid');
@@ -258,9 +264,33 @@ export class AuthGuard implements CanActivate {
     return caller.then((found) => admit(request, found));
   }
 
+  private async identifyGit(request: Request): Promise<Caller> {
+    const token = this.authenticator.readsTokens ? basicToken(request.rawHeaders) : undefined;
+    try {
+      if (token !== undefined) return await this.authenticator.identifyToken(token, request);
+      if (sentToken(request.rawHeaders).kind === 'none') return await this.identifyWithoutToken(request);
+      return await this.authenticator.identify(request);
+    } catch (error) {
+      throw error instanceof ApiError ? offeringBasic(error) : error;
+    }
+  }
+
   private async identifyWithoutToken(request: Request): Promise<Caller> {
     return (await this.withoutToken.find(request)) ?? this.authenticator.identify(request);
   }
+}
+
+/** Offers `Basic` beside the challenge of a 401. */
+function offeringBasic(error: ApiError): ApiError {
+  const { code, message, details, headers, token, cause } = error;
+  const bearer = headers['WWW-Authenticate'];
+  if (bearer === undefined) return error;
+  const [realm = ''] = /realm="[^"]*"/.exec(bearer) ?? [];
+  return new ApiError(code, message, details, {
+    headers: { ...headers, 'WWW-Authenticate': `${bearer}, Basic ${realm}, charset="UTF-8"` },
+    token,
+    cause,
+  });
 }
 
 function admit(request: AuthenticatedRequest, caller: Caller): true {

@@ -35,6 +35,23 @@ export function sentToken(rawHeaders: readonly string[]): SentToken {
     : { kind: 'token', token };
 }
 
+const BASIC = /^basic +([A-Za-z0-9+/]+=*)$/i;
+
+/**
+ * Reads the token that a request carries as the password of `Basic`, as Git sends it (contract §13).
+ *
+ * @returns undefined unless the only Authorization header has this scheme; an unusable token for a malformed header.
+ */
+export function basicToken(rawHeaders: readonly string[]): string | undefined {
+  const [value, ...more] = rawHeaders.filter(
+    (_, position) => position % 2 === 1 && rawHeaders[position - 1]?.toLowerCase() === AUTHORIZATION,
+  );
+  if (value === undefined || more.length > 0 || !/^basic(\s|$)/i.test(value.trim())) return undefined;
+  const [, encoded = ''] = BASIC.exec(value.trim()) ?? [];
+  const pair = Buffer.from(encoded, 'base64').toString();
+  return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : '';
+}
+
 /** Extractor for passport-jwt; null without a well-formed bearer token. */
 export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): string | null {
   const sent = sentToken(rawHeaders);

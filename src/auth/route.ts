@@ -101,6 +101,9 @@ export const RegistryRoute = () =>
 /** Marks a POST that only reads a registry; it needs a token only where a GET would (contract §6.1, §6.3). */
 export const ReadByPost = Reflector.createDecorator();
 
+/** Accepts a token as the password of `Basic` too, and offers that in a 401: Git sends no other credentials (contract §13). */
+export const AcceptsBasic = Reflector.createDecorator();
+
 /** Who may use a publishing route: callers who may publish, or anyone. */
 export type PublisherAccess = 'publishers' | 'anybody';
 

@@ -21,11 +21,13 @@ const LARGE_BODY_BYTES = 64 * 1_024;
 /** Which part of a body is a document: the member named after its type, or the whole body. */
 export type DocumentIn = 'member' | 'body';
 
-interface BodyOptions {
+export interface BodyOptions {
   /** Applies to compressed bodies both before and after inflating. */
   readonly maxBytes: number;
   /** An absent body counts as `{}`. */
   readonly isOptional: boolean;
+  /** The media type of a body that is not parsed; absent: JSON. */
+  readonly bytesOf?: string | undefined;
   /** Absent: the body contains no document. */
   readonly document?: DocumentIn | undefined;
 }
@@ -72,6 +74,19 @@ export const TakesBody = ({
     ),
   );
 
+/** Marks a route that takes a body of this media type, and leaves it unparsed. */
+export const TakesBytes = (bytesOf: string, maxBytes: number) =>
+  applyDecorators(
+    HasBody({ maxBytes, isOptional: false, bytesOf }),
+    ApiErrors('malformed_body', 'body_too_large', 'unsupported_media_type', 'request_timeout'),
+  );
+
+/** Injects the bytes of the body on a route with `@TakesBytes()`. */
+export const SentBytes = createParamDecorator((_: unknown, context: ExecutionContext): Buffer => {
+  const { rawBody } = context.switchToHttp().getRequest<RequestWithBody>();
+  return rawBody ?? Buffer.alloc(0);
+});
+
 /** A parsed body that the route validates itself, and the original bytes, because parsing rounds long numbers. */
 export class SentJson {
   constructor(
@@ -88,7 +103,7 @@ export const UnvalidatedBody = createParamDecorator((_: unknown, context: Execut
 
 const readers = new Map<string, ReturnType<typeof express.raw>>();
 
-function readerFor({ maxBytes, mayInflate }: BodyLimits): ReturnType<typeof express.raw> {
+function readerFor({ maxBytes, mayInflate }: Omit<BodyLimits, 'bytesOf'>): ReturnType<typeof express.raw> {
   const key = `${maxBytes} ${mayInflate}`;
   const options = { type: () => true, limit: maxBytes, inflate: mayInflate };
   const reader = readers.get(key) ?? express.raw(options);
@@ -96,12 +111,12 @@ function readerFor({ maxBytes, mayInflate }: BodyLimits): ReturnType<typeof expr
   return reader;
 }
 
-interface BodyLimits extends Pick<BodyOptions, 'maxBytes'> {
+interface BodyLimits extends Pick<BodyOptions, 'maxBytes' | 'bytesOf'> {
   readonly mayInflate: boolean;
 }
 
 /** Returns an upper bound for the body's size in memory, in bytes, based on the headers. */
-export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): number {
+export function bodyBytes({ headers }: Request, { maxBytes }: Pick<BodyLimits, 'maxBytes'>): number {
   const declared = Number(headers['content-length'] ?? maxBytes);
   return headers['content-encoding'] === undefined ? Math.min(declared, maxBytes) : maxBytes;
 }
@@ -109,7 +124,7 @@ export function bodyBytes({ headers }: Request, { maxBytes }: BodyLimits): numbe
 /**
  * Reads the request's body, if any, into `rawBody`.
  *
- * @throws ApiError 415 unless the body is JSON in UTF-8; also the errors of Express's parser: 413, 400, 415.
+ * @throws ApiError 415 unless the body is JSON in UTF-8, or of the type `bytesOf`; also the errors of Express's parser: 413, 400, 415.
  */
 export async function receiveBody(
   request: RequestWithBody,
@@ -117,9 +132,13 @@ export async function receiveBody(
   limits: BodyLimits,
 ): Promise<void> {
   if (!hasBody(request)) return;
+  const { bytesOf } = limits;
   // RFC 8259 §8.1: JSON must be encoded in UTF-8.
-  if (request.is('application/json') === false || !/^utf-8$/i.test(charsetOf(request)))
-    throw new ApiError('unsupported_media_type');
+  const isAccepted =
+    bytesOf === undefined
+      ? request.is('application/json') !== false && /^utf-8$/i.test(charsetOf(request))
+      : request.is(bytesOf) !== false;
+  if (!isAccepted) throw new ApiError('unsupported_media_type');
   await new Promise<void>((resolve, reject) => {
     readerFor(limits)(request, response, (problem?: unknown) =>
       problem === undefined ? resolve() : reject(problem as Error),

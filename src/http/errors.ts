@@ -124,6 +124,11 @@ export const ERROR_CATALOGUE = {
     sentence:
       'The limit of registries created through the API is reached: delete one, or ask an operator to raise limits.apiRegistries',
   },
+  marketplace_not_found: { status: 404, sentence: 'This registry is not served as a marketplace' },
+  marketplace_too_large: {
+    status: 507,
+    sentence: 'The plugins and skills that you see have more files than one repository may have',
+  },
   item_not_found: { status: 404, sentence: 'There is no such item' },
   block_not_found: { status: 404, sentence: 'There is no such block' },
   blocked: { status: 403, sentence: 'This version is blocked' },

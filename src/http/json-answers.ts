@@ -263,7 +263,7 @@ const IDENTIFIED_MS = 1_000;
  * Sends chunks as fast as the client reads them, as long as the caller would still be accepted: a slow reader could
  * otherwise outlive their token. Once the headers are sent, an error can only cut off the response.
  */
-async function sendChunks(
+export async function sendChunks(
   response: Response,
   { chunks, gone }: { readonly chunks: AsyncGenerator<string | Buffer>; readonly gone: AbortSignal },
 ): Promise<void> {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, Client } from '../auth/caller.js';
 import type { EnteredRegistry } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
+import type { MarketplaceConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { Partitions } from './partitions.js';
 import { RegistryCallers, RegistryLookup } from './registry-lookup.js';
@@ -25,6 +26,20 @@ abstract class Access {
 /** A caller's access to a registry, checked against the database for this request. */
 class VerifiedAccess extends Access {
   readonly isVerified = true;
+
+  constructor(
+    caller: Caller,
+    client: Client,
+    registry: Pick<RegistryState, 'name' | 'marketplace'>,
+    entered: EnteredRegistry,
+    view: View,
+  ) {
+    super(caller, client, registry.name, entered, view);
+    this.marketplace = registry.marketplace;
+  }
+
+  /** How the registry is served as a marketplace; null if it is not. */
+  readonly marketplace: MarketplaceConfig | null;
 }
 
 /**
@@ -114,7 +129,7 @@ export class RegistryViews {
     // An equal version means equal claims; equal revisions mean an equal view.
     if (!access.isVerified && isSame(access, registry)) {
       entered.claims = registry.claims;
-      return new VerifiedAccess(caller, client, registryName, entered, view);
+      return new VerifiedAccess(caller, client, registry, entered, view);
     }
     return this.enterFound(caller, client, registry, entered);
   }
@@ -147,7 +162,7 @@ export class RegistryViews {
     entered.claims = registry.claims;
     if (!this.policy.mayReach(caller, registry.claims, record))
       throw new ApiError('registry_forbidden', undefined, undefined, { refusedClaims: registry.claims });
-    return new VerifiedAccess(caller, client, registry.name, entered, await this.viewFor(caller, registry));
+    return new VerifiedAccess(caller, client, registry, entered, await this.viewFor(caller, registry));
   }
 
   private async viewFor(caller: Caller, registry: RegistryState): Promise<View> {

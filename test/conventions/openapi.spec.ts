@@ -33,7 +33,11 @@ const service = aService({ mode: 'full' })
     plugins: [aSkill('io.github.example/code-review')],
     claims: { org: 'acme' },
   })
-  .registry('default', { sources: ['catalog'], claims: { org: 'acme' } })
+  .registry('default', {
+    sources: ['catalog'],
+    claims: { org: 'acme' },
+    marketplace: { name: 'acme', owner: 'Acme' },
+  })
   .configuration({
     adminFileRoot: folder.path,
     webhooks: [

@@ -27,7 +27,7 @@ const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 /** The same handlers at another path. */
 const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
 const isAlias = (route: string) =>
-  / \/registry\/\{registry\}\/(v0|x(?!\/(feed|content)))\//.test(route) || ALIASES.includes(route);
+  / \/registry\/\{registry\}\/(v0|x(?!\/(feed|content|marketplace)))\//.test(route) || ALIASES.includes(route);
 /** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
   /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
@@ -41,6 +41,7 @@ const WRITES_NOTHING = [
   'POST /v1/access/preview',
   'POST /v1/blocks/preview',
   'POST /registry/{registry}/mcp',
+  'POST /registry/{registry}/git/marketplace.git/git-upload-pack',
   ...['PUT', 'PATCH', 'DELETE'].map((method) => `${method} /registry/{registry}/mcp`),
   ...['v0.1', 'v0'].flatMap((version) =>
     ['validate', 'auth/github-oidc', 'auth/none'].map(
@@ -50,6 +51,7 @@ const WRITES_NOTHING = [
 ];
 /** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
+  [/git-upload-pack$/, 415],
   [/oidc$|^POST .*(mcp|blocks\/preview)$/, 400],
   [/^(PUT|PATCH|DELETE) .*mcp$/, 405],
 ];
@@ -57,6 +59,9 @@ const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRIT
 
 /** Files of the web UI: not part of the API. */
 const isPage = (route: string) => ['GET /', 'GET /assets/{file}'].includes(route);
+
+/** Git's own protocol: not part of the API. */
+const isGit = (route: string) => route.includes('/git/marketplace.git/');
 
 /** Media types of answers that are not JSON. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -110,6 +115,7 @@ describe('every route', () => {
     const unvalidated = bodies.filter(
       ({ type }) =>
         type !== SentJson &&
+        type !== Buffer &&
         getMetadataStorage().getTargetValidationMetadatas(type as Function, '', false, false).length === 0,
     );
     expect(unvalidated).toEqual([]);
@@ -117,6 +123,9 @@ describe('every route', () => {
       'McpController.post',
       'PublisherController.publish',
       'PublisherController.validate',
+    ]);
+    expect(bodies.filter(({ type }) => type === Buffer).map(({ name }) => name)).toEqual([
+      'RepositoryController.command',
     ]);
     expect(bodies.length).toBeGreaterThan(10);
   });
@@ -183,7 +192,9 @@ describe('in the OpenAPI document every route', () => {
   it('appears once, and nothing else does', async () => {
     const documented = (await operations()).map(({ method, path }) => `${method} ${path}`);
     const [left, expected] = [true, false].map((isLeftOut) =>
-      ROUTES.filter((route) => (isAlias(route) || isRefusal(route) || isPage(route)) === isLeftOut),
+      ROUTES.filter(
+        (route) => (isAlias(route) || isRefusal(route) || isGit(route) || isPage(route)) === isLeftOut,
+      ),
     );
     expect(documented.sort()).toEqual(expected?.sort());
     // An omitted path is described by its other path.

@@ -137,8 +137,8 @@ function schemeName(providerName: string, taken: Set<string>): string {
   return name;
 }
 
-const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x(?!\/(feed|content)))\//;
-const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$|x\/(feed|content))|$)/;
+const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x(?!\/(feed|content|marketplace)))\//;
+const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$|x\/(feed|content|marketplace))|$)/;
 
 /** The version of the MCP Registry API (contract §6). */
 const CONSUMER_VERSION = '1.0.0';

@@ -1,0 +1,97 @@
+import { Controller, Get, Inject, Post, Query, Req, Res } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { ApiExcludeController, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { AcceptsBasic, AnyCaller, Audited, Loaded, ReadByPost, RegistryRoute } from '../auth/route.js';
+import { WritesNothing } from '../authz/roles.guard.js';
+import { authenticationConfig } from '../config/slices.js';
+import { SentBytes, TakesBytes } from '../http/body.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
+import { requestedHost } from '../http/requested-host.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { MarketplaceAnswer, UploadPackQuery } from './marketplace.dto.js';
+import { MarketplaceService } from './marketplace.service.js';
+import { UPLOAD_PACK_REQUEST, UploadPack } from './upload-pack.js';
+
+const REPOSITORY = 'git/marketplace.git';
+
+/** Serves the marketplace file of a registry (contract §13). */
+@ApiTags('catalog')
+@Controller('registry/:registry/x/marketplace.json')
+@AnyCaller()
+@RegistryRoute()
+@Audited('catalog.read')
+export class MarketplaceController {
+  constructor(
+    private readonly marketplaces: MarketplaceService,
+    @Inject(authenticationConfig.KEY)
+    private readonly authentication: ConfigType<typeof authenticationConfig>,
+  ) {}
+
+  @Get()
+  @ApiOperation({
+    operationId: 'getMarketplace',
+    summary: 'The plugins and skills with content as a plugin marketplace',
+    description:
+      'Each visible plugin, and each visible skill as a plugin of one skill, if the latest version has content. The sources name ' +
+      'the Git repository of this registry.',
+  })
+  @ApiOkWithEtag(MarketplaceAnswer)
+  @ApiErrors('marketplace_not_found')
+  async get(@Loaded() access: VerifiedAccess, @Req() request: Request): Promise<JsonText> {
+    return new JsonText(
+      JSON.stringify(await this.marketplaces.file(access, this.repositoryFor(access, request))),
+    );
+  }
+
+  /** Only this caller gets the URL, so it may contain their key. */
+  private repositoryFor({ registryName }: VerifiedAccess, request: Request): string {
+    const { oauth } = this.authentication;
+    const base = oauth
+      ? oauth.resourceUrl.replace(/\/+$/, '')
+      : `http://${requestedHost(request) ?? 'localhost'}`;
+    const key = request.registryKey ? `/k/${request.registryKey.key}` : '';
+    return `${base}/registry/${registryName}${key}/${REPOSITORY}`;
+  }
+}
+
+/** Enough for the commits and objects of a client with thousands of them. */
+const MAX_COMMAND_BYTES = 1_024 * 1_024;
+
+/** Serves the Git repository of a view by the smart HTTP protocol, for fetching alone (contract §13); see gitprotocol-http. */
+@ApiExcludeController()
+@Controller(`registry/:registry/${REPOSITORY}`)
+@AnyCaller()
+@AcceptsBasic()
+@RegistryRoute()
+@Audited('catalog.read')
+export class RepositoryController {
+  constructor(private readonly uploadPack: UploadPack) {}
+
+  @Get('info/refs')
+  async references(
+    @Loaded() access: VerifiedAccess,
+    @Query() { service }: UploadPackQuery,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    // Without a service, the client asks for the files of the repository.
+    if (service !== 'git-upload-pack') throw new ApiError('route_not_found');
+    await this.uploadPack.send(access, { kind: 'advertisement' }, request.header('git-protocol'), response);
+  }
+
+  @Post('git-upload-pack')
+  @ReadByPost()
+  @WritesNothing(() => true)
+  @TakesBytes(UPLOAD_PACK_REQUEST, MAX_COMMAND_BYTES)
+  async command(
+    @Loaded() access: VerifiedAccess,
+    @SentBytes() body: Buffer,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    await this.uploadPack.send(access, { kind: 'command', body }, request.header('git-protocol'), response);
+  }
+}

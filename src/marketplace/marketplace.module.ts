@@ -1,0 +1,22 @@
+import { Module } from '@nestjs/common';
+import { ContentModule } from '../content/content.module.js';
+import { ViewsModule } from '../visibility/visibility.module.js';
+import { MarketplaceController, RepositoryController } from './marketplace.controller.js';
+import { MarketplaceEntries } from './marketplace-entries.queries.js';
+import { MarketplaceService } from './marketplace.service.js';
+import { CACHE_LIMITS, RepositoryCache } from './repository-cache.js';
+import { UploadPack } from './upload-pack.js';
+
+/** Plugin marketplaces (contract §13). */
+@Module({
+  imports: [ContentModule, ViewsModule],
+  controllers: [MarketplaceController, RepositoryController],
+  providers: [
+    MarketplaceEntries,
+    MarketplaceService,
+    UploadPack,
+    { provide: RepositoryCache, useFactory: () => new RepositoryCache(CACHE_LIMITS) },
+  ],
+  exports: [MarketplaceEntries],
+})
+export class MarketplaceModule {}

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import {
+  manifestsIn,
+  type MarketplaceEntry,
+  marketplaceTree,
+  pluginNameOf,
+  pluginsOf,
+  remoteMarketplace,
+} from './plugin-tree.js';
+
+const ACME = { name: 'acme', owner: 'Acme' };
+const CLAUDE = '.claude-plugin/plugin.json';
+
+const file = (path: string, digest = `digest of ${path}`) => ({ path, digest, bytes: 1, executable: false });
+const entry = (
+  name: string,
+  paths: readonly string[] = ['README.md'],
+  more: Partial<MarketplaceEntry> = {},
+): MarketplaceEntry => ({
+  type: 'plugin',
+  name,
+  version: '1.0.0',
+  description: `About ${name}`,
+  files: paths.map((path) => file(path)),
+  ...more,
+});
+const namesOf = (...entries: MarketplaceEntry[]) =>
+  pluginsOf(entries).map(({ pluginName, type }) => `${type} ${pluginName}`);
+
+/** The tree by path: JSON as a value, content as its digest. */
+function treeOf(
+  entries: MarketplaceEntry[],
+  manifests: Record<string, string> = {},
+): Record<string, unknown> {
+  const tree = marketplaceTree(ACME, pluginsOf(entries), new Map(Object.entries(manifests)));
+  const paths = tree.map(({ path }) => path);
+  expect(new Set(paths).size).toBe(paths.length);
+  return Object.fromEntries(
+    tree.map((each) => [each.path, 'text' in each ? JSON.parse(each.text) : each.digest]),
+  );
+}
+
+describe('the names of plugins', () => {
+  it.each([
+    ['io.acme/deploy', 'io-acme-deploy'],
+    ['IO.Acme_Tools/roll-out', 'io-acme-tools-roll-out'],
+  ])('%s is %s', (name, expected) => {
+    expect(pluginNameOf(name)).toBe(expected);
+  });
+
+  it('are in order, and belong to no entry if entries of different names share one', () => {
+    expect(namesOf(entry('io.b/y'), entry('io.b/x'))).toEqual(['plugin io-b-x', 'plugin io-b-y']);
+    const shared = [entry('io.acme/x-y'), entry('io.acme-x/y')];
+    expect(namesOf(...shared, entry('io.b/x'))).toEqual(['plugin io-b-x']);
+    expect(namesOf(...shared.toReversed())).toEqual([]);
+    expect(namesOf(...shared.slice(1))).toEqual(['plugin io-acme-x-y']);
+  });
+
+  it('belong to the plugin if a skill has the same name', () => {
+    const both = [entry('io.acme/x'), entry('io.acme/x', ['SKILL.md'], { type: 'skill' })];
+    expect(namesOf(...both)).toEqual(['plugin io-acme-x']);
+    expect(namesOf(...both.toReversed())).toEqual(['plugin io-acme-x']);
+    expect(namesOf(entry('io.acme.x/y'), entry('io.acme/x-y', ['SKILL.md'], { type: 'skill' }))).toEqual([]);
+  });
+
+  it.each([
+    '.git/config',
+    'a/.GIT/x',
+    'git~1/x',
+    'a\\.git\\x',
+    '.git /x',
+    '.g\u200cit',
+    '.git::$INDEX',
+    '../x',
+    'a//b',
+  ])('belong to no entry with the path %s, which Git refuses to check out', (path) => {
+    expect(namesOf(entry('io.acme/x', ['README.md', path]), entry('io.acme/y'))).toEqual([
+      'plugin io-acme-y',
+    ]);
+  });
+
+  it('belong to entries with paths that only resemble refused ones', () => {
+    expect(namesOf(entry('io.acme/x', ['.gitignore', '.github/x', 'git/x', 'digit~1']))).toHaveLength(1);
+  });
+});
+
+describe('the tree of a marketplace', () => {
+  it('has the file of each client, with relative sources', () => {
+    const tree = treeOf([entry('io.acme/deploy')]);
+    const plugin = {
+      name: 'io-acme-deploy',
+      source: './plugins/io-acme-deploy',
+      description: 'About io.acme/deploy',
+    };
+    const marketplace = { name: 'acme', owner: { name: 'Acme' }, plugins: [{ ...plugin, version: '1.0.0' }] };
+    expect(tree['.claude-plugin/marketplace.json']).toEqual(marketplace);
+    expect(tree['.github/plugin/marketplace.json']).toEqual(marketplace);
+    expect(tree['.cursor-plugin/marketplace.json']).toEqual({ ...marketplace, plugins: [plugin] });
+    expect(tree['.agents/plugins/marketplace.json']).toMatchObject({
+      name: 'acme',
+      plugins: [{ name: 'io-acme-deploy', source: { source: 'local', path: './plugins/io-acme-deploy' } }],
+    });
+  });
+
+  it('has each skill as a plugin of one skill', () => {
+    const tree = treeOf([entry('io.acme/greet', ['SKILL.md', 'a/b.txt'], { type: 'skill' })]);
+    const at = 'plugins/io-acme-greet';
+    expect(tree[`${at}/skills/greet/SKILL.md`]).toBe('digest of SKILL.md');
+    expect(tree[`${at}/skills/greet/a/b.txt`]).toBe('digest of a/b.txt');
+    expect(tree[`${at}/${CLAUDE}`]).toEqual({
+      name: 'io-acme-greet',
+      version: '1.0.0',
+      description: 'About io.acme/greet',
+    });
+  });
+
+  it('gives the manifests of a plugin its name and version, and writes missing ones', () => {
+    const files = ['.codex-plugin/plugin.json', CLAUDE, 'commands/x.md'];
+    const tree = treeOf([entry('io.acme/x', files)], {
+      [`digest of ${CLAUDE}`]: '{"name":"other","version":"9","hooks":"./h.json","description":"Own"}',
+      'digest of .codex-plugin/plugin.json': 'no JSON',
+    });
+    const generated = { name: 'io-acme-x', version: '1.0.0', description: 'About io.acme/x' };
+    expect(tree[`plugins/io-acme-x/${CLAUDE}`]).toEqual({
+      ...generated,
+      description: 'Own',
+      hooks: './h.json',
+    });
+    expect(tree['plugins/io-acme-x/.codex-plugin/plugin.json']).toEqual(generated);
+    expect(tree['plugins/io-acme-x/.cursor-plugin/plugin.json']).toEqual(generated);
+    expect(tree['plugins/io-acme-x/commands/x.md']).toBe('digest of commands/x.md');
+    expect(tree).not.toHaveProperty(['plugins/io-acme-x/plugin.json']);
+  });
+
+  it('has one file for paths that a file system may take for the same', () => {
+    const tree = treeOf(
+      [entry('io.acme/x', ['.Claude-Plugin/Plugin.json', '.cursor-plugin', 'PLUGIN.JSON'])],
+      {
+        'digest of PLUGIN.JSON': '{"name":"other"}',
+      },
+    );
+    expect(Object.keys(tree).filter((path) => path.startsWith('plugins/'))).toEqual([
+      `plugins/io-acme-x/${CLAUDE}`,
+      'plugins/io-acme-x/.cursor-plugin/plugin.json',
+      'plugins/io-acme-x/plugin.json',
+    ]);
+    expect(tree['plugins/io-acme-x/plugin.json']).toMatchObject({ name: 'io-acme-x' });
+  });
+
+  it('reads the manifests of plugins up to 256 KiB, and no file of a skill', () => {
+    const long = { ...file('plugin.json'), bytes: 256 * 1_024 + 1 };
+    const plugins = pluginsOf([
+      entry('io.acme/x', [CLAUDE, 'README.md'], { files: [file(CLAUDE), file('README.md'), long] }),
+      entry('io.acme/y', ['plugin.json'], { type: 'skill' }),
+    ]);
+    expect(manifestsIn(plugins)).toEqual([file(CLAUDE)]);
+  });
+});
+
+describe('the marketplace file for clients without a clone', () => {
+  it('names the repository in each source', () => {
+    const url = 'https://registry.example/registry/main/git/marketplace.git';
+    expect(remoteMarketplace(ACME, pluginsOf([entry('io.acme/deploy')]), url)).toEqual({
+      name: 'acme',
+      owner: { name: 'Acme' },
+      plugins: [
+        {
+          name: 'io-acme-deploy',
+          source: { source: 'git-subdir', url, path: 'plugins/io-acme-deploy' },
+          description: 'About io.acme/deploy',
+          version: '1.0.0',
+        },
+      ],
+    });
+  });
+});

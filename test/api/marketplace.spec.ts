@@ -1,0 +1,426 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, CONTOSO_READER } from '../support/callers.js';
+import { aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { GitClient } from '../support/git-client.js';
+import type { Reply, Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
+import { aKey } from '../support/registry-keys.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+import { storeContent } from '../support/stored-content.js';
+
+const folder = aFolder();
+const git = new GitClient(folder);
+const key = aKey();
+folder.write('key', key);
+
+const MARKETPLACE = { name: 'acme', owner: 'Acme' };
+const ACME = { org: 'acme' };
+const PLATFORM = { org: 'acme', team: 'platform' };
+const MAIN = '/registry/main/git/marketplace.git';
+const FILE = '/registry/main/x/marketplace.json';
+const MANIFEST = '.claude-plugin/plugin.json';
+const aPlugin = aSkill;
+
+const service = aService({ mode: 'full' })
+  .source('published', { kind: 'managed' })
+  .source('team', {
+    claims: PLATFORM,
+    plugins: [aPlugin('io.acme/deploy', '1.0.0')],
+  })
+  .source('huge', {
+    claims: { ...ACME, team: 'huge' },
+    plugins: [aPlugin('io.acme/huge', '1.0.0')],
+  })
+  .source('acme', {
+    claims: ACME,
+    plugins: [aPlugin('io.acme/review', '1.0.0'), aPlugin('io.acme/empty', '1.0.0')],
+    skills: [
+      aSkill('io.acme/greet', '1.0.0'),
+      aSkill('io.acme/newer', '1.0.0'),
+      aSkill('io.acme/newer', '2.0.0'),
+    ],
+  })
+  .registry('main', {
+    sources: ['published', 'team', 'huge', 'acme'],
+    claims: ACME,
+    marketplace: MARKETPLACE,
+  })
+  .registry('plain', { sources: ['acme'], claims: ACME })
+  .registry('ide', {
+    sources: ['acme'],
+    claims: ACME,
+    marketplace: MARKETPLACE,
+    keys: [{ name: 'ci', secretFile: folder.file('key'), claims: ACME }],
+  })
+  .registry('open', {
+    sources: ['acme'],
+    claims: ACME,
+    marketplace: MARKETPLACE,
+    anonymous: { claims: ACME },
+  })
+  .runs();
+
+beforeAll(async () => {
+  await storeContent(service, 'plugin', 'io.acme/deploy', '1.0.0', {
+    'run.sh*': '#!/bin/sh\n',
+    'a/b.md': 'Deploy',
+  });
+  await storeContent(service, 'plugin', 'io.acme/review', '1.0.0', {
+    [MANIFEST]: JSON.stringify({ name: 'review', version: '0', author: { name: 'Ann' } }),
+    'commands/review.md': 'Review',
+  });
+  await storeContent(service, 'skill', 'io.acme/greet', '1.0.0', {
+    'SKILL.md': '---\nname: greet\n---\nHello',
+  });
+  await storeContent(service, 'skill', 'io.acme/newer', '1.0.0', { 'SKILL.md': 'Old' });
+});
+
+const tokenOf = (claims: Record<string, unknown>) => service.issuer.sign(claims);
+const platform = () => service.as(ACME_PLATFORM);
+const data = () => service.as(ACME_DATA);
+const urlWith = (token: string, path = MAIN, at: ServiceUnderTest = service) =>
+  `${at.origin.replace('//', `//git:${token}@`)}${path}`;
+const cloneAs = (claims: Record<string, unknown>, path = MAIN) => git.clone(urlWith(tokenOf(claims), path));
+const headOf = (directory: string) => git.run(directory, 'rev-parse', 'HEAD');
+
+interface Listed {
+  plugins: { name: string; version: string; source: { url: string; path: string } }[];
+}
+const pluginsIn = (reply: Reply) =>
+  (reply.json as Listed).plugins.map(({ name, version }) => `${name}@${version}`);
+
+describe('the marketplace file', () => {
+  it('lists the plugins and skills that the caller sees and that have content in their latest version', async () => {
+    expect(pluginsIn(await platform().get(FILE))).toEqual([
+      'io-acme-deploy@1.0.0',
+      'io-acme-greet@1.0.0',
+      'io-acme-review@1.0.0',
+    ]);
+    expect(pluginsIn(await data().get(FILE))).toEqual(['io-acme-greet@1.0.0', 'io-acme-review@1.0.0']);
+  });
+
+  it('names the repository, with the key if the caller has one', async () => {
+    const sourceIn = (reply: Reply) => (reply.json as Listed).plugins[0]?.source;
+    expect(sourceIn(await data().get(FILE))).toEqual({
+      source: 'git-subdir',
+      url: `https://registry.example.com${MAIN}`,
+      path: 'plugins/io-acme-greet',
+    });
+    expect(sourceIn(await service.get(`/registry/ide/k/${key}/x/marketplace.json`))?.url).toBe(
+      `https://registry.example.com/registry/ide/k/${key}/git/marketplace.git`,
+    );
+    expect(sourceIn(await data().get('/registry/ide/x/marketplace.json'))?.url).not.toContain('/k/');
+  });
+
+  it('is 304 for its ETag', async () => {
+    const { headers } = await data().get(FILE);
+    expect((await data().get(FILE, { 'If-None-Match': String(headers['etag']) })).status).toBe(304);
+    expect((await platform().get(FILE, { 'If-None-Match': String(headers['etag']) })).status).toBe(200);
+  });
+
+  it('is 404 where the registry has no marketplace, like the repository', async () => {
+    for (const path of ['x/marketplace.json', 'git/marketplace.git/info/refs?service=git-upload-pack'])
+      expectRefused(await data().get(`/registry/plain/${path}`), 404, 'marketplace_not_found');
+    const command = await post(data(), '', '/registry/plain/git/marketplace.git');
+    expectRefused(command, 404, 'marketplace_not_found');
+  });
+
+  it('is refused to callers whom the gate refuses, like the repository', async () => {
+    for (const path of [FILE, `${MAIN}/info/refs?service=git-upload-pack`])
+      expectRefused(await service.as(CONTOSO_READER).get(path), 403, 'registry_forbidden');
+    expectRefused(await post(service.as(CONTOSO_READER), ''), 403, 'registry_forbidden');
+  });
+});
+
+describe('git clone', () => {
+  it('gets the marketplace, each plugin and each skill as a plugin, in one commit without parents', async () => {
+    const clone = await cloneAs(ACME_PLATFORM);
+    const read = (path: string) => readFileSync(join(clone, path), 'utf8');
+    expect(JSON.parse(read('.claude-plugin/marketplace.json'))).toMatchObject({
+      name: 'acme',
+      plugins: [
+        { source: './plugins/io-acme-deploy' },
+        { name: 'io-acme-greet' },
+        { name: 'io-acme-review' },
+      ],
+    });
+    expect(read('plugins/io-acme-deploy/a/b.md')).toBe('Deploy');
+    expect(statSync(join(clone, 'plugins/io-acme-deploy/run.sh')).mode & 0o111).toBe(0o111);
+    expect(statSync(join(clone, 'plugins/io-acme-deploy/a/b.md')).mode & 0o111).toBe(0);
+    expect(read('plugins/io-acme-greet/skills/greet/SKILL.md')).toContain('Hello');
+    expect(JSON.parse(read(`plugins/io-acme-review/${MANIFEST}`))).toMatchObject({
+      name: 'io-acme-review',
+      version: '1.0.0',
+      author: { name: 'Ann' },
+    });
+    expect(await git.run(clone, 'log', '--format=%P|%ct|%an')).toBe('|946684800|Registry');
+    await git.run(clone, 'fsck', '--strict');
+  });
+
+  it('takes a token as a bearer token too, a key, or nothing in an anonymous registry', async () => {
+    const token = tokenOf(ACME_DATA);
+    const bearer = await git.clone(
+      service.origin + MAIN,
+      '-c',
+      `http.extraHeader=Authorization: Bearer ${token}`,
+    );
+    expect(await headOf(bearer)).toBe(await headOf(await cloneAs(ACME_DATA)));
+    const keyed = await git.clone(`${service.origin}/registry/ide/k/${key}/git/marketplace.git`);
+    const open = await git.clone(`${service.origin}/registry/open/git/marketplace.git`);
+    expect(await headOf(keyed)).toBe(await headOf(open));
+    expect(await headOf(keyed)).toBe(await headOf(bearer));
+    expect(await git.run(keyed, 'grep', '-c', key).catch(() => 'nothing found')).toBe('nothing found');
+  });
+
+  it('works with every protocol version, and without the files', async () => {
+    const [zero, two] = await Promise.all(
+      ['0', '2'].map((version) =>
+        git.clone(urlWith(tokenOf(ACME_DATA)), '-c', `protocol.version=${version}`).then(headOf),
+      ),
+    );
+    expect(zero).toBe(two);
+    const partial = folder.file('partial');
+    const from = urlWith(tokenOf(ACME_DATA));
+    await git.run(
+      folder.path,
+      'clone',
+      '--quiet',
+      '--depth=1',
+      '--filter=tree:0',
+      '--no-checkout',
+      from,
+      partial,
+    );
+    await git.run(partial, 'sparse-checkout', 'set', 'plugins/io-acme-greet');
+    await git.run(partial, 'checkout', '--quiet', 'HEAD');
+    expect(existsSync(join(partial, 'plugins/io-acme-greet/skills/greet/SKILL.md'))).toBe(true);
+    expect(existsSync(join(partial, 'plugins/io-acme-review'))).toBe(false);
+  });
+
+  it('fails without a token, and with a bad one', async () => {
+    await expect(git.clone(service.origin + MAIN)).rejects.toThrow(/could not read Username/);
+    await expect(git.clone(urlWith('x.y.z'))).rejects.toThrow(/Authentication failed/);
+    await expect(git.clone(urlWith(tokenOf(CONTOSO_READER)))).rejects.toThrow(/403/);
+  });
+});
+
+describe('Basic', () => {
+  const basic = (user: string, password: string) => ({
+    Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+  });
+  const REFS = `${MAIN}/info/refs?service=git-upload-pack`;
+
+  it('is offered below /git/ beside Bearer, and nowhere else', async () => {
+    const challengeAt = async (path: string) => String((await service.get(path)).headers['www-authenticate']);
+    expect(await challengeAt(REFS)).toMatch(/^Bearer realm="mcp-registry", .*, Basic realm="mcp-registry"/);
+    expect(await challengeAt(FILE)).not.toContain('Basic');
+    const refused = await service.get(REFS, basic('git', 'x.y.z'));
+    expectRefused(refused, 401, 'token_invalid');
+    expect(String(refused.headers['www-authenticate'])).toMatch(/error="invalid_token".*, Basic realm=/);
+    expectRefused(await post(service, ''), 401, 'token_missing');
+  });
+
+  it('carries a token as the password below /git/ alone', async () => {
+    const token = tokenOf(ACME_DATA);
+    expect((await service.get(REFS, basic('anybody', token))).status).toBe(200);
+    expectRefused(await service.get(REFS, basic(token, '')), 401, 'token_invalid');
+    expectRefused(await service.get(FILE, basic('anybody', token)), 401, 'token_missing');
+    expect((await service.get('/registry/open/x/marketplace.json', basic('x', 'y'))).status).toBe(200);
+    expectRefused(
+      await service.get(
+        '/registry/open/git/marketplace.git/info/refs?service=git-upload-pack',
+        basic('x', 'y'),
+      ),
+      401,
+      'token_invalid',
+    );
+  });
+});
+
+const PROTOCOL_2 = { 'Git-Protocol': 'version=2' };
+const pkt = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`;
+const wanting = (object: string) => ({
+  0: `${pkt(`want ${object} ofs-delta\n`)}0000${pkt('done\n')}`,
+  2: `${pkt('command=fetch')}0001${pkt(`want ${object}\n`)}${pkt('done\n')}0000`,
+});
+
+function post(
+  sender: Sender,
+  body: string | Buffer,
+  path = MAIN,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  return sender.post(`${path}/git-upload-pack`, body, {
+    'Content-Type': 'application/x-git-upload-pack-request',
+    ...headers,
+  });
+}
+
+describe('the objects of another view', () => {
+  it('are refused like unknown objects, in every protocol version', async () => {
+    const [mine, other] = [await cloneAs(ACME_DATA), await cloneAs(ACME_PLATFORM)];
+    expect(await headOf(mine)).not.toBe(await headOf(other));
+    const unknown = 'f'.repeat(40);
+    const ids = ['HEAD', 'HEAD^{tree}', 'HEAD:plugins/io-acme-deploy', 'HEAD:plugins/io-acme-deploy/a/b.md'];
+    for (const id of ids) {
+      const object = await git.run(other, 'rev-parse', id);
+      for (const version of [0, 2] as const) {
+        const headers = version === 2 ? PROTOCOL_2 : undefined;
+        const answer = async (by: Sender, wanted: string) => {
+          const { status, text } = await post(by, wanting(wanted)[version], MAIN, headers);
+          return { status, text: text.replaceAll(wanted, 'OBJECT') };
+        };
+        const refused = await answer(data(), object);
+        expect(refused, id).toEqual(await answer(data(), unknown));
+        expect(refused.text).toContain('not our ref OBJECT');
+        // Only the tip is advertised; protocol 2 accepts every object of the repository.
+        if (id === 'HEAD' || version === 2) expect((await answer(platform(), object)).text).toContain('PACK');
+      }
+    }
+  });
+
+  it('are not behind paths of repository files, which do not exist', async () => {
+    const head = await headOf(await cloneAs(ACME_DATA));
+    for (const path of [
+      '',
+      '/HEAD',
+      '/config',
+      '/info/refs',
+      '/info/refs?service=git-receive-pack',
+      '/objects/info/packs',
+      `/objects/${head.slice(0, 2)}/${head.slice(2)}`,
+      '/refs/heads/main',
+    ])
+      expectRefused(await data().get(MAIN + path), 404, 'route_not_found');
+    expect((await data().post(`${MAIN}/git-receive-pack`, '')).status).toBe(501);
+  });
+});
+
+describe('equal views', () => {
+  let replica: ServiceUnderTest;
+  beforeAll(async () => {
+    replica = service.replica();
+    await replica.start();
+  });
+  afterAll(() => replica.stop());
+
+  it('have equal commits for all callers and on every replica', async () => {
+    const token = tokenOf({ ...ACME_DATA, sub: 'someone-else' });
+    const [one, other] = [await cloneAs(ACME_DATA), await git.clone(urlWith(token, MAIN, replica))];
+    expect(await headOf(one)).toBe(await headOf(other));
+    expect(await headOf(await git.clone(urlWith(tokenOf(ACME_PLATFORM), MAIN, replica)))).toBe(
+      await headOf(await cloneAs(ACME_PLATFORM)),
+    );
+  });
+});
+
+describe('after a change', () => {
+  const publish = (version: string) =>
+    service
+      .as(ACME_WRITER)
+      .post('/v1/entries', { plugin: aPlugin('io.acme/tool', version), claims: PLATFORM });
+  const update = async (clone: string) => {
+    await git.run(clone, 'fetch', '--quiet', 'origin');
+    await git.run(clone, 'reset', '--quiet', '--hard', 'origin/main');
+  };
+  const toolIn = (clone: string) => {
+    const file = join(clone, 'plugins/io-acme-tool/tool.md');
+    return existsSync(file) ? readFileSync(file, 'utf8') : null;
+  };
+
+  it('a fetch gets what was added, changed and withdrawn', async () => {
+    const clone = await cloneAs(ACME_PLATFORM);
+    expect(toolIn(clone)).toBeNull();
+    await publish('1.0.0');
+    await update(clone);
+    expect(toolIn(clone), 'no content yet').toBeNull();
+    await storeContent(service, 'plugin', 'io.acme/tool', '1.0.0', { 'tool.md': 'One' });
+    await update(clone);
+    expect(toolIn(clone)).toBe('One');
+    await publish('2.0.0');
+    await storeContent(service, 'plugin', 'io.acme/tool', '2.0.0', { 'tool.md': 'Two' });
+    await update(clone);
+    expect(toolIn(clone)).toBe('Two');
+    const withdrawn = await headOf(clone);
+    for (const version of ['2.0.0', '1.0.0'])
+      await service.as(ACME_WRITER).delete(`/v1/entries/plugin/io.acme%2Ftool/versions/${version}`);
+    await update(clone);
+    expect(toolIn(clone)).toBeNull();
+    expect((await post(platform(), wanting(withdrawn)[2], MAIN, PROTOCOL_2)).text).toContain('not our ref');
+  });
+
+  it('a caller whose access was withdrawn cannot continue a clone', async () => {
+    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    const [, head = ''] = /([0-9a-f]{40}) HEAD/.exec((await data().get(references)).text) ?? [];
+    expect((await post(data(), wanting(head)[0])).text).toContain('PACK');
+    await service.reload((declared) =>
+      declared.registry('main', {
+        sources: ['published', 'team', 'huge', 'acme'],
+        claims: PLATFORM,
+        marketplace: MARKETPLACE,
+      }),
+    );
+    expectRefused(await post(data(), wanting(head)[0]), 403, 'registry_forbidden');
+    await service.reload((declared) =>
+      declared.registry('main', {
+        sources: ['published', 'team', 'huge', 'acme'],
+        claims: ACME,
+        marketplace: MARKETPLACE,
+      }),
+    );
+    expect((await post(data(), wanting(head)[0])).text).toContain('PACK');
+  });
+});
+
+describe('a marketplace of more than 100,000 files', () => {
+  const HUGE = { ...ACME, team: 'huge' };
+  const addFiles = (count: number) =>
+    service.database.query(
+      `insert into content_file (tree, path, blob, is_executable)
+       select f.tree, 'more/' || g, f.blob, false from generate_series(1, $1::int) g,
+         (select * from content_file where path = 'huge.md') f on conflict do nothing`,
+      [count],
+    );
+
+  it('has a file, but no repository', async () => {
+    await storeContent(service, 'plugin', 'io.acme/huge', '1.0.0', { 'huge.md': 'x' });
+    await addFiles(100_000);
+    expect(pluginsIn(await service.as(HUGE).get(FILE))).toContain('io-acme-huge@1.0.0');
+    expectRefused(
+      await service.as(HUGE).get(`${MAIN}/info/refs?service=git-upload-pack`),
+      507,
+      'marketplace_too_large',
+    );
+    expect((await data().get(`${MAIN}/info/refs?service=git-upload-pack`)).status).toBe(200);
+  });
+});
+
+describe('a command', () => {
+  it('has at most 1 MiB, inflated, and the media type of the protocol', async () => {
+    const command = `${pkt('command=ls-refs\n')}00010000`;
+    for (const [body, headers] of [
+      [command, {}],
+      [gzipSync(command), { 'Content-Encoding': 'gzip' }],
+    ] as const) {
+      const reply = await post(data(), body, MAIN, { ...PROTOCOL_2, ...headers });
+      expect(reply.headers['content-type']).toBe('application/x-git-upload-pack-result');
+      expect(reply.text).toContain('refs/heads/main');
+    }
+    const long = Buffer.alloc(1_024 * 1_024 + 1, '0');
+    expectRefused(await post(data(), long), 413, 'body_too_large');
+    expectRefused(
+      await post(data(), gzipSync(long), MAIN, { 'Content-Encoding': 'gzip' }),
+      413,
+      'body_too_large',
+    );
+    expectRefused(
+      await data().post(`${MAIN}/git-upload-pack`, command, { 'Content-Type': 'application/json' }),
+      415,
+      'unsupported_media_type',
+    );
+  });
+});

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { ContentStore } from '../../dist/content/content-store.queries.js';
+import type { IncomingFile } from '../../dist/content/content-tree.js';
+import { createDataSource } from '../../dist/database/open-database.js';
+import type { ServiceUnderTest } from './service.js';
+
+/** The files of a version by path; a path that ends in `*` is executable. */
+export type Files = Readonly<Record<string, string | Buffer>>;
+
+/** Stores the content of a version, as an upload or a fetch does. */
+export async function storeContent(
+  { database }: ServiceUnderTest,
+  type: 'plugin' | 'skill',
+  name: string,
+  version: string,
+  files: Files,
+): Promise<void> {
+  const dataSource = await createDataSource(
+    { ...database.connection, poolMax: 1 },
+    [],
+    () => undefined,
+  ).initialize();
+  try {
+    const limits = { fetchHosts: [], maxBytesPerVersion: 256 * 1024 ** 2, maxBytes: 1024 ** 4 };
+    const store = new ContentStore(dataSource, limits);
+    const versions = await dataSource.query<{ id: string }[]>(
+      `select v.id from entry_version v join entry e on e.id = v.entry_id
+       where e.type = $1 and e.name = $2 and v.version = $3`,
+      [type, name, version],
+    );
+    if (versions.length === 0) throw new Error(`There is no ${type} ${name}@${version}`);
+    for (const { id } of versions)
+      await dataSource.transaction((manager) => store.put(manager, id, incoming(files)));
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+function incoming(files: Files): IncomingFile[] {
+  return Object.entries(files).map(([path, content]) => {
+    const data = Buffer.from(content);
+    return {
+      path: path.replace(/\*$/, ''),
+      digest: createHash('sha256').update(data).digest('hex'),
+      bytes: data.length,
+      executable: path.endsWith('*'),
+      open: async function* () {
+        yield data;
+      },
+    };
+  });
+}
