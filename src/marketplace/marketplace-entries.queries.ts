@@ -1,7 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
-import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.queries.js';
+import {
+  CHANGES_TOO_FAST,
+  type CurrencyRow,
+  MAX_READS,
+  SnapshotCheck,
+  ViewSql,
+} from '../catalog/view-sql.queries.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { PreparedStatements } from '../database/statements.js';
+import { ApiError } from '../http/errors.js';
+import type { StorableText } from '../validation/storable-text.js';
+import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { isEmptyView, type View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 import type { ContentFile, MarketplaceEntry } from './plugin-tree.js';
@@ -58,16 +68,44 @@ export type ContentType = MarketplaceEntry['type'];
 /** Reads the plugins and skills of a view that have content in their latest version. */
 @Injectable()
 export class MarketplaceEntries {
-  constructor(private readonly prepared: PreparedStatements) {}
+  constructor(
+    private readonly prepared: PreparedStatements,
+    private readonly views: RegistryViews,
+    private readonly semaphores: PoolSemaphores,
+  ) {}
 
   /**
+   * Reads in the caller's current view, which may change between attempts.
+   *
    * @param name only the entries of this name; null for all.
-   * @returns in order of type and name; null if the view is not current.
+   * @returns in order of type and name.
+   * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout`.
    */
   async versions(
+    access: VerifiedAccess,
+    types: readonly ContentType[],
+    name: StorableText | null = null,
+  ): Promise<ContentVersion[]> {
+    const { client, caller } = access;
+    const release = await this.semaphores.reads.acquire(client.callerKey(caller), client.abortSource);
+    try {
+      let current = access;
+      for (let reads = 1; ; reads += 1) {
+        const versions = await this.read(current.view, types, name);
+        if (versions) return versions;
+        if (reads === MAX_READS) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+        current = await this.views.verify(current);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  /** Returns null if the view is not current. */
+  private async read(
     view: View,
     types: readonly ContentType[],
-    name: string | null = null,
+    name: string | null,
   ): Promise<ContentVersion[] | null> {
     const check = new SnapshotCheck(view);
     if (isEmptyView(view)) return [];
@@ -78,8 +116,12 @@ export class MarketplaceEntries {
     );
   }
 
-  /** Returns the entries with their files; null if a version has changed since it was read. */
-  async entries(versions: readonly ContentVersion[]): Promise<MarketplaceEntry[] | null> {
+  /**
+   * Returns the entries with their files.
+   *
+   * @throws ApiError 503 `database_timeout` if a version has changed since it was read.
+   */
+  async entries(versions: readonly ContentVersion[]): Promise<MarketplaceEntry[]> {
     const [described, files] = await Promise.all([
       this.prepared.query<{ id: string; description: string }[]>(DESCRIPTIONS, [
         versions.map(({ id }) => id),
@@ -96,7 +138,7 @@ export class MarketplaceEntries {
     const entries: MarketplaceEntry[] = [];
     for (const { id, type, name, version, tree } of versions) {
       const [description, content] = [descriptions.get(id), trees.get(tree)];
-      if (description === undefined || !content) return null;
+      if (description === undefined || !content) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       entries.push({ type, name, version, description, files: content });
     }
     return entries;

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { CHANGES_TOO_FAST, MAX_READS } from '../catalog/view-sql.queries.js';
 import { ContentStore } from '../content/content-store.queries.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { ApiError } from '../http/errors.js';
-import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
-import type { View } from '../visibility/view-cache.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { MarketplaceEntries } from './marketplace-entries.queries.js';
 import {
   manifestsIn,
@@ -39,10 +36,8 @@ export class MarketplaceService {
 
   constructor(
     private readonly entries: MarketplaceEntries,
-    private readonly views: RegistryViews,
     private readonly content: ContentStore,
     private readonly repositories: RepositoryCache,
-    private readonly semaphores: PoolSemaphores,
   ) {}
 
   /**
@@ -77,7 +72,7 @@ export class MarketplaceService {
   }
 
   private async find(access: VerifiedAccess): Promise<Marketplace> {
-    const versions = await this.current(access, (view) => this.entries.versions(view, ['plugin', 'skill']));
+    const versions = await this.entries.versions(access, ['plugin', 'skill']);
     // Without the ids, which differ between databases.
     const contents = versions.map((each) => [each.type, each.name, each.version, each.document, each.tree]);
     const key = createHash('sha256')
@@ -86,38 +81,11 @@ export class MarketplaceService {
     const plugins = async () => {
       const cached = this.plugins.get(key);
       if (cached) return cached;
-      const entries = await this.entries.entries(versions);
-      if (!entries) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
-      const found = pluginsOf(entries);
+      const found = pluginsOf(await this.entries.entries(versions));
       this.plugins.set(key, found);
       return found;
     };
     return { key, plugins };
-  }
-
-  /**
-   * Reads in the caller's current view, which may change between reads.
-   *
-   * @param read returns null if the view is not current.
-   * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout`.
-   */
-  private async current<Result>(
-    access: VerifiedAccess,
-    read: (view: View) => Promise<Result | null>,
-  ): Promise<Result> {
-    const { client, caller } = access;
-    const release = await this.semaphores.reads.acquire(client.callerKey(caller), client.abortSource);
-    try {
-      let current = access;
-      for (let reads = 1; ; reads += 1) {
-        const result = await read(current.view);
-        if (result !== null) return result;
-        if (reads === MAX_READS) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
-        current = await this.views.verify(current);
-      }
-    } finally {
-      release();
-    }
   }
 
   private async textOf(digest: string): Promise<string> {

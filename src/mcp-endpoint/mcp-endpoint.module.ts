@@ -1,14 +1,17 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/catalog.module.js';
+import { ContentModule } from '../content/content.module.js';
+import { MarketplaceModule } from '../marketplace/marketplace.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpController, McpOrigins } from './mcp.controller.js';
+import { Skills } from './skills.js';
 import { Tools } from './tools.js';
 
 /** Serves each registry as an MCP server (contract §6.3). */
 @Module({
-  imports: [CatalogModule, ViewsModule],
+  imports: [CatalogModule, ContentModule, MarketplaceModule, ViewsModule],
   controllers: [McpController],
-  providers: [McpEndpoint, McpOrigins, Tools],
+  providers: [McpEndpoint, McpOrigins, Skills, Tools],
 })
 export class McpModule {}

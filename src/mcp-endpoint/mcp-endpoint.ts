@@ -7,7 +7,8 @@ import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';
 import { storableText } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import type { McpAnswer, ToolResult } from './message-handler.js';
+import type { McpAnswer, SkillMethods, ToolResult } from './message-handler.js';
+import { Skills } from './skills.js';
 import type { Tool } from './tool-schemas.js';
 import { Tools } from './tools.js';
 import { isToolError, toolError } from './tool-errors.js';
@@ -28,7 +29,10 @@ export class McpEndpoint {
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly results = new WeakMap<object, Buffer>();
 
-  constructor(tools: Tools) {
+  constructor(
+    tools: Tools,
+    private readonly skills: Skills,
+  ) {
     this.tools = new Map(tools.all.map((tool) => [tool.name, tool]));
     this.descriptions = tools.all.map(({ name, title, description, inputSchema, outputSchema }) => ({
       name,
@@ -58,6 +62,7 @@ export class McpEndpoint {
         instructions: `The MCP servers and skills in the registry "${access.registryName}" that you may see.`,
         tools: this.descriptions,
         call: (name, args) => this.callNamed(name, args, access, request, refusals),
+        skills: recording(this.skills.methodsFor(access, request), refusals),
       },
       asWebRequest(request),
       message,
@@ -131,6 +136,20 @@ function unstorableProblem(args: unknown): string | undefined {
     if (problem) return `arguments.${key} ${problem.message}`;
   }
   return undefined;
+}
+
+/** Records the errors that the REST API would return for the whole request; the SDK would turn them into internal errors. */
+function recording({ list, get, read }: SkillMethods, refusals: unknown[]): SkillMethods {
+  const recorded = <Result>(work: Promise<Result>) =>
+    work.catch((error: unknown) => {
+      refusals.push(error);
+      throw error;
+    });
+  return {
+    list: (cursor) => recorded(list(cursor)),
+    get: (uri) => recorded(get(uri)),
+    read: (uri) => recorded(read(uri)),
+  };
 }
 
 // Returns the parts of the request that the transport reads. The transport requires an Accept header that includes

@@ -8,6 +8,7 @@ import {
   type jsonSchemaValidator,
   ProtocolError,
   ProtocolErrorCode,
+  ResourceNotFoundError,
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
@@ -24,6 +25,30 @@ export interface McpAnswer {
 /** A tool's result, or its JSON text in UTF-8 without the braces: `"content":[…],"structuredContent":{…}`. */
 export type ToolResult = CallToolResult | Buffer;
 
+/** A file of a skill: `text` or `blob` is JSON text in UTF-8. */
+export interface SkillFile {
+  readonly uri: string;
+  readonly mimeType: string;
+  readonly kind: 'text' | 'blob';
+  readonly content: Buffer;
+}
+
+/** A skill as the extension lists it. */
+export interface Skill {
+  readonly uri: string;
+  readonly frontmatter: { readonly name: string; readonly description: string };
+  readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[];
+}
+
+/** The methods of the extension `io.modelcontextprotocol/skills`. */
+export interface SkillMethods {
+  list(cursor: string | undefined): Promise<{ skills: readonly Skill[]; nextCursor?: string }>;
+  /** @returns null if the caller sees no such skill. */
+  get(uri: string): Promise<Skill | null>;
+  /** @returns null if the caller sees no such file. */
+  read(uri: string): Promise<SkillFile | null>;
+}
+
 /** The settings of the SDK server for one message. */
 export interface MessageServer {
   readonly info: Implementation;
@@ -31,6 +56,7 @@ export interface MessageServer {
   readonly tools: object[];
   /** @returns undefined if there is no such tool. */
   call(name: string, args: Readonly<Record<string, unknown>>): Promise<ToolResult | undefined>;
+  readonly skills: SkillMethods;
 }
 
 /** Clients send schemas only for elicitation, which this server does not use. */
@@ -40,21 +66,31 @@ const NO_SCHEMAS: jsonSchemaValidator = {
   },
 };
 
-/** Stands for a result in the SDK's answer. It is random, so that no message can contain it. */
-const PLACEHOLDER = { content: [{ type: 'text' as const, text: randomUUID() }] };
+/** Stands for a long text in the SDK's answer. It is random, so that no message can contain it. */
+const LONG_TEXT = randomUUID();
+const PLACEHOLDER = { content: [{ type: 'text' as const, text: LONG_TEXT }] };
 const PLACEHOLDER_TEXT = JSON.stringify(PLACEHOLDER).slice(1, -1);
 
-/** One message: its settings, and the result that the placeholder stands for. */
+/** Accepts any parameters: the handlers check them. */
+const ANY_PARAMETERS = {
+  '~standard': { version: 1, vendor: 'registry-server', validate: (value: unknown) => ({ value }) },
+} as const;
+
+const SKILLS = 'io.modelcontextprotocol/skills';
+/** contract §13: other callers may see other skills. */
+const UNCACHED = { ttlMs: 0, cacheScope: 'private' };
+
+/** One message: its settings, and what its placeholder stands for. */
 class Message {
-  private result: Buffer | undefined;
+  private replaced: { readonly placeholder: string; readonly by: Buffer } | undefined;
 
   constructor(private readonly settings: MessageServer) {}
 
   // Uses the low-level server: McpServer would build the schemas of all tools for each request.
-  server(): Server {
-    const { info, instructions, tools, call } = this.settings;
+  server(isModern: boolean): Server {
+    const { info, instructions, tools, call, skills } = this.settings;
     const server = new Server(info, {
-      capabilities: { tools: {} },
+      capabilities: { tools: {}, resources: {}, extensions: { [SKILLS]: {} } },
       instructions,
       jsonSchemaValidator: NO_SCHEMAS,
     });
@@ -64,8 +100,32 @@ class Message {
       if (!result) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool');
       if (!Buffer.isBuffer(result)) return result;
       // The SDK would parse and write a long result for each message.
-      this.result = result;
+      this.replaced = { placeholder: PLACEHOLDER_TEXT, by: result };
       return PLACEHOLDER;
+    });
+    // Protocols before 2026-07-28 know no cache hints.
+    const uncached = isModern ? UNCACHED : {};
+    server.setRequestHandler('skills/list', { params: ANY_PARAMETERS }, async (params) => ({
+      ...(await skills.list(textIn(params, 'cursor'))),
+      ...uncached,
+    }));
+    server.setRequestHandler('skills/get', { params: ANY_PARAMETERS }, async (params) => {
+      const skill = await skills.get(textIn(params, 'uri') ?? '');
+      if (!skill) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such skill');
+      return { skill, ...uncached };
+    });
+    server.setRequestHandler('resources/list', async ({ params }) => {
+      const { skills: listed, ...page } = await skills.list(params?.cursor);
+      return { resources: listed.map(resourceOf), ...page, ...uncached };
+    });
+    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
+    server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+      const file = await skills.read(uri);
+      if (!file) throw new ResourceNotFoundError(uri);
+      this.replaced = { placeholder: JSON.stringify(LONG_TEXT), by: file.content };
+      const { mimeType, kind } = file;
+      const contents = kind === 'text' ? { text: LONG_TEXT } : { blob: LONG_TEXT };
+      return { contents: [{ uri: file.uri, mimeType, ...contents }], ...uncached };
     });
     return server;
   }
@@ -73,11 +133,12 @@ class Message {
   async answer(response: Response): Promise<Answer> {
     const { status } = response;
     const text = await response.text();
-    if (this.result === undefined) return { status, bytes: Buffer.from(text) };
-    const [before, after, ...more] = text.split(PLACEHOLDER_TEXT);
+    if (this.replaced === undefined) return { status, bytes: Buffer.from(text) };
+    const { placeholder, by } = this.replaced;
+    const [before, after, ...more] = text.split(placeholder);
     if (before === undefined || after === undefined || more.length > 0)
       throw new Error('The SDK changed a result');
-    return { status, bytes: Buffer.concat([Buffer.from(before), this.result, Buffer.from(after)]) };
+    return { status, bytes: Buffer.concat([Buffer.from(before), by, Buffer.from(after)]) };
   }
 }
 
@@ -89,7 +150,7 @@ const modern = createMcpHandler(
   ({ authInfo = NOBODY }) => {
     const message = messages.get(authInfo);
     if (!message) throw new Error('An MCP message without settings');
-    return message.server();
+    return message.server(true);
   },
   { legacy: 'reject', maxSubscriptions: 0 },
 );
@@ -117,6 +178,18 @@ export async function handleMessage(
 // it holds nothing after the answer, and closing takes as long as reading the message.
 async function handleLegacy(message: Message, request: Request, parsedBody: unknown): Promise<Answer> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-  await message.server().connect(transport);
+  await message.server(false).connect(transport);
   return message.answer(await transport.handleRequest(request, { parsedBody }));
+}
+
+/** The SKILL.md of a skill, for clients that do not know the extension. */
+function resourceOf({ uri, frontmatter: { name, description } }: Skill) {
+  return { uri, name, description, mimeType: 'text/markdown' };
+}
+
+/** @throws ProtocolError for a parameter of another type. */
+function textIn(params: unknown, name: string): string | undefined {
+  const value = member(params, name);
+  if (value === undefined || typeof value === 'string') return value;
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${name} must be a string`);
 }

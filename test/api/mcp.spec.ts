@@ -55,7 +55,7 @@ const namesIn = (result: { servers: { name: string }[] }) => result.servers.map(
 describe('the MCP endpoint of a registry', () => {
   it("lists its tools, and the SDK's client can call each", async () => {
     const client = await mcpClient(service.origin + MAIN, service.issuer.sign(ACME_PLATFORM));
-    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(client.getServerCapabilities()).toMatchObject({ tools: {}, resources: {} });
     expect(client.getInstructions()).toContain('"main"');
     const { tools } = await client.listTools();
     const calls = {
@@ -186,7 +186,7 @@ describe('protocol 2026-07-28', () => {
     const client = await modernClient(service.origin + MAIN, service.issuer.sign(ACME_PLATFORM), negotiation);
     expect(client.getProtocolEra()).toBe(era);
     expect(client.getNegotiatedProtocolVersion()).toBe(version);
-    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(client.getServerCapabilities()).toMatchObject({ tools: {}, resources: {} });
     expect(client.getInstructions()).toContain('"main"');
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
@@ -228,7 +228,7 @@ describe('protocol 2026-07-28', () => {
       status: 400,
       json: { error: { code: -32022, data: { supported: ['2026-07-28'], requested: '2099-01-01' } } },
     });
-    expect(await send('resources/list')).toMatchObject({ status: 404, json: { error: { code: -32601 } } });
+    expect(await send('prompts/list')).toMatchObject({ status: 404, json: { error: { code: -32601 } } });
   });
 
   it('opens no subscriptions', async () => {
@@ -436,7 +436,7 @@ describe('a JSON-RPC message', () => {
 
   it('for an unknown tool or method is a JSON-RPC error', async () => {
     expect((await post(toolCall('delete_server'))).json).toMatchObject({ error: { code: -32602 } });
-    expect((await post({ jsonrpc: '2.0', id: 1, method: 'resources/list' })).json).toMatchObject({
+    expect((await post({ jsonrpc: '2.0', id: 1, method: 'prompts/list' })).json).toMatchObject({
       error: { code: -32601 },
     });
   });
