@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
+import { LRUCache } from 'lru-cache';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { ApiError } from '../http/errors.js';
 import { sendChunks } from '../http/json-answers.js';
@@ -16,20 +17,29 @@ const MAX_PER_CALLER = 32;
 const MAX_ANSWER_MS = 10 * 60_000;
 
 /** The media types of the smart HTTP protocol (gitprotocol-http). */
-const UPLOAD_PACK = 'git-upload-pack';
-export const UPLOAD_PACK_REQUEST = `application/x-${UPLOAD_PACK}-request`;
-export const UPLOAD_PACK_RESULT = `application/x-${UPLOAD_PACK}-result`;
-export const UPLOAD_PACK_ADVERTISEMENT = `application/x-${UPLOAD_PACK}-advertisement`;
+export const UPLOAD_PACK_REQUEST = 'application/x-git-upload-pack-request';
+const RESULT = 'application/x-git-upload-pack-result';
+const ADVERTISEMENT = 'application/x-git-upload-pack-advertisement';
 
 /** What a client asks of `git upload-pack`: its references and features, or a command. */
 export type UploadPackRequest =
   { readonly kind: 'advertisement' } | { readonly kind: 'command'; readonly body: Buffer };
+
+/** Limits of answers that are kept in memory: all of them, one, and the command that it answers. */
+const MAX_KEPT_BYTES = 4 * 1_024 * 1_024;
+const MAX_KEPT_ANSWER_BYTES = 16 * 1_024;
+const MAX_KEPT_COMMAND_BYTES = 1_024;
 
 /** Runs `git upload-pack` on the repository of the caller's view. Each request finds the view anew. */
 @Injectable()
 export class UploadPack {
   private readonly processes = new Semaphore(MAX_PROCESSES);
   private readonly perCaller = new Quota({ perKey: MAX_PER_CALLER });
+  /** Answers about references, by repository, protocol version and command: a repository never changes. */
+  private readonly kept = new LRUCache<string, Buffer>({
+    maxSize: MAX_KEPT_BYTES,
+    sizeCalculation: (answer, key) => answer.length + 2 * key.length + 100,
+  });
 
   constructor(private readonly marketplaces: MarketplaceService) {}
 
@@ -52,20 +62,26 @@ export class UploadPack {
     try {
       const { directory, release } = await this.marketplaces.repository(access);
       ended.push(release);
+      const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
+      const question = questionOf(request);
+      const keptKey = `${directory} ${version} ${question}`;
+      const kept = question === undefined ? undefined : this.kept.get(keptKey);
+      response.setHeader('Cache-Control', 'no-store');
+      response.setHeader('Content-Type', request.kind === 'command' ? RESULT : ADVERTISEMENT);
+      if (kept) {
+        end();
+        response.end(kept);
+        return;
+      }
       const gone = AbortSignal.any([access.client.abortSignal(), AbortSignal.timeout(MAX_ANSWER_MS)]);
       ended.push(await this.processes.acquire(key, access.client.abortSource));
-      const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
-      const args = [UPLOAD_PACK.slice('git-'.length), '--strict', '--stateless-rpc'];
+      const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');
       const git = new LocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
       git.end(request.kind === 'command' ? request.body : undefined);
       git.code.then(end, end);
-      response.setHeader('Cache-Control', 'no-store');
-      response.setHeader(
-        'Content-Type',
-        request.kind === 'command' ? UPLOAD_PACK_RESULT : UPLOAD_PACK_ADVERTISEMENT,
-      );
-      void sendChunks(response, { chunks: answerOf(git, request, version), gone });
+      const keep = (answer: Buffer) => void (question !== undefined && this.kept.set(keptKey, answer));
+      void sendChunks(response, { chunks: answerOf(git, request, version, keep), gone });
     } catch (error) {
       end();
       throw error;
@@ -73,18 +89,44 @@ export class UploadPack {
   }
 }
 
-const SERVICE_LINE = `# service=${UPLOAD_PACK}\n`;
+const LIST_REFERENCES = Buffer.from('0014command=ls-refs');
 
-/** gitprotocol-http: before version 2, the advertisement begins with the name of the service. */
+/** Returns the text of a request about references alone, which has the same answer each time; undefined for others. */
+function questionOf(request: UploadPackRequest): string | undefined {
+  if (request.kind === 'advertisement') return '';
+  const { body } = request;
+  const isKept = body.length <= MAX_KEPT_COMMAND_BYTES && body.indexOf(LIST_REFERENCES) === 0;
+  return isKept ? body.toString('latin1') : undefined;
+}
+
+const SERVICE_LINE = '# service=git-upload-pack\n';
+
+/**
+ * Yields the answer of Git as it comes.
+ *
+ * @param keep receives a whole short answer.
+ */
 async function* answerOf(
   git: LocalGit,
   { kind }: UploadPackRequest,
   version: string | undefined,
+  keep: (answer: Buffer) => void,
 ): AsyncGenerator<Buffer> {
-  if (kind === 'advertisement' && version !== '2')
-    yield Buffer.from(`${(SERVICE_LINE.length + 4).toString(16).padStart(4, '0')}${SERVICE_LINE}0000`);
-  yield* git.child.stdout as AsyncIterable<Buffer>;
+  let chunks: Buffer[] | undefined = [];
+  // gitprotocol-http: before version 2, the advertisement begins with the name of the service.
+  if (kind === 'advertisement' && version !== '2') {
+    chunks.push(Buffer.from(`${(SERVICE_LINE.length + 4).toString(16).padStart(4, '0')}${SERVICE_LINE}0000`));
+    yield* chunks;
+  }
+  let length = 0;
+  for await (const chunk of git.child.stdout as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_KEPT_ANSWER_BYTES) chunks = undefined;
+    chunks?.push(chunk);
+    yield chunk;
+  }
   // Git reports refusals, such as objects that it does not have, in its output, and exits with 128.
   const code = await git.code;
   if (code === null) throw new Error('git upload-pack was stopped');
+  if (code === 0 && chunks) keep(Buffer.concat(chunks));
 }
