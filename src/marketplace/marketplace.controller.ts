@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Post, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, HttpCode, Inject, Post, Query, Req, Res } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { ApiExcludeController, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
@@ -83,6 +83,7 @@ export class RepositoryController {
   }
 
   @Post('git-upload-pack')
+  @HttpCode(200)
   @ReadByPost()
   @WritesNothing(() => true)
   @TakesBytes(UPLOAD_PACK_REQUEST, MAX_COMMAND_BYTES)

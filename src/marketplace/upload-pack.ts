@@ -1,20 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { ApiError } from '../http/errors.js';
 import { sendChunks } from '../http/json-answers.js';
 import { Quota } from '../limits/quota.js';
-import { Semaphore } from '../limits/semaphore.js';
+import { type AbortSource, Semaphore } from '../limits/semaphore.js';
 import { LocalGit } from './local-git.js';
 import { MarketplaceService } from './marketplace.service.js';
 
-/** Git processes at once; further requests wait. */
+/** Git processes at once; further requests wait. The reserve is for callers with a single request. */
 const MAX_PROCESSES = 16;
+const RESERVED_PROCESSES = 4;
 /** Running and waiting requests of one caller. */
 const MAX_PER_CALLER = 32;
 /** How long one answer may take, also for a client that reads slowly. */
 const MAX_ANSWER_MS = 10 * 60_000;
+/** How long an answer continues before the caller's access is checked again. */
+const ADMITTED_MS = 1_000;
 
 /** The media types of the smart HTTP protocol (gitprotocol-http). */
 export const UPLOAD_PACK_REQUEST = 'application/x-git-upload-pack-request';
@@ -34,6 +37,7 @@ const MAX_KEPT_COMMAND_BYTES = 1_024;
 @Injectable()
 export class UploadPack {
   private readonly processes = new Semaphore(MAX_PROCESSES);
+  private readonly reserve = new Semaphore(RESERVED_PROCESSES);
   private readonly perCaller = new Quota({ perKey: MAX_PER_CALLER });
   /** Answers about references, by repository, protocol version and command: a repository never changes. */
   private readonly kept = new LRUCache<string, Buffer>({
@@ -41,7 +45,10 @@ export class UploadPack {
     sizeCalculation: (answer, key) => answer.length + 2 * key.length + 100,
   });
 
-  constructor(private readonly marketplaces: MarketplaceService) {}
+  constructor(
+    private readonly marketplaces: MarketplaceService,
+    private readonly views: RegistryViews,
+  ) {}
 
   /**
    * Sends the answer of Git; the promise resolves when it begins.
@@ -74,18 +81,40 @@ export class UploadPack {
         return;
       }
       const gone = AbortSignal.any([access.client.abortSignal(), AbortSignal.timeout(MAX_ANSWER_MS)]);
-      ended.push(await this.processes.acquire(key, access.client.abortSource));
+      ended.push(await this.permit(key, access.client.abortSource));
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');
       const git = new LocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
       git.end(request.kind === 'command' ? request.body : undefined);
       git.code.then(end, end);
       const keep = (answer: Buffer) => void (question !== undefined && this.kept.set(keptKey, answer));
-      void sendChunks(response, { chunks: answerOf(git, request, version, keep), gone });
+      const chunks = this.whileAdmitted(access, answerOf(git, request, version, keep));
+      void sendChunks(response, { chunks, gone });
     } catch (error) {
       end();
       throw error;
     }
+  }
+
+  // A slow client must not go on reading after its access was withdrawn.
+  private async *whileAdmitted(
+    access: VerifiedAccess,
+    chunks: AsyncIterable<Buffer>,
+  ): AsyncGenerator<Buffer> {
+    let checkedAt = performance.now();
+    for await (const chunk of chunks) {
+      if (performance.now() - checkedAt > ADMITTED_MS) {
+        await this.views.verify(access);
+        checkedAt = performance.now();
+      }
+      yield chunk;
+    }
+  }
+
+  // Clients that read slowly keep their processes.
+  private async permit(key: string, gone: AbortSource): Promise<() => void> {
+    const reserved = () => (this.perCaller.held(key) === 1 ? this.reserve.tryAcquire(key) : undefined);
+    return this.processes.tryAcquire(key) ?? reserved() ?? (await this.processes.acquire(key, gone));
   }
 }
 

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -24,12 +26,17 @@ const MAIN = '/registry/main/git/marketplace.git';
 const FILE = '/registry/main/x/marketplace.json';
 const MANIFEST = '.claude-plugin/plugin.json';
 const aPlugin = aSkill;
+const SOURCES = ['published', 'team', 'slow', 'huge', 'acme'];
 
 const service = aService({ mode: 'full' })
   .source('published', { kind: 'managed' })
   .source('team', {
     claims: PLATFORM,
     plugins: [aPlugin('io.acme/deploy', '1.0.0')],
+  })
+  .source('slow', {
+    claims: { ...ACME, team: 'slow' },
+    plugins: [aPlugin('io.acme/slow', '1.0.0')],
   })
   .source('huge', {
     claims: { ...ACME, team: 'huge' },
@@ -45,7 +52,7 @@ const service = aService({ mode: 'full' })
     ],
   })
   .registry('main', {
-    sources: ['published', 'team', 'huge', 'acme'],
+    sources: SOURCES,
     claims: ACME,
     marketplace: MARKETPLACE,
   })
@@ -79,6 +86,11 @@ beforeAll(async () => {
   await storeContent(service, 'skill', 'io.acme/newer', '1.0.0', { 'SKILL.md': 'Old' });
 });
 
+/** Replaces the claims that the registry requires. */
+const gate = (claims: object) =>
+  service.reload((declared) =>
+    declared.registry('main', { sources: SOURCES, claims, marketplace: MARKETPLACE }),
+  );
 const tokenOf = (claims: Record<string, unknown>) => service.issuer.sign(claims);
 const platform = () => service.as(ACME_PLATFORM);
 const data = () => service.as(ACME_DATA);
@@ -357,21 +369,9 @@ describe('after a change', () => {
     const references = `${MAIN}/info/refs?service=git-upload-pack`;
     const [, head = ''] = /([0-9a-f]{40}) HEAD/.exec((await data().get(references)).text) ?? [];
     expect((await post(data(), wanting(head)[0])).text).toContain('PACK');
-    await service.reload((declared) =>
-      declared.registry('main', {
-        sources: ['published', 'team', 'huge', 'acme'],
-        claims: PLATFORM,
-        marketplace: MARKETPLACE,
-      }),
-    );
+    await gate(PLATFORM);
     expectRefused(await post(data(), wanting(head)[0]), 403, 'registry_forbidden');
-    await service.reload((declared) =>
-      declared.registry('main', {
-        sources: ['published', 'team', 'huge', 'acme'],
-        claims: ACME,
-        marketplace: MARKETPLACE,
-      }),
-    );
+    await gate(ACME);
     expect((await post(data(), wanting(head)[0])).text).toContain('PACK');
   });
 });
@@ -399,6 +399,56 @@ describe('a marketplace of more than 100,000 files', () => {
   });
 });
 
+describe('clients that read slowly', () => {
+  const SLOW = { ...ACME, team: 'slow' };
+  const clients: ClientRequest[] = [];
+  const answers: IncomingMessage[] = [];
+  afterAll(() => clients.forEach((client) => client.destroy()));
+
+  /** Requests the repository and reads only the head of the answer; resolves to its status. */
+  function begin(head: string): Promise<number> {
+    const headers = {
+      Authorization: `Bearer ${tokenOf({ ...SLOW, sub: 'slow' })}`,
+      'Content-Type': 'application/x-git-upload-pack-request',
+    };
+    const url = `${service.origin}${MAIN}/git-upload-pack`;
+    return new Promise((resolve, reject) => {
+      const client = request(url, { method: 'POST', headers, agent: false }, (response) => {
+        answers.push(response);
+        resolve(response.statusCode ?? 0);
+      });
+      clients.push(client.on('error', reject));
+      client.end(wanting(head)[0]);
+    });
+  }
+
+  it('delay themselves alone, and get 429 for more than 32 requests', async () => {
+    const large = randomBytes(24 * 1_024 * 1_024);
+    await storeContent(service, 'plugin', 'io.acme/slow', '1.0.0', { 'large.bin': large });
+    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    const [, head = ''] = /([0-9a-f]{40}) HEAD/.exec((await service.as(SLOW).get(references)).text) ?? [];
+    const slow = Array.from({ length: 16 }, () => begin(head));
+    expect(await Promise.all(slow)).toEqual(slow.map(() => 200));
+    const waiting = Array.from({ length: 17 }, () => begin(head).catch(() => 0));
+    expect(await Promise.race(waiting)).toBe(429);
+    expect(existsSync(join(await cloneAs(ACME_DATA), 'plugins/io-acme-review'))).toBe(true);
+  });
+
+  it('are cut off once their access is withdrawn', async () => {
+    const [first, second] = answers;
+    const ending = (answer: IncomingMessage | undefined) =>
+      new Promise((resolve) => {
+        answer?.on('end', () => resolve('complete')).on('error', () => resolve('cut off'));
+        answer?.resume();
+      });
+    expect(await ending(first)).toBe('complete');
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await gate(PLATFORM);
+    expect(await ending(second)).toBe('cut off');
+    await gate(ACME);
+  });
+});
+
 describe('a command', () => {
   it('has at most 1 MiB, inflated, and the media type of the protocol', async () => {
     const command = `${pkt('command=ls-refs\n')}00010000`;
@@ -407,6 +457,7 @@ describe('a command', () => {
       [gzipSync(command), { 'Content-Encoding': 'gzip' }],
     ] as const) {
       const reply = await post(data(), body, MAIN, { ...PROTOCOL_2, ...headers });
+      expect(reply.status).toBe(200);
       expect(reply.headers['content-type']).toBe('application/x-git-upload-pack-result');
       expect(reply.text).toContain('refs/heads/main');
     }
