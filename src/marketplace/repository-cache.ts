@@ -17,8 +17,8 @@ export interface CacheLimits {
   readonly buildMs: number;
 }
 
-const GIB = 1024 ** 3;
-export const CACHE_LIMITS: CacheLimits = { bytes: 2 * GIB, files: 100_000, buildMs: 120_000 };
+const MIB = 1024 ** 2;
+export const CACHE_LIMITS: CacheLimits = { bytes: 512 * MIB, files: 100_000, buildMs: 120_000 };
 
 const DIRECTORY_PREFIX = 'registry-marketplaces-';
 /** Running servers refresh their directory more often. */
