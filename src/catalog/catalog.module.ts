@@ -5,7 +5,6 @@ import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { BlockedVersions } from './blocked-versions.queries.js';
 import { CatalogService } from './catalog.service.js';
-import { ClientConfigController } from './client-config.controller.js';
 import { EntrySearchController } from './entry-search.controller.js';
 import { FeedController } from './feed.controller.js';
 import { NameTraces } from './name-trace.queries.js';
@@ -24,7 +23,6 @@ import { ServersController } from './servers.controller.js';
     RegistryListController,
     ServersController,
     ...BARE_ENTRY_CONTROLLERS,
-    ClientConfigController,
     EntrySearchController,
     FeedController,
     ServerSetupController,

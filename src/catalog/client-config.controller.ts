@@ -1,11 +1,22 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get, Query, Req } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import type { ClientName } from '../client-config/client-config.js';
 import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import type { CachedJson, StreamedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
+
+/** Builds the settings that install the plugins of a registry; implemented by `marketplace/`. */
+export abstract class PluginConfigs {
+  /**
+   * @param client one that has a file for plugins.
+   * @throws ApiError 400 `invalid_parameter` for another client, and where the registry has no marketplace.
+   */
+  abstract pluginConfig(access: VerifiedAccess, client: ClientName, request: Request): Promise<CachedJson>;
+}
 
 /** Serves the catalog as client configuration files (contract §6.3). */
 @ApiTags('catalog')
@@ -14,7 +25,10 @@ import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
 @RegistryRoute()
 @Audited('catalog.read')
 export class ClientConfigController {
-  constructor(private readonly catalog: CatalogService) {}
+  constructor(
+    private readonly catalog: CatalogService,
+    private readonly plugins: PluginConfigs,
+  ) {}
 
   @Get()
   @ApiOperation({
@@ -30,8 +44,11 @@ export class ClientConfigController {
   @ApiErrors('invalid_parameter')
   get(
     @Loaded() access: VerifiedAccess,
-    @Query() query: ClientConfigQuery,
+    @Query() { client, form }: ClientConfigQuery,
+    @Req() request: Request,
   ): Promise<CachedJson | StreamedJson> {
-    return this.catalog.clientConfig(access, { client: query.client, form: query.form || 'servers' });
+    return form === 'plugins'
+      ? this.plugins.pluginConfig(access, client, request)
+      : this.catalog.clientConfig(access, { client, form: form || 'servers' });
   }
 }

@@ -4,22 +4,25 @@ import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
 import { IsOptional, Validate } from '../validation/class-validation.js';
 import { emptyOr, wordParameter } from '../validation/value-checks.js';
 
+/** The forms of a file that lists servers, and the file that installs plugins. */
+const FORMS = [...CONFIG_FORMS, 'plugins'] as const;
+
 export class ClientConfigQuery {
   @ApiProperty({ enum: CLIENTS, example: 'vscode' })
   @Validate(wordParameter(CLIENTS))
   client: ClientName;
 
   @ApiPropertyOptional({
-    enum: CONFIG_FORMS,
+    enum: FORMS,
     default: 'servers',
     description:
       '`servers`: the file that installs the servers; `allowlist`: the list that allows only them; `denylist`: the list that ' +
-      'blocks deleted and blocked versions; `managed`: both lists, in the managed settings. Cursor has no `managed` and `denylist`, Codex no ' +
-      '`denylist`.',
+      'blocks deleted and blocked versions; `managed`: both lists, in the managed settings; `plugins`: the settings that install ' +
+      'the plugins of the marketplace, for Claude Code, Copilot and Codex. Cursor has no `managed` and `denylist`, Codex no `denylist`.',
   })
   @IsOptional()
-  @Validate(emptyOr(wordParameter(CONFIG_FORMS)))
-  form?: ConfigForm | '';
+  @Validate(emptyOr(wordParameter(FORMS)))
+  form?: ConfigForm | 'plugins' | '';
 }
 
 const FREE_OBJECT = { type: 'object', additionalProperties: true } as const;
@@ -86,6 +89,15 @@ export class ClientConfigAnswer {
 
   @ApiPropertyOptional({ type: [String], description: 'The allow-list of Cursor: its URL entries' })
   urlEntries?: string[];
+
+  @ApiPropertyOptional({ ...FREE_OBJECT, description: 'Claude Code and Copilot: the marketplace' })
+  extraKnownMarketplaces?: object;
+
+  @ApiPropertyOptional({
+    ...FREE_OBJECT,
+    description: 'Claude Code and Copilot: the plugins of the marketplace',
+  })
+  enabledPlugins?: object;
 
   @ApiPropertyOptional({ type: [OmittedServer] })
   'x-omitted'?: OmittedServer[];

@@ -1,21 +1,16 @@
-import { Controller, Get, HttpCode, Inject, Post, Query, Req, Res } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
+import { Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeController, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { AcceptsBasic, AnyCaller, Audited, Loaded, ReadByPost, RegistryRoute } from '../auth/route.js';
 import { WritesNothing } from '../authz/roles.guard.js';
-import { authenticationConfig } from '../config/slices.js';
 import { SentBytes, TakesBytes } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
-import { requestedHost } from '../http/requested-host.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { MarketplaceAnswer, UploadPackQuery } from './marketplace.dto.js';
-import { MarketplaceService } from './marketplace.service.js';
+import { MarketplaceService, REPOSITORY } from './marketplace.service.js';
 import { UPLOAD_PACK_REQUEST, UploadPack } from './upload-pack.js';
-
-const REPOSITORY = 'git/marketplace.git';
 
 /** Serves the marketplace file of a registry (contract §13). */
 @ApiTags('catalog')
@@ -24,11 +19,7 @@ const REPOSITORY = 'git/marketplace.git';
 @RegistryRoute()
 @Audited('catalog.read')
 export class MarketplaceController {
-  constructor(
-    private readonly marketplaces: MarketplaceService,
-    @Inject(authenticationConfig.KEY)
-    private readonly authentication: ConfigType<typeof authenticationConfig>,
-  ) {}
+  constructor(private readonly marketplaces: MarketplaceService) {}
 
   @Get()
   @ApiOperation({
@@ -41,19 +32,7 @@ export class MarketplaceController {
   @ApiOkWithEtag(MarketplaceAnswer)
   @ApiErrors('marketplace_not_found')
   async get(@Loaded() access: VerifiedAccess, @Req() request: Request): Promise<JsonText> {
-    return new JsonText(
-      JSON.stringify(await this.marketplaces.file(access, this.repositoryFor(access, request))),
-    );
-  }
-
-  /** Only this caller gets the URL, so it may contain their key. */
-  private repositoryFor({ registryName }: VerifiedAccess, request: Request): string {
-    const { oauth } = this.authentication;
-    const base = oauth
-      ? oauth.resourceUrl.replace(/\/+$/, '')
-      : `http://${requestedHost(request) ?? 'localhost'}`;
-    const key = request.registryKey ? `/k/${request.registryKey.key}` : '';
-    return `${base}/registry/${registryName}${key}/${REPOSITORY}`;
+    return new JsonText(JSON.stringify(await this.marketplaces.file(access, request)));
   }
 }
 

@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import { ClientConfigController, PluginConfigs } from '../catalog/client-config.controller.js';
 import { ContentModule } from '../content/content.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { MarketplaceController, RepositoryController } from './marketplace.controller.js';
@@ -7,13 +9,14 @@ import { MarketplaceService } from './marketplace.service.js';
 import { CACHE_LIMITS, RepositoryCache } from './repository-cache.js';
 import { UploadPack } from './upload-pack.js';
 
-/** Plugin marketplaces (contract §13). */
+/** Plugin marketplaces (contract §13), and the client configurations, which may contain plugins. */
 @Module({
-  imports: [ContentModule, ViewsModule],
-  controllers: [MarketplaceController, RepositoryController],
+  imports: [CatalogModule, ContentModule, ViewsModule],
+  controllers: [ClientConfigController, MarketplaceController, RepositoryController],
   providers: [
     MarketplaceEntries,
     MarketplaceService,
+    { provide: PluginConfigs, useExisting: MarketplaceService },
     UploadPack,
     { provide: RepositoryCache, useFactory: () => new RepositoryCache(CACHE_LIMITS) },
   ],

@@ -3,6 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, CONTOSO_READER } from '../support/callers.js';
 import { aSkill } from '../support/documents.js';
@@ -145,6 +146,36 @@ describe('the marketplace file', () => {
     for (const path of [FILE, `${MAIN}/info/refs?service=git-upload-pack`])
       expectRefused(await service.as(CONTOSO_READER).get(path), 403, 'registry_forbidden');
     expectRefused(await post(service.as(CONTOSO_READER), ''), 403, 'registry_forbidden');
+  });
+});
+
+describe('client-config with form=plugins', () => {
+  const settingsOf = (by: Sender, client: string, path = '/registry/main') =>
+    by.get(`${path}/x/client-config?client=${client}&form=plugins`);
+
+  it('registers the marketplace and enables its plugins', async () => {
+    const url = `https://registry.example.com${MAIN}`;
+    const names = ['io-acme-greet@acme', 'io-acme-review@acme'];
+    for (const client of ['claude-code', 'copilot'])
+      expect((await settingsOf(data(), client)).json).toEqual({
+        extraKnownMarketplaces: { acme: { source: { source: 'git', url } } },
+        enabledPlugins: Object.fromEntries(names.map((name) => [name, true])),
+      });
+    const codex = await settingsOf(data(), 'codex');
+    expect(codex.headers['content-type']).toBe('application/toml');
+    expect(parseToml(codex.text)).toEqual({
+      marketplaces: { acme: { source_type: 'git', source: url } },
+      plugins: Object.fromEntries(names.map((name) => [name, { enabled: true }])),
+    });
+    expect((await settingsOf(platform(), 'codex')).text).toContain('io-acme-deploy@acme');
+    const keyed = await settingsOf(service, 'copilot', `/registry/ide/k/${key}`);
+    expect(keyed.text).toContain(`/k/${key}/git/marketplace.git`);
+  });
+
+  it('is 400 for other clients, and where the registry has no marketplace', async () => {
+    for (const client of ['cursor', 'vscode'])
+      expectRefused(await settingsOf(data(), client), 400, 'invalid_parameter');
+    expectRefused(await settingsOf(data(), 'codex', '/registry/plain'), 400, 'invalid_parameter');
   });
 });
 
