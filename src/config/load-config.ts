@@ -29,7 +29,7 @@ import {
   settersBelow,
   unknownVariables,
 } from './environment.js';
-import { openRegistryWarnings, publishWarnings } from './open-registries.js';
+import { marketplaceWarnings, openRegistryWarnings, publishWarnings } from './open-registries.js';
 import { impossibleClaims } from './provider-claims.js';
 import { proxyOf } from './proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
@@ -96,6 +96,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...impossibleClaims(config),
       ...withoutEffect(config),
       ...openRegistryWarnings(config, Date.now()),
+      ...marketplaceWarnings(config),
       ...publishWarnings(config),
     ],
   };

@@ -103,6 +103,22 @@ describe('a warning', () => {
     );
   });
 
+  it('reports two marketplaces of one name', () => {
+    const registry = (name: string, marketplace: string) => ({
+      name,
+      sources: ['open'],
+      marketplace: { name: marketplace, owner: 'Acme' },
+    });
+    const warningsOf = (...names: string[]) =>
+      load({}, full, { registries: names.map((name, position) => registry(`r${position}`, name)) }).warnings;
+    expect(warningsOf('acme', 'other')).toEqual([]);
+    expect(warningsOf('acme', 'other', 'acme')).toEqual([
+      expect.stringContaining(
+        'registries[2].marketplace.name (r2): registry r0 has a marketplace of this name',
+      ),
+    ]);
+  });
+
   it('reports an unknown root registry', () => {
     expect(load({ sources: ['open'] }, full, { rootRegistry: 'ide' }).warnings).toEqual([]);
     expect(load({ sources: ['open'] }, full, { rootRegistry: 'other' }).warnings).toEqual([

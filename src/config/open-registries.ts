@@ -85,6 +85,18 @@ function reachWarning(
   return own.length > 0 && seesAll ? [`${where}: opens the whole registry`] : [];
 }
 
+/** Warns about marketplaces with the same name, of which a client can register only one (contract §13). */
+export function marketplaceWarnings({ registries }: Pick<Config, 'registries'>): string[] {
+  return registries.flatMap(({ name, marketplace }, position) => {
+    const other = registries.slice(0, position).find((each) => each.marketplace?.name === marketplace?.name);
+    return marketplace && other
+      ? [
+          `registries[${position}].marketplace.name (${name}): registry ${other.name} has a marketplace of this name too: clients can register only one of them`,
+        ]
+      : [];
+  });
+}
+
 /** Warns about `publishClaims` of registries without a managed source (contract §6.2). */
 export function publishWarnings({ sources, registries }: Pick<Config, 'sources' | 'registries'>): string[] {
   const managed = sources.filter(({ kind }) => KINDS[kind].filledBy === 'publishing').map(({ name }) => name);

@@ -33,6 +33,7 @@ describe('anonymous access and keys of an API-made registry', () => {
     anonymous: { claims: AUDIENCE },
     keys: [{ name: 'made', secretFile: file, claims: AUDIENCE, expires: '2999-12-31' }],
     publishClaims: { org: 'acme', team: ['b', 'a'] },
+    marketplace: { name: 'made', owner: 'Made' },
   };
   const key = readFileSync(file, 'utf8');
   const reads = (name: string) => [
