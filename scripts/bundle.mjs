@@ -8,6 +8,39 @@ const dependencies = Object.keys(JSON.parse(readFileSync('package.json', 'utf8')
 // Nest tries to load these, and does without.
 const absent = ['@fastify/static', '@nestjs/microservices', '@nestjs/websockets'];
 
+/** Modules that packages load but nothing here calls. Empty modules take their place. */
+const UNUSED = [
+  // body-parser's decoder of text, because we read bytes, and Nest's uploads.
+  /\/node_modules\/iconv-lite\//,
+  /\/@nestjs\/platform-express\/multer\/index\.js$/,
+  // TypeORM's other databases, its search for entities in folders, and its formatter of logged SQL.
+  /\/node_modules\/typeorm\/driver\/(?!postgres\/|types\/)[\w-]+\/\w+\.js$/,
+  /\/node_modules\/(@sqltools\/formatter|tinyglobby)\//,
+  // class-validator's rule for phone numbers, and Swagger's documents as YAML.
+  /\/node_modules\/libphonenumber-js\//,
+  /(?<!client-node)\/node_modules\/js-yaml\//,
+  // undici is used for its agents and `request`.
+  /\/node_modules\/undici\/lib\/(web|mock|cache|interceptor)\//,
+];
+const withoutUnused = {
+  name: 'without-unused',
+  setup(bundle) {
+    bundle.onLoad({ filter: /node_modules/ }, ({ path }) => {
+      if (!UNUSED.some((pattern) => pattern.test(path))) return undefined;
+      const isModule = /\.mjs$|@nestjs/.test(path);
+      return {
+        contents: isModule
+          ? 'export default {};'
+          : 'class Unused {} module.exports = new Proxy({}, { get: () => Unused });',
+      };
+    });
+    // Nest's own ValidationPipe imports all of them; nothing uses that pipe.
+    bundle.onResolve({ filter: /^class-(validator|transformer)$/ }, ({ path, kind }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    );
+  },
+};
+
 const { metafile } = await build({
   entryPoints: {
     main: 'dist/main.js',
@@ -35,6 +68,9 @@ const require = _createRequire(import.meta.url), __filename = import.meta.filena
   // Node prints the line of an uncaught error.
   lineLimit: 160,
   sourcemap: true,
+  // licenses.txt has them.
+  legalComments: 'none',
+  plugins: [withoutUnused],
   metafile: true,
   logLevel: 'error',
 });
