@@ -45,7 +45,7 @@ const MAX_COMMAND_BYTES = 1_024 * 1_024;
 @AnyCaller()
 @AcceptsBasic()
 @RegistryRoute()
-@Audited('catalog.read')
+@Audited('content.read')
 export class RepositoryController {
   constructor(private readonly uploadPack: UploadPack) {}
 
