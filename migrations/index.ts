@@ -32,6 +32,7 @@ import { BlockedItems1797990000000 } from './1797990000000-blocked-items.js';
 import { AdmissionQuestions1797996000000 } from './1797996000000-admission-questions.js';
 import { Content1798000000000 } from './1798000000000-content.js';
 import { Marketplaces1798010000000 } from './1798010000000-marketplaces.js';
+import { EntrySummaries1798100000000 } from './1798100000000-entry-summaries.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -76,4 +77,5 @@ export const migrations = [
   AdmissionQuestions1797996000000,
   Content1798000000000,
   Marketplaces1798010000000,
+  EntrySummaries1798100000000,
 ];

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
+import { EntriesModule } from '../entries/entries.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
@@ -18,7 +19,7 @@ import { ServersController } from './servers.controller.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
-  imports: [AuthzModule, RegistriesModule, ViewsModule],
+  imports: [AuthzModule, EntriesModule, RegistriesModule, ViewsModule],
   controllers: [
     RegistryListController,
     ServersController,

@@ -244,6 +244,11 @@ export function conditionValues(type: EntryType, { filter, after }: Omit<ListReq
 }
 
 /** LIKE pattern for a substring. */
-function likePattern(search: string): string {
-  return `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+export function likePattern(search: string): string {
+  return `%${likeText(search)}%`;
+}
+
+/** LIKE pattern for exactly this text. */
+export function likeText(text: string): string {
+  return text.replaceAll(/[\\%_]/g, '\\$&');
 }

@@ -3,6 +3,7 @@ import type { ClientConfig } from '../client-config/client-config.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
+import { EntrySummaries } from '../entries/entry-summaries.queries.js';
 import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -14,7 +15,8 @@ import {
   type ConfigRequest,
   type PartPage,
 } from './client-config-page.js';
-import { type EntrySearch, entrySearchPage } from './entry-search.js';
+import type { EntrySearch } from './entry-search.js';
+import { entrySearchPage } from './entry-search-page.js';
 import { feedPage } from './feed-page.queries.js';
 import { readList } from './list-strategies.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
@@ -72,6 +74,7 @@ export class PageReader {
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
+    private readonly summaries: EntrySummaries,
   ) {}
 
   /**
@@ -111,7 +114,7 @@ export class PageReader {
     if (request.page === 'search') {
       if (!search) throw new Error('A search needs a deadline');
       return this.search(check, search, true, async (sql) => [
-        await entrySearchPage(sql, request.search, this.rowsPerName),
+        await entrySearchPage(sql, request.search, this.summaries),
       ]);
     }
     const sql = new ViewSql(this.prepared, check);

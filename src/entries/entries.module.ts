@@ -11,6 +11,7 @@ import { EntriesService } from './entries.service.js';
 import { EntryListController } from './entry-list.controller.js';
 import { EntryListQueries } from './entry-list.queries.js';
 import { EntryListService } from './entry-list.service.js';
+import { EntrySummaries } from './entry-summaries.queries.js';
 import { Entry } from './entry.entity.js';
 import { PublishRules } from './publish-request.js';
 import { EntryWriter } from './writer/entry-writer.js';
@@ -31,8 +32,9 @@ import { EntryWriter } from './writer/entry-writer.js';
     EntriesService,
     EntryListQueries,
     EntryListService,
+    EntrySummaries,
     PublishRules,
   ],
-  exports: [EntryWriter, EntriesRepository, EntriesService, PublishRules],
+  exports: [EntryWriter, EntriesRepository, EntriesService, EntrySummaries, PublishRules],
 })
 export class EntriesModule {}

@@ -127,6 +127,13 @@ export class EntryVersion {
   @Timestamp({ name: 'updated_at' })
   updatedAt: Date;
 
+  /**
+   * When the document last changed, unlike `updatedAt`, which also changes with the status; null if it never did. Set by
+   * a trigger.
+   */
+  @Timestamp({ name: 'document_changed_at', nullable: true, select: false })
+  documentChangedAt: Date | null;
+
   /** Null for anonymous publishers and synced versions. */
   @Column({ name: 'published_by', type: 'jsonb', nullable: true })
   publishedBy: Publisher | null;
@@ -141,12 +148,12 @@ export class EntryVersion {
 }
 
 /** A version without its texts, so that all versions of an entry can be loaded. */
-export type VersionSummary = Omit<EntryVersion, 'document' | 'search'>;
+export type VersionSummary = Omit<EntryVersion, 'document' | 'documentChangedAt' | 'search'>;
 
 /** The columns of a version except its entry, `is_latest`, publisher and document. */
 export type VersionColumns = Omit<
   EntryVersion,
-  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document'
+  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document' | 'documentChangedAt'
 >;
 
 /** The relevant columns of a stored version. Times are milliseconds since 1970. */

@@ -5,6 +5,7 @@ import { inMigrationTransaction } from '../../dist/database/migrate.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsOf } from '../../dist/entries/search-texts.queries.js';
 import { SearchTexts1796800000000 as SearchTexts } from '../../dist/migrations/1796800000000-search-texts.js';
+import { EntrySummaries1798100000000 as EntrySummaries } from '../../dist/migrations/1798100000000-entry-summaries.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const SOURCES = [1, 2];
@@ -94,7 +95,12 @@ describe('search texts', () => {
       [id],
     );
   const migrate = (direction: 'up' | 'down') =>
-    inMigrationTransaction(owner, (runner) => new SearchTexts()[direction](runner));
+    inMigrationTransaction(owner, async (runner) => {
+      // Its triggers follow the search texts.
+      if (direction === 'down') await new EntrySummaries().down(runner);
+      await new SearchTexts()[direction](runner);
+      if (direction === 'up') await new EntrySummaries().up(runner);
+    });
   const written = () =>
     database.query<SearchTextRow>(
       `select t.entry_id as entry, t.content, t.grams,

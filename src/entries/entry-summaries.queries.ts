@@ -1,0 +1,114 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Polling } from '../database/polling.js';
+import { TimeSlice } from '../json/time-slice.js';
+import { type LatestVersion, summaryOf, type WrittenSummary } from './entry-summary.js';
+
+const EVERY_MS = 2_000;
+/** Maximum number of entries, and of bytes of documents, per transaction. */
+const ENTRIES_PER_BATCH = 250;
+const BYTES_PER_BATCH = 2 * 1_024 * 1_024;
+
+// Writers lock a row before they commit a change of its entry, so a locked row's entry does not change.
+const LOCK = `
+select entry_id as "entryId" from entry_summary
+where is_outdated and ($1::int[] is null or partition_id = any($1))
+order by entry_id limit ${ENTRIES_PER_BATCH} for update skip locked`;
+
+const LATEST = `
+select "entryId", type, name, version, status, document, "changedAt" from (
+  select s.entry_id as "entryId", s.type, s.name, v.version, v.status, v.document,
+    coalesce(v.document_changed_at, v.updated_at) as "changedAt",
+    coalesce(sum(octet_length(v.document)) over batch, 0) as bytes, row_number() over batch as place
+  from unnest($1::bigint[]) as asked(id)
+  join entry_summary s on s.entry_id = asked.id
+  left join entry_version v on v.entry_id = s.entry_id and v.is_latest
+  window batch as (order by s.entry_id rows unbounded preceding)
+) sized where bytes <= ${BYTES_PER_BATCH} or place = 1`;
+
+// An entry that is added later finds this one, which is committed.
+const WRITE = `
+update entry_summary s
+set is_outdated = false, version = n.version, status = n.status, title = n.title, description = n.description,
+  tags = n.tags, transports = n.transports, is_installable = n."isInstallable", updated_at = n."updatedAt",
+  texts = n.texts, word_starts = n."wordStarts", bytes = n.bytes, may_share_name = exists (
+    select 1 from entry_summary o where o.name = s.name and o.type = s.type and o.entry_id <> s.entry_id
+  )
+from json_to_recordset($1::json) as n("entryId" bigint, version text, status text, title text, description text,
+  tags text[], transports text[], "isInstallable" boolean, "updatedAt" timestamptz, texts text, "wordStarts" text,
+  bytes integer)
+where s.entry_id = n."entryId"`;
+
+/** Null if the entry has no latest version. */
+type MaybeLatest = LatestVersion | (Pick<LatestVersion, 'entryId'> & { readonly version: null });
+
+const DROP = `delete from entry_summary where entry_id = any($1::bigint[])`;
+
+/**
+ * Writes the summaries of changed entries after the change is committed: continuously, and at once for a search that
+ * needs them. Replicas share the work.
+ */
+@Injectable()
+export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('search');
+  private readonly polling = new Polling(() => this.writeAll(), EVERY_MS, this.logger, {
+    failed: 'Preparing changed entries for the ranked search failed; it will be retried',
+  });
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  onApplicationBootstrap(): void {
+    this.polling.beginLater();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async writeAll(): Promise<void> {
+    while (!this.polling.hasEnded && (await this.write(null)) > 0);
+  }
+
+  /**
+   * Writes a batch of outdated summaries.
+   *
+   * @param partitions only in these partitions; null for all.
+   * @returns how many were written; 0 also if all others are being written or changed elsewhere.
+   */
+  write(partitions: readonly number[] | null): Promise<number> {
+    return this.dataSource.transaction(async (manager) => {
+      const locked = await manager.query<{ entryId: string }[]>(LOCK, [partitions]);
+      if (locked.length === 0) return 0;
+      return this.writeLocked(
+        manager,
+        locked.map(({ entryId }) => entryId),
+      );
+    });
+  }
+
+  private async writeLocked(manager: EntityManager, entryIds: readonly string[]): Promise<number> {
+    const found = await manager.query<MaybeLatest[]>(LATEST, [entryIds]);
+    const slice = new TimeSlice();
+    const summaries: WrittenSummary[] = [];
+    const without: string[] = [];
+    for (const latest of found) {
+      await slice.pause();
+      const summary = latest.version === null ? undefined : this.summarize(latest);
+      if (summary) summaries.push(summary);
+      else without.push(latest.entryId);
+    }
+    await manager.query(WRITE, [JSON.stringify(summaries)]);
+    if (without.length > 0) await manager.query(DROP, [without]);
+    return found.length;
+  }
+
+  // One document must not keep all others out of the search.
+  private summarize(latest: LatestVersion): WrittenSummary | undefined {
+    try {
+      return summaryOf(latest);
+    } catch (error) {
+      this.logger.error({ err: error, name: latest.name }, 'The ranked search omits an entry');
+      return undefined;
+    }
+  }
+}
