@@ -15,6 +15,7 @@ import { measureLists } from './lists.js';
 import { measureMcp } from './mcp.js';
 import { measureMemory } from './memory.js';
 import { measurePublishing } from './publishing.js';
+import { measureRankedSearches } from './ranked-search.js';
 import { measureSearches } from './search.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
@@ -39,6 +40,7 @@ const BENCHMARKS: Record<string, Measure> = {
   memory: measureMemory,
   sizes: measureSizes,
   search: measureSearches,
+  'ranked-search': measureRankedSearches,
   'start-up': measureStartUp,
   visibility: measureVisibility,
   changes: measureChanges,

@@ -124,6 +124,11 @@ async function noteSearchTexts(client: pg.Client): Promise<void> {
     );
   });
   await client.query('alter index search_text_keys alter column 1 set statistics 0');
+  await client.query(
+    `insert into entry_summary (entry_id, partition_id, type, name)
+     select e.id, p.id, e.type, e.name from entry e join ${partitionOf}
+     on conflict (entry_id) do update set partition_id = excluded.partition_id`,
+  );
 }
 
 /** Invalidates all cached data of the catalog, as a sync or publication does. */

@@ -6,6 +6,7 @@ import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '#service/database/embedded/embedded-postgres.js';
+import { EntrySummaries } from '#service/entries/entry-summaries.queries.js';
 import { migrateUp } from '#service/database/migrate.js';
 import { createDataSource } from '#service/database/open-database.js';
 import { dealClaimSets, fillCatalogue } from '../data/catalogue.js';
@@ -56,6 +57,7 @@ export class Stage {
     const catalogue = { versions, ...(await this.migratedDatabase(`size_${versions}`)) };
     this.filled.set(versions, { catalogue, claimSets });
     await fillCatalogue(catalogue.client, { versions, claimSets, sources: SOURCES, seed: SEED });
+    await writeSummaries(catalogue);
     return catalogue;
   }
 
@@ -94,4 +96,14 @@ export class Stage {
       await client.end();
     }
   }
+}
+
+/** Writes the summaries of all entries now, so that no service does so while it is measured. */
+async function writeSummaries({ connection, client }: Catalogue): Promise<void> {
+  const dataSource = createDataSource({ ...connection, poolMax: 2 }, [], () => undefined);
+  await dataSource.initialize();
+  const summaries = new EntrySummaries(dataSource);
+  while ((await summaries.write(null)) > 0);
+  await dataSource.destroy();
+  await client.query('vacuum (full, analyze) entry_summary');
 }

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { ACME_DATA, ACME_PLATFORM, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, type Document } from '../support/documents.js';
+import { aPublication, entryAt } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+
+const TEAM = { org: 'acme', team: 'platform' };
+
+// A source that loses most of its entries at once keeps them.
+const others = [1, 2, 3, 4].map((number) => aServer(`io.acme/other-${number}`));
+
+const service = aService({ mode: 'full' })
+  .source('first', { claims: TEAM, servers: [] })
+  .source('published', { kind: 'managed' })
+  .registry('main', { sources: ['first', 'published'] })
+  .runs();
+const admin = () => service.as(SUPER_ADMIN);
+
+interface Found {
+  name: string;
+  title?: string;
+  version: string;
+  status: string;
+  updatedAt: string;
+}
+
+async function find(query: string, claims: Document = ACME_PLATFORM): Promise<Found[]> {
+  const reply = await service.as(claims).get(`/registry/main/v0.1/x/search?${query}`);
+  expect(reply.status).toBe(200);
+  const { items, facets } = reply.json as unknown as { items: Found[]; facets: { type: object } };
+  expect(facets.type).toEqual(items.length > 0 ? { server: items.length } : {});
+  return items;
+}
+const titles = async (query: string, claims?: Document) =>
+  (await find(query, claims)).map(({ title }) => title);
+
+async function publish(name: string, title: string, version = '1.0.0', claims: Document = {}): Promise<void> {
+  const reply = await admin().post('/v1/entries', aPublication('server', name, claims, version, { title }));
+  expect(reply.status).toBe(201);
+}
+
+describe('the ranked search after a change', () => {
+  it('shows the latest version at once, and an earlier one when that is deleted', async () => {
+    const name = 'io.acme/changing';
+    await publish(name, 'Before', '1.0.0', TEAM);
+    expect(await titles('q=changing')).toEqual(['Before']);
+    await publish(name, 'After', '2.0.0', TEAM);
+    expect(await titles('q=changing')).toEqual(['After']);
+    expect(await titles('q=before')).toEqual([]);
+    expect((await admin().delete(entryAt('server', name, '/versions/2.0.0'))).status).toBe(204);
+    expect(await titles('q=changing')).toEqual(['Before']);
+    expect((await admin().delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
+    expect(await titles('q=changing')).toEqual([]);
+  });
+
+  it('shows a new status, but not as a change of the document', async () => {
+    const name = 'io.acme/stated';
+    await publish(name, 'Stated', '1.0.0', TEAM);
+    const [before] = await find('q=stated');
+    const patch = (status: string) => admin().patch(entryAt('server', name, '/status'), { status });
+    expect((await patch('deprecated')).status).toBe(200);
+    expect(await find('q=stated')).toEqual([{ ...before, status: 'deprecated' }]);
+    expect((await patch('deleted')).status).toBe(200);
+    expect(await find('q=stated')).toEqual([]);
+  });
+
+  it('follows claims, for the new callers and the earlier ones', async () => {
+    const name = 'io.acme/moving';
+    await publish(name, 'Moving', '1.0.0', TEAM);
+    await publish('io.acme/moving-not', 'Staying', '1.0.0', TEAM);
+    expect(await titles('q=moving')).toEqual(['Moving', 'Staying']);
+    expect(await titles('q=moving', ACME_DATA)).toEqual([]);
+    const claims = { org: 'acme', team: 'data' };
+    expect((await admin().put(entryAt('server', name, '/claims'), { claims })).status).toBe(204);
+    expect(await titles('q=moving')).toEqual(['Staying']);
+    expect(await titles('q=moving', ACME_DATA)).toEqual(['Moving']);
+  });
+
+  it('lets an earlier source shadow an entry, and shows it again', async () => {
+    await publish('io.acme/shared', 'Published', '1.0.0', TEAM);
+    expect(await titles('q=shared')).toEqual(['Published']);
+    const filed = aServer('io.acme/shared', '0.1.0', { title: 'Filed' });
+    await service.rewrite('first', { servers: [...others, filed] });
+    await service.synced('first');
+    expect(await titles('q=shared')).toEqual(['Filed']);
+    expect(await titles('q=published')).toEqual([]);
+    await service.rewrite('first', { servers: others });
+    await service.synced('first');
+    expect(await titles('q=shared')).toEqual(['Published']);
+  });
+
+  it('dates a synced document when it changes, and not when nothing did', async () => {
+    const rewrite = async (title: string) => {
+      const synced = aServer('io.acme/synced', '1.0.0', { title });
+      await service.rewrite('first', { servers: [...others, synced] });
+      await service.synced('first');
+      return (await find('q=synced'))[0]?.updatedAt ?? '';
+    };
+    const first = await rewrite('One');
+    expect(await rewrite('One')).toBe(first);
+    expect((await rewrite('Two')) > first).toBe(true);
+  });
+});
