@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
-import { EntriesModule } from '../entries/entries.module.js';
+import { EntrySummaries } from '../entries/entry-summaries.queries.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
@@ -19,7 +19,7 @@ import { ServersController } from './servers.controller.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
-  imports: [AuthzModule, EntriesModule, RegistriesModule, ViewsModule],
+  imports: [AuthzModule, RegistriesModule, ViewsModule],
   controllers: [
     RegistryListController,
     ServersController,
@@ -28,7 +28,16 @@ import { ServersController } from './servers.controller.js';
     FeedController,
     ServerSetupController,
   ],
-  providers: [BlockedVersions, CatalogService, NameTraces, PageCache, PageReader, SearchLimit, ViewNames],
+  providers: [
+    BlockedVersions,
+    CatalogService,
+    EntrySummaries,
+    NameTraces,
+    PageCache,
+    PageReader,
+    SearchLimit,
+    ViewNames,
+  ],
   exports: [CatalogService, NameTraces, SearchLimit, ViewNames],
 })
 export class CatalogModule {}

@@ -11,7 +11,6 @@ import { EntriesService } from './entries.service.js';
 import { EntryListController } from './entry-list.controller.js';
 import { EntryListQueries } from './entry-list.queries.js';
 import { EntryListService } from './entry-list.service.js';
-import { EntrySummaries } from './entry-summaries.queries.js';
 import { Entry } from './entry.entity.js';
 import { PublishRules } from './publish-request.js';
 import { EntryWriter } from './writer/entry-writer.js';
@@ -32,9 +31,8 @@ import { EntryWriter } from './writer/entry-writer.js';
     EntriesService,
     EntryListQueries,
     EntryListService,
-    EntrySummaries,
     PublishRules,
   ],
-  exports: [EntryWriter, EntriesRepository, EntriesService, EntrySummaries, PublishRules],
+  exports: [EntryWriter, EntriesRepository, EntriesService, PublishRules],
 })
 export class EntriesModule {}

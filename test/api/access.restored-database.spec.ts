@@ -48,7 +48,7 @@ describe('a database restored beneath a running server', () => {
   // Like pg_restore: recreated tables, and sequences reset to their value at the dump.
   async function restore(claimSet: number, given: string): Promise<void> {
     const { database } = service;
-    await database.query('truncate entry, entry_version, source_partition');
+    await database.query('truncate entry, entry_version, source_partition cascade');
     await database.query('delete from claim_set where id > $1', [claimSet]);
     await database.query(`select setval(pg_get_serial_sequence('claim_set', 'id'), $1)`, [given]);
     await database.query('update source set revision = 0');

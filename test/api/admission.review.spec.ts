@@ -328,7 +328,7 @@ describe('managed.review', () => {
     expect(withdrawn).toMatchObject([{ target: { version: '1.0.0' }, actor: { subject: 'wim' } }]);
   });
 
-  it('leaves what only a block holds to those who may delete it', async () => {
+  it('leaves what only a block holds to a caller who may delete it', async () => {
     const name = 'com.acme/blocked';
     const platform = { sub: 'pia', org: 'acme', team: 'platform' };
     const item = async () => (await itemsFor(as(WRITER), `?name=${encodeURIComponent(name)}`))[0] as Item;

@@ -147,7 +147,7 @@ describe('query strategies of a list', () => {
   });
 
   async function store(entries: readonly Entry[]): Promise<void> {
-    await database.query('truncate entry, entry_version');
+    await database.query('truncate entry, entry_version cascade');
     const rows = entries.flatMap((entry) =>
       entry.versions.map((version) => ({
         ...entry,

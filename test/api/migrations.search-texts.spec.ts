@@ -126,7 +126,7 @@ describe('search texts', () => {
   it('follow every write by a server of the previous version', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(aChange, { minLength: 5, maxLength: 25 }), async (changes) => {
-        await database.query('truncate entry, entry_version');
+        await database.query('truncate entry, entry_version cascade');
         await database.query('delete from search_partition');
         for (const [statement, values] of changes) await database.query(statement, [...values]);
         await expectAllWritten();

@@ -97,7 +97,7 @@ describe('the migration that orders versions with a leading v as semver', () => 
       const at = new Date(BIRTH + row.age);
       return { ...row, at: at.toISOString(), key: previousKey(row.version, at) };
     });
-    await database.query('truncate entry_version');
+    await database.query('truncate entry_version cascade');
     await database.query(
       `insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
          published_at, updated_at, search)

@@ -27,7 +27,8 @@ const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 /** The same handlers at another path. */
 const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
 const isAlias = (route: string) =>
-  / \/registry\/\{registry\}\/(v0|x(?!\/(feed|content|marketplace)))\//.test(route) || ALIASES.includes(route);
+  / \/registry\/\{registry\}\/(v0|x(?!\/(feed|content|marketplace)))\//.test(route) ||
+  ALIASES.includes(route);
 /** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
   /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$/.test(
