@@ -124,9 +124,12 @@ describe('two replicas on one database', () => {
       await within(5_000, async () =>
         expect(
           await replicas.database.query(
-            `select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = 'entry_version'::regclass`,
+            // The server also reads this table by itself, to write search summaries.
+            `select 1 from pg_locks l join pg_stat_activity a using (pid)
+             where not l.granted and a.datname = current_database() and l.relation = 'entry_version'::regclass
+               and a.query not like '%entry_summary%'`,
           ),
-        ).toHaveLength(1),
+        ).not.toHaveLength(0),
       );
       await change();
     } finally {
