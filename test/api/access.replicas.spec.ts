@@ -9,6 +9,7 @@ import { versionsIn } from '../support/matchers.js';
 import type { ServedProcess } from '../support/process.js';
 import { inSoak } from '../support/soak.js';
 import { type Replicas, startReplicas } from '../support/two-replicas.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
@@ -121,16 +122,7 @@ describe('two replicas on one database', () => {
     await replicas.database.query('lock table entry_version in access exclusive mode');
     const answer = read();
     try {
-      await within(5_000, async () =>
-        expect(
-          await replicas.database.query(
-            // The server also reads this table by itself, to write search summaries.
-            `select 1 from pg_locks l join pg_stat_activity a using (pid)
-             where not l.granted and a.datname = current_database() and l.relation = 'entry_version'::regclass
-               and a.query not like '%entry_summary%'`,
-          ),
-        ).not.toHaveLength(0),
-      );
+      await within(5_000, async () => expect(await waitingStatements(replicas.database)).toBe(1));
       await change();
     } finally {
       await replicas.database.query('rollback');

@@ -9,6 +9,7 @@ import type { Reply, Sender } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService } from '../support/service.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
 
 const LIST = listAt('server');
@@ -19,12 +20,7 @@ const tagOf = (reply: Reply) => String(reply.headers['etag']);
 
 /** Waits until one statement waits for a lock the test holds. */
 async function oneStatementWaits(database: TestDatabase): Promise<void> {
-  await within(5_000, async () => {
-    const [waiting] = await database.query<{ count: string }>(
-      'select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
-    );
-    expect(waiting?.count).toBe('1');
-  });
+  await within(5_000, async () => expect(await waitingStatements(database)).toBe(1));
 }
 
 describe('a cached page', () => {
@@ -298,10 +294,8 @@ describe('the cache of 1 MiB pages', () => {
     const asked = limits.map((limit) => page(limit).then(() => answered.add(limit)));
     try {
       await within(20_000, async () => {
-        const waiting = await database.query(
-          `select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = 'entry_version'::regclass and mode = 'AccessShareLock'`,
-        );
-        expect(answered.size + waiting.length).toBe(limits.length);
+        const waiting = await waitingStatements(database);
+        expect(answered.size + waiting).toBe(limits.length);
       });
       return limits.filter((limit) => answered.has(limit));
     } finally {
