@@ -35,19 +35,9 @@ export class Content1798000000000 implements MigrationInterface {
       create table version_content (
         version_id bigint constraint version_content_pkey primary key
           constraint version_content_version_id_fkey references entry_version (id) on delete cascade,
-        status text not null constraint version_content_status_check
-          check (status in ('stored', 'pending', 'failed', 'none')),
-        tree bytea constraint version_content_tree_fkey references content_tree (digest),
-        origin text,
-        document_digest bytea,
-        error text,
-        attempts integer not null default 0,
-        next_attempt_at timestamptz(3)
+        tree bytea not null constraint version_content_tree_fkey references content_tree (digest)
       )`);
-    await runner.query(`create index version_content_tree on version_content (tree) where tree is not null`);
-    await runner.query(
-      `create index version_content_due on version_content (next_attempt_at) where next_attempt_at is not null`,
-    );
+    await runner.query(`create index version_content_tree on version_content (tree)`);
     await runner.query(`alter table admission_item add column content_tree bytea`);
   }
 

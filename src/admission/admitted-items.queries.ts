@@ -162,8 +162,8 @@ export class AdmittedItems {
     );
     // contract §13: the content of a version that was served before a block.
     await manager.query(
-      `insert into version_content (version_id, status, tree)
-       select v.id, 'stored', i.content_tree
+      `insert into version_content (version_id, tree)
+       select v.id, i.content_tree
        from admission_item i
        join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
        join entry_version v on v.entry_id = e.id and v.version = i.version

@@ -43,13 +43,13 @@ export class ContentStore {
   async digestsOf(versionIds: readonly string[]): Promise<Map<string, string>> {
     const rows = await this.dataSource.query<{ id: string; digest: string }[]>(
       `select version_id as id, encode(tree, 'hex') as digest from version_content
-       where version_id = any($1::bigint[]) and status = 'stored'`,
+       where version_id = any($1::bigint[])`,
       [versionIds],
     );
     return new Map(rows.map(({ id, digest }) => [id, digest]));
   }
 
-  /** Returns a tree by its digest; null if no version has had it for some time. */
+  /** Returns a tree by its digest; null if it was deleted because no version has it anymore. */
   async tree(digest: string): Promise<Tree | null> {
     const files = await this.dataSource.query<TreeFile[]>(
       `select f.path, encode(f.blob, 'hex') as digest, b.bytes, f.is_executable as executable
@@ -109,13 +109,11 @@ export class ContentStore {
       throw new ApiError('content_full');
     for (const file of added) await writeBlob(manager, file);
     await writeTree(manager, tree, files);
-    await manager.query(
-      `insert into version_content (version_id, status, tree) values ($1, 'stored', decode($2, 'hex'))
-       on conflict (version_id) do update
-       set status = excluded.status, tree = excluded.tree, error = null, attempts = 0, next_attempt_at = null`,
-      [versionId, tree.digest],
-    );
-    // What lists content is cached by revision.
+    await manager.query(`insert into version_content (version_id, tree) values ($1, decode($2, 'hex'))`, [
+      versionId,
+      tree.digest,
+    ]);
+    // Answers that list content are cached by revision.
     await bumpRevision(manager, sourceId);
     return tree;
   }
@@ -150,7 +148,7 @@ export class ContentStore {
 /** Locks the version, so that it is not removed before its content is stored, and returns the id of its source. */
 async function lockVersion(manager: EntityManager, versionId: string): Promise<number> {
   const [version] = await manager.query<{ hasContent: boolean; sourceId: number }[]>(
-    `select exists (select 1 from version_content where version_id = v.id and status = 'stored') as "hasContent",
+    `select exists (select 1 from version_content where version_id = v.id) as "hasContent",
        e.source_id as "sourceId"
      from entry_version v join entry e on e.id = v.entry_id where v.id = $1 for key share of v`,
     [versionId],

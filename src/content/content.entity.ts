@@ -1,5 +1,4 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import { isOneOf, Timestamp } from '../database/statements.js';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { EntryVersion } from '../entries/entry.entity.js';
 
 /** One file, by the SHA-256 of its bytes. */
@@ -66,15 +65,9 @@ export class ContentFile {
   isExecutable: boolean;
 }
 
-/** `stored`: served; `pending`: to be fetched; `failed`: to be fetched again; `none`: no content is known. */
-export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const;
-export type ContentStatus = (typeof CONTENT_STATUSES)[number];
-
 /** The content of one version. A version without a row has no content. */
 @Entity('version_content')
-@Check('version_content_status_check', isOneOf('status', CONTENT_STATUSES))
-@Index('version_content_tree', ['tree'], { where: 'tree is not null' })
-@Index('version_content_due', ['nextAttemptAt'], { where: 'next_attempt_at is not null' })
+@Index('version_content_tree', ['tree'])
 export class VersionContent {
   @PrimaryColumn({ name: 'version_id', type: 'bigint', primaryKeyConstraintName: 'version_content_pkey' })
   versionId: string;
@@ -83,33 +76,10 @@ export class VersionContent {
   @JoinColumn({ name: 'version_id', foreignKeyConstraintName: 'version_content_version_id_fkey' })
   version: EntryVersion;
 
-  @Column({ type: 'text' })
-  status: ContentStatus;
-
-  /** Set exactly while the status is `stored`. */
-  @Column({ type: 'bytea', nullable: true })
-  tree: Buffer | null;
+  @Column({ type: 'bytea' })
+  tree: Buffer;
 
   @ManyToOne(() => ContentTree)
   @JoinColumn({ name: 'tree', foreignKeyConstraintName: 'version_content_tree_fkey' })
-  list: ContentTree | null;
-
-  /** The package that the content is fetched from, as one text to compare; null for uploads. */
-  @Column({ type: 'text', nullable: true })
-  origin: string | null;
-
-  /** The digest of the document when its packages were last looked at. */
-  @Column({ name: 'document_digest', type: 'bytea', nullable: true })
-  documentDigest: Buffer | null;
-
-  /** Why fetching failed, as a sentence for the operator. */
-  @Column({ type: 'text', nullable: true })
-  error: string | null;
-
-  /** Failed attempts in a row. */
-  @Column({ type: 'integer', default: 0 })
-  attempts: number;
-
-  @Timestamp({ name: 'next_attempt_at', nullable: true })
-  nextAttemptAt: Date | null;
+  list: ContentTree;
 }

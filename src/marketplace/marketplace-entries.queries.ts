@@ -27,15 +27,15 @@ export interface ContentVersion extends Pick<MarketplaceEntry, 'type' | 'name' |
 
 type Row = CurrencyRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
 
-// The first visible entry of a name shadows the others, even if it has no content (contract §6). Names without content anywhere
-// are not looked at.
+// The first visible entry of a name shadows the others, even if it has no content (contract §6). Only names with content in
+// some source are read.
 const VERSIONS = `
 with ${CURRENCY},
 ${rankedBy('(select $rankedSources::int[])')},
 stored as materialized (
   select distinct o.type, o.name
   from version_content c join entry_version v on v.id = c.version_id and v.is_latest join entry o on o.id = v.entry_id
-  where c.status = 'stored' and o.type = any($types::text[]) and o.source_id in (select source_id from ranked)
+  where o.type = any($types::text[]) and o.source_id in (select source_id from ranked)
     and ($name::text is null or o.name = $name)
 ),
 names as materialized (
@@ -49,7 +49,7 @@ names as materialized (
 select currency."isCurrent", n.* from currency left join (
   select v.id, n.type, n.name, v.version, encode(v.digest, 'hex') as document, encode(c.tree, 'hex') as tree
   from names n join entry_version v on v.entry_id = n.id and v.is_latest
-  join version_content c on c.version_id = v.id and c.status = 'stored'
+  join version_content c on c.version_id = v.id
   where ${hasShownStatus()}
 ) n on true
 order by n.type, n.name`;

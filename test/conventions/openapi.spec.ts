@@ -266,8 +266,8 @@ describe('an example in the OpenAPI document', () => {
          blob as (insert into content_blob (digest, bytes) values ('\\x00', 0) returning digest),
          file as (insert into content_file (tree, path, blob, is_executable)
            select tree.digest, 'SKILL.md', blob.digest, false from tree, blob)
-       insert into version_content (version_id, status, tree)
-       select v.id, 'stored', tree.digest from tree, entry_version v join entry e on e.id = v.entry_id
+       insert into version_content (version_id, tree)
+       select v.id, tree.digest from tree, entry_version v join entry e on e.id = v.entry_id
        where e.type = 'skill'`,
     );
     for (const [name, { value }] of bodiesOf('publishEntry'))
