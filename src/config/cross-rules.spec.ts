@@ -109,6 +109,13 @@ describe('the warning about auth.authz without effect', () => {
   });
 });
 
+it.each<[hosts: string[], warned: string[]]>([
+  [['git.example.com'], ['content.fetch.hosts: has no effect: this version stores only uploaded content']],
+  [[], []],
+])('warns that content.fetch.hosts has no effect: %j', (hosts, warned) =>
+  expect(warnings({ auth: { mode: 'anonymous' }, content: { fetch: { hosts } } })).toEqual(warned),
+);
+
 describe('the warning about a filter without effect', () => {
   const filter = { names: { include: ['com.acme/*'] } };
   const syncPolicy = { interval: '1h' };

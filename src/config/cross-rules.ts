@@ -130,7 +130,11 @@ export function sharedClaims({
 }
 
 /** Warns about sections that have no effect (contract §2, §4). */
-export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
+export function withoutEffect({
+  auth,
+  sources,
+  content,
+}: Pick<Config, 'auth' | 'sources' | 'content'>): string[] {
   const rules =
     auth.authz && !oauthInUse(auth)
       ? [
@@ -145,5 +149,9 @@ export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'
         ]
       : [],
   );
-  return [...rules, ...filters];
+  const hosts =
+    content.fetchHosts.length > 0
+      ? ['content.fetch.hosts: has no effect: this version stores only uploaded content']
+      : [];
+  return [...rules, ...filters, ...hosts];
 }
