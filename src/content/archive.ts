@@ -28,7 +28,7 @@ const ZIP_METHODS = [0, 8];
 
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/u;
 
-/** An archive that is refused (contract §13): 400 `invalid_archive`. */
+/** The error for a refused archive (contract §13): 400 `invalid_archive`. */
 function invalid(problem: string, path?: string): ApiError {
   const where = path === undefined ? '' : `${JSON.stringify(path.slice(0, 200))}: `;
   return new ApiError('invalid_archive', `The archive is not valid: ${where}${problem}`);
@@ -86,7 +86,7 @@ export async function unpackTar(
       if (type === 'directory') unpacked.addFolder(name);
       else if (type === 'file')
         await unpacked.addFile(name, (mode & EXECUTABLE) !== 0, Readable.from(entry), size);
-      else throw invalid(`it is no regular file or folder (${type})`, name);
+      else throw invalid(`it is not a regular file or folder (${type})`, name);
       entry.resume();
     }
     await reading;
@@ -131,12 +131,12 @@ function checkZipEntry(entry: Entry): number {
   const isFolder = fileName.endsWith('/');
   const type = mode & TYPE_MASK;
   if (type !== 0 && type !== (isFolder ? DIRECTORY : REGULAR_FILE))
-    throw invalid('it is no regular file or folder', fileName);
+    throw invalid('it is not a regular file or folder', fileName);
   if (isFolder && uncompressedSize !== 0) throw invalid('a folder contains data', fileName);
   return mode;
 }
 
-/** Errors of the libraries mean a broken archive; errors of the operating system do not. */
+/** An error of a library means a broken archive; an error of the operating system does not. */
 function asInvalid(error: unknown): unknown {
   if (error instanceof ApiError || !(error instanceof Error) || 'syscall' in error) return error;
   return invalid(error.message.slice(0, 200));
@@ -170,7 +170,7 @@ class Meter extends Transform {
   }
 }
 
-/** The files of an archive that is being unpacked, in a folder under names of ours. */
+/** The files of an archive that is being unpacked, in a folder. Their names on disk are numbers, never those in the archive. */
 export class UnpackedFiles {
   private readonly paths = new UniquePaths();
   private readonly files: IncomingFile[] = [];
@@ -218,8 +218,8 @@ export class UnpackedFiles {
   }
 
   /**
-   * Returns all files, without the single top folder that an archive may have. A hidden one, such as `.claude-plugin`, is
-   * content.
+   * Returns all files, without the archive's single top folder. A hidden top folder, such as `.claude-plugin`, is content
+   * and stays.
    */
   finish(): IncomingFile[] {
     if (this.files.length === 0) throw invalid('it has no files');

@@ -3,7 +3,7 @@ import { deleteInSlices, Polling } from '../database/polling.js';
 import { ContentStore } from './content-store.queries.js';
 
 const EVERY_MS = 5 * 60_000;
-/** Files and trees per transaction; other content waits for it. */
+/** Maximum number of files, and of trees, per transaction: uploads wait for it. */
 const SLICE = 100;
 
 /** Deletes content that no version has anymore, on one replica at a time. */

@@ -24,7 +24,7 @@ import { contentProblems } from './skill-file.js';
 /** Uploads at once, per replica and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
 const MAX_UPLOADS = 8;
 const MAX_UPLOADS_PER_CALLER = 2;
-/** An archive may be larger than its files, because of its headers. */
+/** Headers can make an archive larger than its files. */
 const MAX_OVERHEAD_BYTES = 1024 * 1024;
 
 const MEDIA_TYPES = [
@@ -68,7 +68,7 @@ export class ContentUploads {
     if (!this.perCaller.tryAcquire(key))
       throw new ApiError(
         'too_many_requests',
-        `You are uploading ${MAX_UPLOADS_PER_CALLER} archives already, the maximum: try again shortly`,
+        `You are already uploading ${MAX_UPLOADS_PER_CALLER} archives, the maximum: try again shortly`,
       );
     try {
       if (!this.uploads.tryAcquire('')) throw new ApiError('overloaded');
@@ -84,8 +84,7 @@ export class ContentUploads {
 
   private async checkVersion({ type, versions: [version] }: Entry): Promise<void> {
     if (!version) throw new ApiError('version_not_found');
-    if (type === 'server')
-      throw new ApiError('invalid_archive', 'Servers have no content: only skills and plugins have');
+    if (type === 'server') throw new ApiError('invalid_archive', 'Only skills and plugins have content');
     if ((await this.store.digestsOf([version.id])).size > 0) throw new ApiError('content_exists');
   }
 

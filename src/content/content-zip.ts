@@ -40,7 +40,7 @@ export async function* zipOf(
   }
 }
 
-/** A zip file that is sent while it is made. */
+/** A zip file that is sent while it is being built. */
 export class StreamedZip extends StreamedJson {
   constructor(
     private readonly digest: string,
