@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
-import { isEmptyView, type View } from '../visibility/view-cache.js';
+import type { View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
-import { CHANGES_TOO_FAST, type CurrencyRow, MAX_READS, SnapshotCheck, ViewSql } from './view-sql.queries.js';
+import { type CurrencyRow, readCurrent } from './view-sql.queries.js';
 
 export interface EntryName {
   readonly type: EntryType;
@@ -53,20 +52,12 @@ export class ViewNames {
    * @throws ApiError 503 `database_timeout` if the view changes during every read.
    */
   async shown(find: () => Promise<View | null>, asked: readonly EntryName[] | null): Promise<ShownName[]> {
-    for (let reads = 1; reads <= MAX_READS; reads += 1) {
-      const view = await find();
-      if (!view || isEmptyView(view)) return [];
-      const check = new SnapshotCheck(view);
-      const sql = new ViewSql(this.prepared, check);
-      const rows = asked
-        ? await sql.query<Row>(SOME, {
-            types: asked.map(({ type }) => type),
-            names: asked.map(({ name }) => name),
-          })
-        : await sql.query<Row>(ALL);
-      if (check.isCurrent)
-        return rows.flatMap(({ type, name, source }) => (type === null ? [] : [{ type, name, source }]));
-    }
-    throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+    const rows = await (asked
+      ? readCurrent<Row>(this.prepared, find, SOME, {
+          types: asked.map(({ type }) => type),
+          names: asked.map(({ name }) => name),
+        })
+      : readCurrent<Row>(this.prepared, find, ALL));
+    return (rows ?? []).flatMap(({ type, name, source }) => (type === null ? [] : [{ type, name, source }]));
   }
 }

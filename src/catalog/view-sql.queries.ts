@@ -1,12 +1,41 @@
 import type { StatementRunner } from '../database/search-pool.js';
 import { bind, type NamedValues } from '../database/statements.js';
+import { ApiError } from '../http/errors.js';
 import { unionOf } from '../visibility/partitions.js';
-import type { RememberedRegistry, View, VisibleSource } from '../visibility/view-cache.js';
+import {
+  isEmptyView,
+  type RememberedRegistry,
+  type View,
+  type VisibleSource,
+} from '../visibility/view-cache.js';
 
 /** Maximum number of attempts to read a page that keeps changing. */
 export const MAX_READS = 5;
 /** The error message after the last attempt. */
 export const CHANGES_TOO_FAST = 'The catalog changes faster than it can be read: try again shortly';
+
+/**
+ * Runs a statement for a view. If the view changes meanwhile, runs it again for the new one.
+ *
+ * @param find returns the current view; null if there is none.
+ * @returns null if nothing is visible.
+ * @throws ApiError of `find`; 503 `database_timeout` if the view changes during every read.
+ */
+export async function readCurrent<Row extends CurrencyRow>(
+  statements: StatementRunner,
+  find: () => Promise<View | null>,
+  text: string,
+  values: NamedValues = {},
+): Promise<Row[] | null> {
+  for (let reads = 1; reads <= MAX_READS; reads += 1) {
+    const view = await find();
+    if (!view || isEmptyView(view)) return null;
+    const check = new SnapshotCheck(view);
+    const rows = await new ViewSql(statements, check).query<Row>(text, values);
+    if (check.isCurrent) return rows;
+  }
+  throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+}
 
 /** A column in every row: whether the view was still current in the statement's snapshot. */
 export interface CurrencyRow {

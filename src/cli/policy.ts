@@ -12,6 +12,7 @@ import {
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Request, Response } from 'express';
@@ -184,10 +185,7 @@ function nobody(): Client {
 }
 
 async function bytesOf(answer: StreamedJson | { readonly bytes: Buffer }): Promise<Buffer> {
-  if (!(answer instanceof StreamedJson)) return answer.bytes;
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer.chunks) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  return answer instanceof StreamedJson ? buffer(answer.chunks) : answer.bytes;
 }
 
 function fileName(client: ClientName, form: ConfigForm): string {

@@ -1,3 +1,4 @@
+import { text as textOf } from 'node:stream/consumers';
 import { parseYaml } from '../config/yaml.js';
 import type { EntryType } from '../documents/statuses.js';
 import { ConfigurationError } from '../validation/value-checks.js';
@@ -49,7 +50,5 @@ export async function contentProblems(
   const file = files.find(({ path }) => path === SKILL_FILE);
   if (!file) return [`${SKILL_FILE}: is missing at the top of the archive`];
   if (file.bytes > MAX_SKILL_FILE_BYTES) return [`${SKILL_FILE}: is larger than 1 MiB`];
-  const chunks: Buffer[] = [];
-  for await (const chunk of file.open()) chunks.push(chunk);
-  return skillFileProblems(Buffer.concat(chunks).toString(), JSON.parse(document) as object);
+  return skillFileProblems(await textOf(file.open()), JSON.parse(document) as object);
 }

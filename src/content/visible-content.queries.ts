@@ -1,16 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus, rankedBy } from '../catalog/list-request.js';
 import { firstEntry } from '../catalog/version.queries.js';
-import {
-  CHANGES_TOO_FAST,
-  type CurrencyRow,
-  MAX_READS,
-  SnapshotCheck,
-  ViewSql,
-} from '../catalog/view-sql.queries.js';
+import { type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
 import { isStorable } from '../validation/storable-text.js';
 import { type RegistryAccess, RegistryViews } from '../visibility/registry-views.js';
 import { CURRENCY } from '../visibility/views.queries.js';
@@ -48,14 +41,12 @@ export class VisibleContent {
     { type, name, version }: { readonly type: EntryType; readonly name: string; readonly version: string },
   ): Promise<string | null> {
     if (!isStorable(name) || !isStorable(version)) return null;
-    for (let reads = 1; reads <= MAX_READS; reads += 1) {
-      const { view } = await this.views.verify(access);
-      const check = new SnapshotCheck(view);
-      const rows = await new ViewSql(this.prepared, check).query<
-        CurrencyRow & { readonly digest: string | null }
-      >(CONTENT_OF_VERSION, { type, name, version });
-      if (check.isCurrent) return rows[0]?.digest ?? null;
-    }
-    throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+    const rows = await readCurrent<CurrencyRow & { readonly digest: string | null }>(
+      this.prepared,
+      async () => (await this.views.verify(access)).view,
+      CONTENT_OF_VERSION,
+      { type, name, version },
+    );
+    return rows?.[0]?.digest ?? null;
   }
 }

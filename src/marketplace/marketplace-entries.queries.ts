@@ -1,18 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
-import {
-  CHANGES_TOO_FAST,
-  type CurrencyRow,
-  MAX_READS,
-  SnapshotCheck,
-  ViewSql,
-} from '../catalog/view-sql.queries.js';
+import { CHANGES_TOO_FAST, type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
 import type { StorableText } from '../validation/storable-text.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
-import { isEmptyView, type View } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 import type { ContentFile, MarketplaceEntry } from './plugin-tree.js';
 
@@ -89,31 +82,15 @@ export class MarketplaceEntries {
     const { client, caller } = access;
     const release = await this.semaphores.reads.acquire(client.callerKey(caller), client.abortSource);
     try {
-      let current = access;
-      for (let reads = 1; ; reads += 1) {
-        const versions = await this.read(current.view, types, name);
-        if (versions) return versions;
-        if (reads === MAX_READS) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
-        current = await this.views.verify(current);
-      }
+      let current: VerifiedAccess | undefined;
+      const find = async () => (current = current ? await this.views.verify(current) : access).view;
+      const rows = await readCurrent<Row>(this.prepared, find, VERSIONS, { types, name });
+      return (rows ?? []).flatMap(({ id, type, name: found, version, document, tree }) =>
+        id === null ? [] : [{ id, type, name: found, version, document, tree }],
+      );
     } finally {
       release();
     }
-  }
-
-  /** Returns null if the view is not current. */
-  private async read(
-    view: View,
-    types: readonly ContentType[],
-    name: string | null,
-  ): Promise<ContentVersion[] | null> {
-    const check = new SnapshotCheck(view);
-    if (isEmptyView(view)) return [];
-    const rows = await new ViewSql(this.prepared, check).query<Row>(VERSIONS, { types, name });
-    if (!check.isCurrent) return null;
-    return rows.flatMap(({ id, type, name, version, document, tree }) =>
-      id === null ? [] : [{ id, type, name, version, document, tree }],
-    );
   }
 
   /**

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
@@ -105,7 +106,7 @@ export class MarketplaceService extends PluginConfigs {
       const shown = await plugins();
       const manifests = new Map<string, string>();
       for (const { digest } of manifestsIn(shown))
-        if (!manifests.has(digest)) manifests.set(digest, await this.textOf(digest));
+        if (!manifests.has(digest)) manifests.set(digest, await text(this.content.read(digest)));
       return marketplaceTree(settings, shown, manifests);
     };
     const plan = { key, files, read: (digest: string) => this.content.read(digest) };
@@ -127,12 +128,6 @@ export class MarketplaceService extends PluginConfigs {
       return found;
     };
     return { key, plugins };
-  }
-
-  private async textOf(digest: string): Promise<string> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.content.read(digest)) chunks.push(chunk);
-    return Buffer.concat(chunks).toString();
   }
 }
 

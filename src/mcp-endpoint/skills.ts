@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { LoadedRequest } from '../auth/route.js';
@@ -95,7 +96,7 @@ export class Skills {
     const reserved = 3 * file.bytes;
     if (!this.answered.tryAcquire(key, reserved)) throw new ApiError('overloaded');
     try {
-      return { uri, ...contentOf(file.path, await this.bytesOf(file)) };
+      return { uri, ...contentOf(file.path, await buffer(this.content.read(file.digest))) };
     } finally {
       this.answered.release(key, reserved);
     }
@@ -133,7 +134,9 @@ export class Skills {
     const cached = this.frontmatters.get(key);
     if (cached) return cached.value;
     const { skillEntry, SkillCatalogError } = await import('@modelcontextprotocol/server/ext/skills');
-    const value = await skillEntry(name, { [MANIFEST]: await this.bytesOf(manifest) }).then(
+    const value = await skillEntry(name, {
+      [MANIFEST]: await buffer(this.content.read(manifest.digest)),
+    }).then(
       ({ frontmatter }) => frontmatter,
       (error: unknown) => {
         if (SkillCatalogError.isInstance(error)) return null;
@@ -142,12 +145,6 @@ export class Skills {
     );
     this.frontmatters.set(key, { value });
     return value;
-  }
-
-  private async bytesOf({ digest }: ContentFile): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.content.read(digest)) chunks.push(chunk);
-    return Buffer.concat(chunks);
   }
 }
 
