@@ -118,7 +118,7 @@ describe('web UI: manager', () => {
 
   it('creates a registry of several sources', async () => {
     await manager.goTo('/registries/+new');
-    await manager.page.getByLabel('Name', { exact: true }).fill('mixed');
+    await manager.page.getByRole('textbox', { name: 'Name', exact: true }).fill('mixed');
     for (const source of ['company', 'community', 'published']) {
       await manager.page.getByLabel('Source', { exact: true }).fill(source);
       await manager.page.keyboard.press('Enter');

@@ -13,6 +13,8 @@ interface FieldProps {
   readonly schema: Schema;
   readonly schemas: Schemas;
   readonly isRequired: boolean;
+  /** Whether the group of the field is optional and has no value yet. */
+  readonly isInAbsentGroup?: boolean;
   readonly value: unknown;
   readonly details: readonly string[];
   readonly change: (value: unknown) => void;
@@ -58,7 +60,7 @@ export function SchemaFields({
 }
 
 function Field(props: FieldProps): JSX.Element {
-  const { name, path, schema, value, details, isRequired, change } = props;
+  const { name, path, schema, value, details, isRequired, isInAbsentGroup = false, change } = props;
   const id = useId();
   const problems = problemsAt(details, path);
   const hint = schema.description;
@@ -133,7 +135,7 @@ function Field(props: FieldProps): JSX.Element {
           type="text"
           autocomplete="off"
           spellcheck={false}
-          required={isRequired}
+          required={isRequired && !isInAbsentGroup}
           value={typeof value === 'string' ? value : ''}
           placeholder={typeof schema.example === 'string' ? `for example ${schema.example}` : ''}
           onInput={(event) => change(event.currentTarget.value)}
@@ -145,7 +147,7 @@ function Field(props: FieldProps): JSX.Element {
 }
 
 function Group(props: FieldProps): JSX.Element {
-  const { schema, schemas, path, value, details, change } = props;
+  const { schema, schemas, path, value, details, isRequired, change } = props;
   if (isClaims(schema))
     return <ClaimsEditor claims={(value ?? {}) as Claims} change={change} label={pathLabel(path)} />;
   if (schema.properties)
@@ -155,6 +157,7 @@ function Group(props: FieldProps): JSX.Element {
         schemas={schemas}
         path={path}
         details={details}
+        isInAbsentGroup={!isRequired && value === undefined}
         value={(value ?? {}) as Values}
         change={(to) =>
           change(Object.values(to).every((member) => member === undefined || member === '') ? undefined : to)
