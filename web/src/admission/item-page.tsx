@@ -110,7 +110,9 @@ function Facts({ item }: { item: AdmissionItemDetails }): JSX.Element {
         </Detail>
         <Detail name="Approvals">{status === 'held' && `${approvals.given} of ${approvals.required}`}</Detail>
         <Detail name="SHA-256">
-          <code class="break">{digest}</code>
+          <code>
+            <UntrustedText text={digest} />
+          </code>
         </Detail>
       </DetailList>
     </section>
