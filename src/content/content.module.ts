@@ -5,7 +5,7 @@ import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { ContentCleanup } from './content-cleanup.js';
 import { ContentController } from './content.controller.js';
-import { ContentZipController } from './content-zip.controller.js';
+import { ContentFilesController } from './content-files.controller.js';
 import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
 import { VisibleContent } from './visible-content.queries.js';
@@ -13,7 +13,7 @@ import { VisibleContent } from './visible-content.queries.js';
 /** The files of skills and plugins (contract §13). */
 @Module({
   imports: [CatalogModule, EntriesModule, SourcesModule, ViewsModule],
-  controllers: [ContentController, ContentZipController],
+  controllers: [ContentController, ContentFilesController],
   providers: [ContentCleanup, ContentStore, ContentUploads, VisibleContent],
   exports: [ContentStore],
 })

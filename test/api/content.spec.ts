@@ -14,6 +14,9 @@ import { aService } from '../support/service.js';
 
 const KIB = 1024;
 
+// Other tests store content at the same time.
+process.env['TMPDIR'] = await mkdtemp(join(tmpdir(), 'content-spec-'));
+
 const service = aService({ mode: 'full' })
   .source('published', {
     kind: 'managed',
@@ -46,6 +49,8 @@ const upload = (sender: ReturnType<typeof writer>, name: string, body: Buffer, t
   sender.send('PUT', at(name), { body, headers: { 'Content-Type': type } });
 const zipAt = (name: string, version = '1.0.0', registry = 'main') =>
   `/registry/${registry}/x/content/skill/${name}/${version}.zip`;
+
+const filesAt = (name: string, version = '1.0.0') => zipAt(name, version).replace(/\.zip$/, '/files');
 
 async function filesIn(zip: Buffer): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'zip-'));
@@ -93,24 +98,23 @@ describe('the content of a version', () => {
     expect(await filesIn((await reader('blue').get(zipAt(name))).bytes)).toEqual(['SKILL.md']);
   });
 
-  it('is refused like the document to everyone who does not see it', async () => {
+  it.each([
+    ['as a zip file', zipAt],
+    ['as a list', filesAt],
+  ])('%s is refused like the document to everyone who does not see it', async (_what, at) => {
     const name = aName();
     await publish(name);
     await upload(writer('blue'), name, archiveOf(name));
     const withoutId = ({ text }: { text: string }) => text.replace(/"requestId":"[^"]*"/, '');
-    const hidden = await reader('green').get(zipAt(name));
-    const absent = await reader('green').get(zipAt('io.acme/absent'));
+    const hidden = await reader('green').get(at(name));
+    const absent = await reader('green').get(at('io.acme/absent'));
     expectRefused(hidden, 404, 'entry_not_found');
     expect(withoutId(hidden)).toBe(withoutId(absent));
-    expectRefused(await service.as({ sub: 'x' }).get(zipAt(name)), 403, 'registry_forbidden');
-    expectRefused(await service.get(zipAt(name)), 401, 'token_missing');
-    expectRefused(await reader('blue').get(zipAt(name, '2.0.0')), 404, 'version_not_found');
-    expectRefused(
-      await reader('blue').get(`/registry/main/x/content/server/${name}/1.0.0.zip`),
-      404,
-      'entry_not_found',
-    );
-    expect((await reader('blue').get(zipAt(name))).status).toBe(200);
+    expectRefused(await service.as({ sub: 'x' }).get(at(name)), 403, 'registry_forbidden');
+    expectRefused(await service.get(at(name)), 401, 'token_missing');
+    expectRefused(await reader('blue').get(at(name, '2.0.0')), 404, 'version_not_found');
+    expectRefused(await reader('blue').get(at(name).replace('/skill/', '/server/')), 404, 'entry_not_found');
+    expect((await reader('blue').get(at(name))).status).toBe(200);
   });
 
   it('is refused once the version is deleted, hidden or removed', async () => {

@@ -262,8 +262,8 @@ describe('an example in the OpenAPI document', () => {
       [item],
     );
     await service.database.query(
-      `with tree as (insert into content_tree (digest, bytes) values ('\\x00', 0) returning digest),
-         blob as (insert into content_blob (digest, bytes) values ('\\x00', 0) returning digest),
+      `with tree as (insert into content_tree (digest, bytes) values (sha256(''), 0) returning digest),
+         blob as (insert into content_blob (digest, bytes) values (sha256(''), 0) returning digest),
          file as (insert into content_file (tree, path, blob, is_executable)
            select tree.digest, 'SKILL.md', blob.digest, false from tree, blob)
        insert into version_content (version_id, tree)

@@ -1,0 +1,139 @@
+import { isUtf8 } from 'node:buffer';
+import { buffer } from 'node:stream/consumers';
+import { Controller, Get, Param, Req } from '@nestjs/common';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { AnyCaller, Audited, Loaded, type LoadedRequest, RegistryRoute } from '../auth/route.js';
+import { CatalogService } from '../catalog/catalog.service.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { BARE_TYPES, isBareType } from '../documents/entry-types.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { ApiErrors, ApiOkWithEtag, ApiTextWithEtag } from '../http/openapi/api-answers.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { CHUNK_BYTES, ContentStore, type Turn } from './content-store.queries.js';
+import type { Tree, TreeFile } from './content-tree.js';
+import { StreamedZip, zipOf } from './content-zip.js';
+import { ContentFiles } from './content.responses.js';
+import { VisibleContent } from './visible-content.queries.js';
+
+const TYPE = { name: 'type', schema: { type: 'string', enum: [...BARE_TYPES], example: 'skill' } } as const;
+const NAMESPACE = { name: 'namespace', type: String, example: 'io.github.example' };
+const NAME = { name: 'name', type: String, example: 'code-review' };
+const VERSION = {
+  name: 'version',
+  type: String,
+  description: '`latest` or an exact version',
+  example: 'latest',
+};
+
+@ApiTags('catalog')
+@Controller('registry/:registry/x/content/:type/:namespace/:name')
+@AnyCaller()
+@RegistryRoute()
+@Audited('content.read')
+export class ContentFilesController {
+  constructor(
+    private readonly catalog: CatalogService,
+    private readonly visible: VisibleContent,
+    private readonly store: ContentStore,
+    private readonly semaphores: PoolSemaphores,
+  ) {}
+
+  @Get(':version.zip')
+  @ApiOperation({
+    operationId: 'getContentZip',
+    summary: 'The files of one version of a skill or plugin as a zip file',
+    description: 'The ETag is a digest of the list of files: equal files, equal bytes.',
+  })
+  @ApiParam(TYPE)
+  @ApiParam(NAMESPACE)
+  @ApiParam(NAME)
+  @ApiParam(VERSION)
+  @ApiTextWithEtag('application/zip')
+  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
+  async get(
+    @Loaded() access: VerifiedAccess,
+    @Param('type') type: string,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+    @Req() request: LoadedRequest,
+  ): Promise<StreamedZip> {
+    const entry = { type, name: `${namespace}/${name}`, version };
+    const tree = await this.treeOf(access, entry, request);
+    const turn = this.turnOf(access);
+    return new StreamedZip(
+      tree.digest,
+      zipOf(tree, (file) => this.store.read(file, turn)),
+      access.client.abortSignal(),
+      access.client.callerKey(access.caller),
+      { 'Content-Disposition': `attachment; filename="${fileNameOf(entry)}"` },
+    );
+  }
+
+  @Get(':version/files')
+  @ApiOperation({
+    operationId: 'listContentFiles',
+    summary: 'The files of one version of a skill or plugin, with the text of its SKILL.md and README.md',
+  })
+  @ApiParam(TYPE)
+  @ApiParam(NAMESPACE)
+  @ApiParam(NAME)
+  @ApiParam(VERSION)
+  @ApiOkWithEtag(ContentFiles)
+  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
+  async files(
+    @Loaded() access: VerifiedAccess,
+    @Param('type') type: string,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+    @Req() request: LoadedRequest,
+  ): Promise<JsonText> {
+    const { digest, bytes, files } = await this.treeOf(
+      access,
+      { type, name: `${namespace}/${name}`, version },
+      request,
+    );
+    const turn = this.turnOf(access);
+    const texts: { path: string; text: string }[] = [];
+    for (const file of files.filter(isShownAsText)) {
+      const text = utf8(await buffer(this.store.read(file.digest, turn)));
+      if (text !== null) texts.push({ path: file.path, text });
+    }
+    return new JsonText(JSON.stringify({ digest, bytes, files, texts }));
+  }
+
+  /** Refuses as the document's route does. */
+  private async treeOf(
+    access: VerifiedAccess,
+    { type, name, version }: { readonly type: string; readonly name: string; readonly version: string },
+    request: LoadedRequest,
+  ): Promise<Tree> {
+    if (!isBareType(type)) throw new ApiError('entry_not_found');
+    request.readEntry = { type, name, version };
+    await this.catalog.version(access, type, name, version, false);
+    const digest = await this.visible.digestOf(access, { type, name, version });
+    const tree = digest === null ? null : await this.store.tree(digest);
+    if (!tree) throw new ApiError('version_not_found', 'This version has no content');
+    return tree;
+  }
+
+  private turnOf({ client, caller }: VerifiedAccess): Turn {
+    const key = client.callerKey(caller);
+    return (work) => this.semaphores.reads.run(key, client.abortSource, work);
+  }
+}
+
+/** At the top, and small enough to be read at once. */
+function isShownAsText({ path, bytes }: TreeFile): boolean {
+  return ['skill.md', 'readme.md'].includes(path.toLowerCase()) && bytes <= CHUNK_BYTES;
+}
+
+function utf8(bytes: Buffer): string | null {
+  return isUtf8(bytes) ? bytes.toString() : null;
+}
+
+function fileNameOf({ name, version }: { readonly name: string; readonly version: string }): string {
+  return `${name}-${version}.zip`.replaceAll(/[^A-Za-z0-9._+-]/g, '-');
+}
