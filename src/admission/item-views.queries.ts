@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { createPatch } from 'rfc6902';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
@@ -16,6 +15,7 @@ import {
 import { bind } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
+import { jsonDiff } from '../json/json-diff.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { hasShape } from '../validation/class-validation.js';
@@ -156,7 +156,7 @@ export class ItemViews {
     const members = [`"document":${document}`];
     if (item.status === 'held' && served !== null && maySee)
       members.push(
-        `"replaces":${JSON.stringify({ version: latest, diff: diffOf(served, document) })}`,
+        `"replaces":{"version":${JSON.stringify(latest)},"diff":${diffOf(served, document)}}`,
         `"served":${served}`,
       );
     return `${shown.slice(0, -1)},${members.join(',')}}`;
@@ -435,19 +435,12 @@ function itemAnswer(item: SeenItem, decisions: readonly DecisionRow[], showsClai
   };
 }
 
-/** The comparison of lists takes time and memory in proportion to the product of their lengths. */
-const MAX_COMPARED = 10_000;
+/** Longer documents are not compared. */
+const MAX_COMPARED_BYTES = 64 * 1_024;
 
-function diffOf(served: string, document: string): unknown[] {
-  const before: unknown = JSON.parse(served);
-  const after: unknown = JSON.parse(document);
-  if (longestList(before) * longestList(after) > MAX_COMPARED)
-    return [{ op: 'replace', path: '', value: after }];
-  return createPatch(before, after);
-}
-
-function longestList(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const own = Array.isArray(value) ? value.length : 0;
-  return Object.values(value).reduce<number>((longest, one) => Math.max(longest, longestList(one)), own);
+/** Returns the JSON Patch from the served document, as JSON text. */
+function diffOf(served: string, document: string): string {
+  if (Math.max(Buffer.byteLength(served), Buffer.byteLength(document)) > MAX_COMPARED_BYTES)
+    return `[{"op":"replace","path":"","value":${document}}]`;
+  return JSON.stringify(jsonDiff(JSON.parse(served), JSON.parse(document)));
 }

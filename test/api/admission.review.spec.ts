@@ -174,6 +174,41 @@ describe('managed.review', () => {
     expect(await itemsFor(as(WRITER))).toEqual([]);
   });
 
+  it('shows how a document differs, without comparing long ones', async () => {
+    const name = 'com.acme/tree';
+    const pairs = (depth: number, leaf: number): unknown =>
+      depth === 0 ? leaf : [pairs(depth - 1, leaf), pairs(depth - 1, leaf)];
+    const tree = (version: string, x: unknown) => aServer(name, version, { _meta: { 'com.acme/x': x } });
+    const holding = async (server: Document) => {
+      expect((await as(WRITER).post('/v1/entries', { server, claims: ACME })).status).toBe(202);
+      return held(String(server['version']));
+    };
+    const compared = async (server: Document) => {
+      const item = await holding(server);
+      const { json } = await as(WRITER).get(`/v1/admission/${item.id}`);
+      expect((await decide(as(WRITER), item, 'withdraw')).status).toBe(200);
+      const { document, replaces } = json as {
+        document: Document;
+        replaces: { version: string; diff: { path: string }[] };
+      };
+      expect([document, replaces.version]).toEqual([server, '1.0.0']);
+      return replaces.diff;
+    };
+    const first = await holding(tree('1.0.0', pairs(12, 1)));
+    const platform = as({ sub: 'paul', org: 'acme', team: 'platform' });
+    expect((await decide(platform, first, 'approve')).json).toMatchObject({ status: 'admitted' });
+    // The shortest patch would take hours to find.
+    const operations = await compared(tree('1.1.0', pairs(12, 2)));
+    expect(operations).toHaveLength(1 + 2 ** 12);
+    expect(operations[0]).toEqual({ op: 'replace', path: '/version', value: '1.1.0' });
+    const text = (bytes: number) => tree('1.2.0', 'x'.repeat(bytes));
+    const fits = 64 * 1_024 - JSON.stringify(text(0)).length;
+    expect((await compared(text(fits))).map(({ path }) => path)).toEqual(['/version', '/_meta/com.acme~1x']);
+    const tooLong = text(fits + 1);
+    expect(await compared(tooLong)).toEqual([{ op: 'replace', path: '', value: tooLong }]);
+    expect((await as(WRITER).delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
+  });
+
   it('holds changes of claims and of the status, except deleted', async () => {
     const claims = { org: 'acme', team: 'payments' };
     const reply = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims });
