@@ -4,6 +4,7 @@ export const AUDIT_ACTIONS = [
   'source.update',
   'source.delete',
   'source.sync',
+  'source.validate',
   'source.read',
   'source.list',
   'registry.create',

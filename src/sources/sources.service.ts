@@ -16,12 +16,7 @@ import { type AdminListQuery, listPage } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { checkReadOnlyMembers } from '../http/validation.pipe.js';
-import {
-  SOURCE_READ_ONLY,
-  type SourceBody,
-  type SourceSettings,
-  type SyncRequest,
-} from '../source-kinds/source-settings.dto.js';
+import { SOURCE_READ_ONLY, type SourceBody, type SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminFiles, AdminNamespaces, checkSettingsLength } from './admin-limits.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
@@ -83,9 +78,7 @@ export class SourcesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
-    checkSettingsLength(body, [...SOURCE_READ_ONLY, 'sync']);
-    const declared = await this.resolve(caller, name, body);
-    this.policy.checkGrant(caller, declared.claims);
+    const declared = await this.declare(caller, name, body);
     return this.write({ caller, context }, async (manager, record) => {
       const found = await this.sources.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'source_not_found');
@@ -152,6 +145,22 @@ export class SourcesService {
     return this.get(source);
   }
 
+  /**
+   * Checks settings as far as they can be checked without the stored source.
+   *
+   * @throws ApiError 400 for settings, files or namespaces that the caller may not use; 400 or 403 for the claims.
+   */
+  async declare(caller: Caller, name: string, body: SourceBody): Promise<SourceConfig> {
+    checkSettingsLength(body, [...SOURCE_READ_ONLY, 'sync']);
+    const declared = resolveSource(name, body, this.files.directory);
+    await this.files.checkPut(caller, declared);
+    this.namespaces.check(declared);
+    if (body.managed?.review && this.auth.mode === 'anonymous')
+      throw new ApiError('invalid_body', 'managed.review needs auth.mode oauth: callers are not identified');
+    this.policy.checkGrant(caller, declared.claims);
+    return declared;
+  }
+
   // The error lists the registries visible to the caller. The source's row is locked, so a concurrent transaction that
   // adds the source to a registry is either waiting or already committed.
   private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
@@ -165,15 +174,6 @@ export class SourcesService {
       `The source is part of ${names.join(', ')}: remove it from there first`,
       names.map((name) => `registry ${name}`),
     );
-  }
-
-  private async resolve(caller: Caller, name: string, settings: SourceSettings): Promise<SourceConfig> {
-    const declared = resolveSource(name, settings, this.files.directory);
-    await this.files.checkPut(caller, declared);
-    this.namespaces.check(declared);
-    if (settings.managed?.review && this.auth.mode === 'anonymous')
-      throw new ApiError('invalid_body', 'managed.review needs auth.mode oauth: callers are not identified');
-    return declared;
   }
 
   private async write<T>(

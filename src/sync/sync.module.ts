@@ -14,6 +14,8 @@ import { SourceFiles } from './file/source-files.js';
 import { GitFetcher } from './git/git.fetcher.js';
 import { HeapGrowth, ReadMemory, readMemoryFor } from './read-memory.js';
 import { ApiFetcher } from './registry-api/api.fetcher.js';
+import { SourceTestController } from './source-test.controller.js';
+import { SourceTests } from './source-test.service.js';
 import { SyncScheduler } from './scheduler.js';
 import { SourceMetrics } from './sync-report.js';
 import { SyncRun } from './sync-run.js';
@@ -21,6 +23,7 @@ import { SyncQueries } from './sync.queries.js';
 
 @Module({
   imports: [AuditModule, EntriesModule, SourcesModule],
+  controllers: [SourceTestController],
   providers: [
     FileFetcher,
     FileWatch,
@@ -45,6 +48,7 @@ import { SyncQueries } from './sync.queries.js';
       },
     },
     SourceMetrics,
+    SourceTests,
     SyncQueries,
     SyncRun,
     SyncScheduler,

@@ -1,0 +1,132 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { Caller, Client } from '../auth/caller.js';
+import type { SourceConfig } from '../config/config.js';
+import { ApiError } from '../http/errors.js';
+import type { RequestContext } from '../http/request-context.js';
+import { Quota } from '../limits/quota.js';
+import { isSyncedKind, type SyncedKind } from '../source-kinds/kinds.js';
+import type { SourceBody } from '../source-kinds/source-settings.dto.js';
+import type { LeasedSource } from '../sources/source-leases.queries.js';
+import { SourcesService } from '../sources/sources.service.js';
+import type { ReadEntries } from './entry-validator.js';
+import { FetchError } from './fetcher.js';
+import { Fetchers } from './fetchers.js';
+import { RegistryFileReader } from './file/registry-file-reader.js';
+import { RegistryFileError } from './file/registry-file.js';
+import { ReadMemory, ReadMemoryError } from './read-memory.js';
+import type { SourceTestAnswer } from './source-test.responses.js';
+
+/** Limits of tests: they hold connections and memory like syncs, but somebody waits for them. */
+const MAX_TESTS = 4;
+const MAX_TESTS_PER_CALLER = 1;
+const MAX_TEST_MS = 20_000;
+const MAX_SHOWN_SKIPPED = 20;
+const TOO_SLOW =
+  `Reading the source took more than ${MAX_TEST_MS / 1_000} seconds, the maximum of a test: ` +
+  'a sync may take longer';
+const INTERNAL_FAILURE = 'The test failed because of an internal error: see the log for the cause';
+
+/** Reads sources once with settings that are not stored yet. */
+@Injectable()
+export class SourceTests implements OnApplicationShutdown {
+  private readonly logger = new Logger('sync');
+  private readonly running = new Quota({ total: MAX_TESTS });
+  private readonly perCaller = new Quota({ perKey: MAX_TESTS_PER_CALLER });
+  private readonly stopping = new AbortController();
+
+  constructor(
+    private readonly sources: SourcesService,
+    private readonly fetchers: Fetchers,
+    private readonly registryFiles: RegistryFileReader,
+    private readonly memory: ReadMemory,
+  ) {}
+
+  /** @throws ApiError what PUT answers for these settings; 429 and 503 beyond the limits. */
+  async test(
+    caller: Caller,
+    client: Client,
+    name: string,
+    body: SourceBody,
+    context: RequestContext,
+  ): Promise<SourceTestAnswer> {
+    const source = sourceFrom(await this.sources.declare(caller, name, body));
+    const key = client.callerKey(caller);
+    if (!this.perCaller.tryAcquire(key)) throw new ApiError('too_many_requests');
+    try {
+      if (!this.running.tryAcquire('')) throw new ApiError('overloaded');
+      try {
+        const gone = client.abortSignal();
+        const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
+        // A test lasts longer than a change and holds no connection to the database.
+        return await (context.permit ? context.permit.doWithout(run) : run());
+      } finally {
+        this.running.release('');
+      }
+    } finally {
+      this.perCaller.release(key);
+    }
+  }
+
+  onApplicationShutdown(): void {
+    this.stopping.abort();
+  }
+
+  private async read(source: LeasedSource, ended: AbortSignal): Promise<SourceTestAnswer> {
+    const memory = this.memory.begin();
+    const timeout = AbortSignal.timeout(MAX_TEST_MS);
+    const signal = AbortSignal.any([ended, timeout]);
+    try {
+      const until = AbortSignal.any([signal, memory.signal]);
+      const fetched = await this.fetchers.fetch(source, null, until, memory);
+      if (fetched.kind === 'unchanged') throw new Error('A test without a state found nothing changed');
+      const content =
+        fetched.kind === 'file'
+          ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
+          : fetched.content;
+      return answerOf(content);
+    } catch (thrown) {
+      ended.throwIfAborted();
+      return {
+        status: 'failed',
+        error: timeout.aborted ? TOO_SLOW : this.sentenceOf(memory.refusal ?? thrown),
+        counts: {},
+        skipped: [],
+      };
+    } finally {
+      memory.end();
+    }
+  }
+
+  private sentenceOf(error: unknown): string {
+    if (error instanceof FetchError) return error.shown;
+    if (error instanceof RegistryFileError || error instanceof ReadMemoryError) return error.message;
+    this.logger.error({ err: error }, 'The test of a source failed');
+    return INTERNAL_FAILURE;
+  }
+}
+
+function answerOf({ entries, skipped, unlisted = 0, filtered }: ReadEntries): SourceTestAnswer {
+  return {
+    status: 'complete',
+    counts: { entries: entries.length, skipped: skipped.length + unlisted, filtered },
+    skipped: skipped
+      .slice(0, MAX_SHOWN_SKIPPED)
+      .map(({ name, version, reasons }) => ({ name, version, reasons: [...reasons] })),
+  };
+}
+
+/**
+ * Returns the source as its first sync would get it.
+ *
+ * @throws ApiError 400 `not_synced` for kinds that are not read at an interval.
+ */
+function sourceFrom(declared: SourceConfig): LeasedSource {
+  if (!isSynced(declared) || declared.intervalMs === null) throw new ApiError('not_synced');
+  const { intervalMs, allowShrink: mayShrink, ...settings } = declared;
+  const unsaved = { id: 0, claimSetId: 0, origin: 'api', contentDigest: null, fetchState: null } as const;
+  return { ...settings, ...unsaved, intervalMs, mayShrink, attempts: 1, isRequested: true } as LeasedSource;
+}
+
+function isSynced(declared: SourceConfig): declared is SourceConfig<SyncedKind> {
+  return isSyncedKind(declared.kind);
+}
