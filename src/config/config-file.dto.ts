@@ -119,8 +119,43 @@ export class WebLoginSettings {
 export class WebSettings {
   @IsOptional() @IsBoolean() enabled?: boolean;
   @IsOptional() @ValidateNested(() => WebLoginSettings, { each: true }) logins?: WebLoginSettings[];
-  /** Origins from which entry icons may be loaded. The servers there can see who views the catalog. */
+  /** Origins from which the server fetches the icons of entries. */
   @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) iconOrigins?: string[];
+  /** Name of the web UI; default: `Registry`. */
+  @IsOptional() @Validate(text(webTitle)) title?: string;
+  /** A picture beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
+  @IsOptional() @IsText() logo?: string;
+  /** Colour of links and buttons, such as `#0b6b62`. */
+  @IsOptional() @Validate(text(accentColour)) accent?: string;
+}
+
+const MAX_TITLE = 40;
+
+function webTitle(value: string): string | undefined {
+  return value.length > MAX_TITLE || value.trim() !== value || /\p{C}/u.test(value)
+    ? `must have at most ${MAX_TITLE} visible characters`
+    : undefined;
+}
+
+/** WCAG 2.2 §1.4.3: the colour must be readable on white, and white on it. */
+const MIN_CONTRAST = 4.5;
+
+function accentColour(value: string): string | undefined {
+  if (!/^#[0-9a-f]{6}$/i.test(value)) return 'must be a colour such as "#0b6b62"';
+  const contrast = contrastWithWhite(value);
+  return contrast < MIN_CONTRAST
+    ? `has a contrast of ${contrast.toFixed(1)} with white, but needs ${MIN_CONTRAST}: use a darker colour`
+    : undefined;
+}
+
+/** https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
+function contrastWithWhite(colour: string): number {
+  const light = [1, 3, 5].map((at) => {
+    const share = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  const [red = 0, green = 0, blue = 0] = light;
+  return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05);
 }
 
 // RFC 6749 §3.3

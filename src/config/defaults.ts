@@ -18,7 +18,7 @@ export const DEFAULTS = {
   adminAllowPrivateIP: false,
   adminOpenAccess: false,
   telemetry: { sampleRatio: 0.1, metricIntervalMs: 60_000 },
-  web: { enabled: true },
+  web: { enabled: true, title: 'Registry' },
   audit: { reads: false, retention: '90d' },
   webhooks: { retryFor: '24h' },
   admissionWebhooks: { timeout: '5s', onFailure: 'hold' },

@@ -231,7 +231,7 @@ describe('the other sections', () => {
       auth: { mode: 'anonymous' },
       sources: [],
       shutdown: { noticeMs: null },
-      web: { enabled: true, logins: [], iconOrigins: [] },
+      web: { enabled: true, logins: [], iconOrigins: [], title: 'Registry', logo: null, accent: null },
       registries: [],
       rootRegistry: null,
       database: null,

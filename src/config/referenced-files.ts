@@ -10,9 +10,11 @@ import type { ConfigFile } from './config-file.dto.js';
 import { TLS_FILES } from './database-settings.js';
 import { isKey, NO_KEY } from './registry-keys.js';
 import { secretsProblem } from './webhook-settings.dto.js';
+import { logoType } from './web-config.js';
 import { unreadable } from './yaml.js';
 
 const MAX_BYTES = 1024 * 1024;
+const MAX_LOGO_BYTES = 128 * 1024;
 
 /** The files named in the configuration; `contents` is keyed by absolute path. */
 export interface ReferencedFiles {
@@ -23,7 +25,7 @@ export interface ReferencedFiles {
 }
 
 /**
- * Reads every secret and certificate named in the configuration. Issues never quote the content. A provider's missing
+ * Reads every secret, certificate and picture named in the configuration. Issues never quote the content. A provider's missing
  * token file causes only a warning, because the file is read when needed (contract §8) and may be mounted later.
  *
  * @param directory The directory of the configuration file. Relative paths are resolved against it.
@@ -35,7 +37,7 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
   const issues = references(file).flatMap(({ path, name }) => {
     if (typeof name !== 'string' || name === '' || name.includes('\0')) return [];
     const absolute = resolve(directory, name);
-    const read = readSecret(absolute);
+    const read = path[0] === 'web' ? readLogo(absolute) : readSecret(absolute);
     if ('problem' in read && path.at(-1) === 'authTokenFile') {
       warnings.push(
         `${formatPath(path)}: the file ${absolute} ${read.problem}; until it can be read, tokens of this provider are ` +
@@ -45,6 +47,7 @@ export function readReferencedFiles(file: Unchecked<ConfigFile>, directory: stri
     }
     if ('problem' in read) return below(path, issue(`the file ${absolute} ${read.problem}`));
     contents.set(absolute, read.content);
+    if (path[0] === 'web') return [];
     if (path[0] === 'webhooks' || path[0] === 'admission') {
       const problem = secretsProblem(read.content);
       return problem === undefined ? [] : below(path, issue(`the file ${absolute} ${problem}`));
@@ -88,6 +91,21 @@ function readSecret(file: string): { content: string } | { problem: string } {
   }
 }
 
+/** Reads a picture as base64: it is not text. */
+function readLogo(file: string): { content: string } | { problem: string } {
+  try {
+    const stats = statSync(file);
+    if (!stats.isFile()) return { problem: 'is not a regular file' };
+    if (stats.size > MAX_LOGO_BYTES) return { problem: `is larger than ${MAX_LOGO_BYTES / 1_024} KiB` };
+    const bytes = readFileSync(file);
+    return logoType(bytes) === null
+      ? { problem: 'is no PNG, JPEG, GIF, WebP or SVG picture' }
+      : { content: bytes.toString('base64') };
+  } catch (error) {
+    return { problem: unreadable(error) };
+  }
+}
+
 interface Reference {
   readonly path: Path;
   readonly name: unknown;
@@ -100,6 +118,7 @@ function references({
   webhooks,
   admission,
   database,
+  web,
 }: Unchecked<ConfigFile>): Reference[] {
   const oauth = member(auth, 'oauth');
   const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
@@ -117,6 +136,7 @@ function references({
         name: member(key, 'secretFile'),
       })),
     ),
+    { path: ['web', 'logo'], name: member(web, 'logo') },
     ...secretsOf(webhooks, ['webhooks']),
     ...secretsOf(member(admission, 'webhooks'), ['admission', 'webhooks']),
     ...['passwordFile', 'migrationPasswordFile', ...TLS_FILES].map((key) => ({

@@ -103,7 +103,7 @@ export function resolveConfig(
     limits: limitsOf(file.limits),
     content: contentSettingsOf(file.content),
     shutdown: shutdownOf(file.shutdown),
-    web: webOf(file.web, auth.oauth?.scopesSupported),
+    web: webOf(file.web, auth.oauth?.scopesSupported, contentOf(file.web?.logo, files)),
   };
 }
 

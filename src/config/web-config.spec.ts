@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from './load-config.js';
 
-const file = join(mkdtempSync(join(tmpdir(), 'registry-web-')), 'config.yaml');
+const folder = mkdtempSync(join(tmpdir(), 'registry-web-'));
+const file = join(folder, 'config.yaml');
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>';
+writeFileSync(join(folder, 'logo.svg'), SVG);
+writeFileSync(join(folder, 'large.svg'), SVG.padEnd(128 * 1_024 + 1));
+writeFileSync(join(folder, 'text.png'), 'no picture');
 const provider = { name: 'corporate', issuerUrl: 'https://idp.example', audience: 'api' };
 
 function read(web: unknown) {
@@ -35,13 +40,29 @@ it.each<[unknown, string, string]>([
   ],
   [{ iconOrigins: ['https://icons.example/path'] }, 'web.iconOrigins[0]', 'must be an origin'],
   [{ iconOrigins: ['*'] }, 'web.iconOrigins[0]', 'must be an origin'],
+  [{ title: '' }, 'web.title', 'empty'],
+  [{ title: 'x'.repeat(41) }, 'web.title', 'at most 40'],
+  [{ title: 'a\u202eb' }, 'web.title', 'visible characters'],
+  [{ accent: 'red' }, 'web.accent', 'must be a colour such as'],
+  [{ accent: '#5fd0c1' }, 'web.accent', 'has a contrast of 1.9 with white'],
+  [{ logo: 'none.png' }, 'web.logo', 'does not exist'],
+  [{ logo: 'text.png' }, 'web.logo', 'is no PNG, JPEG, GIF, WebP or SVG picture'],
+  [{ logo: 'large.svg' }, 'web.logo', 'is larger than 128 KiB'],
+  [{ logo: '.' }, 'web.logo', 'is not a regular file'],
 ])('refuses %j at %s: %s', (web, path, fragment) => {
   expect(() => read(web)).toThrow(`${path}: `);
   expect(() => read(web)).toThrow(fragment);
 });
 
 it('enables the web UI without log-ins by default', () => {
-  expect(read(undefined)).toEqual({ enabled: true, logins: [], iconOrigins: [] });
+  expect(read(undefined)).toEqual({
+    enabled: true,
+    logins: [],
+    iconOrigins: [],
+    title: 'Registry',
+    logo: null,
+    accent: null,
+  });
 });
 
 it.each([
@@ -49,4 +70,12 @@ it.each([
   ['exactly the scopes of the log-in', { ...login, scopes: ['openid', 'x'] }, ['openid', 'x'], []],
 ])('requests %s', (_, given, scopes, optionalScopes) => {
   expect(read({ logins: [given] }).logins).toEqual([{ ...login, scopes, optionalScopes, parameters: {} }]);
+});
+
+it('reads the title, the logo and the accent', () => {
+  expect(read({ title: 'Acme tools', logo: 'logo.svg', accent: '#0B6b62' })).toMatchObject({
+    title: 'Acme tools',
+    logo: { type: 'image/svg+xml', base64: Buffer.from(SVG).toString('base64') },
+    accent: '#0B6b62',
+  });
 });

@@ -1,4 +1,5 @@
 import { elements, member } from '../json/json-values.js';
+import { isSvg, rasterImageIn } from '../validation/images.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { WebSettings } from './config-file.dto.js';
 import { DEFAULTS } from './defaults.js';
@@ -8,7 +9,18 @@ export interface WebConfig {
   readonly enabled: boolean;
   /** Empty: the web UI has no log-in. */
   readonly logins: readonly WebLogin[];
+  /** Where the server fetches the icons of entries. */
   readonly iconOrigins: readonly string[];
+  readonly title: string;
+  readonly logo: WebLogo | null;
+  /** `#rrggbb`; null: the colour of the stylesheet. */
+  readonly accent: string | null;
+}
+
+export interface WebLogo {
+  /** Media type. */
+  readonly type: string;
+  readonly base64: string;
 }
 
 export interface WebLogin {
@@ -20,8 +32,15 @@ export interface WebLogin {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** @param scopesSupported Optional scopes of the log-ins that set no `scopes`. */
-export function webOf(web: WebSettings = {}, scopesSupported: readonly string[] = []): WebConfig {
+/**
+ * @param scopesSupported Optional scopes of the log-ins that set no `scopes`.
+ * @param logo Validated content of the file, in base64.
+ */
+export function webOf(
+  web: WebSettings = {},
+  scopesSupported: readonly string[] = [],
+  logo?: string,
+): WebConfig {
   return {
     enabled: web.enabled ?? DEFAULTS.web.enabled,
     logins: (web.logins ?? []).map((login) => ({
@@ -32,7 +51,15 @@ export function webOf(web: WebSettings = {}, scopesSupported: readonly string[] 
       parameters: login.parameters ?? {},
     })),
     iconOrigins: web.iconOrigins ?? [],
+    title: web.title ?? DEFAULTS.web.title,
+    logo: logo === undefined ? null : { type: logoType(Buffer.from(logo, 'base64')) ?? '', base64: logo },
+    accent: web.accent ?? null,
   };
+}
+
+/** Returns the media type of a logo; null if the web UI cannot show it. */
+export function logoType(bytes: Buffer): string | null {
+  return rasterImageIn(bytes)?.type ?? (isSvg(bytes) ? 'image/svg+xml' : null);
 }
 
 /** Checks that each log-in names a provider in the file, and that each provider has at most one log-in. */

@@ -4,7 +4,6 @@ import { extname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { OAuthConfig } from '../config/config.js';
-import type { WebConfig } from '../config/web-config.js';
 
 /** Content codings of the files, most compact first. */
 export const FILE_CODINGS = ['br', 'gzip'] as const;
@@ -24,15 +23,13 @@ const compress: Readonly<Record<FileCoding, (bytes: Buffer) => Promise<Buffer>>>
 
 /** A built file of the web UI. */
 export class PageFile {
-  readonly type: string;
   readonly etag: string;
   private readonly compressed = new Map<FileCoding, Promise<Buffer>>();
 
   constructor(
-    name: string,
+    readonly type: string,
     readonly bytes: Buffer,
   ) {
-    this.type = TYPES[extname(name)] ?? 'application/octet-stream';
     this.etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   }
 
@@ -50,8 +47,15 @@ function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
   return new Map(
-    names.map((name) => [name.replaceAll('\\', '/'), new PageFile(name, readFileSync(join(folder, name)))]),
+    names.map((name) => [
+      name.replaceAll('\\', '/'),
+      new PageFile(typeOf(name), readFileSync(join(folder, name))),
+    ]),
   );
+}
+
+function typeOf(name: string): string {
+  return TYPES[extname(name)] ?? 'application/octet-stream';
 }
 
 export const PAGE_FILES = Symbol('web UI files');
@@ -67,14 +71,18 @@ export function builtPage(): PageFiles {
 /** `Cache-Control` for the files. Asset names contain a content digest, so assets never change. */
 export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
 
+/** Security headers of pictures that others made: opened as a page, they run nothing and load nothing. */
+export const PICTURE_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': "default-src 'none';style-src 'unsafe-inline';sandbox",
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
 /**
  * Returns the web UI's security headers. Its Content Security Policy (Level 3, with Trusted Types) allows its own files and
  * connections to this API and the identity providers, but no inline scripts or styles.
  */
-export function pageHeaders(
-  oauth: OAuthConfig | null,
-  { iconOrigins }: WebConfig,
-): Readonly<Record<string, string>> {
+export function pageHeaders(oauth: OAuthConfig | null): Readonly<Record<string, string>> {
   const providers = (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
     new URL(issuerUrl).origin,
     ...connectOrigins,
@@ -83,7 +91,8 @@ export function pageHeaders(
     'default-src': ["'none'"],
     'script-src': ["'self'"],
     'style-src': ["'self'"],
-    'img-src': ["'self'", ...iconOrigins],
+    // Icons are fetched with the token of the session and shown from memory.
+    'img-src': ["'self'", 'blob:'],
     'connect-src': ["'self'", ...new Set(providers)],
     'base-uri': ["'none'"],
     'form-action': ["'none'"],

@@ -14,9 +14,10 @@ import {
   FILE_CODINGS,
   type FileCoding,
   PAGE_FILES,
-  type PageFile,
+  PageFile,
   type PageFiles,
   pageHeaders,
+  PICTURE_HEADERS,
 } from './web-ui-files.js';
 import { PageSettings } from './web-ui.responses.js';
 
@@ -27,13 +28,16 @@ import { PageSettings } from './web-ui.responses.js';
 export class PageController {
   private readonly headers: () => Readonly<Record<string, string>>;
   private readonly settings: () => JsonText;
+  private readonly logo: PageFile | null;
 
   constructor(
     @Inject(pageConfig.KEY) { web }: ConfigType<typeof pageConfig>,
     inForce: OAuthInForce,
     @Inject(PAGE_FILES) private readonly files: PageFiles,
   ) {
-    this.headers = inForce.derive((oauth) => pageHeaders(oauth, web));
+    const { logo } = web;
+    this.logo = logo && new PageFile(logo.type, Buffer.from(logo.base64, 'base64'));
+    this.headers = inForce.derive((oauth) => pageHeaders(oauth));
     this.settings = inForce.derive((oauth) => new JsonText(JSON.stringify(settingsOf(oauth, web))));
   }
 
@@ -73,8 +77,22 @@ export class PageController {
     await this.send(request, response, file);
   }
 
-  private async send(request: Request, response: Response, file: PageFile): Promise<void> {
-    for (const [name, value] of Object.entries(this.headers())) response.setHeader(name, value);
+  /** The picture of `web.logo`. As a page of its own, an SVG file gets no scripts and loads nothing. */
+  @Get('logo')
+  @ApiExcludeEndpoint()
+  async picture(@Req() request: Request, @Res() response: Response): Promise<void> {
+    if (!this.logo) throw new ApiError('route_not_found');
+    response.setHeader('Cache-Control', CACHE_CONTROL.html);
+    await this.send(request, response, this.logo, PICTURE_HEADERS);
+  }
+
+  private async send(
+    request: Request,
+    response: Response,
+    file: PageFile,
+    headers = this.headers(),
+  ): Promise<void> {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     response.vary('Accept-Encoding');
     response.setHeader('ETag', file.etag);
     response.setHeader('Content-Type', file.type);
@@ -93,7 +111,7 @@ export class PageController {
 
 function settingsOf(
   oauth: OAuthInForce['settings'],
-  { logins, iconOrigins }: ConfigType<typeof pageConfig>['web'],
+  { logins, iconOrigins, title, logo, accent }: ConfigType<typeof pageConfig>['web'],
 ): PageSettings {
   const providers = oauth?.providers ?? [];
   return {
@@ -108,7 +126,10 @@ function settingsOf(
           optionalScopes: [...optionalScopes],
         })),
     ),
-    iconOrigins: [...iconOrigins],
+    hasIcons: iconOrigins.length > 0,
+    title,
+    hasLogo: logo !== null,
+    ...(accent === null ? {} : { accent }),
   };
 }
 

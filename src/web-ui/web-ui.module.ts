@@ -1,12 +1,15 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
+import { CatalogModule } from '../catalog/catalog.module.js';
+import { IconCache } from './icon-cache.js';
+import { IconsController } from './icons.controller.js';
 import { builtPage, PAGE_FILES } from './web-ui-files.js';
 import { PageController } from './web-ui.controller.js';
 
 /** Not imported when the web UI is disabled. */
 @Module({
-  imports: [AuthModule],
-  controllers: [PageController],
-  providers: [{ provide: PAGE_FILES, useFactory: builtPage }],
+  imports: [AuthModule, CatalogModule],
+  controllers: [PageController, IconsController],
+  providers: [IconCache, { provide: PAGE_FILES, useFactory: builtPage }],
 })
 export class PageModule {}

@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
 /** A login provider. */
 export class PageLogin {
@@ -29,6 +29,15 @@ export class PageSettings {
   /** Empty in anonymous mode, and when none is configured. */
   logins: PageLogin[];
 
-  /** Origins from which icons of entries may be loaded. */
-  iconOrigins: string[];
+  /** Whether entries may have icons, which `…/x/icon` serves. */
+  hasIcons: boolean;
+
+  /** The name of the web UI. */
+  title: string;
+
+  /** Whether `/logo` serves a picture for the title. */
+  hasLogo: boolean;
+
+  @ApiPropertyOptional({ example: '#0b6b62', description: 'The colour of links and buttons' })
+  accent?: string;
 }

@@ -61,6 +61,17 @@ const REAL: readonly (readonly [query: string, last: string])[] = [
   ['youtube', 'youtube-mcp-server'],
   ['wikidata', 'mcp-wikidata'],
   ['servicenow', 'servicenow-mcp'],
+  // Chosen after the search was built, before these were tried.
+  ['slack', 'slack-mcp-server'],
+  ['spotify', 'spotify-mcp'],
+  ['elasticsearch', 'mcp-server-elasticsearch'],
+  ['playwright', 'mcp-playwright'],
+  ['mongodb', 'mongodb-mcp-server'],
+  ['figma', 'figma-context-mcp'],
+  ['stripe', 'agent-toolkit'],
+  ['jetbrains', 'mcp-jetbrains'],
+  ['docker', 'mcp-server-docker'],
+  ['snowflake', 'mcp-snowflake-server'],
 ];
 
 describe.runIf(existsSync(`${FOLDER}/curated-catalog.json`))('the ranked search of real catalogs', () => {
@@ -76,13 +87,13 @@ describe.runIf(existsSync(`${FOLDER}/curated-catalog.json`))('the ranked search 
     })
     .runs();
 
-  it('finds at least 19 of 20 servers first', async () => {
+  it('finds at least 28 of 30 servers first', async () => {
     const firsts = [];
     for (const [query, last] of REAL) {
       const path = `/registry/main/v0.1/x/search?q=${encodeURIComponent(query)}&limit=1`;
       const [first] = ((await service.get(path)).json as Found).items;
       firsts.push({ query, first: first?.name.split('/').at(-1), last });
     }
-    expect(firsts.filter(({ first, last }) => first !== last).length, JSON.stringify(firsts)).toBeLessThan(2);
+    expect(firsts.filter(({ first, last }) => first !== last).length, JSON.stringify(firsts)).toBeLessThan(3);
   });
 });

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
@@ -95,7 +98,7 @@ describe('the web UI at /', () => {
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",
-      "img-src 'self'",
+      "img-src 'self' blob:",
       "connect-src 'self'",
       "base-uri 'none'",
       "form-action 'none'",
@@ -133,9 +136,20 @@ describe('the web UI at /', () => {
   it('reports that no log-in is required', async () => {
     const reply = await service.get('/config.json');
     expect(reply.headers['cache-control']).toBe('private, no-cache');
-    expect(reply.json).toEqual({ mode: 'anonymous', logins: [], iconOrigins: [] });
+    expect(reply.json).toEqual({
+      mode: 'anonymous',
+      logins: [],
+      hasIcons: false,
+      title: 'Registry',
+      hasLogo: false,
+    });
+    expectRefused(await service.get('/logo'), 404, 'route_not_found');
   });
 });
+
+const LOGO = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
+const logo = join(mkdtempSync(join(tmpdir(), 'registry-logo-')), 'logo.svg');
+writeFileSync(logo, LOGO);
 
 describe('the web UI of a server in oauth mode', () => {
   const service = aService({ mode: 'full' })
@@ -145,6 +159,9 @@ describe('the web UI of a server in oauth mode', () => {
       web: {
         logins: [{ provider: 'corporate', clientId: 'page', parameters: { audience: 'api' } }],
         iconOrigins: ['https://icons.example'],
+        title: 'Acme tools',
+        logo,
+        accent: '#7a1f5c',
       },
     })
     .runs();
@@ -168,14 +185,31 @@ describe('the web UI of a server in oauth mode', () => {
           parameters: { audience: 'api' },
         },
       ],
-      iconOrigins: ['https://icons.example'],
+      hasIcons: true,
+      title: 'Acme tools',
+      hasLogo: true,
+      accent: '#7a1f5c',
     });
   });
 
-  it('may connect to the identity provider and load icons from configured hosts', async () => {
+  it('shows its own picture, which runs nothing as a page', async () => {
+    const reply = await service.get('/logo');
+    expect({ status: reply.status, text: reply.text, headers: reply.headers }).toMatchObject({
+      status: 200,
+      text: LOGO,
+      headers: {
+        'content-type': 'image/svg+xml',
+        'content-security-policy': "default-src 'none';style-src 'unsafe-inline';sandbox",
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-cache',
+      },
+    });
+  });
+
+  it('may connect to the identity provider, and loads no picture from elsewhere', async () => {
     const policy = String((await service.get('/', HTML)).headers['content-security-policy']);
     expect(policy).toContain(`connect-src 'self' ${new URL(service.issuer.url).origin};`);
-    expect(policy).toContain("img-src 'self' https://icons.example;");
+    expect(policy).toContain("img-src 'self' blob:;");
   });
 });
 

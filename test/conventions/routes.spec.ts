@@ -41,6 +41,7 @@ const WRITES_NOTHING = [
   'POST /v1/access/explain',
   'POST /v1/access/preview',
   'POST /v1/blocks/preview',
+  'POST /v1/sources/{name}/test',
   'POST /registry/{registry}/mcp',
   'POST /registry/{registry}/git/marketplace.git/git-upload-pack',
   ...['PUT', 'PATCH', 'DELETE'].map((method) => `${method} /registry/{registry}/mcp`),
@@ -53,13 +54,18 @@ const WRITES_NOTHING = [
 /** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
   [/git-upload-pack$/, 415],
+  // The source is one of the configuration.
+  [/sources\/.*\/test$/, 403],
   [/oidc$|^POST .*(mcp|blocks\/preview)$/, 400],
   [/^(PUT|PATCH|DELETE) .*mcp$/, 405],
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
 /** Files of the web UI: not part of the API. */
-const isPage = (route: string) => ['GET /', 'GET /assets/{file}'].includes(route);
+const isPage = (route: string) =>
+  ['GET /', 'GET /assets/{file}', 'GET /logo', 'GET /registry/{registry}/v0.1/x/icon/{type}/{name}'].includes(
+    route,
+  );
 
 /** Git's own protocol: not part of the API. */
 const isGit = (route: string) => route.includes('/git/marketplace.git/');

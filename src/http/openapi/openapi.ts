@@ -239,6 +239,8 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
   // Without `servers`, clients use the origin of the document.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
+  // Absent when the web UI is disabled.
+  if (document.paths['/config.json']) document.externalDocs = { url: './', description: 'Web UI' };
   stateRules(document);
   describeTokens(document, oauth);
   for (const [path, operations] of Object.entries(document.paths))
@@ -258,8 +260,9 @@ function inOrderOf(path: string): (one: Parameters[number], other: Parameters[nu
 /** Returns the part of the document that describes the consumer API. */
 function consumerApi(document: OpenAPIObject): OpenAPIObject {
   const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
+  const { externalDocs: _, ...rest } = document;
   return {
-    ...document,
+    ...rest,
     info: {
       ...document.info,
       title: 'Registry Server, consumer API',

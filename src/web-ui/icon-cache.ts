@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { LRUCache } from 'lru-cache';
+import { outboundConfig, pageConfig } from '../config/slices.js';
+import { elements, member } from '../json/json-values.js';
+import { Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
+import { HttpClient, withoutAddress } from '../outbound/http-client.js';
+import { rasterImageIn } from '../validation/images.js';
+
+const MAX_ICON_BYTES = 256 * 1_024;
+const MAX_PIXELS = 1_024;
+const TIMEOUT_MS = 5_000;
+const MAX_FETCHES = 8;
+/** Icons of a document that are tried. */
+const MAX_TRIED = 3;
+const CACHE_BYTES = 16 * 1_024 * 1_024;
+const MAX_CACHED = 5_000;
+const FRESH_MS = 24 * 60 * 60 * 1_000;
+const RETRY_MS = 10 * 60 * 1_000;
+/** What an entry of the cache takes beside the picture. */
+const OVERHEAD_BYTES = 2_500;
+
+export interface Icon {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+/** Fetches icons from `web.iconOrigins` and keeps them in memory. */
+@Injectable()
+export class IconCache implements OnApplicationShutdown {
+  private readonly logger = new Logger('icons');
+  private readonly http: HttpClient;
+  private readonly origins: ReadonlySet<string>;
+  private readonly fetches = new Semaphore(MAX_FETCHES, TIMEOUT_MS);
+  private readonly stopping = new AbortController();
+  /** By URL; an icon that could not be fetched is remembered as such. */
+  private readonly cache = new LRUCache<string, { readonly icon: Icon | null }>({
+    max: MAX_CACHED,
+    maxSize: CACHE_BYTES,
+    sizeCalculation: ({ icon }) => OVERHEAD_BYTES + (icon?.bytes.length ?? 0),
+  });
+  /** By URL: requests for the same icon share one fetch. */
+  private readonly pending = new Map<string, Promise<Icon | null>>();
+
+  constructor(
+    @Inject(pageConfig.KEY) { web }: ConfigType<typeof pageConfig>,
+    @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
+  ) {
+    this.origins = new Set(web.iconOrigins.map((origin) => new URL(origin).origin));
+    this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy });
+  }
+
+  /** Returns the first icon of a document that can be shown. */
+  async of(document: unknown, gone: AbortSignal): Promise<Icon | null> {
+    const urls = elements(member(document, 'icons'))
+      .map((icon) => member(icon, 'src'))
+      .filter((src) => typeof src === 'string' && this.isAllowed(src));
+    for (const url of urls.slice(0, MAX_TRIED)) {
+      const icon = await this.at(String(url));
+      gone.throwIfAborted();
+      if (icon) return icon;
+    }
+    return null;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    await this.http.close();
+  }
+
+  private isAllowed(src: string): boolean {
+    return URL.canParse(src) && this.origins.has(new URL(src).origin);
+  }
+
+  private at(url: string): Promise<Icon | null> {
+    const cached = this.cache.get(url);
+    if (cached) return Promise.resolve(cached.icon);
+    const fetching = this.pending.get(url) ?? this.fetchAndKeep(url).finally(() => this.pending.delete(url));
+    this.pending.set(url, fetching);
+    return fetching;
+  }
+
+  private async fetchAndKeep(url: string): Promise<Icon | null> {
+    try {
+      const icon = await this.fetches.run('', undefined, () => this.fetch(url));
+      this.cache.set(url, { icon }, { ttl: icon ? FRESH_MS : RETRY_MS });
+      return icon;
+    } catch (error) {
+      if (error instanceof SemaphoreTimeout) return null;
+      this.logger.debug({ url, error: withoutAddress(error) }, 'An icon could not be fetched');
+      this.cache.set(url, { icon: null }, { ttl: RETRY_MS });
+      return null;
+    }
+  }
+
+  // The operator names the origins, so they may be private; a redirect to another origin is not followed.
+  private async fetch(url: string): Promise<Icon | null> {
+    const { status, bytes } = await this.http.get(url, {
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_ICON_BYTES,
+      allowPrivate: true,
+      redirects: 'same-origin',
+      signal: this.stopping.signal,
+    });
+    const image = status === 200 ? rasterImageIn(bytes) : null;
+    if (!image || Math.max(image.width, image.height) > MAX_PIXELS) return null;
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+    return { type: image.type, bytes, etag };
+  }
+}

@@ -1,0 +1,55 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint } from '@nestjs/swagger';
+import type { Response } from 'express';
+import { AnyCaller, Audited, Loaded, type LoadedRequest, RegistryRoute } from '../auth/route.js';
+import { CatalogService } from '../catalog/catalog.service.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { ApiError } from '../http/errors.js';
+import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { IconCache } from './icon-cache.js';
+import { PICTURE_HEADERS } from './web-ui-files.js';
+
+/** Serves the icons of entries to the web UI, so that their hosts don't learn who views the catalog. */
+@Controller('registry/:registry/v0.1/x/icon/:type/:name')
+@AnyCaller()
+@RegistryRoute()
+@Audited('catalog.read')
+export class IconsController {
+  constructor(
+    private readonly catalog: CatalogService,
+    private readonly icons: IconCache,
+  ) {}
+
+  @Get()
+  @ApiExcludeEndpoint()
+  async get(
+    @Loaded() access: VerifiedAccess,
+    @Param('type') type: string,
+    @Param('name') name: string,
+    @Req() request: LoadedRequest,
+    @Res() response: Response,
+  ): Promise<void> {
+    if (!isEntryType(type)) throw new ApiError('entry_not_found');
+    request.readEntry = { type, name };
+    const { bytes } = await this.catalog.version(access, type, name, 'latest', false);
+    const icon = await this.icons.of(documentIn(type, bytes), access.client.abortSignal());
+    response.setHeader('Cache-Control', 'private, no-cache');
+    response.vary('Authorization');
+    if (!icon) return void response.status(204).end();
+    for (const [header, value] of Object.entries(PICTURE_HEADERS)) response.setHeader(header, value);
+    response.setHeader('ETag', icon.etag);
+    if (request.headers['if-none-match']?.includes(icon.etag)) return void response.status(304).end();
+    response.setHeader('Content-Type', icon.type);
+    response.setHeader('Content-Length', icon.bytes.length);
+    response.end(request.method === 'HEAD' ? undefined : icon.bytes);
+  }
+}
+
+function isEntryType(text: string): text is EntryType {
+  return (ENTRY_TYPE_NAMES as readonly string[]).includes(text);
+}
+
+function documentIn(type: EntryType, bytes: Buffer): unknown {
+  const page = JSON.parse(bytes.toString()) as unknown;
+  return type === 'server' ? (page as { server: unknown }).server : page;
+}
