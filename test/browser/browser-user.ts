@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { axeFindings } from './axe.js';
 
 /** Logged by the browser itself for every 4xx response. */
 const CLIENT_ERROR_LOG = /^Failed to load resource: the server responded with a status of 4\d\d/;
@@ -29,8 +30,12 @@ export class BrowserUser {
     private readonly findAddress?: () => Promise<string>,
   ) {}
 
-  /** Registers the hooks that open the browser, log in and close it. */
-  start(): this {
+  /**
+   * Registers the hooks that open the browser, log in and close it.
+   *
+   * @param checksAxe whether every test also fails on what axe finds on its last page.
+   */
+  start({ checksAxe = true } = {}): this {
     beforeAll(async () => {
       this.browser = await chromium.connect(inject('browser'));
       this.context = await this.browser.newContext({ viewport: { width: 1280, height: 900 } });
@@ -55,6 +60,7 @@ export class BrowserUser {
     });
     afterAll(() => this.browser?.close());
     afterEach(async () => {
+      if (checksAxe) expect(await axeFindings(this.page)).toEqual([]);
       const violations = await this.page.evaluate(() => window.violations);
       expect({ violations: violations ?? [], consoleErrors: this.consoleErrors.splice(0) }).toEqual({
         violations: [],

@@ -68,8 +68,57 @@ function heldItemOf(text: string): object {
   };
 }
 
+/** What a host of icons may answer beside pictures. */
+const HOSTILE_ICONS: readonly (readonly [what: string, type: string, body: string])[] = [
+  [
+    'SVG with a script',
+    'image/svg+xml',
+    '<svg xmlns="http://www.w3.org/2000/svg" onload="parent.ran=1"><script>parent.ran=1</script></svg>',
+  ],
+  [
+    'SVG that loads',
+    'image/svg+xml',
+    '<svg xmlns="http://www.w3.org/2000/svg"><image href="https://evil.example/x.png"/></svg>',
+  ],
+  ['HTML', 'text/html', '<script>parent.ran = 1</script>'],
+  ['HTML as a picture', 'image/png', '<script>parent.ran = 1</script>'],
+  ['script', 'text/javascript', 'window.ran = 1'],
+  ['a picture that is cut off', 'image/png', '\x89PNG\r\n\x1a\n'],
+  ['nothing', 'image/png', ''],
+];
+
+describe('web UI: hostile icons', () => {
+  const visitor = new BrowserUser(null).start({ checksAxe: false });
+  let answer = HOSTILE_ICONS[0];
+
+  beforeAll(async () => {
+    await visitor.page.route('**/config.json', async (route) => {
+      const response = await route.fetch();
+      return route.fulfill({ response, json: { ...((await response.json()) as object), hasIcons: true } });
+    });
+    await visitor.page.route('**/x/search?*', (route) => route.fulfill({ json: foundWith('icon') }));
+    await visitor.page.route('**/x/icon/**', (route) =>
+      route.fulfill({ contentType: answer?.[1] ?? '', body: Buffer.from(answer?.[2] ?? '', 'latin1') }),
+    );
+  });
+
+  it.each(HOSTILE_ICONS)('shows at most a picture that does nothing: %s', async (...icon) => {
+    answer = icon;
+    const asked = visitor.page.waitForResponse('**/x/icon/**');
+    await visitor.open('/catalogue/hostile?search=icon');
+    await asked;
+    await visitor.page.locator('.card .icon').waitFor();
+    expect(await visitor.page.evaluate(() => 'ran' in window)).toBe(false);
+    const sources = await visitor.page
+      .locator('.card img')
+      .evaluateAll((images) => images.map((image) => new URL((image as HTMLImageElement).src).protocol));
+    expect(sources.filter((protocol) => protocol !== 'blob:')).toEqual([]);
+    expect(await visitor.page.locator('.card svg, .card iframe, .card object, .card embed').count()).toBe(0);
+  });
+});
+
 describe('web UI: hostile text in a document (XSS)', () => {
-  const visitor = new BrowserUser(null).start();
+  const visitor = new BrowserUser(null).start({ checksAxe: false });
   let text = '';
 
   beforeAll(async () => {
@@ -83,6 +132,22 @@ describe('web UI: hostile text in a document (XSS)', () => {
     await visitor.page.route('**/registry/hostile/v0.1/servers/**', (route) =>
       route.fulfill({ json: { servers: [itemOf(text)], metadata: { count: 1 } } }),
     );
+    await visitor.page.route('**/x/dev.toolhive/skills/x/**', (route) => {
+      const skill = { namespace: 'x', name: text, description: text, version: '1.0.0', packages: [] };
+      return route.fulfill({ json: { skills: [skill], metadata: { count: 1 } } });
+    });
+    await visitor.page.route('**/x/content/**', (route) => {
+      const file = { path: text, digest: text, bytes: 1, executable: true };
+      const texts = [text, `# ${text}`, `- ${text}`, `**${text}** [${text}](${text})`, `\`\`\`\n${text}`];
+      return route.fulfill({
+        json: {
+          digest: text,
+          bytes: 1,
+          files: [file],
+          texts: texts.map((each) => ({ path: text, text: each })),
+        },
+      });
+    });
     await visitor.page.route('**/registry/hostile/v0.1/x/setup/**', (route) => {
       const entry = { command: text, args: [text], env: { [text]: text } };
       const inputs = [{ id: text, description: text }];
@@ -123,6 +188,18 @@ describe('web UI: hostile text in a document (XSS)', () => {
       await visitor.page.getByText('Published document').click();
       expect(await inspect()).toEqual(HARMLESS);
       expect(await shows('.entry-description bdi', hostile)).toBe(true);
+    },
+  );
+
+  it.each(HOSTILE.map((hostile) => [hostile.slice(0, 60), hostile]))(
+    'renders as plain text in the files of a skill: %s',
+    async (_, hostile) => {
+      text = hostile;
+      await visitor.goTo('/nowhere');
+      await visitor.goTo(`/catalogue/hostile/skill/x%2F${HOSTILE.indexOf(hostile)}`);
+      await visitor.page.locator('.files li').waitFor();
+      expect(await inspect()).toEqual(HARMLESS);
+      expect(await shows('.files li bdi', hostile)).toBe(true);
     },
   );
 

@@ -78,10 +78,9 @@ describe('web UI: manager', () => {
     await manager.page.getByLabel('Claims: value').fill('acme');
     await manager.page.keyboard.press('Enter');
     await manager.page.locator('summary', { hasText: 'Filter' }).click();
-    await manager.page.locator('summary', { hasText: 'Names' }).click();
-    await manager.page.getByLabel('Include').first().focus();
+    await manager.page.getByLabel('Only these names').focus();
     await manager.page.keyboard.type('com.example/*');
-    expect(await manager.page.getByLabel('Include').first().inputValue()).toBe('com.example/*');
+    expect(await manager.page.getByLabel('Only these names').inputValue()).toBe('com.example/*');
     await manager.button('Create').click();
     expect(await manager.refusal()).toMatchObject({ code: 'invalid_body' });
     expect(
@@ -90,9 +89,71 @@ describe('web UI: manager', () => {
         .last()
         .innerText(),
     ).toContain('http');
+    // Once, at the field, which has the focus.
+    expect(await manager.main.locator('.refusal').innerText()).not.toContain('endpoint');
+    expect(
+      await manager.page.getByLabel('Endpoint').evaluate((field) => field === document.activeElement),
+    ).toBe(true);
     await manager.page.getByLabel('Endpoint').fill('https://registry.invalid');
     await manager.button('Create').click();
     await manager.page.getByRole('heading', { name: 'elsewhere' }).waitFor();
+  });
+
+  it('sees only the fields of the chosen alternative', async () => {
+    await manager.goTo('/sources');
+    await manager.link('New source').click();
+    expect(await manager.page.getByLabel('Commit').count()).toBe(0);
+    await manager.page.getByText('One commit').click();
+    await manager.page.getByLabel('Commit', { exact: true }).fill('abc');
+    await manager.page.getByText('A branch', { exact: true }).click();
+    expect(await manager.page.getByLabel('Branch').inputValue()).toBe('');
+    await manager.page.getByText('Private key (ssh)').click();
+    await manager.page.getByLabel('Private key file').waitFor();
+    expect(await manager.page.getByLabel('Password file').count()).toBe(0);
+  });
+
+  it('tests settings before saving them', async () => {
+    await manager.goTo('/sources/+new');
+    await manager.page.getByLabel('Name', { exact: true }).fill('tried');
+    await manager.page.getByText('Another MCP registry').click();
+    await manager.page.getByLabel('Endpoint').fill('https://registry.invalid');
+    await manager.page.getByLabel('Claims: key').fill('org');
+    await manager.page.getByLabel('Claims: value').fill('acme');
+    await manager.page.keyboard.press('Enter');
+    await manager.button('Test').click();
+    await manager.page.getByText('The source cannot be read').waitFor();
+    expect(await manager.main.getByRole('status').last().innerText()).toContain('registry.invalid');
+    const skipped = [{ name: 'io.acme/broken', version: null, reasons: ['server.description: is required'] }];
+    const counts = { entries: 471, skipped: 3, filtered: 0 };
+    await manager.page.route('**/v1/sources/tried/test', (route) =>
+      route.fulfill({ json: { status: 'complete', counts, skipped } }),
+    );
+    await manager.button('Test').click();
+    await manager.page.getByText('The source can be read: 471 versions, 3 skipped as invalid.').waitFor();
+    await manager.page.getByText('io.acme/broken').waitFor();
+    // A result of other settings would mislead.
+    await manager.page.getByLabel('Endpoint').fill('https://other.invalid');
+    expect(await manager.page.getByText('The source can be read').count()).toBe(0);
+    await manager.page.unrouteAll({ behavior: 'wait' });
+    await manager.goTo('/sources');
+    await manager.page.getByRole('link', { name: 'platform' }).waitFor();
+    expect(await manager.main.innerText()).not.toContain('tried');
+  });
+
+  it('lists the entries of a source', async () => {
+    await manager.goTo('/sources/platform');
+    await manager.page.locator('summary', { hasText: 'Entries' }).click();
+    await manager.page.getByText('com.example.platform/logs').waitFor();
+  });
+
+  it('goes from an entry to who sees it, and to why someone does not', async () => {
+    await manager.goTo('/catalogue/acme/server/com.example.payments%2Fledger');
+    await manager.link('Who sees this').click();
+    await manager.page.getByRole('heading', { name: /^Who sees/ }).waitFor();
+    await manager.page.goBack();
+    await manager.link("Why can't someone see this?").click();
+    await manager.page.locator('.decision').waitFor();
+    expect(await manager.page.locator('#access-entry').inputValue()).toBe('com.example.payments/ledger');
   });
 
   it('sees why a sync failed', async () => {
@@ -212,7 +273,7 @@ describe('web UI: manager', () => {
   it('asks for an explanation in the form, with the question in the URL', async () => {
     await manager.goTo('/access');
     await manager.page.getByLabel('Registry').fill('community');
-    await manager.page.getByText('A caller with these claims').click();
+    await manager.page.getByText('Someone with these claims').click();
     await manager.button('Explain').click();
     await manager.page.locator('.decision').waitFor();
     expect(decodeURIComponent(manager.page.url())).toContain('registry=community&as={');

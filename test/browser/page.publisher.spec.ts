@@ -1,4 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
+import { aSkillFile, aZip } from '../support/archives.js';
 import { BrowserUser } from './browser-user.js';
 
 const NAME = 'com.example.journeys/journey';
@@ -195,5 +196,42 @@ describe('web UI: publisher', () => {
     await publisher.page.waitForURL(/#\/publish$/);
     await publisher.goTo('/catalogue/acme?search=journey');
     await publisher.page.getByText('No matches').waitFor();
+  });
+
+  it('sees the files of a skill with its SKILL.md, and downloads them', async () => {
+    const [namespace, name, version, description] = [
+      'com.example.journeys',
+      'packing',
+      '1.0.0',
+      'Packs bags',
+    ];
+    const send = (method: string, path: string, type: string, body: string | Buffer<ArrayBuffer>) =>
+      fetch(`${publisher.origin}/v1/entries${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${inject('demo').tokens['pia'] ?? ''}`, 'Content-Type': type },
+        body,
+      }).then(({ status }) => status);
+    const skill = { namespace, name, version, description };
+    const claims = { org: 'acme', team: 'platform' };
+    expect(await send('POST', '', 'application/json', JSON.stringify({ skill, claims }))).toBe(201);
+    const body = '# How to pack\n\n- socks first\n- [list](https://example.com/list) and <b>no HTML</b>\n';
+    const zip = aZip([
+      { name: 'SKILL.md', data: aSkillFile(name, description, body) },
+      { name: 'scripts/pack.sh', data: 'echo packed\n', mode: 0o100755 },
+    ]);
+    const path = `/skill/${namespace}%2F${name}/versions/${version}/content`;
+    expect(await send('PUT', path, 'application/zip', Buffer.from(zip))).toBe(204);
+    await publisher.goTo(`/catalogue/acme/skill/${namespace}%2F${name}`);
+    await publisher.page.getByRole('heading', { name: 'How to pack' }).waitFor();
+    expect(await publisher.page.locator('.readme li').allInnerTexts()).toEqual([
+      'socks first',
+      'list (https://example.com/list) and <b>no HTML</b>',
+    ]);
+    expect(await publisher.page.locator('.files').innerText()).toMatch(
+      /SKILL\.md.*scripts\/pack\.sh.*executable/s,
+    );
+    const downloading = publisher.page.waitForEvent('download');
+    await publisher.main.getByRole('button', { name: /^Download/ }).click();
+    expect((await downloading).suggestedFilename()).toBe('com.example.journeys-packing-1.0.0.zip');
   });
 });

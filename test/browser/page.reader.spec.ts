@@ -93,7 +93,9 @@ describe('web UI: reader', () => {
     await expect
       .poll(() => reader.main.locator('.count').innerText())
       .toMatch(/^[24] entries in 2 registries$/);
-    await reader.page.locator('.registry-results h2').last().getByRole('link').click();
+    expect((await reader.cards()).filter((name) => name === 'io.github.example/weather')).toHaveLength(1);
+    expect(await reader.page.locator('.card').first().innerText()).toContain('in acme, community');
+    await reader.page.locator('.found-in').getByRole('link', { name: 'community' }).click();
     await reader.page.waitForURL(/catalogue\/community\?search=weather/);
     await expect.poll(async () => (await reader.cards())[0]).toBe('io.github.example/weather');
   });
@@ -124,6 +126,39 @@ describe('web UI: reader', () => {
       hasRequest: true,
     });
     expect(shown[1]).toEqual(shown[0]);
+  });
+
+  it('asks why from every 404, prefilled, and sees the check that decides first', async () => {
+    await reader.goTo(HIDDEN);
+    await reader.link("Why can't I see this?").click();
+    await reader.page.waitForURL(/#\/access\?/);
+    expect(await reader.page.getByLabel('Registry').inputValue()).toBe('acme');
+    expect(await reader.page.locator('#access-entry').inputValue()).toBe(
+      'com.example.platform/Secrets-Audit',
+    );
+    await reader.page.locator('.decision .badge', { hasText: 'absent' }).waitFor();
+    expect(await reader.page.locator('.step').first().innerText()).toContain('Access to the entry');
+    expect(await reader.page.getByText('Valid token').isVisible()).toBe(false);
+    await reader.page.getByText('Other checks').click();
+    await reader.page.getByText('Valid token').waitFor();
+  });
+
+  it('copies a message that asks for access, with the request ID', async () => {
+    await reader.goTo('/catalogue/acme/server/com.example.platform%2Fnone');
+    const refusal = reader.page.locator('.refusal');
+    await refusal.getByText('Ask for access').click();
+    await refusal.getByRole('button', { name: 'Copy' }).click();
+    const message = await reader.page.evaluate(() => navigator.clipboard.readText());
+    expect(message).toContain('the server com.example.platform/none in the registry acme?');
+    expect(message).toContain('I am logged in as dev');
+    expect(message).toContain(await refusal.locator('.refusal-source code').last().innerText());
+  });
+
+  it('finds their own claims in the menu', async () => {
+    await reader.page.locator('.account summary').click();
+    await reader.page.locator('.account').getByRole('link', { name: 'My claims' }).click();
+    await reader.page.getByRole('heading', { name: 'My claims' }).waitFor();
+    expect(await reader.main.locator('.aside .chip').allInnerTexts()).toContain('team data');
   });
 
   it('searches while typing, with the search in the URL', async () => {

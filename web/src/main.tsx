@@ -7,6 +7,7 @@ import './styles/parts.css';
 import './styles/forms.css';
 import './styles/tables.css';
 import './styles/catalogue.css';
+import './styles/content.css';
 import './styles/publish.css';
 import './styles/resources.css';
 import './styles/access.css';

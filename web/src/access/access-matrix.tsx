@@ -34,7 +34,7 @@ export function AccessMatrix(): JSX.Element {
       <h2>Entries by claims</h2>
       <p class="muted">
         Each row is a set of required claims; each number counts the entries in a registry that require
-        exactly these claims. Callers who hold the claims and have access to the registry see the entries.
+        exactly these claims. People who hold the claims and have access to the registry see the entries.
       </p>
       <QueryResult query={query}>
         {(matrix) =>

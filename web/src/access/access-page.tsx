@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import { ENTRY_TYPES, isEntryType } from '../api/entry-types.js';
 import type { CallerBody } from '../api/types.js';
+import { ClaimChips } from '../claims/claims-editor.js';
+import { heldClaims } from '../claims/claims.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { pluralize } from '../ui/format.js';
@@ -44,10 +46,13 @@ function AccessPage({ route }: { route: Route }): JSX.Element {
         </section>
         <section>
           {question.registry === '' ? (
-            <p class="muted aside">
-              The explanation lists every check of the request, even after the first refusal, and the missing
-              claims. Anything you are not allowed to know about is reported as nonexistent.
-            </p>
+            <div class="aside">
+              <MyClaims />
+              <p class="muted">
+                The explanation lists every check of the request, even after the first refusal, and the
+                missing claims. Anything you are not allowed to know about is reported as nonexistent.
+              </p>
+            </div>
           ) : (
             <ExplanationPanel key={count} question={question} />
           )}
@@ -57,6 +62,20 @@ function AccessPage({ route }: { route: Route }): JSX.Element {
         <Preview key={count} question={question} as={question.as} />
       )}
       {isOffered(session, 'manageRegistries') && <AccessMatrix />}
+    </>
+  );
+}
+
+/** The user's claims that rules can name. */
+function MyClaims(): JSX.Element {
+  const { me } = useSession();
+  if (!me) return <></>;
+  return (
+    <>
+      <h2>My claims</h2>
+      <p>
+        <ClaimChips claims={heldClaims(me)} none="Your token has no claims that rules can name" />
+      </p>
     </>
   );
 }
@@ -74,7 +93,7 @@ function Preview({ question, as }: { question: Question; as: AssumedCaller }): J
   );
   return (
     <section class="preview">
-      <h2>What this caller sees</h2>
+      <h2>What this person sees</h2>
       <QueryResult query={query}>
         {({ answer: response, counts, page }) =>
           page === null ? (

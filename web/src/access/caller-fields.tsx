@@ -9,9 +9,9 @@ type Way = (typeof WAYS)[number];
 type TokenOf = Extract<AssumedCaller, { token: unknown }>['token'];
 
 const LABELS: Readonly<Record<Way, string>> = {
-  claims: 'A caller with these claims',
+  claims: 'Someone with these claims',
   token: 'The holder of a token',
-  anonymous: 'A caller without a token',
+  anonymous: 'Someone without a token',
   key: 'The holder of a key',
 };
 
@@ -32,7 +32,7 @@ export function CallerFields({
   };
   return (
     <fieldset class="field">
-      <legend class="label">Caller</legend>
+      <legend class="label">Who</legend>
       <label class="check">
         <input type="radio" name="who" checked={caller === null} onChange={() => change(null)} /> Me
       </label>

@@ -4,18 +4,34 @@ import type { CallerBody, Explanation } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { Badge } from '../ui/badge.js';
 import { QueryResult, useQuery } from '../ui/query.js';
+import { AskForAccess } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
+import { subjectOf } from './access-request.js';
 import type { Question } from './question-form.js';
 
 type Step = Explanation['steps'][number];
 type Missing = NonNullable<Explanation['missing']>[number];
 
-const DECISIONS: Readonly<Record<Explanation['decision'], string>> = {
-  shown: 'The request succeeds.',
-  hidden: 'It exists, but the caller cannot see it.',
-  refused: 'The request is refused.',
-  absent: 'It does not exist, or is hidden from you.',
+const ACTIONS: Readonly<Record<Question['action'], string>> = {
+  see: 'see it',
+  manage: 'manage it',
+  publish: 'publish it',
 };
+
+/** @param isMe whether the question is about the user. */
+function decisionText(decision: Explanation['decision'], action: Question['action'], isMe: boolean): string {
+  const who = isMe ? 'You' : 'This person';
+  switch (decision) {
+    case 'shown':
+      return `${who} can ${ACTIONS[action]}.`;
+    case 'hidden':
+      return `It exists, but ${isMe ? 'you' : 'this person'} cannot see it.`;
+    case 'refused':
+      return `${who} cannot ${ACTIONS[action]}.`;
+    case 'absent':
+      return 'It does not exist, or is hidden from you.';
+  }
+}
 
 const MARKS: Readonly<Record<Step['outcome'], string>> = {
   passed: '✓',
@@ -25,22 +41,21 @@ const MARKS: Readonly<Record<Step['outcome'], string>> = {
   unknown_to_you: '?',
 };
 
-const STEP_LABELS = new Map(
-  Object.entries({
-    token: 'The token is valid',
-    roles: 'A role permits the action',
-    read_only: 'The server accepts changes',
-    registry: 'The registry exists',
-    gate: 'The caller has access to the registry',
-    source: 'The caller can see the source',
-    entry: 'The caller can see the entry',
-    shadowing: 'No earlier source has the name',
-    version: 'The version exists',
-    name: 'The name is free or managed by the caller',
-    claims: 'The caller holds the claims to assign',
-    origin: 'It can be changed through the API',
-  }),
-);
+const STEP_LABELS: Readonly<Record<Step['step'], string>> = {
+  token: 'Valid token',
+  roles: 'Role for this action',
+  read_only: 'The server accepts changes',
+  registry: 'The registry exists',
+  gate: 'Access to the registry',
+  source: 'Access to the source',
+  entry: 'Access to the entry',
+  shadowing: 'No earlier source has the same name',
+  version: 'The version exists',
+  name: 'The name is free, or managed by the publisher',
+  claims: 'The publisher holds the claims to assign',
+  origin: 'It can be changed here',
+  admission: 'Admitted',
+};
 
 export function ExplanationPanel({ question }: { question: Question }): JSX.Element {
   const { registry, type, entry, action, as } = question;
@@ -58,34 +73,36 @@ export function ExplanationPanel({ question }: { question: Question }): JSX.Elem
     ),
   );
   return (
-    <QueryResult query={query}>{(explanation) => <Explanations explanation={explanation} />}</QueryResult>
+    <QueryResult query={query}>
+      {(explanation) => <Explanations explanation={explanation} question={question} />}
+    </QueryResult>
   );
 }
 
-function Explanations({ explanation }: { explanation: Explanation }): JSX.Element {
+interface ExplanationsProps {
+  readonly explanation: Explanation;
+  readonly question: Question;
+}
+
+/** The step that decides comes first; all others are one click away. */
+function Explanations({ explanation, question }: ExplanationsProps): JSX.Element {
   const { decision, answer: response, steps, missing = [], hints } = explanation;
+  const deciding = steps.find(({ outcome }) => outcome !== 'passed' && outcome !== 'skipped');
+  const others = steps.filter((step) => step !== deciding);
+  const isMe = question.as === null;
   return (
     <section aria-label="Explanation">
       <p class="decision">
-        <Badge state={decision} /> {DECISIONS[decision]}{' '}
-        <span class="muted">
-          {response.status}
-          {response.code !== undefined && (
-            <>
-              {' '}
-              <code>{response.code}</code>
-            </>
-          )}
-        </span>
+        <Badge state={decision} /> {decisionText(decision, question.action, isMe)}
       </p>
-      <ol class="steps">
-        {steps.map((step, index) => (
-          <StepRow key={index} step={step} />
-        ))}
-      </ol>
-      {missing.length > 0 && (
+      {deciding && (
+        <ol class="steps deciding" aria-label="The check that decides">
+          <StepRow step={deciding} />
+        </ol>
+      )}
+      {missing.length > 0 && JSON.stringify(missing) !== JSON.stringify(deciding?.missing) && (
         <>
-          <h3>The request would succeed with these additional claims</h3>
+          <h3>Missing claims</h3>
           <MissingList missing={missing} />
         </>
       )}
@@ -101,6 +118,29 @@ function Explanations({ explanation }: { explanation: Explanation }): JSX.Elemen
           </ul>
         </>
       )}
+      {decision !== 'shown' && isMe && (
+        <AskForAccess
+          subject={subjectOf({ registry: question.registry, type: question.type, entry: question.entry })}
+          missing={missing.map(({ key, needs, anyOf = [] }) => `${key} ${anyOf[0] ?? needs}`)}
+        />
+      )}
+      <details class="below" open={!deciding || undefined}>
+        <summary>{deciding ? `Other checks (${others.length})` : `All checks (${others.length})`}</summary>
+        <ol class="steps">
+          {others.map((step, index) => (
+            <StepRow key={index} step={step} />
+          ))}
+        </ol>
+        <p class="small-text muted">
+          The API answers {response.status}
+          {response.code !== undefined && (
+            <>
+              {' '}
+              <code>{response.code}</code>
+            </>
+          )}
+        </p>
+      </details>
     </section>
   );
 }
@@ -114,7 +154,7 @@ function StepRow({ step: details }: { step: Step }): JSX.Element {
       </span>
       <div>
         <p>
-          {STEP_LABELS.get(step) ?? step} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
+          {STEP_LABELS[step]} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
           {code !== undefined && <code class="muted">{code}</code>}
         </p>
         {(source !== undefined || role !== undefined || shadowedBy !== undefined) && (

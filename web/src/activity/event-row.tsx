@@ -108,13 +108,13 @@ function EventDetails({ event }: { event: AuditEvent }): JSX.Element {
         <div class="change">
           {change.before !== undefined && (
             <div>
-              <h3>Before</h3>
+              <h2>Before</h2>
               <Code text={JSON.stringify(change.before, null, 2)} label="Before" />
             </div>
           )}
           {change.after !== undefined && (
             <div>
-              <h3>After</h3>
+              <h2>After</h2>
               <Code text={JSON.stringify(change.after, null, 2)} label="After" />
             </div>
           )}

@@ -6,7 +6,7 @@ import { ClaimChips } from '../claims/claims-editor.js';
 import { hashOf } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { Ago, Day } from '../ui/format.js';
-import { QueryResult, useQuery } from '../ui/query.js';
+import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { CollapsedList, Detail, DetailList } from '../ui/table.js';
 import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
 import { DecisionForm } from './decision-form.js';
@@ -46,6 +46,7 @@ export function ItemPage({ id }: { id: string }): JSX.Element {
           {notice}
         </p>
       )}
+      {!query.value && <HiddenTitle text="Review" />}
       <QueryResult query={query}>
         {({ item, isDecidable }) => <ItemDetails item={item} isDecidable={isDecidable} reload={reload} />}
       </QueryResult>

@@ -111,6 +111,9 @@ function Welcome(): JSX.Element {
       <h1>MCP servers and skills for your team</h1>
       <p>Log in to see the MCP servers, skills and plugins available to you.</p>
       <LogInButtons />
+      <p>
+        <a href="./docs">API documentation</a>
+      </p>
     </section>
   );
 }

@@ -11,7 +11,16 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 import { NothingFound } from './catalogue-list.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
-import { type CatalogueFilter, countsOf, queryOf, readSearch, sortOf, totalOf } from './search.js';
+import { mergeResults } from './merge-results.js';
+import {
+  type CatalogueFilter,
+  countFilters,
+  countsOf,
+  queryOf,
+  readSearch,
+  sortOf,
+  totalOf,
+} from './search.js';
 
 interface Found {
   readonly registry: string;
@@ -22,6 +31,8 @@ interface Found {
 /** Items read of each registry. Up to this number of results, publishers can be counted. */
 const PER_REGISTRY = 100;
 const CARDS_SHOWN = 6;
+/** Cards of a search in all registries shown before "Show more". */
+const MERGED_SHOWN = 30;
 /** Registries searched before the user asks for more: each search reads a whole registry. */
 const REGISTRIES_AT_ONCE = 10;
 
@@ -32,13 +43,14 @@ interface Props {
   readonly reset: () => void;
 }
 
-/** All registries: what is new in each, or the best matches of a search. */
+/** All registries: what is new in each, or one list with the best matches of a search. */
 export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
   const [count, setCount] = useState(REGISTRIES_AT_ONCE);
   const { found, isLoading } = useSearches(registries.slice(0, count), filter);
   const results = found.flatMap(({ result }) => (result ? [result] : []));
   const matching = found.filter(({ result, failure }) => failure || (result && result.items.length > 0));
   const isDone = found.length === Math.min(count, registries.length) && !isLoading;
+  const isSearch = filter.search !== '' || countFilters(filter) > 0;
   return (
     <div class="catalogue">
       <FilterPanel filter={filter} change={change} counts={countsOf(results)} />
@@ -49,38 +61,11 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
             : `${pluralize(sum(results), 'entry', 'entries')} in ${pluralize(matching.length, 'registry', 'registries')}`}
         </p>
         {found.length === 0 && <Loading />}
-        {matching.map(({ registry, result, failure }) => (
-          <section key={registry} class="registry-results">
-            <div class="section-head">
-              <h2>
-                <a href={hashOf(['catalogue', registry], queryOf(filter))}>
-                  <UntrustedText text={registry} />
-                </a>
-              </h2>
-              {result && <span class="muted">{typeCounts(result)}</span>}
-            </div>
-            {failure && <Refusal failure={failure} />}
-            {result && (
-              <>
-                {sortOf(filter) === 'updated' && <h3 class="muted">New and updated</h3>}
-                <ul class="card-grid" aria-label={`Entries of ${registry}`}>
-                  {result.items.slice(0, CARDS_SHOWN).map((entry) => (
-                    <li key={`${entry.type} ${entry.name}`}>
-                      <EntryCard registry={registry} entry={entry} />
-                    </li>
-                  ))}
-                </ul>
-                {totalOf(result) > CARDS_SHOWN && (
-                  <p class="below">
-                    <a href={hashOf(['catalogue', registry], queryOf(filter))}>
-                      Show all {totalOf(result).toLocaleString('en')} in <UntrustedText text={registry} />
-                    </a>
-                  </p>
-                )}
-              </>
-            )}
-          </section>
-        ))}
+        {isSearch ? (
+          <MergedResults key={JSON.stringify(filter)} matching={matching} filter={filter} />
+        ) : (
+          matching.map((each) => <NewIn key={each.registry} {...each} filter={filter} />)
+        )}
         {isDone && matching.length === 0 && <NothingFound filter={filter} reset={reset} />}
         {isDone && count < registries.length && (
           <p class="paused">
@@ -92,6 +77,95 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
         )}
       </div>
     </div>
+  );
+}
+
+interface NewInProps extends Found {
+  readonly filter: CatalogueFilter;
+}
+
+/** The first entries of one registry. */
+function NewIn({ registry, result, failure, filter }: NewInProps): JSX.Element {
+  const all = hashOf(['catalogue', registry], queryOf(filter));
+  return (
+    <section class="registry-results">
+      <div class="section-head">
+        <h2>
+          <a href={all}>
+            <UntrustedText text={registry} />
+          </a>
+        </h2>
+        {result && <span class="muted">{typeCounts(result)}</span>}
+      </div>
+      {failure && <Refusal failure={failure} />}
+      {result && (
+        <>
+          {sortOf(filter) === 'updated' && <h3 class="muted">New and updated</h3>}
+          <ul class="card-grid" aria-label={`Entries of ${registry}`}>
+            {result.items.slice(0, CARDS_SHOWN).map((entry) => (
+              <li key={`${entry.type} ${entry.name}`}>
+                <EntryCard registry={registry} entry={entry} />
+              </li>
+            ))}
+          </ul>
+          {totalOf(result) > CARDS_SHOWN && (
+            <p class="below">
+              <a href={all}>
+                Show all {totalOf(result).toLocaleString('en')} in <UntrustedText text={registry} />
+              </a>
+            </p>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+interface MergedProps {
+  readonly matching: readonly Found[];
+  readonly filter: CatalogueFilter;
+}
+
+/** One list over all registries, each entry once. */
+function MergedResults({ matching, filter }: MergedProps): JSX.Element {
+  const [shown, setShown] = useState(MERGED_SHOWN);
+  const results = matching.flatMap(({ registry, result }) => (result ? [{ registry, result }] : []));
+  const merged = mergeResults(results, filter.search, sortOf(filter));
+  const isCut = results.some(({ result }) => totalOf(result) > result.items.length);
+  return (
+    <>
+      {matching.map(({ registry, failure }) => failure && <Refusal key={registry} failure={failure} />)}
+      {results.length > 0 && (
+        <ul class="chips found-in" aria-label="Registries with matches">
+          {results.map(({ registry, result }) => (
+            <li key={registry}>
+              <a class="chip" href={hashOf(['catalogue', registry], queryOf(filter))}>
+                <UntrustedText text={registry} /> <span class="muted">{totalOf(result)}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+      <ul class="card-grid" aria-label="Entries">
+        {merged.slice(0, shown).map(({ entry, registries }) => (
+          <li key={`${entry.type} ${entry.name}`}>
+            <EntryCard registry={registries[0] ?? ''} entry={entry} foundIn={registries} />
+          </li>
+        ))}
+      </ul>
+      {merged.length > shown && (
+        <p class="below">
+          <button type="button" onClick={() => setShown(shown + 2 * MERGED_SHOWN)}>
+            Show more
+          </button>
+        </p>
+      )}
+      {merged.length <= shown && isCut && (
+        <p class="muted below">
+          These are the first {PER_REGISTRY} of each registry. Choose a registry to see all.
+        </p>
+      )}
+    </>
   );
 }
 

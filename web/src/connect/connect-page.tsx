@@ -1,9 +1,10 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { API_BASE, api, unwrap } from '../api/client.js';
+import { MarketplaceSteps } from '../content/marketplace.js';
 import { commandLine, cursorLink, shortName, vscodeLink } from '../entry/install-commands.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
-import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
+import { EmptyState, HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
 
 /** `#/connect[/{registry}]` */
@@ -11,34 +12,38 @@ export function ConnectPage({ route }: { route: Route }): JSX.Element {
   const query = useQuery('registries', (signal) => unwrap(api.GET('/registry', { signal })));
   const [, asked] = route.path;
   return (
-    <QueryResult query={query}>
-      {({ registries }) => {
-        const names = registries.map(({ name }) => name);
-        const registry = asked ?? names[0];
-        if (registry === undefined) return <EmptyState title="You don't have access to any registry" />;
-        return (
-          <>
-            <div class="page-head">
-              <h1>Connect</h1>
-              <label class="choice">
-                <span>Registry</span>
-                <select
-                  value={registry}
-                  onChange={({ currentTarget: { value } }) => navigate(hashOf(['connect', value]))}
-                >
-                  {[...new Set([...names, registry])].map((name) => (
-                    <option key={name} value={name}>
-                      {name}
-                    </option>
-                  ))}
-                </select>
-              </label>
-            </div>
-            <ConnectRegistry key={registry} registry={registry} />
-          </>
-        );
-      }}
-    </QueryResult>
+    <>
+      {!query.value && <HiddenTitle text="Connect" />}
+      <QueryResult query={query}>
+        {({ registries }) => {
+          const names = registries.map(({ name }) => name);
+          const registry = asked ?? names[0];
+          if (registry === undefined)
+            return <EmptyState title="You don't have access to any registry" isPage />;
+          return (
+            <>
+              <div class="page-head">
+                <h1>Connect</h1>
+                <label class="choice">
+                  <span>Registry</span>
+                  <select
+                    value={registry}
+                    onChange={({ currentTarget: { value } }) => navigate(hashOf(['connect', value]))}
+                  >
+                    {[...new Set([...names, registry])].map((name) => (
+                      <option key={name} value={name}>
+                        {name}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              </div>
+              <ConnectRegistry key={registry} registry={registry} />
+            </>
+          );
+        }}
+      </QueryResult>
+    </>
   );
 }
 
@@ -124,6 +129,7 @@ export function ConnectRegistry({ registry }: { registry: string }): JSX.Element
           <p>Adds the MCP URL.</p>
           <Code text={line('codex', 'mcp', 'add', name, '--url', mcp)} label="Codex" isWhole />
         </Client>
+        <MarketplaceSteps registry={registry} />
         <Client title="mcp-publisher">
           <p>Publishes servers to this registry, if it accepts them.</p>
           <Code

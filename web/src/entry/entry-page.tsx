@@ -1,11 +1,15 @@
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, PluginDocument, ServerDocument, SkillDocument } from '../api/types.js';
-import { EntryIcon, titleOf } from '../catalogue/entry-card.js';
+import { titleOf } from '../catalogue/entry-card.js';
+import { EntryIcon } from '../catalogue/entry-icon.js';
+import type { ContentSection } from '../content/content-section.js';
 import { hashOf, type Route } from '../navigation/route.js';
+import { isOffered, useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
-import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
+import { EmptyState, HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Detail, DetailList } from '../ui/table.js';
 import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
 import { Packages, Remotes } from './installation.js';
@@ -21,7 +25,7 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
   const query = useQuery(isKnown ? JSON.stringify([registry, type, name]) : null, (signal) =>
     readVersions(registry, type as EntryType, name, signal),
   );
-  if (!isKnown) return <EmptyState title="Page not found" />;
+  if (!isKnown) return <EmptyState title="Page not found" isPage />;
   return (
     <article class="entry">
       <p class="trail">
@@ -29,6 +33,7 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
           ← <UntrustedText text={registry} />
         </a>
       </p>
+      {!query.value && <HiddenTitle text={name} />}
       <QueryResult query={query}>
         {(versions) => {
           const shown =
@@ -44,7 +49,7 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
               versions={versions}
             />
           ) : (
-            <EmptyState title="Version not found">
+            <EmptyState title="Version not found" isPage>
               <a href={hashOf(['catalogue', registry, type, name])}>Go to the latest version</a>
             </EmptyState>
           );
@@ -71,7 +76,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   return (
     <>
       <header class="entry-head">
-        <EntryIcon name={name} icons={content.icons ?? []} size={56} />
+        <EntryIcon registry={registry} type={type} name={name} size={56} />
         <div>
           <h1>
             <UntrustedText text={titleOf(content.title, name)} class="break" />
@@ -94,6 +99,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
             )}
           </p>
         </div>
+        <EntryActions registry={registry} type={type} name={name} />
       </header>
       {shown.statusMessage !== undefined && (
         <p class="notice">
@@ -130,6 +136,9 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
           {server && <Remotes remotes={server.remotes ?? []} />}
           {server && <Packages packages={server.packages ?? []} />}
           {!server && <Packages packages={content.packages ?? []} />}
+          {type !== 'server' && (
+            <LazyContent registry={registry} type={type} name={name} version={shown.version} />
+          )}
           {tools.length > 0 && (
             <section>
               <h2>
@@ -158,6 +167,44 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
         </div>
       </div>
     </>
+  );
+}
+
+type Content = typeof ContentSection;
+
+/** Skills and plugins may have files here; servers never do, so the code is loaded on demand. */
+function LazyContent(props: Parameters<Content>[0]): JSX.Element {
+  const [loaded, setLoaded] = useState<{ readonly Section: Content }>();
+  useEffect(() => {
+    void import('../content/content-section.js').then(
+      (module) => setLoaded({ Section: module.ContentSection }),
+      // The rest of the page works without it.
+      () => undefined,
+    );
+  }, []);
+  return loaded ? <loaded.Section {...props} /> : <></>;
+}
+
+type EntryActionsProps = Pick<EntryDetailsProps, 'registry' | 'type' | 'name'>;
+
+/** Questions about access, prefilled. */
+function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element {
+  const session = useSession();
+  const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
+  const question = { registry, type: type === 'server' ? '' : type, entry: name };
+  return (
+    <p class="buttons entry-actions">
+      {mayAskWho && (
+        <a class="button small" href={hashOf(['access', 'who', type, name], { registry })}>
+          Who sees this
+        </a>
+      )}
+      {(session.me || session.settings.mode === 'anonymous') && (
+        <a class="button small" href={hashOf(['access'], question)}>
+          {mayAskWho ? "Why can't someone see this?" : 'Why do I see this?'}
+        </a>
+      )}
+    </p>
   );
 }
 

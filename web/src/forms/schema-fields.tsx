@@ -2,8 +2,8 @@ import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Claims } from '../api/types.js';
 import { ClaimsEditor } from '../claims/claims-editor.js';
-import { UntrustedText } from '../ui/untrusted-text.js';
-import { isClaims, labelOf, problemsAt, resolveRef, type Schema, type Schemas } from './schema.js';
+import { Problems } from './fields.js';
+import { type FieldProblems, isClaims, labelOf, resolveRef, type Schema, type Schemas } from './schema.js';
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ interface FieldProps {
   /** Whether the group of the field is optional and has no value yet. */
   readonly isInAbsentGroup?: boolean;
   readonly value: unknown;
-  readonly details: readonly string[];
+  readonly problems: FieldProblems;
   readonly change: (value: unknown) => void;
 }
 
@@ -60,11 +60,11 @@ export function SchemaFields({
 }
 
 function Field(props: FieldProps): JSX.Element {
-  const { name, path, schema, value, details, isRequired, isInAbsentGroup = false, change } = props;
+  const { name, path, schema, value, isRequired, isInAbsentGroup = false, change } = props;
   const id = useId();
-  const problems = problemsAt(details, path);
+  const problems = props.problems.at(path);
   const hint = schema.description;
-  const hasProblem = details.some((line) => line.startsWith(path));
+  const hasProblem = props.problems.isWithin(path);
   // Empty optional groups start collapsed. Decided only once, because switching elements while the user types would
   // lose focus.
   const [isCollapsible] = useState(!isRequired && value === undefined && schema.properties !== undefined);
@@ -147,7 +147,7 @@ function Field(props: FieldProps): JSX.Element {
 }
 
 function Group(props: FieldProps): JSX.Element {
-  const { schema, schemas, path, value, details, isRequired, change } = props;
+  const { schema, schemas, path, value, problems, isRequired, change } = props;
   if (isClaims(schema))
     return <ClaimsEditor claims={(value ?? {}) as Claims} change={change} label={pathLabel(path)} />;
   if (schema.properties)
@@ -156,7 +156,7 @@ function Group(props: FieldProps): JSX.Element {
         schema={schema}
         schemas={schemas}
         path={path}
-        details={details}
+        problems={problems}
         isInAbsentGroup={!isRequired && value === undefined}
         value={(value ?? {}) as Values}
         change={(to) =>
@@ -174,7 +174,7 @@ function Group(props: FieldProps): JSX.Element {
             schema={item}
             schemas={schemas}
             path={`${path}[${index}]`}
-            details={details}
+            problems={problems}
             value={each}
             change={(to) => change(items.map((one, at) => (at === index ? to : one)))}
           />
@@ -193,25 +193,4 @@ function Group(props: FieldProps): JSX.Element {
 /** `anonymous.claims` → `Anonymous claims`: a form can contain several claims editors. */
 function pathLabel(path: string): string {
   return labelOf(path.replaceAll(/[.[\]]+/g, ' ').trim());
-}
-
-function Problems({
-  id,
-  problems,
-  hint,
-}: {
-  id: string;
-  problems: readonly string[];
-  hint?: string | undefined;
-}): JSX.Element {
-  return (
-    <div id={id}>
-      {hint !== undefined && <p class="hint">{hint}</p>}
-      {problems.map((problem) => (
-        <p class="problem" key={problem}>
-          <UntrustedText text={problem} class="break" />
-        </p>
-      ))}
-    </div>
-  );
 }

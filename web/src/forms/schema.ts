@@ -69,10 +69,34 @@ export function dropEmpty(value: unknown): unknown {
 
 /** The API's problems with the field at this path. Items of a string list are identified by line. */
 export function problemsAt(details: readonly string[], path: string): string[] {
-  return details.flatMap((detail) => {
-    if (!detail.startsWith(path)) return [];
-    const [, index, problem] = /^(?:\[(\d+)\])?: (.*)$/s.exec(detail.slice(path.length)) ?? [];
-    if (problem === undefined) return [];
-    return [index === undefined ? problem : `line ${Number(index) + 1}: ${problem}`];
-  });
+  return details.flatMap((detail) => problemOf(detail, path) ?? []);
+}
+
+function problemOf(detail: string, path: string): string | undefined {
+  if (!detail.startsWith(path)) return undefined;
+  const [, index, problem] = /^(?:\[(\d+)\])?: (.*)$/s.exec(detail.slice(path.length)) ?? [];
+  return index === undefined || problem === undefined ? problem : `line ${Number(index) + 1}: ${problem}`;
+}
+
+/** The API's problems with a form, each to be shown once: at its field, otherwise below the form. */
+export class FieldProblems {
+  private readonly shown = new Set<string>();
+
+  constructor(private readonly details: readonly string[]) {}
+
+  /** Returns the problems with a field, which shows them. */
+  at(path: string): string[] {
+    for (const detail of this.details) if (problemOf(detail, path) !== undefined) this.shown.add(detail);
+    return problemsAt(this.details, path);
+  }
+
+  /** Returns whether a field or one inside it has a problem. */
+  isWithin(path: string): boolean {
+    return this.details.some((detail) => detail.startsWith(path) && /^[.[:]/.test(detail.slice(path.length)));
+  }
+
+  /** Returns the problems that no field has shown. */
+  rest(): string[] {
+    return this.details.filter((detail) => !this.shown.has(detail));
+  }
 }

@@ -189,21 +189,23 @@ function ValidationResult({ isEmpty, isChecked, checked, problems }: ValidationR
     );
   if (marks.length > 0)
     return (
-      <ul class="problems" role="status" aria-label="Problems">
-        {marks.map(({ line, message }, index) => (
-          <li key={index}>
-            <button type="button" class="link" onClick={() => selectLine(line)}>
-              line {line}
-            </button>{' '}
-            <UntrustedText text={message} class="break" />
-          </li>
-        ))}
-        {others.map((detail) => (
-          <li key={detail}>
-            <UntrustedText text={detail} class="break" />
-          </li>
-        ))}
-      </ul>
+      <div role="status">
+        <ul class="problems" aria-label="Problems">
+          {marks.map(({ line, message }, index) => (
+            <li key={index}>
+              <button type="button" class="link" onClick={() => selectLine(line)}>
+                line {line}
+              </button>{' '}
+              <UntrustedText text={message} class="break" />
+            </li>
+          ))}
+          {others.map((detail) => (
+            <li key={detail}>
+              <UntrustedText text={detail} class="break" />
+            </li>
+          ))}
+        </ul>
+      </div>
     );
   if (!isChecked) return <p class="muted">Checking…</p>;
   if (checked?.failure) return <Refusal failure={checked.failure} />;

@@ -33,7 +33,7 @@ function RegistriesPage(): JSX.Element {
     <ResourceList
       resource="registries"
       query={query}
-      description="A registry combines sources in order and shows them to callers who hold its claims."
+      description="A registry combines sources in order and shows them to people who hold its claims."
     >
       {(registries) => (
         <Table columns={['Name', 'Sources', 'Required claims', 'Anonymous access']}>

@@ -48,7 +48,7 @@ function RegistryForm({
         putRegistry(name, etag, { ...(dropEmpty(values) as Partial<RegistrySettings>), sources })
       }
     >
-      {(details) => (
+      {(problems) => (
         <>
           <fieldset class="field group">
             <legend>Sources</legend>
@@ -60,9 +60,9 @@ function RegistryForm({
             schema={schemas['RegistrySettings'] ?? {}}
             schemas={schemas}
             path=""
-            details={details}
+            problems={problems}
             leaveOut={['sources']}
-            hints={{ claims: 'Callers must hold all of these to access the registry.' }}
+            hints={{ claims: 'People must hold all of these to access the registry.' }}
             value={values}
             change={setValues}
           />

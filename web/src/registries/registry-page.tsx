@@ -7,7 +7,7 @@ import { hashOf } from '../navigation/route.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
 import { useSession } from '../session/session.js';
 import { useAction } from '../ui/action.js';
-import { QueryResult, useQuery } from '../ui/query.js';
+import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Detail, DetailList } from '../ui/table.js';
 import { putRegistry, readRegistry, settingsOf, type StoredRegistry } from './registry-form-page.js';
@@ -19,6 +19,7 @@ export function RegistryPage({ name }: { name: string }): JSX.Element {
   return (
     <>
       <BackToList resource="registries" />
+      {!query.value && <HiddenTitle text={name} />}
       <QueryResult query={query}>
         {(stored) => <RegistryDetails key={stored.etag} {...stored} refresh={query.refetch} />}
       </QueryResult>
@@ -112,7 +113,7 @@ function OrderSection({ registry, etag, refresh }: StoredRegistry & { refresh: (
     <section>
       <h2>Source order</h2>
       <p class="muted">
-        If several sources contain the same entry name, callers see the first entry that is visible to them.
+        If several sources contain the same entry name, people see the first one that is visible to them.
       </p>
       <SourceOrder sources={sources} change={origin === 'api' ? setSources : undefined} />
       {isChanged && (

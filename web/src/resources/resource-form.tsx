@@ -1,5 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Failure } from '../api/client.js';
+import { FieldProblems } from '../forms/schema.js';
 import { hashOf, navigate } from '../navigation/route.js';
 import { useAction } from '../ui/action.js';
 import { type Query, QueryResult } from '../ui/query.js';
@@ -42,21 +44,38 @@ interface FormProps {
   readonly stored: string | null;
   readonly canSave?: boolean;
   readonly save: (name: string) => Promise<void>;
-  /** Renders the fields with the API's error details. */
-  readonly children: (details: readonly string[]) => ComponentChildren;
+  /** Tries the settings without saving them; its problems are shown like the ones of saving. */
+  readonly test?: ((name: string) => Promise<void>) | undefined;
+  /** Renders the fields, which show the API's problems. */
+  readonly children: (problems: FieldProblems) => ComponentChildren;
+  /** Shown below the buttons. */
+  readonly result?: ComponentChildren;
 }
 
 /** The form: a name field when creating, then the given fields, errors and buttons. */
-export function ResourceForm({ resource, stored, canSave = true, save, children }: FormProps): JSX.Element {
+export function ResourceForm(props: FormProps): JSX.Element {
+  const { resource, stored, canSave = true, save, test, children, result } = props;
   const [name, setName] = useState(stored ?? '');
+  const form = useRef<HTMLFormElement>(null);
   const saving = useAction(async () => {
     await save(name.trim());
     navigate(hashOf([resource, name.trim()]));
   });
+  const testing = useAction(async () => {
+    saving.reset();
+    await test?.(name.trim());
+  });
+  const failure = saving.failure ?? testing.failure;
+  const problems = new FieldProblems(failure?.details ?? []);
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+  }, [failure]);
   return (
     <form
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
+        testing.reset();
         saving.run();
       }}
     >
@@ -79,16 +98,34 @@ export function ResourceForm({ resource, stored, canSave = true, save, children 
           </p>
         </div>
       )}
-      {children(saving.failure?.details ?? [])}
-      {saving.failure && <Refusal failure={saving.failure} />}
+      {children(problems)}
+      {failure && <FormRefusal failure={failure} problems={problems} />}
       <p class="buttons form-end">
         <button class="primary" disabled={saving.isPending || !canSave}>
           {stored === null ? 'Create' : 'Save'}
         </button>
+        {test && (
+          <button
+            type="button"
+            disabled={testing.isPending}
+            onClick={() => form.current?.reportValidity() && testing.run()}
+          >
+            {testing.isPending ? 'Testing…' : 'Test'}
+          </button>
+        )}
         <a class="button" href={stored === null ? `#/${resource}` : hashOf([resource, stored])}>
           Cancel
         </a>
       </p>
+      {result}
     </form>
   );
+}
+
+/** Comes after the fields, which have taken their problems by then. */
+function FormRefusal({ failure, problems }: { failure: Failure; problems: FieldProblems }): JSX.Element {
+  const { code, status, requestId } = failure;
+  // The sentence of the API repeats the first problem.
+  const sentence = code === 'invalid_body' ? 'Some fields need a change' : failure.sentence;
+  return <Refusal failure={new Failure(sentence, code, status, requestId, problems.rest())} />;
 }

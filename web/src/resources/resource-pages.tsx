@@ -137,7 +137,11 @@ export function ResourceHeader({
 }
 
 export function OriginDetail({ origin }: { origin: string }): JSX.Element {
-  return <Detail name="Origin">{origin === 'config' ? 'configuration file (read-only here)' : 'API'}</Detail>;
+  return (
+    <Detail name="Managed in">
+      {origin === 'config' ? 'the configuration file (read-only here)' : 'this page and the API'}
+    </Detail>
+  );
 }
 
 export function BackToList({ resource }: { resource: ResourceType }): JSX.Element {

@@ -1,6 +1,6 @@
 import type { UserManager } from 'oidc-client-ts';
 import { api, Failure, failureFrom, unwrap } from '../api/client.js';
-import type { PageLogin } from '../api/types.js';
+import type { PageLogin, PageSettings } from '../api/types.js';
 import { hintFor } from './log-in-hints.js';
 import { session } from './session.js';
 
@@ -24,6 +24,7 @@ interface LogInState {
 export async function startSession(): Promise<void> {
   const settings = await unwrap(api.GET('/config.json'));
   session.change({ settings });
+  showLook(settings);
   if (settings.mode === 'anonymous') return;
   const query = new URLSearchParams(location.search);
   const isReturn = query.has('state') && (query.has('code') || query.has('error'));
@@ -31,6 +32,17 @@ export async function startSession(): Promise<void> {
   const before = loginNamed(sessionStorage.getItem(LOGGED_IN));
   // A reload discards the token; the provider may still have a session.
   if (before) await redirectTo(before, true);
+}
+
+/** Applies `web.accent`. The style is set by script, which the Content Security Policy allows. */
+function showLook({ accent }: PageSettings): void {
+  if (accent === undefined) return;
+  const { style } = document.documentElement;
+  style.setProperty('--accent', `light-dark(${accent}, color-mix(in srgb, ${accent} 45%, white))`);
+  style.setProperty(
+    '--accent-ground',
+    `light-dark(color-mix(in srgb, ${accent} 10%, white), color-mix(in srgb, ${accent} 30%, #131517))`,
+  );
 }
 
 export async function logIn(login: PageLogin): Promise<void> {

@@ -12,7 +12,7 @@ interface Session {
 }
 
 const ANONYMOUS: Session = {
-  settings: { mode: 'anonymous', logins: [], iconOrigins: [] },
+  settings: { mode: 'anonymous', logins: [], hasIcons: false, title: 'Registry', hasLogo: false },
   token: null,
   me: null,
   isOver: false,

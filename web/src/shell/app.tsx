@@ -84,7 +84,7 @@ class ErrorBoundary extends Component<ErrorBoundaryProps, { isBroken: boolean }>
   override render(): JSX.Element {
     if (!this.state.isBroken) return <>{this.props.children}</>;
     return (
-      <EmptyState title="Something went wrong on this page">
+      <EmptyState title="Something went wrong on this page" isPage>
         <p>The server's response could not be displayed. The other pages still work.</p>
         <p>
           <button type="button" onClick={() => this.setState({ isBroken: false })}>

@@ -26,8 +26,8 @@ export function Header({ route }: { route: Route }): JSX.Element {
   return (
     <header class="top">
       <a class="brand" href="#/catalogue">
-        <img src={mark} alt="" width="26" height="26" />
-        Registry
+        <img src={session.settings.hasLogo ? './logo' : mark} alt="" height="26" />
+        {session.settings.title}
       </a>
       <nav aria-label="Pages">
         {PAGES.filter(
@@ -58,6 +58,7 @@ export function Header({ route }: { route: Route }): JSX.Element {
                 ? session.me.roles.map((role) => ROLE_NAMES[role] ?? role).join(', ')
                 : 'Reader (no role)'}
             </p>
+            <a href="#/access">My claims</a>
             <a href="./docs">API documentation</a>
             <button type="button" onClick={() => void logOut()}>
               Log out

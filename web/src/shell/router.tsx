@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { CataloguePage } from '../catalogue/catalogue-page.js';
 import { EntryPage } from '../entry/entry-page.js';
 import { NEW_NAME, type Route } from '../navigation/route.js';
+import { useSession } from '../session/session.js';
 import { EmptyState, Loading } from '../ui/query.js';
 import { escapeInvisible } from '../ui/untrusted-text.js';
 import { PAGES } from './header.js';
@@ -27,7 +28,8 @@ const LAZY_PAGES = new Map<string, () => Promise<Page>>(
 
 export function CurrentPage({ route }: { route: Route }): JSX.Element {
   const [name = 'catalogue', registry, type] = route.path;
-  const title = titleOf(route);
+  const { settings } = useSession();
+  const title = titleOf(route, settings.title);
   useEffect(() => {
     document.title = title;
   }, [title]);
@@ -36,7 +38,7 @@ export function CurrentPage({ route }: { route: Route }): JSX.Element {
   if (name === 'catalogue') return <CataloguePage key={registry ?? ''} route={route} />;
   if (LAZY_PAGES.has(name)) return <LazyPage key={name} name={name} route={route} />;
   return (
-    <EmptyState title="Page not found">
+    <EmptyState title="Page not found" isPage>
       <a href="#/catalogue">Go to the catalogue</a>
     </EmptyState>
   );
@@ -53,7 +55,7 @@ function LazyPage({ name, route }: { name: string; route: Route }): JSX.Element 
   }, [name]);
   if (hasFailed)
     return (
-      <EmptyState title="This page could not be loaded">
+      <EmptyState title="This page could not be loaded" isPage>
         <p>The server may have been upgraded since you opened the web UI.</p>
         <p>
           <button type="button" onClick={() => location.reload()}>
@@ -67,13 +69,13 @@ function LazyPage({ name, route }: { name: string; route: Route }): JSX.Element 
 }
 
 /** `acme · Catalogue · Registry` */
-function titleOf({ path: [path = 'catalogue', ...rest] }: Route): string {
+function titleOf({ path: [path = 'catalogue', ...rest] }: Route, site: string): string {
   const page = path === 'webhooks' ? 'Webhooks' : PAGES.find((each) => each.path === path)?.title;
-  if (page === undefined) return 'Registry';
+  if (page === undefined) return site;
   const name = path === 'catalogue' ? (rest[2] ?? rest[0]) : path === 'publish' ? rest[1] : rest[0];
   const parts =
     name === undefined || name === NEW_NAME
       ? [page]
       : [escapeInvisible(name.slice(0, MAX_NAME_LENGTH)), page];
-  return [...parts, 'Registry'].join(' · ');
+  return [...parts, site].join(' · ');
 }

@@ -1,38 +1,57 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
-import type { Source, SourceSettings } from '../api/types.js';
+import type { Claims, Source, SourceSettings, SourceTest } from '../api/types.js';
+import { ClaimsEditor } from '../claims/claims-editor.js';
+import { LinesField, OneOf, Problems, TextField } from '../forms/fields.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
-import { dropEmpty, readSchemas, resolveRef, type Schemas } from '../forms/schema.js';
+import { dropEmpty, type FieldProblems, readSchemas, type Schemas } from '../forms/schema.js';
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
+import { pluralize } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { KIND_FIELDS } from './kind-fields.js';
 
 type Kind = Source['kind'];
 
 interface KindForm {
+  readonly title: string;
   readonly description: string;
   /** Whether the form has a sync policy. */
   readonly isSynced: boolean;
   readonly claimsHint: string;
 }
 
-const SEE_AND_MANAGE = 'Callers must hold all of these to see its entries or manage the source.';
-const MANAGE = 'Callers must hold all of these to manage the source. Entries have their own claims.';
+const SEE_AND_MANAGE = 'People must hold all of these to see its entries or manage the source.';
+const MANAGE = 'People must hold all of these to manage the source. Entries have their own claims.';
 const FORMS: Readonly<Record<Kind, KindForm>> = {
-  file: {
-    description: 'A registry file on the server or at a URL',
+  git: {
+    title: 'Git repository',
+    description: 'A registry file in a Git repository',
     isSynced: true,
     claimsHint: SEE_AND_MANAGE,
   },
-  git: { description: 'A registry file in a Git repository', isSynced: true, claimsHint: SEE_AND_MANAGE },
-  api: { description: 'Another MCP registry', isSynced: true, claimsHint: SEE_AND_MANAGE },
-  managed: {
-    description: 'Entries published here; at most one such source',
+  api: {
+    title: 'Another registry',
+    description: 'Another MCP registry, such as the official one',
+    isSynced: true,
+    claimsHint: SEE_AND_MANAGE,
+  },
+  file: {
+    title: 'File',
+    description: 'A registry file at a URL or on the server',
+    isSynced: true,
+    claimsHint: SEE_AND_MANAGE,
+  },
+  kubernetes: {
+    title: 'Kubernetes cluster',
+    description: 'Custom resources in a cluster',
     isSynced: false,
     claimsHint: MANAGE,
   },
-  kubernetes: {
-    description: 'Custom resources in a Kubernetes cluster',
+  managed: {
+    title: 'Published entries',
+    description: 'What people publish here; at most one such source',
     isSynced: false,
     claimsHint: MANAGE,
   },
@@ -62,61 +81,207 @@ export function SourceFormPage({ name }: { name: string | null }): JSX.Element {
   );
 }
 
+const INTERVALS = ['5m', '30m', '1h', '6h', '24h'];
+
 function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
   const [kind, setKind] = useState<Kind>(source?.kind ?? 'git');
   const [values, setValues] = useState<Values>(() => ({ syncPolicy: { interval: '30m' }, ...source }));
-  const whole = schemas['SourceSettings'] ?? {};
+  const [tested, setTested] = useState<{ readonly of: string; readonly result: SourceTest }>();
   const { isSynced, claimsHint } = FORMS[kind];
+  const Fields = KIND_FIELDS[kind];
+  const { [kind]: section, syncPolicy, filter, admission, allowShrink, claims } = values;
+  const shared = dropEmpty({
+    ...(isSynced ? { syncPolicy, admission } : {}),
+    filter,
+    claims,
+    ...(canShrink(kind, section) ? { allowShrink } : {}),
+  });
+  const body = { ...(shared as object), [kind]: dropEmpty(section ?? {}) } as SourceSettings;
+  const key = JSON.stringify(body);
+  const change = (to: Values) => setValues({ ...values, ...to });
   const save = async (name: string) => {
-    const { [kind]: section, syncPolicy, filter, allowShrink, claims } = values;
-    const shared = dropEmpty({ ...(isSynced ? { syncPolicy } : {}), filter, allowShrink, claims });
     const header = etag === null ? { 'If-None-Match': '*' as const } : { 'If-Match': etag };
-    await unwrap(
-      api.PUT('/v1/sources/{name}', {
-        params: { path: { name }, header },
-        body: { ...(shared as object), [kind]: dropEmpty(section ?? {}) } as SourceSettings,
-      }),
-    );
+    await unwrap(api.PUT('/v1/sources/{name}', { params: { path: { name }, header }, body }));
+  };
+  const test = async (name: string) => {
+    setTested(undefined);
+    const result = await unwrap(api.POST('/v1/sources/{name}/test', { params: { path: { name } }, body }));
+    setTested({ of: key, result });
   };
   return (
-    <ResourceForm resource="sources" stored={source?.name ?? null} save={save}>
-      {(details) => (
+    <ResourceForm
+      resource="sources"
+      stored={source?.name ?? null}
+      save={save}
+      test={isSynced ? test : undefined}
+      result={tested && tested.of === key && <TestResult result={tested.result} />}
+    >
+      {(problems) => (
         <>
           {!source && <KindChoice kind={kind} change={setKind} />}
-          <SchemaFields
-            schema={resolveRef(whole.properties?.[kind] ?? {}, schemas)}
+          <Fields
+            key={kind}
             schemas={schemas}
-            path={kind}
-            details={details}
-            value={(values[kind] ?? {}) as Values}
-            change={(section) => setValues({ ...values, [kind]: section })}
+            problems={problems}
+            isStored={source !== undefined}
+            value={(section ?? {}) as Values}
+            change={(to) => change({ [kind]: to })}
           />
-          <SchemaFields
-            schema={isSynced ? { ...whole, required: ['syncPolicy', ...(whole.required ?? [])] } : whole}
-            schemas={schemas}
-            path=""
-            details={details}
-            leaveOut={[...KINDS, ...(isSynced ? [] : ['syncPolicy'])]}
-            hints={{ claims: claimsHint }}
-            value={values}
-            change={setValues}
-          />
+          {isSynced && (
+            <TextField
+              label="Interval"
+              isRequired
+              hint="How often the source is read, such as 30m or 6h."
+              suggestions={INTERVALS}
+              value={(syncPolicy as Values | undefined)?.['interval']}
+              change={(interval) => change({ syncPolicy: { interval } })}
+              problems={[...problems.at('syncPolicy.interval'), ...problems.at('syncPolicy')]}
+            />
+          )}
+          <fieldset class="field group">
+            <legend>
+              Claims <span class="muted">optional</span>
+            </legend>
+            <p class="hint">{claimsHint}</p>
+            <ClaimsEditor
+              label="Claims"
+              claims={(claims ?? {}) as Claims}
+              change={(to) => change({ claims: to })}
+            />
+            {problems.at('claims').map((problem) => (
+              <p class="problem" key={problem}>
+                {problem}
+              </p>
+            ))}
+          </fieldset>
+          <FilterFields value={(filter ?? {}) as Values} change={change} problems={problems} />
+          {isSynced && (
+            <SchemaFields
+              schema={{
+                properties: { admission: schemas['SourceSettings']?.properties?.['admission'] ?? {} },
+              }}
+              schemas={schemas}
+              path=""
+              problems={problems}
+              hints={{
+                admission: 'What may come in: versions can wait, be held for review, or be rejected.',
+              }}
+              value={values}
+              change={setValues}
+            />
+          )}
+          {canShrink(kind, section) && (
+            <div class="field">
+              <label class="check">
+                <input
+                  type="checkbox"
+                  checked={allowShrink === true}
+                  onChange={(event) => change({ allowShrink: event.currentTarget.checked || undefined })}
+                />{' '}
+                Let one sync remove most entries
+              </label>
+              <Problems
+                id="allow-shrink"
+                problems={problems.at('allowShrink')}
+                hint="Otherwise, a sync that would lose more than half of 20 or more entries fails and keeps them."
+              />
+            </div>
+          )}
         </>
       )}
     </ResourceForm>
   );
 }
 
+/** Only sources that are read from another server are guarded from shrinking. */
+function canShrink(kind: Kind, section: unknown): boolean {
+  return kind === 'api' || (kind === 'file' && (section as Values | undefined)?.['path'] === undefined);
+}
+
+const FILTERS = [
+  ['names', 'include', 'Only these names', 'For example com.acme/*: * is any text, ? one character.'],
+  ['names', 'exclude', 'Never these names', 'Wins over the names above.'],
+  ['tags', 'include', 'Only with one of these tags', undefined],
+  ['tags', 'exclude', 'Never with these tags', undefined],
+] as const;
+
+interface FilterProps {
+  readonly value: Values;
+  readonly change: (to: Values) => void;
+  readonly problems: FieldProblems;
+}
+
+/** Which entries of the source to take. */
+function FilterFields({ value, change, problems }: FilterProps): JSX.Element {
+  const [isOpen] = useState(Object.keys(value).length > 0);
+  return (
+    <details class="field group" open={isOpen || problems.isWithin('filter') || undefined}>
+      <summary>
+        Filter <span class="muted">optional</span>
+      </summary>
+      {FILTERS.map(([group, key, label, hint]) => {
+        const patterns = (value[group] ?? {}) as Values;
+        return (
+          <LinesField
+            key={label}
+            label={label}
+            hint={hint}
+            value={patterns[key]}
+            problems={problems.at(`filter.${group}.${key}`)}
+            change={(lines) => change({ filter: { ...value, [group]: { ...patterns, [key]: lines } } })}
+          />
+        );
+      })}
+    </details>
+  );
+}
+
+/** What a sync with the settings in the form would read. */
+function TestResult({
+  result: { status, error = '', counts, skipped },
+}: {
+  result: SourceTest;
+}): JSX.Element {
+  if (status === 'failed')
+    return (
+      <section class="refusal below" role="status">
+        <p class="refusal-sentence">The source cannot be read</p>
+        <p>
+          <UntrustedText text={error} class="break" />
+        </p>
+      </section>
+    );
+  const { entries = 0, skipped: invalid = 0, filtered = 0 } = counts;
+  return (
+    <section class={entries > 0 ? 'notice good below' : 'notice below'} role="status">
+      <p>
+        The source can be read: {pluralize(entries, 'version')}
+        {invalid > 0 && `, ${invalid.toLocaleString('en')} skipped as invalid`}
+        {filtered > 0 && `, ${filtered.toLocaleString('en')} left out by the filter`}. Nothing was stored.
+      </p>
+      {skipped.length > 0 && (
+        <ul class="bullets">
+          {skipped.map(({ name, version, reasons }, index) => (
+            <li key={index}>
+              <UntrustedText text={[name ?? 'no name', version ?? ''].join(' ').trim()} class="break" />
+              {': '}
+              <UntrustedText text={reasons.join('; ')} class="break" />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
 function KindChoice({ kind, change }: { kind: Kind; change: (kind: Kind) => void }): JSX.Element {
   return (
-    <fieldset class="field">
-      <legend class="label">Kind</legend>
-      {KINDS.map((each) => (
-        <label key={each} class="check">
-          <input type="radio" name="kind" checked={each === kind} onChange={() => change(each)} />{' '}
-          <b>{each}</b> <span class="muted">{FORMS[each].description}</span>
-        </label>
-      ))}
-    </fieldset>
+    <OneOf
+      label="Kind"
+      name="kind"
+      options={KINDS.map((each) => [each, `${FORMS[each].title}: ${FORMS[each].description}`] as const)}
+      value={kind}
+      change={change}
+    />
   );
 }

@@ -7,10 +7,11 @@ import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-
 import { useAction } from '../ui/action.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
-import { QueryResult, useQuery } from '../ui/query.js';
+import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { CollapsedList, Detail, DetailList, Table } from '../ui/table.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
+import { SourceEntries } from './source-entries.js';
 import { SyncRuns } from './sync-runs.js';
 
 const POLL_MS = 1_500;
@@ -52,6 +53,7 @@ export function SourcePage({ name }: { name: string }): JSX.Element {
   return (
     <>
       <BackToList resource="sources" />
+      {!query.value && <HiddenTitle text={name} />}
       <QueryResult query={query}>
         {(source) => <SourceDetails source={source} isSyncing={isSyncing} start={start} />}
       </QueryResult>
@@ -98,6 +100,7 @@ function SourceDetails({ source, isSyncing, start }: SourceDetailsProps): JSX.El
       {sync && (
         <SkippedEntries skipped={sync.skipped} count={sync.counts['skipped'] ?? sync.skipped.length} />
       )}
+      <SourceEntries name={name} />
       <Settings source={source} />
     </div>
   );

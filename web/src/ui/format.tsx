@@ -52,6 +52,15 @@ export function formatDuration(ms: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
+/** `900 B`, `1.2 KiB`, `16 MiB` */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB'];
+  let size = bytes;
+  let unit = 0;
+  for (; size >= 1_024 && unit < units.length - 1; unit += 1) size /= 1_024;
+  return `${size.toFixed(size < 10 && unit > 0 ? 1 : 0)} ${units[unit] ?? ''}`;
+}
+
 /** `1 server`, `2,400 servers` */
 export function pluralize(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;

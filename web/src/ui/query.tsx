@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
 import { Refusal } from './refusal.js';
+import { UntrustedText } from './untrusted-text.js';
 
 /** State of a request to the API. */
 export interface Query<T> {
@@ -72,15 +73,27 @@ export function Loading(): JSX.Element {
 /** Shown instead of an empty list: what is missing and what to do. */
 export function EmptyState({
   title,
+  isPage = false,
   children,
 }: {
   title: string;
+  /** Whether the page shows nothing else. */
+  isPage?: boolean;
   children?: ComponentChildren;
 }): JSX.Element {
   return (
     <div class="empty">
-      <p class="empty-title">{title}</p>
+      {isPage ? <h1 class="empty-title">{title}</h1> : <p class="empty-title">{title}</p>}
       {children !== undefined && <div class="empty-text">{children}</div>}
     </div>
+  );
+}
+
+/** The title of a page that has nothing else to show yet, for screen readers. */
+export function HiddenTitle({ text }: { text: string }): JSX.Element {
+  return (
+    <h1 class="hidden">
+      <UntrustedText text={text} />
+    </h1>
   );
 }

@@ -1,15 +1,12 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { accessRequestText, questionOf, subjectOf } from '../access/access-request.js';
 import type { Failure } from '../api/client.js';
-import { hashOf, parseHash } from '../navigation/route.js';
+import type { Me } from '../api/types.js';
+import { hashOf } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
-import { UntrustedText } from './untrusted-text.js';
-
-/** The Access page, prefilled with the registry and entry of a catalogue page. */
-function questionAbout(hash: string): string {
-  const [page, registry = '', type = '', entry = ''] = parseHash(hash).path;
-  return hashOf(['access'], page === 'catalogue' ? { registry, type, entry } : {});
-}
+import { Code, UntrustedText } from './untrusted-text.js';
 
 interface Props {
   readonly failure: Failure;
@@ -18,14 +15,16 @@ interface Props {
 }
 
 const EXPLAIN_ENDPOINT = 'POST /v1/access/explain';
+/** With a log-in, these may hide what the page shows. */
+const HIDING = [403, 404];
 
 /** Shows the API's error message, or the log-in if one is needed. The code and the request ID are under "Details". */
 export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Element {
   const { settings, token, isOver } = useSession();
   // The API refers clients to its explain endpoint; here a link to the Access page replaces that line.
   const details = failure.details.filter((line) => !line.includes(EXPLAIN_ENDPOINT));
-  const canExplain =
-    details.length < failure.details.length && (token !== null || settings.mode === 'anonymous');
+  const canAsk = HIDING.includes(failure.status) && (token !== null || settings.mode === 'anonymous');
+  const question = canAsk ? questionOf(location.hash) : null;
   const offersLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
   // A failed log-in explains itself.
   const needsLogIn = offersLogIn && failure.code !== 'login_failed';
@@ -49,18 +48,21 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
           ))}
         </ul>
       )}
-      {canExplain && (
-        <p class="below">
-          <a href={questionAbout(location.hash)}>Access</a> shows which check refused this request and what is
-          missing.
-        </p>
-      )}
+      {question && failure.status === 404 && <p class="below">It does not exist, or you cannot see it.</p>}
       {offersLogIn && <LogInButtons />}
-      {retry && !offersLogIn && (
-        <button type="button" onClick={retry} disabled={isRetrying}>
-          Try again
-        </button>
-      )}
+      <p class="buttons below">
+        {question && (
+          <a class="button" href={hashOf(['access'], question)}>
+            Why can't I see this?
+          </a>
+        )}
+        {retry && !offersLogIn && (
+          <button type="button" onClick={retry} disabled={isRetrying}>
+            Try again
+          </button>
+        )}
+      </p>
+      {question && <AskForAccess subject={subjectOf(question)} failure={failure} />}
       <details class="refusal-source">
         <summary>Details</summary>
         <p>
@@ -81,4 +83,38 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
       </details>
     </section>
   );
+}
+
+interface AskProps {
+  readonly subject: string;
+  readonly missing?: readonly string[];
+  readonly failure?: Failure;
+}
+
+/** A message to an administrator, to copy. */
+export function AskForAccess({ subject, missing, failure }: AskProps): JSX.Element {
+  const { me } = useSession();
+  const [at] = useState(() => new Date());
+  const text = accessRequestText({
+    address: location.href,
+    subject,
+    person: personOf(me),
+    missing,
+    requestId: failure?.requestId,
+    code: failure?.code,
+    at,
+  });
+  return (
+    <details class="ask">
+      <summary>Ask for access</summary>
+      <p class="muted">Copy this message and send it to an administrator of the registry.</p>
+      <Code text={text} label="Message" isWhole />
+    </details>
+  );
+}
+
+/** `Ada (1fb57c10)` */
+function personOf(me: Me | null): string {
+  if (!me) return '';
+  return me.name === undefined ? me.subject : `${me.name} (${me.subject})`;
 }

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Finding {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+interface Axe {
+  run(context: Document, options: object): Promise<{ violations: Finding[] }>;
+}
+
+/** Returns the violations that axe finds on a page, of any impact. */
+export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
+  const findings = await page.evaluate(async (only) => {
+    const { axe } = window as unknown as { axe: Axe };
+    const options = { resultTypes: ['violations'], ...(only ? { runOnly: only } : {}) };
+    return (await axe.run(document, options)).violations;
+  }, rules);
+  return findings.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+}

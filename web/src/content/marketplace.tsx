@@ -1,0 +1,87 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { API_BASE, api, unwrap } from '../api/client.js';
+import { commandLine } from '../entry/install-commands.js';
+import { useSession } from '../session/session.js';
+import { Choices } from '../ui/filter-controls.js';
+import { useQuery } from '../ui/query.js';
+import { Code } from '../ui/untrusted-text.js';
+
+/** The commands of a client that installs plugins: docs/clients.md. */
+interface PluginClient {
+  readonly title: string;
+  readonly add: readonly string[];
+  readonly install: readonly string[];
+}
+
+const CLIENTS: Readonly<Record<string, PluginClient>> = {
+  'claude-code': {
+    title: 'Claude Code',
+    add: ['claude', 'plugin', 'marketplace', 'add'],
+    install: ['claude', 'plugin', 'install'],
+  },
+  copilot: {
+    title: 'Copilot CLI',
+    add: ['copilot', 'plugin', 'marketplace', 'add'],
+    install: ['copilot', 'plugin', 'install'],
+  },
+  codex: {
+    title: 'Codex',
+    add: ['codex', 'plugin', 'marketplace', 'add'],
+    install: ['codex', 'plugin', 'add'],
+  },
+};
+
+interface Props {
+  readonly registry: string;
+  /** The skill or plugin to install; absent: only the marketplace is added. */
+  readonly entry?: { readonly namespace: string; readonly name: string };
+}
+
+/** How to use a registry as a plugin marketplace; renders nothing for registries that are none. */
+export function MarketplaceSteps({ registry, entry }: Props): JSX.Element {
+  const { settings } = useSession();
+  const [client, setClient] = useState('claude-code');
+  const query = useQuery(registry, (signal) =>
+    unwrap(api.GET('/registry/{registry}/x/marketplace.json', { params: { path: { registry } }, signal })),
+  );
+  // Most registries are no marketplace, which is a 404.
+  if (!query.value) return <></>;
+  const { name, plugins } = query.value;
+  const plugin = entry && pluginNameOf(entry);
+  if (plugin !== undefined && !plugins.some((each) => each.name === plugin)) return <></>;
+  const url = `${API_BASE}/registry/${encodeURIComponent(registry)}/git/marketplace.git`;
+  const { title, add, install } = CLIENTS[client] ?? { title: '', add: [], install: [] };
+  const lines = [
+    commandLine([...add, url], false),
+    ...(plugin === undefined ? [] : [commandLine([...install, `${plugin}@${name}`], false)]),
+  ];
+  return (
+    <section class="install">
+      <h2>{plugin === undefined ? 'Plugin marketplace' : 'Install from this registry'}</h2>
+      <Choices
+        label="Client for plugins"
+        name="plugin-client"
+        value={client}
+        options={Object.entries(CLIENTS).map(([key, each]) => [key, each.title] as const)}
+        change={setClient}
+      />
+      <Code
+        text={lines.filter((line) => line !== undefined).join('\n')}
+        label={`Commands for ${title}`}
+        isWhole
+      />
+      {settings.mode === 'oauth' && (
+        <p class="muted small-text">
+          The client runs git, which asks for a password: use a token, or a URL with a key from an
+          administrator.
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** docs/marketplace.md: the namespace, a hyphen and the name, in lower case. */
+function pluginNameOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}-${name}`.toLowerCase().replaceAll(/[^a-z0-9]/g, '-');
+}

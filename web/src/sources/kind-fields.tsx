@@ -1,0 +1,285 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Source } from '../api/types.js';
+import { LinesField, OneOf, TextField } from '../forms/fields.js';
+import { SchemaFields, type Values } from '../forms/schema-fields.js';
+import { type FieldProblems, resolveRef, type Schemas } from '../forms/schema.js';
+
+type Kind = Source['kind'];
+
+export interface KindProps {
+  readonly value: Values;
+  readonly change: (value: Values) => void;
+  readonly problems: FieldProblems;
+  readonly schemas: Schemas;
+  /** Whether an existing source is edited. */
+  readonly isStored: boolean;
+}
+
+const ON_THE_SERVER =
+  'A path on the server, below a folder that the configuration allows (adminFileRoots). The page cannot upload it.';
+
+/** The settings of each kind of source. */
+export const KIND_FIELDS: Readonly<Record<Kind, (props: KindProps) => JSX.Element>> = {
+  file: FileFields,
+  git: GitFields,
+  api: ApiFields,
+  managed: ManagedFields,
+  kubernetes: KubernetesFields,
+};
+
+/** Returns the value without other members, so that a choice leaves nothing of its alternatives. */
+function without(value: Values, ...keys: readonly string[]): Values {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+}
+
+function FileFields({ value, change, problems }: KindProps): JSX.Element {
+  const [place, setPlace] = useState<'url' | 'path'>(value['path'] === undefined ? 'url' : 'path');
+  return (
+    <OneOf
+      label="Where is the file?"
+      name="file-place"
+      options={[
+        ['url', 'At a URL'],
+        ['path', 'On the server'],
+      ]}
+      value={place}
+      change={(to) => {
+        setPlace(to);
+        change(without(value, 'url', 'path'));
+      }}
+    >
+      {place === 'url' ? (
+        <TextField
+          key="url"
+          label="URL"
+          isRequired
+          placeholder="https://example.com/registry.json"
+          hint="A JSON file in the registry format. It is read only if its ETag changed."
+          value={value['url']}
+          change={(url) => change({ url })}
+          problems={problems.at('file.url')}
+        />
+      ) : (
+        <TextField
+          key="path"
+          label="Path"
+          isRequired
+          placeholder="registry.json"
+          hint={ON_THE_SERVER}
+          value={value['path']}
+          change={(path) => change({ path })}
+          problems={problems.at('file.path')}
+        />
+      )}
+    </OneOf>
+  );
+}
+
+const REVISIONS = ['branch', 'tag', 'commit'] as const;
+const REVISION_HINTS = {
+  branch: 'The newest commit of the branch is read.',
+  tag: 'The tag is followed if it moves.',
+  commit: 'A full commit ID of 40 or 64 digits: the content never changes.',
+} as const;
+type Revision = (typeof REVISIONS)[number] | 'default';
+
+function GitFields(props: KindProps): JSX.Element {
+  const { value, change, problems } = props;
+  const [revision, setRevision] = useState<Revision>(
+    () => REVISIONS.find((each) => value[each] !== undefined) ?? 'default',
+  );
+  return (
+    <>
+      <TextField
+        label="Repository"
+        isRequired
+        placeholder="https://github.com/acme/catalogue.git"
+        hint="An https:// or ssh:// address, or git@host:path."
+        value={value['repository']}
+        change={(repository) => change({ ...value, repository })}
+        problems={problems.at('git.repository')}
+      />
+      <TextField
+        label="Path in the repository"
+        placeholder="registry.json"
+        hint="The file in the registry format; registry.json if empty."
+        value={value['path']}
+        change={(path) => change({ ...value, path })}
+        problems={problems.at('git.path')}
+      />
+      <OneOf
+        label="What to read"
+        name="git-revision"
+        options={[
+          ['default', 'The default branch'],
+          ['branch', 'A branch'],
+          ['tag', 'A tag'],
+          ['commit', 'One commit'],
+        ]}
+        value={revision}
+        change={(to) => {
+          setRevision(to);
+          change(without(value, ...REVISIONS));
+        }}
+      >
+        {revision !== 'default' && (
+          <TextField
+            key={revision}
+            label={revision.charAt(0).toUpperCase() + revision.slice(1)}
+            isRequired
+            hint={REVISION_HINTS[revision]}
+            value={value[revision]}
+            change={(text) => change({ ...value, [revision]: text })}
+            problems={problems.at(`git.${revision}`)}
+          />
+        )}
+      </OneOf>
+      <GitLogIn {...props} />
+    </>
+  );
+}
+
+const AUTH_FIELDS = {
+  password: [
+    ['username', 'User name', 'Many Git hosts accept any name beside a token.'],
+    ['passwordFile', 'Password file', 'A file on the server that holds the password or token.'],
+  ],
+  key: [
+    ['privateKeyFile', 'Private key file', 'A file on the server with an SSH key without a passphrase.'],
+    ['knownHostsFile', 'Known hosts file', 'A file on the server that names the host keys to trust.'],
+  ],
+} as const;
+
+function GitLogIn({ value, change, problems }: KindProps): JSX.Element {
+  const auth = (value['auth'] ?? {}) as Values;
+  const [way, setWay] = useState<'none' | 'password' | 'key'>(
+    value['auth'] === undefined ? 'none' : auth['privateKeyFile'] === undefined ? 'password' : 'key',
+  );
+  return (
+    <OneOf
+      label="Log-in at the Git host"
+      name="git-auth"
+      options={[
+        ['none', 'None: the repository is public'],
+        ['password', 'User name and password or token (https)'],
+        ['key', 'Private key (ssh)'],
+      ]}
+      value={way}
+      change={(to) => {
+        setWay(to);
+        change(without(value, 'auth'));
+      }}
+    >
+      {way !== 'none' &&
+        AUTH_FIELDS[way].map(([key, label, hint]) => (
+          <TextField
+            key={key}
+            label={label}
+            isRequired
+            hint={hint}
+            value={auth[key]}
+            change={(text) => change({ ...value, auth: { ...auth, [key]: text } })}
+            problems={problems.at(`git.auth.${key}`)}
+          />
+        ))}
+    </OneOf>
+  );
+}
+
+function ApiFields({ value, change, problems }: KindProps): JSX.Element {
+  return (
+    <>
+      <TextField
+        label="Endpoint"
+        isRequired
+        placeholder="https://registry.modelcontextprotocol.io"
+        hint="The base of the other registry: /v0.1/servers is appended."
+        value={value['endpoint']}
+        change={(endpoint) => change({ ...value, endpoint })}
+        problems={problems.at('api.endpoint')}
+      />
+      <TextField
+        label="Token file"
+        hint="A file on the server with a bearer token, if the registry requires one."
+        value={value['tokenFile']}
+        change={(tokenFile) => change({ ...value, tokenFile })}
+        problems={problems.at('api.tokenFile')}
+      />
+      <TextField
+        label="Timeout"
+        placeholder="10s"
+        hint="How long one page may take; 10s if empty."
+        value={value['timeout']}
+        change={(timeout) => change({ ...value, timeout })}
+        problems={problems.at('api.timeout')}
+      />
+    </>
+  );
+}
+
+const MANAGED_HINTS = {
+  names: 'Reserves names: the first rule that matches a name decides which claims its publishers must hold.',
+  review: 'Names whose publications wait for reviewers. The first rule that matches a name decides.',
+};
+
+function ManagedFields({ value, change, problems, schemas }: KindProps): JSX.Element {
+  return (
+    <>
+      <p class="muted below">
+        Holds what people publish on this page, through the API or with mcp-publisher. A server has at most
+        one such source.
+      </p>
+      <SchemaFields
+        schema={resolveRef(schemas['SourceSettings']?.properties?.['managed'] ?? {}, schemas)}
+        schemas={schemas}
+        path="managed"
+        problems={problems}
+        hints={MANAGED_HINTS}
+        value={value}
+        change={change}
+      />
+    </>
+  );
+}
+
+function KubernetesFields({ value, change, problems, isStored }: KindProps): JSX.Element {
+  const [scope, setScope] = useState<'all' | 'some'>(
+    isStored && value['namespaces'] === undefined ? 'all' : 'some',
+  );
+  return (
+    <>
+      <OneOf
+        label="Namespaces"
+        name="kubernetes-scope"
+        options={[
+          ['some', 'These namespaces'],
+          ['all', 'All namespaces'],
+        ]}
+        value={scope}
+        change={(to) => {
+          setScope(to);
+          change(without(value, 'namespaces'));
+        }}
+      >
+        {scope === 'some' && (
+          <LinesField
+            label="Names"
+            hint="The configuration decides which namespaces may be named here (adminKubernetesNamespaces)."
+            value={value['namespaces']}
+            change={(namespaces) => change({ ...value, namespaces })}
+            problems={problems.at('kubernetes.namespaces')}
+          />
+        )}
+      </OneOf>
+      <TextField
+        label="Full list every"
+        placeholder="1h"
+        hint="The cluster is watched all the time; this is how often everything is read again."
+        value={value['relistInterval']}
+        change={(relistInterval) => change({ ...value, relistInterval })}
+        problems={problems.at('kubernetes.relistInterval')}
+      />
+    </>
+  );
+}
