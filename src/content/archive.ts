@@ -17,6 +17,8 @@ const MAX_PATH_BYTES = 512;
 /** Files and folders of an archive, and the bytes of its headers: they take time and memory too. */
 const MAX_ENTRIES = 4 * MAX_FILES;
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
+/** Characters of the paths that are remembered: of every file, and of every folder above it. */
+const MAX_PATHS_LENGTH = 2 * 1024 * 1024;
 
 const TYPE_MASK = 0o170000;
 const DIRECTORY = 0o040000;
@@ -188,7 +190,7 @@ export class UnpackedFiles {
 
   addFolder(path: string): void {
     this.count();
-    const name = path.replace(/\/+$/, '');
+    const name = checkedLength(path).replace(/\/+$/, '');
     if (name !== '' && name !== '.') this.paths.add(name, 'folder');
   }
 
@@ -228,9 +230,7 @@ export class UnpackedFiles {
     const files = isWrapped
       ? this.files.map((file) => ({ ...file, path: file.path.slice(top.length + 1) }))
       : this.files;
-    for (const { path } of files)
-      if (Buffer.byteLength(path) > MAX_PATH_BYTES)
-        throw tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
+    for (const { path } of files) if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw tooLong(path);
     return files;
   }
 
@@ -244,25 +244,39 @@ export class UnpackedFiles {
 class UniquePaths {
   /** The spelling and kind of each path and of each folder above it, by its folded form. */
   private readonly known = new Map<string, { readonly spelling: string; readonly kind: 'file' | 'folder' }>();
+  private length = 0;
 
   /** @returns the path without a leading `./`. */
   add(given: string, kind: 'file' | 'folder'): string {
-    const path = given.replace(/^(\.\/)+/, '');
-    if (Buffer.byteLength(path) > 2 * MAX_PATH_BYTES)
-      throw tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
+    const path = checkedLength(given).replace(/^(\.\/)+/, '');
     const segments = path.split('/');
     const problem = segments.map(segmentProblem).find((found) => found !== undefined);
     if (problem !== undefined) throw invalid(problem, path);
-    for (let length = 1; length <= segments.length; length += 1) {
-      const spelling = segments.slice(0, length).join('/');
-      const at = length < segments.length ? 'folder' : kind;
-      const other = this.known.get(folded(spelling));
+    let [spelling, key] = ['', ''];
+    for (const [index, segment] of segments.entries()) {
+      spelling += index === 0 ? segment : `/${segment}`;
+      key += `/${folded(segment)}`;
+      const at = index < segments.length - 1 ? 'folder' : kind;
+      const other = this.known.get(key);
       if (other && (other.spelling !== spelling || other.kind !== at || at === 'file'))
         throw invalid(`it is the same file as ${JSON.stringify(other.spelling)} on some systems`, path);
-      this.known.set(folded(spelling), { spelling, kind: at });
+      if (other) continue;
+      this.length += key.length;
+      if (this.length > MAX_PATHS_LENGTH) throw tooLarge('its paths are too long');
+      this.known.set(key, { spelling, kind: at });
     }
     return path;
   }
+}
+
+/** A path in an archive may have megabytes, and would take hours to match. Twice the limit, because a single top folder is removed. */
+function checkedLength(path: string): string {
+  if (path.length > 2 * MAX_PATH_BYTES || Buffer.byteLength(path) > 2 * MAX_PATH_BYTES) throw tooLong(path);
+  return path;
+}
+
+function tooLong(path: string): ApiError {
+  return tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
 }
 
 function segmentProblem(segment: string): string | undefined {

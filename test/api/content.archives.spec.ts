@@ -52,6 +52,9 @@ async function patchedTar(entry: TarEntry, patch: (header: Buffer) => void): Pro
   return gzipSync(bytes);
 }
 
+const SLASHES = `x${'/'.repeat(2_000_000)}x/`;
+const deep = many(2_000).map(({ name }) => `${name}/${'d/'.repeat(240)}`);
+
 const NOT_UTF8 = Buffer.from([0x61, 0xff, 0xfe]);
 const BOMB = Buffer.alloc(MAX_BYTES + 1);
 
@@ -160,6 +163,33 @@ const TOO_LARGE: readonly Hostile[] = [
     /512 files/,
   ],
   ['tar with a long path', () => tar({ name: pathOf(514) }), /512 bytes/],
+  // These took hours.
+  [
+    'zip with a folder of 64 KB of slashes',
+    () => zip({ name: `x${'/'.repeat(65_000)}x/`, data: '', mode: 0o040755 }),
+    /512 bytes/,
+  ],
+  [
+    'tar with a folder of 2 MB of slashes',
+    () => tar({ name: 'a', type: 'directory', pax: { path: SLASHES } }),
+    /512 bytes/,
+  ],
+  [
+    'tar with a file of 2 MB of slashes',
+    () => tar({ name: 'a', pax: { path: SLASHES.slice(0, -1) } }),
+    /512 bytes/,
+  ],
+  // These took gigabytes.
+  [
+    'zip with many deep folders',
+    () => zip(...deep.map((name) => ({ name, data: '', mode: 0o040755 }))),
+    /paths are too long/,
+  ],
+  [
+    'tar with many deep folders',
+    () => tar(...deep.map((name) => ({ name, type: 'directory' as const }))),
+    /paths are too long/,
+  ],
 ];
 
 describe('an archive is refused', () => {
