@@ -5,9 +5,10 @@ import { loadConfig } from '#service/config/load-config.js';
 import { type RunningService, startService } from '#service/app/start-service.js';
 import { createLogger } from '#service/telemetry/logger.js';
 import { nameOf, serverDocument } from './data/documents.js';
-import { atMost, type Figure } from './harness/figure.js';
+import { atLeast, atMost, type Figure, figure } from './harness/figure.js';
+import { publicationsPerSecond } from './harness/publications.js';
 import { say } from './harness/report.js';
-import { median } from './harness/rounds.js';
+import { median, rounds } from './harness/rounds.js';
 import type { Stage } from './harness/stage.js';
 
 const HUNDRED = 100;
@@ -86,11 +87,49 @@ export async function measurePublishing({ folder }: Stage, quick: boolean): Prom
       name: 'com.example.tools/nightly',
       version: `1.0.${number}`,
     })),
+    ...(await measureSpeed(grows, quick, (number) =>
+      publish(grows, { name: `com.example.speed/s${number}`, version: '1.0.0' }, number),
+    )),
   ];
   agent.destroy();
   await grows.stop();
   await twin.stop();
   return figures;
+}
+
+const TARGET_MS = 5;
+const AT_ONCE = 16;
+const TARGET_PER_SECOND = 200;
+
+/** Measures publications of new names, one after another and 16 at once. */
+async function measureSpeed(
+  service: RunningService,
+  quick: boolean,
+  publish: (number: number) => Promise<number>,
+): Promise<Figure[]> {
+  const url = `http://127.0.0.1:${service.publicPort}`;
+  let published = 0;
+  const measured = await rounds(quick ? 3 : 7, async (round) => {
+    say(`publishing, round ${round}`);
+    const times: number[] = [];
+    for (let nth = 0; nth < 2 * HUNDRED; nth += 1) times.push(await publish((published += 1)));
+    const load = { atOnce: AT_ONCE, seconds: quick ? 2 : 4, series: `round${round}` };
+    return { alone: median(times), atOnce: await publicationsPerSecond(url, '-', load) };
+  });
+  return [
+    figure(
+      'publishing new names, 1 connection',
+      'median ms',
+      measured.map(({ alone }) => alone),
+      atMost(TARGET_MS),
+    ),
+    figure(
+      `publishing new names, ${AT_ONCE} connections`,
+      'publications/s',
+      measured.map(({ atOnce }) => atOnce),
+      atLeast(TARGET_PER_SECOND),
+    ),
+  ];
 }
 
 /** A service with the embedded PostgreSQL, as in a trial installation. */

@@ -5,8 +5,8 @@ import { publisherOf } from '../audit/audit-event.js';
 import type { RecordChange } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { type Claims, shownForm } from '../claims/claims.js';
-import { transactionTime } from '../database/statements.js';
-import type { EntryName, VersionName } from '../documents/entry-types.js';
+import { type Queries, transactionTime } from '../database/statements.js';
+import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import {
   type AdmittedContent,
   type AskedPublication,
@@ -68,12 +68,11 @@ export class Admission extends AdmissionGate {
   }
 
   async reservation(
-    manager: EntityManager,
-    sourceId: number,
+    statements: Queries,
     { type, name, version }: VersionName,
     caller: Caller,
   ): Promise<Reservation> {
-    const rows = await heldOfName(manager, sourceId, { type, name });
+    const rows = await heldOfName(statements, { type, name });
     const person = personKey(caller);
     const same = rows.filter((row) => row.version === version);
     return {
@@ -85,6 +84,11 @@ export class Admission extends AdmissionGate {
       hasVersion: same.length > 0,
       isOwn: same.some(({ publisherKey }) => person !== null && publisherKey?.equals(person) === true),
     };
+  }
+
+  async blockReason(statements: Queries, version: IncomingVersion): Promise<string | null> {
+    const [block] = matchingBlocks(await this.blocks.inForce(statements), candidateOf(version));
+    return block?.rule.reason ?? null;
   }
 
   get asksAboutPublications(): boolean {
@@ -101,8 +105,6 @@ export class Admission extends AdmissionGate {
     asked: AskedPublication | null,
     record: RecordChange | null,
   ): Promise<HeldAnswer | null> {
-    const [blocked] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version));
-    if (blocked) throw new ApiError('blocked', `This version is blocked: ${blocked.rule.reason}`);
     const review = this.reviewReason(source.settings, version.name);
     const reasons = [...(review ? [review] : []), ...(asked?.reasons ?? [])];
     if (reasons.length === 0) return null;

@@ -1,10 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
+import type { Queries } from '../database/statements.js';
 import type { EntryName, EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { versionKey } from '../documents/versions.js';
 import type { HoldReason, ItemChange } from '../entries/admission-gate.js';
 import { batches, weighedBatches } from '../entries/writer/catalog-diff.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { Decision, ItemStatus } from './admission.entity.js';
 import { dueAtOf, type StoredAdmission } from './curation.js';
 
@@ -285,16 +287,13 @@ interface ReservedVersion {
   readonly publisherKey: Buffer | null;
 }
 
-/** Returns the held versions of an entry, oldest first. */
-export async function heldOfName(
-  manager: EntityManager,
-  sourceId: number,
-  { type, name }: EntryName,
-): Promise<ReservedVersion[]> {
-  return manager.query(
+/** Returns the held publications of a name, oldest first. */
+export async function heldOfName(statements: Queries, { type, name }: EntryName): Promise<ReservedVersion[]> {
+  return statements.query(
     `select version, claims, octet_length(document) as bytes, publisher_key as "publisherKey" from admission_item
-     where source_id = $1 and type = $2 and name = $3 and status = 'held' and change is null order by created_at`,
-    [sourceId, type, name],
+     where source_id = (select id from source where kind = '${MANAGED_KIND}')
+       and type = $1 and name = $2 and status = 'held' and change is null order by created_at`,
+    [type, name],
   );
 }
 

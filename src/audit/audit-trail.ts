@@ -7,6 +7,7 @@ import type { AuditAction, Role } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../claims/claims.js';
+import type { Queries } from '../database/statements.js';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { clientNetwork, type RequestContext } from '../http/request-context.js';
@@ -44,8 +45,10 @@ export interface Requester {
 
 /**
  * Writes the event for a change. If possible, call it before taking contended locks, because it runs another statement.
+ *
+ * @param statements sends it with other statements of the transaction.
  */
-export type RecordChange = (event: ChangeEvent) => Promise<void>;
+export type RecordChange = (event: ChangeEvent, statements?: Queries) => Promise<void>;
 
 /** Numbers of entries changed by a sync. */
 export interface SyncResult {
@@ -121,10 +124,11 @@ export class AuditTrail {
     let undo: (() => void) | undefined;
     try {
       const result = await this.dataSource.transaction((manager) =>
-        work(manager, async (change) => {
+        work(manager, (change, statements = manager) => {
+          // Throws before anything is sent.
           if (requester) undo ??= this.limit.count(requester);
           const event = eventOf(change, actor, requester?.context ?? null);
-          written.push(await this.queries.insertChange(manager, event));
+          return this.queries.insertChange(statements, event).then((row) => void written.push(row));
         }),
       );
       // Send the response before logging.

@@ -15,7 +15,7 @@ import type { Entry } from '../entries/entry.entity.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';
 import { Quota } from '../limits/quota.js';
-import { SourcesRepository } from '../sources/sources.repository.js';
+import { shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 import { summaryOf } from './content-tree.js';
@@ -49,7 +49,6 @@ export class ContentUploads {
     private readonly store: ContentStore,
     private readonly entries: EntriesService,
     private readonly rules: PublishRules,
-    private readonly sources: SourcesRepository,
     private readonly semaphores: PoolSemaphores,
     @Inject(contentConfig.KEY) private readonly limits: ConfigType<typeof contentConfig>,
   ) {}
@@ -110,7 +109,7 @@ export class ContentUploads {
     const key = client.callerKey(requester.caller);
     await this.semaphores.changes.run(key, client.abortSource, () =>
       this.entries.change(requester, entry, version.version, async (manager, found, _now, record) => {
-        const source = await this.sources.shareManaged(manager);
+        const source = await shareManaged(manager);
         this.rules.checkSource(source);
         // contract §13: anyone who may publish a further version.
         this.rules.checkClaims(requester.caller, found.claims);

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
+import type pg from 'pg';
 import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection.js';
 import { onPrimary } from './primary.js';
@@ -58,6 +60,16 @@ function numberNames(text: string): NumberedText {
  */
 const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
+/** Runs statements of a transaction: an EntityManager, or the statements that are sent `together`. */
+export type Queries = Pick<EntityManager, 'query'>;
+
+/** A node-postgres connection in pipeline mode sends statements before earlier ones have been answered. */
+interface PipelinedClient {
+  pipeline: boolean;
+  readonly connection: { readonly stream: Pick<Socket, 'cork' | 'uncork'> };
+  query(statement: pg.QueryConfig): Promise<pg.QueryResult>;
+}
+
 /** Runs prepared statements, which PostgreSQL parses and plans once per connection. */
 @Injectable()
 export class PreparedStatements {
@@ -79,13 +91,64 @@ export class PreparedStatements {
     try {
       return (await pool.query({ ...this.prepared(text), values })).rows as Rows;
     } catch (error) {
-      if (!STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code))) throw error;
-      this.isSupported = false;
-      this.logger.warn(
-        'PostgreSQL, or a connection pooler in front of it, does not support prepared statements: they are no longer used',
-      );
+      this.giveUpIfStale(error);
       return this.dataSource.query<Rows>(text, values);
     }
+  }
+
+  /**
+   * Sends statements of a transaction together, so that they take one round trip. PostgreSQL runs them in the order of the
+   * calls; after one that fails, it refuses the rest.
+   *
+   * @param send calls `query` for every statement before it waits for any.
+   * @throws errors from node-postgres.
+   */
+  async together<T>(manager: EntityManager, send: (statements: Queries) => Promise<T>): Promise<T> {
+    const client = (await manager.queryRunner?.connect()) as PipelinedClient | undefined;
+    if (!client) throw new Error('Statements are sent together in transactions only');
+    const { stream } = client.connection;
+    const sent: Promise<unknown>[] = [];
+    let isSending = true;
+    const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
+      if (!isSending) throw new Error('Statements that are sent together must not wait for each other');
+      const answer = client.query({ ...(this.isSupported ? this.prepared(text) : { text }), values });
+      sent.push(answer);
+      return (await answer).rows;
+    };
+    client.pipeline = true;
+    stream.cork();
+    try {
+      let result: Promise<T>;
+      try {
+        result = send({ query: query as Queries['query'] });
+      } finally {
+        isSending = false;
+        stream.uncork();
+      }
+      return await result;
+    } finally {
+      await Promise.allSettled(sent);
+      client.pipeline = false;
+    }
+  }
+
+  /** Runs a transaction, and once more if its prepared statements turn out to be unsupported. */
+  async retrying<T>(transaction: () => Promise<T>): Promise<T> {
+    try {
+      return await transaction();
+    } catch (error) {
+      this.giveUpIfStale(error);
+      return transaction();
+    }
+  }
+
+  private giveUpIfStale(error: unknown): void {
+    if (!this.isSupported || !STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code)))
+      throw error;
+    this.isSupported = false;
+    this.logger.warn(
+      'PostgreSQL, or a connection pooler in front of it, does not support prepared statements: they are no longer used',
+    );
   }
 
   // Names are hashes of the text as sent, because several services may share one connection through a pooler.
@@ -183,8 +246,8 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
  * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
  *   follow the order of changes to an entry.
  */
-export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
-  const [row] = await manager.query<{ now: Date }[]>(
+export async function lockEntry(statements: Queries, type: string, name: string): Promise<Date> {
+  const [row] = await statements.query<{ now: Date }[]>(
     `with timeout as materialized (select set_config('lock_timeout', '${LOCK_TIMEOUT}', true)),
        admission as materialized (select pg_advisory_xact_lock_shared(${ADMISSION_LOCK}) from timeout),
        lock as materialized (select pg_advisory_xact_lock(hashtextextended($1, 0)) from admission)

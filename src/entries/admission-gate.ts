@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { RecordChange } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
+import type { Queries } from '../database/statements.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -142,12 +143,14 @@ export abstract class AdmissionGate {
   abstract reviewReason(settings: PublishedSource['settings'], name: string): HoldReason | null;
 
   /** Returns the versions of this name that are held, which count like published ones. */
-  abstract reservation(
-    manager: EntityManager,
-    sourceId: number,
-    version: VersionName,
-    caller: Caller,
-  ): Promise<Reservation>;
+  abstract reservation(statements: Queries, version: VersionName, caller: Caller): Promise<Reservation>;
+
+  /**
+   * Checks a publication against the blocks, which stay in force until the transaction ends.
+   *
+   * @returns why the version is blocked; null if it is not.
+   */
+  abstract blockReason(statements: Queries, version: IncomingVersion): Promise<string | null>;
 
   /** Whether admission webhooks must be asked about publications. */
   abstract get asksAboutPublications(): boolean;
@@ -165,7 +168,7 @@ export abstract class AdmissionGate {
    * @param asked what the admission webhooks answered; null if none was asked.
    * @param record null for a dry run, which writes nothing.
    * @returns null if the version may be stored.
-   * @throws ApiError 403 `blocked`, 409 `too_many_held`.
+   * @throws ApiError 409 `too_many_held`.
    */
   abstract holdPublication(
     manager: EntityManager,

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
-import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
-import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
+import type { EntryName } from '../documents/entry-types.js';
+import type { Queries } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -12,7 +12,14 @@ import { PartitionLimit } from '../visibility/views.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
 import { electLatest, type NewStatus, updateStatus } from './entry-status.queries.js';
-import { Entry, EntryVersion, versionColumns, type VersionSummary } from './entry.entity.js';
+import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
+import {
+  insertEntry,
+  insertVersion,
+  type NewEntry,
+  type NewVersion,
+  type PublishedEntry,
+} from './publication.queries.js';
 import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
 
 /**
@@ -81,56 +88,24 @@ export class EntriesRepository {
     return sizeOfEntry(manager, id, version);
   }
 
-  /** Adds an entry with its first version. */
+  /**
+   * Adds a version to an entry, or with a new entry. Sends all statements before it waits for any.
+   *
+   * @param ofEntry the entry, or the claims of a new one.
+   * @returns null if the version already exists.
+   */
   async add(
-    manager: EntityManager,
-    sourceId: number,
-    claims: Claims,
-    incoming: IncomingVersion,
-    publishedBy: Publisher | null,
-    now: Date,
-  ): Promise<EntryVersion> {
-    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
-    const entry = manager.create(Entry, {
-      sourceId,
-      type: incoming.type,
-      name: incoming.name,
-      claimSetId,
-      givenClaims: givenForm(claims),
-    });
-    await manager.insert(Entry, entry);
-    await this.limit.check(manager, sourceId, claimSetId);
-    const columns = { ...versionColumns(incoming, now), document: incoming.document.toString(), publishedBy };
-    const version = manager.create(EntryVersion, { ...columns, entryId: entry.id, isLatest: true });
-    await manager.insert(EntryVersion, version);
-    await bumpRevision(manager, sourceId);
-    return version;
-  }
-
-  /** Adds a version to an entry; returns null if the version already exists. */
-  async addVersion(
-    manager: EntityManager,
-    entry: Entry,
-    incoming: IncomingVersion,
-    publishedBy: Publisher | null,
-    now: Date,
+    statements: Queries,
+    ofEntry: PublishedEntry | NewEntry,
+    version: NewVersion,
   ): Promise<EntryVersion | null> {
-    const columns = { ...versionColumns(incoming, now), document: incoming.document.toString(), publishedBy };
-    const version = manager.create(EntryVersion, { ...columns, entryId: entry.id });
-    const { raw } = await manager
-      .createQueryBuilder()
-      .insert()
-      .into(EntryVersion)
-      .values(version)
-      .orIgnore()
-      .returning('id')
-      .updateEntity(false)
-      .execute();
-    const [inserted] = raw as { id: string }[];
-    if (!inserted) return null;
-    const elected = await electLatest(manager, [entry.id]);
-    await bumpRevision(manager, entry.sourceId);
-    return Object.assign(version, { id: inserted.id, isLatest: elected.has(inserted.id) });
+    const { sourceId } = ofEntry;
+    const isNew = 'claimSetId' in ofEntry;
+    const entry = isNew ? insertEntry(statements, version.incoming, ofEntry) : undefined;
+    const added = insertVersion(statements, sourceId, version, isNew ? null : ofEntry.latest);
+    const checked = isNew ? this.limit.check(statements, sourceId, ofEntry.claimSetId) : undefined;
+    await Promise.all([entry, added, checked, bumpRevision(statements, sourceId)]);
+    return added;
   }
 
   /** Removes a version; removing the last one removes the entry. */

@@ -5,23 +5,25 @@ import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
+import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, shownForm } from '../claims/claims.js';
-import { lockEntry } from '../database/statements.js';
+import { lockEntry, PreparedStatements } from '../database/statements.js';
 import { type EntryName, type IncomingVersion, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
-import { SourcesRepository } from '../sources/sources.repository.js';
+import { shareManaged } from '../sources/sources.queries.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
 import { EntriesRepository } from './entries.repository.js';
-import { changingVersions, recordClaims, recordStatus, targetOf } from './entry-events.js';
+import { changingVersions, publicationEvent, recordClaims, recordStatus, targetOf } from './entry-events.js';
 import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
 import { NO_VERSIONS, sumOf } from './entry-limits.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
+import { findPublished } from './publication.queries.js';
 import {
   type PublishRequest,
   PublishRules,
@@ -67,7 +69,8 @@ class DryRun extends Error {
 export class EntriesService {
   constructor(
     private readonly audit: AuditTrail,
-    private readonly sources: SourcesRepository,
+    private readonly prepared: PreparedStatements,
+    private readonly claimSets: ClaimSetsRepository,
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
     private readonly rules: PublishRules,
@@ -119,21 +122,30 @@ export class EntriesService {
     context: RequestContext,
   ): Promise<Tried> {
     try {
-      const tried = await this.audit.transaction({ caller, context }, async (manager, record) => {
-        const source = await this.sources.shareManaged(manager);
+      const publish = async (manager: EntityManager, record: RecordChange) => {
+        const [source, now, entry, held, blocked, claimSetId] = await this.prepared.together(
+          manager,
+          (statements) =>
+            Promise.all([
+              shareManaged(statements),
+              lockEntry(statements, incoming.type, incoming.name),
+              findPublished(statements, incoming),
+              // Held versions reserve their name as published ones do.
+              this.admission.reservation(statements, incoming, caller),
+              this.admission.blockReason(statements, incoming),
+              this.claimSets.find(statements, claims),
+            ]),
+        );
         this.rules.checkSource(source);
+        // Before anything about the name, so that the response does not reveal whether a reserved name exists.
         this.rules.checkName(caller, incoming, claims, source.settings.names);
-        const now = await lockEntry(manager, incoming.type, incoming.name);
-        const entry = await this.entries.findByName(incoming, undefined, manager);
-        // Held versions reserve their name as published ones do.
-        const held = await this.admission.reservation(manager, source.id, incoming, caller);
         const reserved = entry?.claims ?? held.claims;
         if (reserved) this.rules.checkLater(caller, { claims: reserved }, claims);
-        const stored = entry && (await this.entries.sizeOf(entry, incoming.version, manager));
         if (held.isOwn) throw versionExists(incoming, 'is held, and you published it: withdraw it first');
-        if (stored?.hasVersion || held.hasVersion) throw versionExists(incoming);
-        const size = sumOf(stored ?? NO_VERSIONS, held.size);
+        if (entry?.hasVersion || held.hasVersion) throw versionExists(incoming);
+        const size = sumOf(entry?.size ?? NO_VERSIONS, held.size);
         this.rules.checkRoom(incoming, size, incoming.document.length);
+        if (blocked !== null) throw new ApiError('blocked', `This version is blocked: ${blocked}`);
         const shownClaims = entry?.shownClaims ?? shownForm(held.claims ?? claims);
         const publication = { source, version: incoming, claims: shownClaims, caller };
         const admission = await this.admission.holdPublication(
@@ -146,28 +158,26 @@ export class EntriesService {
           const outcome = { isHeld: true, answer: answers.held(incoming, shownClaims, admission) };
           return { outcome, publication };
         }
-        if (!dryRun)
-          await record({
-            action: 'entry.publish',
-            target: targetOf(incoming, source.name, incoming.version),
-            claims: [shownClaims],
-            change: {
-              after: {
-                claims: shownClaims,
-                status: incoming.status,
-                sha256: incoming.digest.toString('hex'),
-              },
-            },
-          });
-        const by = publisherOf(caller);
-        const version = entry
-          ? await this.entries.addVersion(manager, entry, incoming, by, now)
-          : await this.entries.add(manager, source.id, shownClaims, incoming, by, now);
+        const ofEntry = entry ?? {
+          sourceId: source.id,
+          claims: shownClaims,
+          // A super-admin without claims inherits the claims of held versions.
+          claimSetId:
+            (held.claims ? null : claimSetId) ?? (await this.claimSets.findOrCreate(manager, shownClaims)).id,
+        };
+        const added = { incoming, publishedBy: publisherOf(caller), now };
+        const [, version] = await this.prepared.together(manager, (statements) =>
+          Promise.all([
+            dryRun ? undefined : record(publicationEvent(source.name, incoming, shownClaims), statements),
+            this.entries.add(statements, ofEntry, added),
+          ]),
+        );
         if (!version) throw versionExists(incoming);
         const outcome = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
         if (dryRun) throw new DryRun({ outcome, publication });
         return { outcome, publication };
-      });
+      };
+      const tried = await this.prepared.retrying(() => this.audit.transaction({ caller, context }, publish));
       if (!tried.outcome.isHeld && !dryRun) this.metrics.published(incoming.type);
       return tried;
     } catch (error) {
@@ -222,7 +232,7 @@ export class EntriesService {
       undefined,
       async (manager, entry, _now, record) => {
         this.policy.checkRelabel(caller, claims);
-        const source = await this.sources.shareManaged(manager);
+        const source = await shareManaged(manager);
         this.rules.checkName(caller, entry, claims, source?.settings.names);
         checkPreconditions(preconditions, contentTag(entry.shownClaims));
         const [before, after] = [entry.shownClaims, shownForm(claims)];
@@ -298,7 +308,7 @@ export class EntriesService {
         version === undefined ? await this.entries.versions(entry, manager) : [onlyVersion(entry)];
       const after = { status, statusMessage: message };
       const isChanged = changingVersions(versions, after).length > 0;
-      const source = await this.sources.shareManaged(manager);
+      const source = await shareManaged(manager);
       if (source && isChanged && status !== WITHDRAWN) {
         const claims = entry.shownClaims;
         const change = { source, entry, version: version ?? null, change: after, claims, caller };

@@ -1,13 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditTarget } from '../audit/audit-event.js';
-import type { RecordChange } from '../audit/audit-trail.js';
+import type { ChangeEvent, RecordChange } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
-import type { EntryName } from '../documents/entry-types.js';
+import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import { statusOf } from './entries.responses.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 
 export function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {
   return { type, name, ...(version === undefined ? {} : { version }), source };
+}
+
+/** Returns the event for a publication. @param claims as shown. */
+export function publicationEvent(source: string, version: IncomingVersion, claims: Claims): ChangeEvent {
+  const { status, digest } = version;
+  return {
+    action: 'entry.publish',
+    target: targetOf(version, source, version.version),
+    claims: [claims],
+    change: { after: { claims, status, sha256: digest.toString('hex') } },
+  };
 }
 
 /** Records a change of the claims of an entry (contract §9); records nothing if they are unchanged. @param after as shown. */

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { isEntryType, type VersionName } from '../documents/entry-types.js';
-import { AdmissionGate, type Reservation } from '../entries/admission-gate.js';
+import { isEntryType } from '../documents/entry-types.js';
+import { AdmissionGate } from '../entries/admission-gate.js';
 import { EntriesRepository } from '../entries/entries.repository.js';
 import { NO_VERSIONS, sumOf } from '../entries/entry-limits.js';
 import { PublishRules } from '../entries/publish-request.js';
@@ -120,7 +119,7 @@ export class PublishService {
       ? await this.rule('name', () => this.rules.checkName(asking.subject, entry, claims, names))
       : { step: 'name', outcome: 'unknown_to_you' };
     const isRefused = this.manage.readOnlyStep().outcome === 'refused' || name.outcome === 'refused';
-    const steps = [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused, managed?.id))];
+    const steps = [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
     const review = managed && this.admission.reviewReason(managed.settings, entry.name);
     const isPublished = steps.every(({ outcome }) => outcome === 'passed');
     // A dry run reveals it.
@@ -137,11 +136,11 @@ export class PublishService {
     { type, name, version }: AskedEntry,
     claims: Claims,
     isRefused: boolean,
-    sourceId: number | undefined,
   ): Promise<Step[]> {
     const mayKnow = await this.manage.managedKnowledge(asking);
     if (!isEntryType(type)) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
-    const held = await this.heldVersions(asking.subject, sourceId, { type, name, version: version ?? '' });
+    const asked = { type, name, version: version ?? '' };
+    const held = await this.admission.reservation(this.dataSource.manager, asked, asking.subject);
     const stored = await this.entries.findByName({ type, name });
     const found = stored ?? (held.claims && { claims: held.claims });
     const isKnown = found !== null && mayKnow(found.claims);
@@ -159,15 +158,6 @@ export class PublishService {
       this.rules.checkRoom({ name }, sumOf(size ?? NO_VERSIONS, held.size), 0),
     );
     return version === undefined && room.outcome === 'passed' ? [step] : [step, room];
-  }
-
-  private async heldVersions(
-    subject: Caller,
-    sourceId: number | undefined,
-    version: VersionName,
-  ): Promise<Reservation> {
-    if (sourceId === undefined) return { claims: null, size: NO_VERSIONS, hasVersion: false, isOwn: false };
-    return this.admission.reservation(this.dataSource.manager, sourceId, version, subject);
   }
 
   private async rule(step: StepName, check: () => void): Promise<Step> {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
 import { lockCreation, lockForChange } from '../database/statements.js';
-import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { Source } from './source.entity.js';
 import { firstIdsWithin } from './sources.queries.js';
@@ -69,20 +69,6 @@ export class SourcesRepository {
   /** Returns the managed source, if there is one. */
   async findManaged(manager: EntityManager = this.sources.manager): Promise<Source | null> {
     return this.select(manager).where({ kind: MANAGED_KIND }).getOne();
-  }
-
-  /** Returns the managed source with a shared lock: it cannot be removed until the transaction ends. */
-  async shareManaged(manager: EntityManager): Promise<{
-    readonly id: number;
-    readonly name: string;
-    readonly settings: SettingsOf<typeof MANAGED_KIND>;
-  } | null> {
-    return manager
-      .createQueryBuilder(Source, 'source')
-      .select(['source.id', 'source.name', 'source.settings'])
-      .where({ kind: MANAGED_KIND })
-      .setLock('for_key_share')
-      .getOne();
   }
 
   async remove(manager: EntityManager, source: Source): Promise<void> {

@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { limitsConfig } from '../config/slices.js';
-import { PreparedStatements } from '../database/statements.js';
+import { PreparedStatements, type Queries } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { OpenAccess } from '../registries/open-access.js';
@@ -174,8 +174,8 @@ export class PartitionLimit {
    *
    * @throws ApiError 429 `too_many_requests`.
    */
-  async check(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
-    const [row] = await manager.query<{ exceeded: boolean }[]>(
+  async check(statements: Queries, sourceId: number, claimSetId: number): Promise<void> {
+    const [row] = await statements.query<{ exceeded: boolean }[]>(
       `select case when (select count(*) from (
            select 1 from unnest($4::text[]) t(type) join entry e
              on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2) carrying) > 1 then false

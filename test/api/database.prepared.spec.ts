@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { onPrimary } from '../../dist/database/primary.js';
-import { PreparedStatements } from '../../dist/database/statements.js';
+import { PreparedStatements, type Queries } from '../../dist/database/statements.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const SELECT = 'select number from kept where number >= $1 order by number';
@@ -64,5 +64,96 @@ describe('a prepared statement', () => {
     await expect(prepared.query(SELECT, ['none'])).rejects.toThrow('invalid input syntax');
     expect(await numbers(2)).toEqual([2, 3]);
     expect(await known()).toHaveLength(1);
+  });
+});
+
+describe('statements that are sent together', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let prepared: PreparedStatements;
+  const kept = async () =>
+    (await database.query<{ number: number }>('select number from kept order by number')).map(
+      ({ number }) => number,
+    );
+  const inTransaction = <T>(send: Parameters<typeof prepared.together<T>>[1]) =>
+    dataSource.transaction((manager) => prepared.together(manager, send));
+
+  beforeEach(async () => {
+    database = await aDatabase();
+    await database.query('create table kept (number int primary key)');
+    dataSource = await createDataSource({ ...database, poolMax: 1 }, [], () => undefined).initialize();
+    prepared = new PreparedStatements(dataSource);
+  });
+  afterEach(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  const insert = (statements: Queries, number: number | string) =>
+    statements.query('insert into kept values ($1)', [number]);
+
+  it('run in order, and see each other', async () => {
+    const [, found] = await inTransaction((statements) =>
+      Promise.all([
+        insert(statements, 1),
+        statements.query('select number from kept'),
+        insert(statements, 2),
+      ]),
+    );
+    expect(found).toEqual([{ number: 1 }]);
+    expect(await kept()).toEqual([1, 2]);
+  });
+
+  it.each<[what: string, second: number | string, code: string]>([
+    ['is refused', 1, '23505'],
+    ['has an invalid value', 'none', '22P02'],
+  ])(
+    'leave nothing if one %s, and report it instead of the statements after it',
+    async (_what, second, code) => {
+      const sent = inTransaction((statements) =>
+        Promise.all([insert(statements, 1), insert(statements, second), insert(statements, 3)]),
+      );
+      await expect(sent).rejects.toMatchObject({ code });
+      expect(await kept()).toEqual([]);
+      // The connection is as usable as before.
+      await inTransaction((statements) => Promise.all([insert(statements, 4), insert(statements, 5)]));
+      expect(await kept()).toEqual([4, 5]);
+    },
+  );
+
+  it('are sent for nothing if the sender throws', async () => {
+    const sent = inTransaction((statements) => {
+      void insert(statements, 1).catch(() => undefined);
+      throw new Error('thought better of it');
+    });
+    await expect(sent).rejects.toThrow('thought better of it');
+    await inTransaction((statements) => insert(statements, 2));
+    expect(await kept()).toEqual([2]);
+  });
+
+  it('cannot wait for each other', async () => {
+    const sent = inTransaction(async (statements) => {
+      await insert(statements, 1);
+      return insert(statements, 2);
+    });
+    await expect(sent).rejects.toThrow('must not wait');
+    expect(await kept()).toEqual([]);
+  });
+
+  it('run again, unprepared, if the connection lost a prepared statement', async () => {
+    await inTransaction((statements) => insert(statements, 1));
+    await dataSource.query('deallocate all');
+    await prepared.retrying(() => inTransaction((statements) => insert(statements, 2)));
+    expect(await kept()).toEqual([1, 2]);
+  });
+
+  it('are not run again after any other error', async () => {
+    let runs = 0;
+    const work = prepared.retrying(() => {
+      runs += 1;
+      return inTransaction((statements) => insert(statements, 'none'));
+    });
+    await expect(work).rejects.toMatchObject({ code: '22P02' });
+    expect(runs).toBe(1);
   });
 });
