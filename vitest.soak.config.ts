@@ -14,6 +14,7 @@ const LONGER_HERE = [
   'test/api/catalog.search.spec.ts',
   'test/api/sync.git.large.spec.ts',
   'test/api/service.resilience.spec.ts',
+  'test/api/service.standby.spec.ts',
   'test/api/entries.durability.spec.ts',
   'test/api/entries.concurrency.spec.ts',
   'test/api/access.replicas.spec.ts',

@@ -39,7 +39,7 @@ await inFolder(async (folder, atEnd) => {
 
   const verifies = (sslRootCertFile, sslMode = 'verify-full') => ({ sslMode, sslRootCertFile });
   const withClient = { ...verifies(ca.crt), sslCertFile: client.crt, sslKeyFile: client.key };
-  const certificateRefused = 'has a certificate that is not accepted';
+  const certificateRefused = 'has a certificate that cannot be verified';
   const url = `postgres://registry@localhost:${right}/postgres?sslmode=verify-full&sslrootcert=${ca.crt}`;
   let differing = 0;
   for (const [what, port, settings, expected] of [
@@ -64,16 +64,16 @@ await inFolder(async (folder, atEnd) => {
     ['require', wrongName, { sslMode: 'require' }],
     ['require, with the CA', wrongName, verifies(ca.crt, 'require')],
     ['require, another CA', wrongName, verifies(otherCa.crt, 'require'), certificateRefused],
-    ['require, server without TLS', plain, { sslMode: 'require' }, 'does not encrypt connections'],
+    ['require, server without TLS', plain, { sslMode: 'require' }, 'does not support TLS'],
     ['prefer', wrongName, { sslMode: 'prefer' }],
     ['prefer, server without TLS', plain, { sslMode: 'prefer' }],
     ['disable', plain, { sslMode: 'disable' }],
-    ['disable, server requires TLS', asksForCertificate, { sslMode: 'disable' }, 'refuses the user registry'],
+    ['disable, server requires TLS', asksForCertificate, { sslMode: 'disable' }, 'rejects user registry'],
     ['a client certificate', asksForCertificate, withClient],
-    ['none, server requires one', asksForCertificate, verifies(ca.crt), 'refuses the user registry'],
-    ['a wrong password', asksForPassword, { sslMode: 'require', password: 'x' }, 'refuses the password'],
+    ['none, server requires one', asksForCertificate, verifies(ca.crt), 'rejects user registry'],
+    ['a wrong password', asksForPassword, { sslMode: 'require', password: 'x' }, 'rejects the password'],
     ['no such database', plain, { database: 'nowhere' }, 'does not exist'],
-    ['no such user', plain, { user: 'nobody' }, 'refuses the user nobody'],
+    ['no such user', plain, { user: 'nobody' }, 'rejects user nobody'],
   ]) {
     const database = { host: 'localhost', port, user: 'registry', database: 'postgres', ...settings };
     const answer = await statusOf(folder, database);

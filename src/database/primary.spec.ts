@@ -13,6 +13,12 @@ it.each([
   expect(onPrimary(sent)).toBe(sent);
 });
 
+it('makes the reads of a cursor fail there', () => {
+  const declare = 'declare stored no scroll cursor for ';
+  expect(onPrimary(`${declare}select 1`)).toBe(`${declare}${onPrimary('select 1')}`);
+  expect(onPrimary(onPrimary(`${declare}select 1`))).toBe(onPrimary(`${declare}select 1`));
+});
+
 it.each([
   'start transaction',
   'set local statement_timeout = 0',

@@ -6,6 +6,7 @@ const ON_PRIMARY =
   '(select case when pg_is_in_recovery() then pg_current_wal_lsn() is not null else true end)';
 
 const READ = /^\s*(?:select|with)\b/i;
+const CURSOR = /^\s*declare\s[\w\s]+?\scursor\s+for\s+/i;
 /** Statements with these words fail on a standby by themselves. */
 const WRITE =
   /\b(?:insert\s+into|delete\s+from|update\s+"?\w+"?\s+(?:\w+\s+)?set|for\s+(?:no\s+key\s+)?update|for\s+(?:key\s+)?share)\b/i;
@@ -17,6 +18,8 @@ const PROOF = `\n) answer where ${ON_PRIMARY}`;
  * Applying it twice changes nothing.
  */
 export function onPrimary(text: string): string {
+  const [cursor] = CURSOR.exec(text) ?? [];
+  if (cursor !== undefined) return `${cursor}${onPrimary(text.slice(cursor.length))}`;
   if (text.endsWith(PROOF) || !READ.test(text) || WRITE.test(text)) return text;
   return `select * from (\n${text}${PROOF}`;
 }

@@ -7,14 +7,20 @@ import {
   startEmbeddedPostgres,
 } from '../../dist/database/embedded/embedded-postgres.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { answersTo, KEPT, REQUESTS, SERVERS } from '../support/database-answers.js';
+import {
+  answersTo,
+  aServiceOfAllRoutes,
+  KEPT,
+  publishAll,
+  REQUESTS,
+  SERVERS,
+} from '../support/database-answers.js';
 import { DatabaseAddress } from '../support/database-address.js';
-import { aServer, aSkill } from '../support/documents.js';
 import { childrenOf, EmbeddedFolder } from '../support/embedded.js';
+import { aFolder } from '../support/folder.js';
 import { call, type Reply, type Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aPublication } from '../support/publishing.js';
-import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
 /** Longer than PostgreSQL may take to respond. */
@@ -37,11 +43,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-const service = aService({ mode: 'full' })
-  .source('tools', { servers: [aServer('io.acme/tool')], skills: [aSkill('io.acme/skill')] })
-  .source('made', { kind: 'managed' })
-  .registry('main', { sources: ['tools', 'made'] })
-  .runs();
+const service = aServiceOfAllRoutes(aFolder()).runs();
 const sigrid = () => service.as(SUPER_ADMIN);
 const internal = async (path: string) => (await call(`${service.internalOrigin}${path}`)).status;
 
@@ -54,8 +56,8 @@ const CHANGES: Record<string, (sender: Sender) => Promise<Reply>> = {
 };
 
 let right: Record<string, string> = {};
+beforeAll(() => publishAll(sigrid()));
 beforeEach(async () => {
-  await sigrid().post('/v1/entries', aPublication('server', KEPT, {}));
   right = await answersTo(sigrid());
 });
 

@@ -6,18 +6,27 @@ import {
   startEmbeddedPostgres,
 } from '../../dist/database/embedded/embedded-postgres.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { answerOf, answersTo, GONE, KEPT, REQUESTS, SERVERS } from '../support/database-answers.js';
+import {
+  answerOf,
+  answersTo,
+  aServiceOfAllRoutes,
+  GONE,
+  KEPT,
+  publishAll,
+  REQUESTS,
+  SERVERS,
+  uncoveredRoutes,
+} from '../support/database-answers.js';
 import { DatabaseAddress } from '../support/database-address.js';
-import { aServer, aSkill } from '../support/documents.js';
 import { EmbeddedFolder } from '../support/embedded.js';
+import { aFolder } from '../support/folder.js';
 import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
-import { aPublication } from '../support/publishing.js';
-import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 import { StatementTap } from '../support/statement-tap.js';
 import { within } from '../support/within.js';
 
-const READS_ON_BOTH = 400;
+const READS_ON_BOTH = inSoak(10_000, 400);
 
 const address = new DatabaseAddress();
 let folder: EmbeddedFolder;
@@ -37,11 +46,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-const service = aService({ mode: 'full' })
-  .source('tools', { servers: [aServer('io.acme/tool')], skills: [aSkill('io.acme/skill')] })
-  .source('made', { kind: 'managed' })
-  .registry('main', { sources: ['tools', 'made'] })
-  .runs();
+const service = aServiceOfAllRoutes(aFolder()).runs();
 const sigrid = () => service.as(SUPER_ADMIN);
 const readiness = async () => (await call(`${service.internalOrigin}/readiness`)).status;
 
@@ -67,8 +72,7 @@ async function copyPrimary(): Promise<void> {
 describe('a database address that leads to a standby that lags', () => {
   let right: Record<string, string> = {};
   beforeAll(async () => {
-    for (const name of [GONE, KEPT])
-      expect((await sigrid().post('/v1/entries', aPublication('server', name, {}))).status).toBe(201);
+    await publishAll(sigrid());
     await copyPrimary();
     await within(30_000, async () => expect(await readiness()).toBe(200));
     const path = `/v1/entries/server/${encodeURIComponent(GONE)}/versions/1.0.0`;
@@ -119,6 +123,8 @@ describe('a database address that leads to a standby that lags', () => {
   });
 });
 
+it('each route that reads is covered here', async () => expect(await uncoveredRoutes()).toEqual([]));
+
 describe('the statements behind an answer', () => {
   it('all write, or fail on a standby', async () => {
     const { host, port, user, database } = primary.connection;
@@ -135,4 +141,4 @@ describe('the statements behind an answer', () => {
 });
 
 const WRITES_OR_FAILS =
-  /^\s*(start transaction|begin|commit|rollback|savepoint|release|set|insert|update|delete)\b|\bfor (no key update|update|key share)\b|where \(select case when pg_is_in_recovery\(\)/i;
+  /^\s*(start transaction|begin|commit|rollback|savepoint|release|set|insert|update|delete|fetch|close)\b|\bfor (no key update|update|key share)\b|where \(select case when pg_is_in_recovery\(\)/i;
