@@ -3,7 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /**
  * A narrow row per entry with everything that the ranked search compares, counts and shows, so that it reads no
  * documents. Triggers add, move, delete and outdate rows, so that every writer does, including the previous version;
- * the server writes the rest, here for existing entries too, after the migration.
+ * the server writes the rest. It adds the rows of existing entries too: see EntrySummaryFill1798150000000.
  *
  * `document_changed_at` is null while a version's document is as it was first stored.
  */
@@ -64,19 +64,12 @@ async function createTable(runner: QueryRunner): Promise<void> {
       word_starts text collate "C" not null default '',
       bytes integer not null default 0
     )`);
-  await runner.query(`
-    insert into entry_summary (entry_id, partition_id, type, name)
-    select e.id, p.id, e.type, e.name
-    from entry e
-    join search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id
-    join entry_version v on v.entry_id = e.id and v.is_latest`);
   await runner.query(`create index entry_summary_partition on entry_summary (partition_id)`);
   await runner.query(`create index entry_summary_name on entry_summary (name, type)`);
   await runner.query(`create index entry_summary_outdated on entry_summary (partition_id) where is_outdated`);
   await runner.query(
     `create index entry_summary_shared_name on entry_summary (partition_id) where may_share_name`,
   );
-  await runner.query(`analyze entry_summary`);
 }
 
 /** See SearchTexts1796800000000. */

@@ -33,6 +33,7 @@ import { AdmissionQuestions1797996000000 } from './1797996000000-admission-quest
 import { Content1798000000000 } from './1798000000000-content.js';
 import { Marketplaces1798010000000 } from './1798010000000-marketplaces.js';
 import { EntrySummaries1798100000000 } from './1798100000000-entry-summaries.js';
+import { EntrySummaryFill1798150000000 } from './1798150000000-entry-summary-fill.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -78,4 +79,5 @@ export const migrations = [
   Content1798000000000,
   Marketplaces1798010000000,
   EntrySummaries1798100000000,
+  EntrySummaryFill1798150000000,
 ];

@@ -15,7 +15,7 @@ import {
   ContentTree,
   VersionContent,
 } from '../content/content.entity.js';
-import { EntrySummary } from '../entries/entry-summary.entity.js';
+import { EntrySummary, EntrySummaryFill } from '../entries/entry-summary.entity.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
@@ -35,6 +35,7 @@ export const ENTITIES = [
   SearchPartition,
   SearchText,
   EntrySummary,
+  EntrySummaryFill,
   SourcePartition,
   AuditEventRow,
   AppliedAuthorization,

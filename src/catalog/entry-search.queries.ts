@@ -126,8 +126,10 @@ export function searchSummaries(
 with ${CURRENCY},
 ${partitionsOf(sql, filter.type !== undefined)},
 outdated as materialized (
-  select array_agg(distinct o.partition_id) as partitions from entry_summary o
-  where o.is_outdated and o.partition_id in (select id from partitions)
+  select case when exists (select 1 from entry_summary_fill) then array(select id from partitions) else (
+    select array_agg(distinct o.partition_id) from entry_summary o
+    where o.is_outdated and o.partition_id in (select id from partitions)
+  ) end as partitions
 ),
 ${SHADOWED},
 found as materialized (

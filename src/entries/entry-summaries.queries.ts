@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type LatestVersion, summaryOf, type WrittenSummary } from './entry-summary.js';
@@ -39,6 +40,30 @@ from json_to_recordset($1::json) as n("entryId" bigint, version text, status tex
   bytes integer)
 where s.entry_id = n."entryId"`;
 
+/** Entries whose summaries one transaction adds after an upgrade. */
+const ENTRIES_PER_FILL = 2_000;
+/** Below `deadlock_timeout`: a writer that holds an entry of the batch may wait for another one of it. */
+const FILL_LOCK_TIMEOUT = '200ms';
+
+const LOCK_FILL = `select next_entry_id as next from entry_summary_fill for update skip locked`;
+
+const FILL = `
+with batch as materialized (
+  select id, source_id, type, name, claim_set_id from entry where id >= $1 order by id limit ${ENTRIES_PER_FILL}
+), added as (
+  insert into entry_summary (entry_id, partition_id, type, name)
+  select e.id, p.id, e.type, e.name
+  from batch e
+  join search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id
+  where exists (select 1 from entry_version v where v.entry_id = e.id and v.is_latest)
+  on conflict do nothing
+), continued as (
+  update entry_summary_fill set next_entry_id = batch.next
+  from (select max(id) + 1 as next from batch) batch where batch.next is not null
+  returning 1
+)
+select exists (select 1 from continued) as "isLeft"`;
+
 /** Null if the entry has no latest version. */
 type MaybeLatest = LatestVersion | (Pick<LatestVersion, 'entryId'> & { readonly version: null });
 
@@ -66,6 +91,7 @@ export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async writeAll(): Promise<void> {
+    while (!this.polling.hasEnded && (await this.fill()));
     while (!this.polling.hasEnded && (await this.write(null)) > 0);
   }
 
@@ -75,8 +101,8 @@ export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShut
    * @param partitions only in these partitions; null for all.
    * @returns how many were written; 0 also if all others are being written or changed elsewhere.
    */
-  write(partitions: readonly number[] | null): Promise<number> {
-    return this.dataSource.transaction(async (manager) => {
+  async write(partitions: readonly number[] | null): Promise<number> {
+    const written = await this.dataSource.transaction(async (manager) => {
       const locked = await manager.query<{ entryId: string }[]>(LOCK, [partitions]);
       if (locked.length === 0) return 0;
       return this.writeLocked(
@@ -84,6 +110,29 @@ export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShut
         locked.map(({ entryId }) => entryId),
       );
     });
+    if (written === 0) await this.fill();
+    return written;
+  }
+
+  /**
+   * Adds the summaries of a batch of entries that existed before the upgrade.
+   *
+   * @returns whether more may lack them; false also while another replica adds some, or a writer holds some entries.
+   */
+  private async fill(): Promise<boolean> {
+    try {
+      return await this.dataSource.transaction(async (manager) => {
+        const [fill] = await manager.query<{ next: string }[]>(LOCK_FILL);
+        if (!fill) return false;
+        await manager.query(`set local lock_timeout = '${FILL_LOCK_TIMEOUT}'`);
+        const [added] = await manager.query<{ isLeft: boolean }[]>(FILL, [fill.next]);
+        if (!added?.isLeft) await manager.query(`delete from entry_summary_fill`);
+        return added?.isLeft === true;
+      });
+    } catch (error) {
+      if (isLockConflict(error)) return false;
+      throw error;
+    }
   }
 
   private async writeLocked(manager: EntityManager, entryIds: readonly string[]): Promise<number> {

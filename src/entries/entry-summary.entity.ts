@@ -73,3 +73,15 @@ export class EntrySummary {
   @Column({ type: 'integer', default: 0 })
   bytes: number;
 }
+
+/** At most one row, while entries lack their summaries: see EntrySummaryFill1798150000000. */
+@Entity('entry_summary_fill')
+export class EntrySummaryFill {
+  /** Entries from here on may lack their summaries. */
+  @PrimaryColumn({
+    name: 'next_entry_id',
+    type: 'bigint',
+    primaryKeyConstraintName: 'entry_summary_fill_pkey',
+  })
+  nextEntryId: string;
+}
