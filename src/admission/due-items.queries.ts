@@ -1,8 +1,9 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
+import { BackgroundJob } from '../database/background-job.js';
 import { enterAdmission, transactionTime } from '../database/statements.js';
 import { Polling } from '../database/polling.js';
 import { entryMapKey, type VersionName } from '../documents/entry-types.js';
@@ -43,7 +44,8 @@ interface DueSource {
 
 /** Admits held versions when their time has come, on one replica. */
 @Injectable()
-export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class DueItems implements OnApplicationShutdown {
   private readonly logger = new Logger('admission');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Admitting due versions failed; it will be retried',
@@ -57,7 +59,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly limit: PartitionLimit,
   ) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.begin();
   }
 

@@ -1,13 +1,8 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { auditConfig } from '../config/slices.js';
+import { BackgroundJob } from '../database/background-job.js';
 import { deleteInSlices, Polling } from '../database/polling.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 
@@ -19,7 +14,8 @@ const ITEMS_PER_SLICE = 1_000;
  * these versions stay out.
  */
 @Injectable()
-export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class ItemRetention implements OnApplicationShutdown {
   private readonly polling = new Polling(() => this.run(), EVERY_MS, new Logger('admission'), {
     failed: 'Deleting old admission items failed; it will be retried',
   });
@@ -29,7 +25,7 @@ export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutd
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
   ) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.begin();
   }
 

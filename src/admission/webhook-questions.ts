@@ -1,8 +1,9 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ADMISSION_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
+import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
 import { enterAdmission, transactionTime } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
@@ -48,7 +49,8 @@ interface Answered {
  * connection is held; answers are written by one transaction at a time.
  */
 @Injectable()
-export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class WebhookQuestions implements OnApplicationShutdown {
   private readonly logger = new Logger('admission');
   private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
     failed: 'Asking admission webhooks failed; it will be retried',
@@ -66,7 +68,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     private readonly audit: AuditTrail,
   ) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.begin();
   }
 

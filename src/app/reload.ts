@@ -71,12 +71,29 @@ export class OpenRegistries {
   }
 }
 
+/** The settings of `auth` as reloads have left them. */
+export interface AppliedRules {
+  /** Applied last. */
+  readonly taken: AuthConfig;
+  /** Of the last configuration that left no rules waiting. */
+  readonly settled: AuthConfig;
+}
+
 /** The result of a reload. */
 export interface Reloaded {
   /** What this reload changed, such as `source catalog: created`. */
   readonly changes: Changes;
   /** Paths of changed settings that take effect only after a restart. */
   readonly waiting: readonly string[];
+  readonly rules: AppliedRules;
+}
+
+/** Brings a process that starts after a reload of its server into the state of the others. */
+export interface InForce {
+  /** The configuration of the last reload. */
+  readonly config: Config;
+  /** Null if no reload has succeeded. */
+  readonly rules: AppliedRules | null;
 }
 
 /**
@@ -86,10 +103,8 @@ export interface Reloaded {
  */
 @Injectable()
 export class Reload {
-  /** The rules applied last; undefined before the first reload. */
-  private taken: Pick<AuthConfig, 'authz'> | undefined;
-  /** The rules of the last configuration that left no rules waiting; undefined before the first reload. */
-  private settled: Pick<AuthConfig, 'authz'> | undefined;
+  /** Undefined before the first reload. */
+  private rules: AppliedRules | undefined;
 
   constructor(
     private readonly resources: ConfiguredResources,
@@ -107,8 +122,10 @@ export class Reload {
    *   reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {
-    const { authz } = this.taken ?? started.auth;
-    const settled = this.settled ?? started.auth;
+    const {
+      taken: { authz },
+      settled,
+    } = this.rules ?? { taken: started.auth, settled: started.auth };
     const auth = this.reloaded({ ...started.auth, authz }, next.auth);
     const after = policyFor(auth);
     const waiting = waitingPaths(started, next);
@@ -126,13 +143,22 @@ export class Reload {
     this.policy.replace(policies);
     this.webhooks.replace(next.webhooks);
     this.admission.replace(next.admission.webhooks);
-    this.taken = auth;
-    if (!mustWait) this.settled = auth;
+    const rules = { taken: auth, settled: mustWait ? settled : auth };
+    this.rules = rules;
     const taken = changedPaths(before, parts).filter((path) => !waiting.includes(path));
     changes.push(...taken.map((path) => `${path}: changed`));
     if (changes.length > 0) await this.open.report({ auth });
     if (taken.includes('auth.authz')) warnIfAuthOnly(auth);
-    return { changes, waiting };
+    return { changes, waiting, rules };
+  }
+
+  /** Applies what is in force in a process that does not serve requests yet. */
+  async resume(started: Config, { config, rules }: InForce): Promise<void> {
+    if (rules) {
+      this.rules = rules;
+      this.oauth.replace(rules.taken.oauth ?? null);
+    }
+    await this.apply(started, config);
   }
 
   // A new mode takes effect only after a restart, with its rules: they have a different meaning in the old mode.

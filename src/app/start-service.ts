@@ -1,27 +1,25 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
-import type { Address } from '../config/environment.js';
+import { beginBackgroundJobs } from '../database/background-job.js';
 import { poolOf, useOf } from '../database/connection.js';
-import { type OpenDatabase, openDatabase } from '../database/open-database.js';
+import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { prepareChecks } from '../documents/document-check.js';
-import { createInternalServer } from '../health/internal-server.js';
+import { startInternalServer } from '../health/internal-server.js';
 import { Readiness, waitForFirstSyncs } from '../health/readiness.js';
 import type { VersionReport } from '../health/version-report.js';
-import { BACKLOG } from '../http/server-limits.js';
+import { listen } from '../http/server-limits.js';
 import { SyncScheduler } from '../sync/scheduler.js';
 import { Metrics, observePools } from '../telemetry/metrics.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { createPublicApp } from './public-app.js';
-import { OpenRegistries, Reload, type Reloaded } from './reload.js';
+import { type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
 
-export interface RunningService {
+/** A server that answers the API and applies configurations. */
+interface Running {
   readonly publicPort: number;
-  readonly internalPort: number;
   /** Resolves with a reason when the service cannot continue. */
   readonly lost: Promise<string>;
   /** Applies a changed configuration: see Reload. */
@@ -32,6 +30,25 @@ export interface RunningService {
    * @param noticeMs how long to keep accepting new requests first, while readiness returns 503.
    */
   stop(noticeMs?: number): Promise<void>;
+}
+
+export interface RunningService extends Running {
+  readonly internalPort: number;
+}
+
+/** The public application with its database, in one process. */
+export interface RunningApplication extends Running {
+  /** Rejects while the database is unreachable. */
+  ping(): Promise<void>;
+}
+
+/** How one process of several that form a server differs from a server of one process. */
+export interface WorkerRole {
+  /** The database that the process uses, which the group may have started. */
+  readonly database: DatabaseSettings['connection'];
+  readonly runsBackgroundJobs: boolean;
+  /** For a process that starts after a reload; null before the first one. */
+  readonly inForce: InForce | null;
 }
 
 /**
@@ -48,20 +65,49 @@ export async function startService(
   stopping: AbortSignal = new AbortController().signal,
 ): Promise<RunningService> {
   const state = new Readiness();
-  const internal = createInternalServer(state, version, metrics);
-  await listen(internal, config.addresses.internal);
+  const internal = await startInternalServer(config.addresses.internal, state, version, metrics);
+  try {
+    const role = { database: config.database, runsBackgroundJobs: true, inForce: null };
+    const app = await startApplication(config, version.version, logger, metrics, stopping, role);
+    state.markStarted(async () => {
+      await app.ping();
+      return true;
+    });
+    return {
+      publicPort: app.publicPort,
+      internalPort: internal.port,
+      lost: app.lost,
+      reload: (next) => app.reload(next),
+      stop: async (noticeMs) => {
+        state.markDraining();
+        await app.stop(noticeMs);
+        internal.close();
+      },
+    };
+  } catch (error) {
+    internal.close();
+    throw error;
+  }
+}
+
+/** Starts everything but the internal server. */
+export async function startApplication(
+  config: Config,
+  version: string,
+  logger: Logger,
+  metrics: Metrics,
+  stopping: AbortSignal,
+  role: WorkerRole,
+): Promise<RunningApplication> {
   let database: OpenDatabase | undefined;
   let app: NestExpressApplication | undefined;
   const stop = async (noticeMs = 0) => {
-    state.markDraining();
     if (app) await drain(app, noticeMs);
     await database?.close();
-    internal.close();
-    internal.closeAllConnections();
   };
   try {
     database = await openDatabase(
-      { connection: config.database, dataDirectory: config.dataDirectory },
+      { connection: role.database, dataDirectory: config.dataDirectory },
       ENTITIES,
       (message) => logger.info({ context: 'database' }, message),
       stopping,
@@ -70,38 +116,45 @@ export async function startService(
     const applied = await database.migrate();
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
     database.watch.begin();
-    app = await createPublicApp(config, database, logger, metrics, version.version);
-    const configured = app.get(ConfiguredResources);
-    const changes = await database.retry(() => configured.apply(config));
-    logger.info(
-      { changes },
-      changes.length > 0
-        ? 'Sources and registries now match the configuration'
-        : 'The configuration is unchanged',
-    );
+    app = await createPublicApp(config, database, logger, metrics, version);
+    const reload = app.get(Reload);
+    const { inForce } = role;
+    if (inForce) await database.retry(() => reload.resume(config, inForce));
+    else await applyResources(app.get(ConfiguredResources), config, database, logger);
     prepareChecks();
     await app.init();
-    await listen(app.getHttpServer(), config.addresses.public);
+    if (role.runsBackgroundJobs) beginBackgroundJobs(app);
+    const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);
     await waitForFirstSyncs(() => scheduler.firstRunsAreDone(), logger, stopping);
-    await app.get(OpenRegistries).report(config);
+    if (role.runsBackgroundJobs) await app.get(OpenRegistries).report(config);
+    const { readiness, lost } = database;
+    return {
+      publicPort,
+      lost,
+      ping: () => readiness.ping(),
+      reload: (next) => reload.apply(config, next),
+      stop,
+    };
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;
   }
-  const { readiness } = database;
-  const reload = app.get(Reload);
-  state.markStarted(async () => {
-    await readiness.ping();
-    return true;
-  });
-  return {
-    publicPort: portOf(app.getHttpServer()),
-    internalPort: portOf(internal),
-    lost: database.lost,
-    reload: (next) => reload.apply(config, next),
-    stop,
-  };
+}
+
+async function applyResources(
+  configured: ConfiguredResources,
+  config: Config,
+  database: OpenDatabase,
+  logger: Logger,
+): Promise<void> {
+  const changes = await database.retry(() => configured.apply(config));
+  logger.info(
+    { changes },
+    changes.length > 0
+      ? 'Sources and registries now match the configuration'
+      : 'The configuration is unchanged',
+  );
 }
 
 function poolsOf({ dataSource, searches, readiness }: OpenDatabase): Parameters<typeof observePools>[1] {
@@ -109,18 +162,4 @@ function poolsOf({ dataSource, searches, readiness }: OpenDatabase): Parameters<
     const main = poolOf(dataSource);
     return { ...(main ? { main: useOf(main) } : {}), search: searches.use, readiness: readiness.use };
   };
-}
-
-async function listen(server: Server, { host, port }: Address): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host, backlog: BACKLOG }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port;
 }

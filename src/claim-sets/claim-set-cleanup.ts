@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
 import { UnusedClaimSets } from './unused-claim-sets.queries.js';
 
@@ -9,7 +10,8 @@ const PAUSE_MS = 20;
 
 /** Deletes unreferenced claim sets on one replica at a time. Publishers can create any number of claim sets. */
 @Injectable()
-export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class ClaimSetCleanup implements OnApplicationShutdown {
   private readonly logger = new Logger('claim-sets');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Deleting unused claim sets failed; it will be retried',
@@ -17,7 +19,7 @@ export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShu
 
   constructor(private readonly unused: UnusedClaimSets) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to
     // use.
     this.polling.beginLater();

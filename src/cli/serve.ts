@@ -8,6 +8,7 @@ import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
+import { startTelemetry } from './telemetry.js';
 
 /** Describes to the operator why the start failed. */
 function startFailure(error: unknown): string {
@@ -78,8 +79,12 @@ class ReloadOnSignal {
 
 const STDERR = 2;
 
-/** Serves until a signal ends the process. Resolves only if the start fails, with the exit code. */
-export async function serve(file: string, flags: Flags): Promise<number> {
+/**
+ * Serves until a signal ends the process. Resolves only if the start fails, with the exit code.
+ *
+ * @param workers number of processes that serve the API; 1: this one.
+ */
+export async function serve(file: string, flags: Flags, workers = 1): Promise<number> {
   let problems = '';
   const loaded = configuration(file, flags, (found) => (problems = found));
   if (!loaded) {
@@ -103,9 +108,14 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   };
   const version = versionReport(buildReport());
   const metrics = new Metrics().withProcess().withBuild(version);
-  const telemetry = await startTelemetry(config, version.version, metrics, logger);
-  const { startService } = await import('../app/start-service.js');
-  const starting = startService(config, version, logger, metrics, stopping.signal);
+  // Workers export their own traces.
+  const exported = workers > 1 ? { ...config.telemetry, traces: null } : config.telemetry;
+  const telemetry = await startTelemetry(exported, version.version, metrics, logger);
+  const start = [config, version, logger, metrics, stopping.signal] as const;
+  const starting =
+    workers > 1
+      ? (await import('../app/worker-group.js')).startWorkers(workers, ...start)
+      : (await import('../app/start-service.js')).startService(...start);
   const stopAll = async (service: RunningService | undefined, noticeMs: number) => {
     await service?.stop(noticeMs);
     await telemetry?.stop();
@@ -144,18 +154,6 @@ export async function serve(file: string, flags: Flags): Promise<number> {
     logger.debug({ err: error }, 'Start failed');
     return 1;
   }
-}
-
-// Loads OpenTelemetry before the application, because it instruments the application's imports.
-async function startTelemetry(
-  { telemetry }: Config,
-  version: string,
-  metrics: Metrics,
-  logger: Logger,
-): Promise<{ stop(): Promise<void> } | null> {
-  if (!telemetry.traces && !telemetry.metrics) return null;
-  const { startOpenTelemetry } = await import('../telemetry/opentelemetry/start.js');
-  return startOpenTelemetry(telemetry, version, metrics, logger);
 }
 
 /** Logs the reason for a failed start to standard error. */

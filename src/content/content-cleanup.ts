@@ -1,4 +1,5 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { BackgroundJob } from '../database/background-job.js';
 import { deleteInSlices, Polling } from '../database/polling.js';
 import { ContentStore } from './content-store.queries.js';
 
@@ -8,7 +9,8 @@ const SLICE = 100;
 
 /** Deletes content that no version has anymore, on one replica at a time. */
 @Injectable()
-export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class ContentCleanup implements OnApplicationShutdown {
   private readonly logger = new Logger('content');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Deleting unused content failed; it will be retried',
@@ -16,7 +18,7 @@ export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(private readonly store: ContentStore) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.beginLater();
   }
 

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { PoolSemaphores } from './pool-semaphores.js';
 import type { OpenDatabase } from './open-database.js';
@@ -14,6 +15,8 @@ export class DatabaseModule {
     return {
       module: DatabaseModule,
       global: true,
+      // For BackgroundJob.
+      imports: [DiscoveryModule],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: SearchPool, useValue: searches },

@@ -1,5 +1,6 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import { BackgroundJob } from '../database/background-job.js';
 import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { TimeSlice } from '../json/time-slice.js';
@@ -74,7 +75,8 @@ const DROP = `delete from entry_summary where entry_id = any($1::bigint[])`;
  * needs them. Replicas share the work.
  */
 @Injectable()
-export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class EntrySummaries implements OnApplicationShutdown {
   private readonly logger = new Logger('search');
   private readonly polling = new Polling(() => this.writeAll(), EVERY_MS, this.logger, {
     failed: 'Preparing changed entries for the ranked search failed; it will be retried',
@@ -82,7 +84,7 @@ export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(private readonly dataSource: DataSource) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.beginLater();
   }
 

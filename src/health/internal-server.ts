@@ -2,16 +2,33 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { ApiError, errorBody } from '../http/errors.js';
 import { isForAddress, isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
-import { answerConnectionErrors } from '../http/server-limits.js';
+import type { Address } from '../config/environment.js';
+import { answerConnectionErrors, listen } from '../http/server-limits.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Readiness } from './readiness.js';
 import type { VersionReport } from './version-report.js';
 
 /**
- * Creates the internal server (spec §4.7). It uses plain node:http and listens before the application is built, because it
+ * Starts the internal server (spec §4.7). It uses plain node:http and listens before the application is built, because it
  * must respond while migrations run and before the database is reachable.
  */
-export function createInternalServer(state: Readiness, version: VersionReport, metrics: Metrics): Server {
+export async function startInternalServer(
+  address: Address,
+  state: Readiness,
+  version: VersionReport,
+  metrics: Metrics,
+): Promise<{ readonly port: number; close(): void }> {
+  const server = createInternalServer(state, version, metrics);
+  return {
+    port: await listen(server, address),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function createInternalServer(state: Readiness, version: VersionReport, metrics: Metrics): Server {
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     const readable = request.method === 'GET' || request.method === 'HEAD';

@@ -6,9 +6,10 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
+import type { Address } from '../config/environment.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { Quota } from '../limits/quota.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
@@ -19,7 +20,19 @@ import { clientNetwork } from './request-context.js';
  * after a second, so it must exceed the number that one client opens at once. Linux caps it at `net.core.somaxconn`, 4,096
  * by default.
  */
-export const BACKLOG = 4_096;
+const BACKLOG = 4_096;
+
+/** Resolves with the port once the server listens. */
+export async function listen(server: Server, { host, port }: Address): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host, backlog: BACKLOG }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return (server.address() as AddressInfo).port;
+}
 
 /** contract §3: how long the headers and body of a request may take to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { BackgroundJob } from '../database/background-job.js';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import {
@@ -32,7 +33,8 @@ const STOP_TIMEOUT_MS = 3_000;
  * expire.
  */
 @Injectable()
-export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class SyncScheduler implements OnApplicationShutdown {
   private readonly logger = new Logger('sync');
   /** Current runs by lease owner. Each run has a separate owner id, so that it cannot release a later run's lease. */
   private readonly running = new Map<
@@ -56,7 +58,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     private readonly metrics: SyncMetrics,
   ) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.begin();
   }
 

@@ -104,10 +104,12 @@ export class SourceMetrics {
     private readonly queries: SyncQueries,
   ) {
     const { register } = metrics;
+    // All processes read the same figures from the database.
     const ofSource = (name: string, help: string): SourceGauge =>
       new Gauge({
         name: `registry_source_${name}`,
         help,
+        aggregator: 'first',
         labelNames: ['source', 'kind'],
         registers: [register],
       });
@@ -122,6 +124,7 @@ export class SourceMetrics {
     this.sources = new Gauge({
       name: 'registry_sources',
       help: 'Sources by sync status',
+      aggregator: 'first',
       labelNames: ['kind', 'status'],
       registers: [register],
     });
@@ -129,6 +132,7 @@ export class SourceMetrics {
       new Gauge({
         name: `registry_admission_${name}`,
         help,
+        aggregator: 'first',
         labelNames: ['source', 'kind'],
         registers: [register],
       });

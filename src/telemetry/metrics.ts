@@ -1,5 +1,7 @@
 import {
+  AggregatorRegistry,
   collectDefaultMetrics,
+  Counter,
   Gauge,
   type MetricObjectWithValues,
   type MetricValue,
@@ -7,10 +9,13 @@ import {
 } from 'prom-client';
 import type { PoolUse } from '../database/connection.js';
 
+export type MetricFamilies = MetricObjectWithValues<MetricValue<string>>[];
+
 /** Prometheus metrics of one service, in a separate registry because tests run several services in a process. */
 export class Metrics {
   readonly register = new Registry();
   private readonly refreshers: (() => Promise<void>)[] = [];
+  private others: (() => Promise<MetricFamilies[]>) | undefined;
 
   /** Adds process metrics: event loop, memory, garbage collection. */
   withProcess(): this {
@@ -27,6 +32,7 @@ export class Metrics {
       name: 'registry_build_info',
       help: 'Version of the running build; always 1',
       labelNames: ['version', 'commit', 'node_version'],
+      aggregator: 'first',
       registers: [this.register],
     });
     build.set({ version, commit, node_version: process.version }, 1);
@@ -38,16 +44,27 @@ export class Metrics {
     this.refreshers.push(refresh);
   }
 
+  /** Adds the metrics of other processes to those of this one, as each metric's `aggregator` says; by default their sum. */
+  aggregateWith(others: () => Promise<MetricFamilies[]>): void {
+    this.others = others;
+  }
+
   /** Returns all metrics in the Prometheus text format. */
   async exposition(): Promise<{ readonly contentType: string; readonly text: string }> {
-    await this.refresh();
-    return { contentType: this.register.contentType, text: await this.register.metrics() };
+    const register = await this.collected();
+    return { contentType: register.contentType, text: await register.metrics() };
   }
 
   /** Returns all metrics as objects. */
-  async families(): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
+  async families(): Promise<MetricFamilies> {
+    return (await this.collected()).getMetricsAsJSON();
+  }
+
+  private async collected(): Promise<Registry> {
     await this.refresh();
-    return this.register.getMetricsAsJSON();
+    if (!this.others) return this.register;
+    const [own, others] = await Promise.all([this.register.getMetricsAsJSON(), this.others()]);
+    return AggregatorRegistry.aggregate([own, ...others]);
   }
 
   private async refresh(): Promise<void> {
@@ -87,4 +104,37 @@ export function observePools({ register }: Metrics, pools: () => Readonly<Record
     registers,
     collect: each((pool, use) => waiting.set({ [POOL]: pool }, use.waiting)),
   });
+}
+
+/** Counters and histograms, whose values of an ended process still count. */
+export function accumulated(...processes: MetricFamilies[]): Promise<MetricFamilies> {
+  const counted = processes.map((families) =>
+    families.filter(({ type }) => ['counter', 'histogram'].includes(String(type))),
+  );
+  return AggregatorRegistry.aggregate(counted).getMetricsAsJSON();
+}
+
+/** Measures the workers of this server (`serve --workers`). */
+export class WorkerMetrics {
+  private readonly crashes: Counter;
+
+  /** @param serving returns the number of workers that serve requests. */
+  constructor({ register }: Metrics, serving: () => number) {
+    const registers = [register];
+    const workers: Gauge = new Gauge({
+      name: 'registry_workers',
+      help: 'Worker processes that serve requests',
+      registers,
+      collect: () => workers.set(serving()),
+    });
+    this.crashes = new Counter({
+      name: 'registry_worker_crashes_total',
+      help: 'Worker processes that ended unexpectedly and were replaced',
+      registers,
+    });
+  }
+
+  crashed(): void {
+    this.crashes.inc();
+  }
 }

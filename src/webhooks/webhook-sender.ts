@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import type { WebhookConfig } from '../config/config.js';
 import { outboundConfig, webhooksConfig } from '../config/slices.js';
+import { BackgroundJob } from '../database/background-job.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
@@ -31,7 +26,8 @@ const RETRY_MS = 1_000;
  * expire.
  */
 @Injectable()
-export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class WebhookSender implements OnApplicationShutdown {
   private readonly logger = new Logger('webhooks');
   private readonly owner = randomUUID();
   private configs: ReadonlyMap<string, WebhookConfig>;
@@ -56,7 +52,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     });
   }
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.trail.onWritten(() => {
       for (const { run } of this.runs.values()) run.wake();
     });

@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../../audit/audit-trail.js';
 import { limitsConfig } from '../../config/slices.js';
+import { BackgroundJob } from '../../database/background-job.js';
 import { LeaseRenewal } from '../../database/lease-renewal.js';
 import { Polling } from '../../database/polling.js';
 import { EntryWriter } from '../../entries/writer/entry-writer.js';
@@ -30,7 +25,8 @@ const STOP_TIMEOUT_MS = 3_000;
  * dead replica's leases expire.
  */
 @Injectable()
-export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class ClusterWatcher implements OnApplicationShutdown {
   private readonly logger = new Logger('kubernetes');
   private readonly owner = randomUUID();
   private readonly watches = new Map<number, SourceWatch>();
@@ -58,7 +54,7 @@ export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShut
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.begin();
   }
 
