@@ -85,7 +85,6 @@ export interface Reloaded {
   readonly changes: Changes;
   /** Paths of changed settings that take effect only after a restart. */
   readonly waiting: readonly string[];
-  readonly rules: AppliedRules;
 }
 
 /** Brings a process that starts after a reload of its server into the state of the others. */
@@ -103,8 +102,8 @@ export interface InForce {
  */
 @Injectable()
 export class Reload {
-  /** Undefined before the first reload. */
-  private rules: AppliedRules | undefined;
+  /** Null before the first reload. */
+  rules: AppliedRules | null = null;
 
   constructor(
     private readonly resources: ConfiguredResources,
@@ -143,13 +142,12 @@ export class Reload {
     this.policy.replace(policies);
     this.webhooks.replace(next.webhooks);
     this.admission.replace(next.admission.webhooks);
-    const rules = { taken: auth, settled: mustWait ? settled : auth };
-    this.rules = rules;
+    this.rules = { taken: auth, settled: mustWait ? settled : auth };
     const taken = changedPaths(before, parts).filter((path) => !waiting.includes(path));
     changes.push(...taken.map((path) => `${path}: changed`));
     if (changes.length > 0) await this.open.report({ auth });
     if (taken.includes('auth.authz')) warnIfAuthOnly(auth);
-    return { changes, waiting, rules };
+    return { changes, waiting };
   }
 
   /** Applies what is in force in a process that does not serve requests yet. */

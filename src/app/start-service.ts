@@ -15,7 +15,7 @@ import { ConfiguredResources } from './configured-resources.js';
 import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { createPublicApp } from './public-app.js';
-import { type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
+import { type AppliedRules, type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
 
 /** A server that answers the API and applies configurations. */
 interface Running {
@@ -38,6 +38,8 @@ export interface RunningService extends Running {
 
 /** The public application with its database, in one process. */
 export interface RunningApplication extends Running {
+  /** What reloads have applied; null before the first one. */
+  readonly rules: () => AppliedRules | null;
   /** Rejects while the database is unreachable. */
   ping(): Promise<void>;
 }
@@ -134,6 +136,7 @@ export async function startApplication(
       lost,
       ping: () => readiness.ping(),
       reload: (next) => reload.apply(config, next),
+      rules: () => reload.rules,
       stop,
     };
   } catch (error) {

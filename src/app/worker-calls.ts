@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.js';
 import type { VersionReport } from '../health/version-report.js';
 import type { MetricFamilies } from '../telemetry/metrics.js';
-import type { Reloaded } from './reload.js';
+import type { InForce, Reloaded } from './reload.js';
 import type { WorkerRole } from './start-service.js';
 
 export interface WorkerStart extends WorkerRole {
@@ -16,7 +16,7 @@ export interface WorkerStart extends WorkerRole {
 /** What the primary process asks of a worker. */
 export interface WorkerCalls {
   start(start: WorkerStart): Promise<{ readonly publicPort: number }>;
-  reload(config: Config): Promise<Reloaded>;
+  reload(config: Config): Promise<Reloaded & Pick<InForce, 'rules'>>;
   metrics(): Promise<MetricFamilies>;
   /** False while the database is unreachable. */
   isReady(): Promise<boolean>;

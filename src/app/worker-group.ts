@@ -168,7 +168,8 @@ class WorkerGroup {
     const [first, ...others] = results.filter((result) => result !== undefined);
     if (!first) throw new Error('no worker is running');
     this.inForce = { config, rules: first.rules };
-    return { ...first, changes: [...new Set([first, ...others].flatMap(({ changes }) => changes))] };
+    const changes = [first, ...others].flatMap((reloaded) => reloaded.changes);
+    return { changes: [...new Set(changes)], waiting: first.waiting };
   }
 
   async stop(noticeMs: number): Promise<void> {

@@ -30,7 +30,11 @@ export function runWorker(): void {
       const { publicPort } = await starting;
       return { publicPort };
     },
-    reload: async (config) => (await started()).reload(config),
+    reload: async (config) => {
+      const application = await started();
+      const reloaded = await application.reload(config);
+      return { ...reloaded, rules: application.rules() };
+    },
     metrics: () => metrics.families(),
     isReady: async () => {
       const application = await started();

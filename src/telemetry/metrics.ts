@@ -44,7 +44,7 @@ export class Metrics {
     this.refreshers.push(refresh);
   }
 
-  /** Adds the metrics of other processes to those of this one, as each metric's `aggregator` says; by default their sum. */
+  /** Combines all metrics with other processes' by each metric's `aggregator`, which is their sum by default. */
   aggregateWith(others: () => Promise<MetricFamilies[]>): void {
     this.others = others;
   }
