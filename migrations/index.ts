@@ -34,6 +34,7 @@ import { Content1798000000000 } from './1798000000000-content.js';
 import { Marketplaces1798010000000 } from './1798010000000-marketplaces.js';
 import { EntrySummaries1798100000000 } from './1798100000000-entry-summaries.js';
 import { EntrySummaryFill1798150000000 } from './1798150000000-entry-summary-fill.js';
+import { SummaryChanges1798200000000 } from './1798200000000-summary-changes.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -80,4 +81,5 @@ export const migrations = [
   Marketplaces1798010000000,
   EntrySummaries1798100000000,
   EntrySummaryFill1798150000000,
+  SummaryChanges1798200000000,
 ];

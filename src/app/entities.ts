@@ -16,6 +16,7 @@ import {
   VersionContent,
 } from '../content/content.entity.js';
 import { EntrySummary, EntrySummaryFill } from '../entries/entry-summary.entity.js';
+import { SummaryChange, SummaryHorizon } from '../entries/summary-change.entity.js';
 import { Entry, EntryVersion } from '../entries/entry.entity.js';
 import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
@@ -36,6 +37,8 @@ export const ENTITIES = [
   SearchText,
   EntrySummary,
   EntrySummaryFill,
+  SummaryChange,
+  SummaryHorizon,
   SourcePartition,
   AuditEventRow,
   AppliedAuthorization,

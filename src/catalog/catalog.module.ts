@@ -1,17 +1,20 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
 import { EntrySummaries } from '../entries/entry-summaries.queries.js';
+import { SummaryChanges } from '../entries/summary-changes.queries.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { BlockedVersions } from './blocked-versions.queries.js';
 import { CatalogService } from './catalog.service.js';
+import { EntrySearchPages } from './entry-search-page.js';
 import { EntrySearchController } from './entry-search.controller.js';
 import { FeedController } from './feed.controller.js';
 import { NameTraces } from './name-trace.queries.js';
 import { PageCache } from './page-cache.js';
 import { PageReader } from './page-reader.js';
 import { RegistryListController } from './registry-list.controller.js';
+import { SearchIndex } from './search-index/search-index.service.js';
 import { SearchLimit } from './search-limits.js';
 import { ViewNames } from './view-names.queries.js';
 import { ServerSetupController } from './server-setup.controller.js';
@@ -31,11 +34,14 @@ import { ServersController } from './servers.controller.js';
   providers: [
     BlockedVersions,
     CatalogService,
+    EntrySearchPages,
     EntrySummaries,
     NameTraces,
     PageCache,
     PageReader,
+    SearchIndex,
     SearchLimit,
+    SummaryChanges,
     ViewNames,
   ],
   exports: [CatalogService, NameTraces, SearchLimit, ViewNames],

@@ -3,7 +3,6 @@ import type { ClientConfig } from '../client-config/client-config.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { EntrySummaries } from '../entries/entry-summaries.queries.js';
 import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -16,7 +15,7 @@ import {
   type PartPage,
 } from './client-config-page.js';
 import type { EntrySearch } from './entry-search.js';
-import { entrySearchPage } from './entry-search-page.js';
+import { EntrySearchPages } from './entry-search-page.js';
 import { feedPage } from './feed-page.queries.js';
 import { readList } from './list-strategies.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
@@ -64,6 +63,18 @@ type TextRequest = Exclude<PageRequest, { page: 'client-config' | 'feed' }>;
 
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
 
+/** Runs a search, and answers that it takes too long or that there are too many others. */
+async function limited<Result>(mayBeTooBroad: boolean, search: () => Promise<Result>): Promise<Result> {
+  try {
+    return await search();
+  } catch (error) {
+    if (error instanceof SemaphoreTimeout) throw new ApiError('overloaded', OTHER_SEARCHES);
+    if (error instanceof SearchTimeout)
+      throw new ApiError(mayBeTooBroad ? 'search_too_broad' : 'database_timeout');
+    throw error;
+  }
+}
+
 /** Reads pages from the database and builds their bodies. */
 @Injectable()
 export class PageReader {
@@ -74,7 +85,7 @@ export class PageReader {
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
-    private readonly summaries: EntrySummaries,
+    private readonly entrySearches: EntrySearchPages,
   ) {}
 
   /**
@@ -109,12 +120,14 @@ export class PageReader {
   ): Promise<readonly string[]> {
     if (request.page === 'list' && search) {
       const { type, list } = request;
-      return this.search(check, search, Boolean(list.filter.search), (sql) => this.list(sql, type, list));
+      return limited(Boolean(list.filter.search), () =>
+        this.searches.run(search, (statements) => this.list(new ViewSql(statements, check), type, list)),
+      );
     }
     if (request.page === 'search') {
       if (!search) throw new Error('A search needs a deadline');
-      return this.search(check, search, true, async (sql) => [
-        await entrySearchPage(sql, request.search, this.summaries),
+      return limited(true, async () => [
+        await this.entrySearches.page(new ViewSql(this.prepared, check), request.search, search),
       ]);
     }
     const sql = new ViewSql(this.prepared, check);
@@ -125,22 +138,6 @@ export class PageReader {
         return this.versions(sql, request.type, request.name, request.versions);
       case 'version':
         return this.version(sql, request);
-    }
-  }
-
-  private async search(
-    check: SnapshotCheck,
-    search: SearchContext,
-    mayBeTooBroad: boolean,
-    read: (sql: ViewSql) => Promise<readonly string[]>,
-  ): Promise<readonly string[]> {
-    try {
-      return await this.searches.run(search, (statements) => read(new ViewSql(statements, check)));
-    } catch (error) {
-      if (error instanceof SemaphoreTimeout) throw new ApiError('overloaded', OTHER_SEARCHES);
-      if (error instanceof SearchTimeout)
-        throw new ApiError(mayBeTooBroad ? 'search_too_broad' : 'database_timeout');
-      throw error;
     }
   }
 

@@ -251,6 +251,8 @@ export class LimitSettings {
   @IsOptional() @IsInt(0, 100_000) apiRegistries?: number;
   /** Requests of one caller that changed something, per minute. */
   @IsOptional() @IsInt(1, 1_000_000) changesPerMinute?: number;
+  /** Size of the index of the ranked search, in memory. */
+  @IsOptional() @Validate(sizeFrom('1KiB', '64GiB')) searchIndexBytes?: string;
   /** How long an idle connection stays open. */
   @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
 }

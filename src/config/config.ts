@@ -260,6 +260,8 @@ export interface LimitsConfig {
   readonly apiRegistries: number;
   /** Requests of one caller that changed something, per minute. */
   readonly changesPerMinute: number;
+  /** Size of the index of the ranked search. */
+  readonly searchIndexBytes: number;
   /** How long an idle connection stays open. */
   readonly keepAliveMs: number;
 }

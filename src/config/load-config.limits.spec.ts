@@ -34,6 +34,7 @@ it.each<[object, string, string]>([
   [{ limits: { apiSources: -1 } }, 'limits.apiSources', 'from 0 to 100000'],
   [{ limits: { apiRegistries: 1.5 } }, 'limits.apiRegistries', 'must be a whole number'],
   [{ limits: { changesPerMinute: 0 } }, 'limits.changesPerMinute', 'from 1 to 1000000'],
+  [{ limits: { searchIndexBytes: 192 } }, 'limits.searchIndexBytes', 'must be a size from 1KiB to 64GiB'],
   [{ limits: { keepAlive: '0s' } }, 'limits.keepAlive', 'must be a duration from 1s to 10m'],
   [{ limits: { keepAlive: 65 } }, 'limits.keepAlive', 'with units'],
   [{ shutdown: { notice: '6m' } }, 'shutdown.notice', 'must be a duration from 0s to 5m'],
@@ -57,6 +58,7 @@ it('sets limits of the file and keeps defaults for the others', () => {
     apiSources: 1_000,
     apiRegistries: 1_000,
     changesPerMinute: 600,
+    searchIndexBytes: 201_326_592,
     keepAliveMs: 65_000,
   });
 });

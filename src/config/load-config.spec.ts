@@ -267,6 +267,7 @@ describe('the other sections', () => {
         apiSources: 1000,
         apiRegistries: 1000,
         changesPerMinute: 600,
+        searchIndexBytes: 192 * 1024 * 1024,
         keepAliveMs: 65_000,
       },
       content: { fetchHosts: [], maxBytesPerVersion: 16 * 1024 ** 2, maxBytes: 10 * 1024 ** 3 },

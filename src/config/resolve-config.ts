@@ -314,6 +314,7 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     apiSources: limits.apiSources ?? DEFAULTS.limits.apiSources,
     apiRegistries: limits.apiRegistries ?? DEFAULTS.limits.apiRegistries,
     changesPerMinute: limits.changesPerMinute ?? DEFAULTS.limits.changesPerMinute,
+    searchIndexBytes: parseSize(limits.searchIndexBytes ?? DEFAULTS.limits.searchIndexBytes) ?? 0,
     keepAliveMs: parseDuration(limits.keepAlive ?? DEFAULTS.limits.keepAlive) ?? 0,
   };
 }

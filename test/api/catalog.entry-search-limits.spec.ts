@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { aSkill } from '../support/documents.js';
+import { describe, expect, it } from 'vitest';
+import { aServer, aSkill } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
@@ -26,6 +26,8 @@ interface Page {
 }
 
 it('a page of the ranked search ends at 1 MiB of items', async () => {
+  // A search of much that is not prepared yet may end too early.
+  await expect.poll(async () => (await ask('publisher=io.three')).status, { timeout: 20_000 }).toBe(200);
   const first = (await ask('publisher=io.three')).json as unknown as Page;
   expect(first.items.map(({ name }) => name)).toEqual(['io.three/xa', 'io.three/xb']);
   const second = (await ask(`cursor=${first.metadata.nextCursor ?? ''}`)).json as unknown as Page;
@@ -35,4 +37,28 @@ it('a page of the ranked search ends at 1 MiB of items', async () => {
 
 it('facets of more than 8 MiB are refused', async () => {
   expectRefused(await ask('publisher=io.many'), 503, 'search_too_broad');
+});
+
+describe('limits.searchIndexBytes', () => {
+  const titled = (count: number, prefix: string) =>
+    Array.from({ length: count }, (_, number) => aServer(`io.${prefix}/server-${number}`));
+  const limited = aService({ mode: 'anonymous' })
+    .source('small', { servers: titled(10, 'small') })
+    .source('big', { servers: titled(600, 'big') })
+    .registry('fits', { sources: ['small'] })
+    .registry('exceeds', { sources: ['small', 'big'] })
+    .configuration({ limits: { searchIndexBytes: '48KiB' } })
+    .runs();
+  const search = (registry: string) =>
+    limited.send('GET', `/registry/${registry}/v0.1/x/search?q=server-5&limit=1`);
+
+  it('refuses a registry whose index is larger, and no other', async () => {
+    await limited.synced('small');
+    await limited.synced('big');
+    for (const _ of [1, 2]) {
+      expectRefused(await search('exceeds'), 503, 'search_too_broad');
+      const fits = (await search('fits')).json as unknown as Page;
+      expect(fits.items.map(({ name }) => name)).toEqual(['io.small/server-5']);
+    }
+  });
 });

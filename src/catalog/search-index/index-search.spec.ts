@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
+import { withWordStarts } from '../../entries/entry-summary.js';
+import { type EntrySearch, wordsOf } from '../entry-search.js';
+import { type EntryChange, EntryIndex, type IndexedSummary } from './entry-index.js';
+import { type FoundPlace, searchIndex } from './index-search.js';
+
+type Partitions = readonly (readonly [id: number, rank: number])[];
+
+/** Seeded pseudorandom numbers (mulberry32). */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
+  };
+}
+
+const WORDS = [
+  'git',
+  'Git-hub',
+  'digit',
+  'für',
+  'ÜBER',
+  '倉庫',
+  'x',
+  '😀b',
+  'a/b',
+  'İstanbul',
+  '100%',
+  'tools',
+];
+const NAMES = [
+  'io.a/git',
+  'io.a/Git-Hub',
+  'io.b/git',
+  'io.b/digit',
+  'io.c/tools',
+  'io.c/x',
+  'io.a/gitx',
+  'io.A/git',
+];
+
+function aSummary(roll: (sides: number) => number): IndexedSummary {
+  const some = (texts: readonly string[], most: number) =>
+    Array.from({ length: roll(most + 1) }, () => texts[roll(texts.length)] ?? '');
+  const sourceId = 1 + roll(3);
+  return {
+    sourceId,
+    partitionId: 10 * sourceId + roll(3),
+    type: ENTRY_TYPE_NAMES[roll(3)] ?? 'server',
+    name: NAMES[roll(NAMES.length)] ?? '',
+    status: roll(5) === 0 ? 'deleted' : 'active',
+    title: roll(2) === 0 ? null : some(WORDS, 3).join(' '),
+    description: roll(2) === 0 ? null : some(WORDS, 5).join('\n '),
+    tags: [...new Set(some(WORDS, 3))],
+    transports: [...new Set(some(['stdio', 'sse'], 2))],
+    installable: roll(2) === 0,
+    updated: roll(4),
+  };
+}
+
+/** What the contract says (§6, §6.3), entry by entry. */
+function expectedOf(entries: readonly IndexedSummary[], partitions: Partitions, request: EntrySearch) {
+  const ranks = new Map(partitions);
+  const visible = entries.filter(({ partitionId }) => ranks.has(partitionId));
+  const first = visible.filter((entry) =>
+    visible.every(
+      (other) =>
+        other.name !== entry.name ||
+        other.type !== entry.type ||
+        (ranks.get(other.partitionId) ?? 0) >= (ranks.get(entry.partitionId) ?? 0),
+    ),
+  );
+  const { q, type, tag, transport, publisher, installable } = request.filter;
+  const words = wordsOf(q);
+  const found = first
+    .filter((entry) => entry.status === 'active')
+    .filter((entry) => type === undefined || entry.type === type)
+    .filter((entry) => tag === undefined || entry.tags.includes(tag))
+    .filter((entry) => transport === undefined || entry.transports.includes(transport))
+    .filter((entry) => publisher === undefined || entry.name.startsWith(`${publisher}/`))
+    .filter((entry) => installable === undefined || entry.installable === installable)
+    .filter(({ name, title, description, tags }) => {
+      const text = [name, title ?? '', description ?? '', ...tags].join('\n').toLowerCase();
+      return words.every((word) => text.includes(word));
+    })
+    .map((entry) => ({ ...entry, rank: words.length === 0 ? 3 : rankOf(entry, words) }));
+  const byName = (one: (typeof found)[number], other: (typeof found)[number]) =>
+    Buffer.compare(Buffer.from(one.name), Buffer.from(other.name)) ||
+    ENTRY_TYPE_NAMES.indexOf(one.type) - ENTRY_TYPE_NAMES.indexOf(other.type);
+  const orders = {
+    name: byName,
+    relevance: (one: (typeof found)[number], other: (typeof found)[number]) =>
+      one.rank - other.rank || byName(one, other),
+    updated: (one: (typeof found)[number], other: (typeof found)[number]) =>
+      other.updated - one.updated || byName(one, other),
+  };
+  return found.sort(orders[request.sort]);
+}
+
+function rankOf({ name, title }: IndexedSummary, words: readonly string[]): number {
+  const lower = name.toLowerCase();
+  const [word = ''] = words;
+  if (words.length === 1 && lower === word) return 0;
+  if (words.length === 1 && !word.includes('/') && lower.endsWith(`/${word}`)) return 1;
+  const marked = [lower, (title ?? '').toLowerCase()].map(withWordStarts).join('\n');
+  return words.every((each) => marked.includes(withWordStarts(each))) ? 2 : 3;
+}
+
+const placed = ({ type, name, partitionId, rank, updated }: FoundPlace): FoundPlace => ({
+  type,
+  name,
+  partitionId,
+  rank,
+  updated,
+});
+const keyOf = ({ sourceId, type, name }: Pick<EntryChange, 'sourceId' | 'type' | 'name'>) =>
+  `${sourceId} ${type} ${name}`;
+
+describe('searchIndex', () => {
+  it.each(Array.from({ length: 30 }, (_, seed) => seed))(
+    'finds what an entry by entry search finds (%i)',
+    async (seed) => {
+      const roll = dice(seed);
+      const index = new EntryIndex();
+      const stored = new Map<string, IndexedSummary>();
+      const loaded = Array.from({ length: 20 }, () => aSummary(roll));
+      for (const summary of loaded) stored.set(keyOf(summary), summary);
+      index.place([...stored.values()].map((summary) => index.append(summary)));
+      for (let round = 0; round < 12; round += 1) {
+        const changes = Array.from({ length: roll(6) }, (): EntryChange => {
+          const summary = aSummary(roll);
+          return { ...summary, summary: roll(3) === 0 ? null : summary };
+        });
+        const distinct = [...new Map(changes.map((change) => [keyOf(change), change])).values()];
+        index.apply(distinct);
+        for (const change of distinct)
+          if (change.summary) stored.set(keyOf(change), change.summary);
+          else stored.delete(keyOf(change));
+        if (roll(4) === 0) index.compact();
+        const partitions: Partitions = [1, 2, 3].flatMap((sourceId) => {
+          const rank = 1 + ((sourceId + round) % 3);
+          return [0, 1, 2].flatMap((number) =>
+            roll(3) > 0 ? [[10 * sourceId + number, rank] as const] : [],
+          );
+        });
+        const pick = <T>(values: readonly T[]): T | undefined =>
+          roll(3) === 0 ? values[roll(values.length)] : undefined;
+        const filter = {
+          q: pick([
+            'git',
+            'i',
+            'x git',
+            'io.a/git',
+            'git-hub',
+            'über',
+            '庫',
+            'b',
+            'absent',
+            '%',
+            'tools',
+            'i̇s',
+            'io.A',
+          ]),
+          type: pick(ENTRY_TYPE_NAMES),
+          tag: pick(['git', 'ÜBER', 'absent']),
+          transport: pick(['stdio', 'absent']),
+          publisher: pick(['io.a', 'io', 'io.b']),
+          installable: pick([true, false]),
+        };
+        const set = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+        const limit = 1 + roll(4);
+        const sort = (['relevance', 'updated', 'name'] as const)[roll(3)] ?? 'name';
+        const request: EntrySearch = { filter: set, sort, limit, after: null };
+        const expected = expectedOf([...stored.values()], partitions, request);
+        const paged: FoundPlace[] = [];
+        for (let after: FoundPlace | null = null; ;) {
+          const words = wordsOf(request.filter.q);
+          const { places, facets } = await searchIndex(
+            index,
+            partitions,
+            { ...request, after },
+            words,
+            () => undefined,
+          );
+          const counts = JSON.parse(facets) as Record<string, Record<string, number>>;
+          expect(Object.values(counts['type'] ?? {}).reduce((sum, count) => sum + count, 0)).toBe(
+            expected.length,
+          );
+          expect(counts['tag']?.['git'] ?? 0).toBe(
+            expected.filter(({ tags }) => tags.includes('git')).length,
+          );
+          paged.push(...places.slice(0, limit));
+          if (places.length <= limit) break;
+          after = paged.at(-1) ?? null;
+        }
+        expect(paged).toEqual(expected.map(placed));
+      }
+    },
+  );
+
+  it('counts the 20 largest values of a facet, then bytewise', async () => {
+    const index = new EntryIndex();
+    const base = { ...aSummary(dice(1)), status: 'active', partitionId: 10, sourceId: 1 } as const;
+    const tagged = Array.from({ length: 25 }, (_, number) => ({
+      ...base,
+      name: `io.a/${number}`,
+      tags: [`tag-${String(number).padStart(2, '0')}`, ...(number > 20 ? ['often'] : []), '2024'],
+    }));
+    index.place(tagged.map((summary) => index.append(summary)));
+    const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
+    const { facets } = await searchIndex(index, [[10, 1]], request, [], () => undefined);
+    const ordered = /"tag":\{([^}]*)\}/u.exec(facets)?.[1]?.split(',') ?? [];
+    expect(ordered.slice(0, 3)).toEqual(['"2024":25', '"often":4', '"tag-00":1']);
+    expect(ordered).toHaveLength(20);
+  });
+});

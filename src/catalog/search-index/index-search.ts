@@ -1,0 +1,182 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import type { EntrySearch } from '../entry-search.js';
+import type { EntryCounts, EntryIndex } from './entry-index.js';
+import { Occurrence } from './text-table.js';
+
+/** An entry of a page, and what its place depends on. */
+export interface FoundPlace {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly partitionId: number;
+  readonly rank: number;
+  /** Milliseconds since 1970. */
+  readonly updated: number;
+}
+
+export interface IndexResult {
+  /** Up to `limit + 1` entries; one more means that there is a next page. */
+  readonly places: readonly FoundPlace[];
+  /** How often each value is in the whole result, as JSON: see `SearchFacets`. */
+  readonly facets: string;
+}
+
+/** Positions per step: some tenths of a millisecond. */
+const STEP = 4_096;
+/** Number of values in a facet (contract §6.3). */
+const FACET_VALUES = 20;
+/** The rank of an entry without a query, or whose match is none of the better ones. */
+const LOWEST_RANK = 3;
+
+/**
+ * Finds a page of a ranked search (contract §6.3). The index must not change meanwhile.
+ *
+ * @param partitions the visible partitions with the rank of their source; the lowest comes first.
+ * @param words of the query, in lower case.
+ * @param goOn throws when the search must end.
+ */
+export async function searchIndex(
+  index: EntryIndex,
+  partitions: readonly (readonly [id: number, rank: number])[],
+  request: EntrySearch,
+  words: readonly string[],
+  goOn: () => void,
+): Promise<IndexResult> {
+  const slice = new TimeSlice();
+  const inSteps = async (length: number, step: (from: number, to: number) => void) => {
+    for (let from = 0; from < length; from += STEP) {
+      step(from, Math.min(from + STEP, length));
+      await slice.pause();
+      goOn();
+    }
+  };
+  const passes = index.filter(request.filter);
+  const found = new Int32Array(passes ? index.size : 0);
+  let length = 0;
+  if (passes) {
+    const ranks = index.ranksOf(partitions);
+    await inSteps(index.size, (from, to) => {
+      const visible = index.visible(ranks, [from, to], found, length);
+      for (let at = length; at < visible; at += 1) {
+        const position = found[at] ?? 0;
+        if (passes(position)) found[length++] = position;
+      }
+    });
+  }
+
+  const begins = new Uint8Array(words.length > 0 ? length : 0).fill(1);
+  for (const word of words) {
+    const match = index.match(word);
+    let kept = 0;
+    await inSteps(length, (from, to) => {
+      for (let at = from; at < to; at += 1) {
+        const position = found[at] ?? 0;
+        const matched = match(position);
+        if (matched === Occurrence.NONE) continue;
+        begins[kept] = matched === Occurrence.AT_WORD_START ? (begins[at] ?? 0) : 0;
+        found[kept++] = position;
+      }
+    });
+    length = kept;
+  }
+
+  const [word = ''] = words;
+  const nameRank = words.length === 1 ? index.nameRank(word) : () => undefined;
+  const rankAt = (at: number) =>
+    words.length === 0 ? LOWEST_RANK : (nameRank(found[at] ?? 0) ?? (begins[at] === 1 ? 2 : LOWEST_RANK));
+  const counts = index.counters();
+  const page = new PagePlaces(index, request);
+  await inSteps(length, (from, to) => {
+    for (let at = from; at < to; at += 1) {
+      const position = found[at] ?? 0;
+      index.countAt(position, counts);
+      page.add(position, rankAt(at));
+    }
+  });
+  return { places: page.places(), facets: facetsOf(index, counts) };
+}
+
+interface Placed {
+  readonly position: number;
+  readonly rank: number;
+  readonly updated: number;
+}
+
+/** Keeps the first entries after the cursor in each order; entries are added in name order. */
+class PagePlaces {
+  private readonly size: number;
+  private readonly afterPosition: number;
+  /** By relevance: the first of each rank. */
+  private readonly ofRank: Placed[][] = Array.from({ length: LOWEST_RANK + 1 }, () => []);
+  private first: Placed[] = [];
+
+  constructor(
+    private readonly index: EntryIndex,
+    private readonly request: EntrySearch,
+  ) {
+    this.size = request.limit + 1;
+    this.afterPosition = request.after ? index.positionAfter(request.after) : 0;
+  }
+
+  add(position: number, rank: number): void {
+    const { sort, after } = this.request;
+    const isAfterName = position >= this.afterPosition;
+    if (sort === 'relevance') {
+      const list = this.ofRank[rank];
+      if (!list || list.length >= this.size) return;
+      if (!after || rank > after.rank || (rank === after.rank && isAfterName))
+        list.push({ position, rank, updated: 0 });
+    } else if (sort === 'name') {
+      if (isAfterName && this.first.length < this.size) this.first.push({ position, rank, updated: 0 });
+    } else {
+      const updated = this.index.updatedAt(position);
+      if (after && (updated > after.updated || (updated === after.updated && !isAfterName))) return;
+      const last = this.first.at(-1);
+      if (this.first.length >= this.size && last && last.updated >= updated) return;
+      let at = this.first.length;
+      while (at > 0 && (this.first[at - 1]?.updated ?? 0) < updated) at -= 1;
+      this.first.splice(at, 0, { position, rank, updated });
+      if (this.first.length > this.size) this.first.pop();
+    }
+  }
+
+  places(): FoundPlace[] {
+    const found = this.request.sort === 'relevance' ? this.ofRank.flat().slice(0, this.size) : this.first;
+    return found.map(({ position, rank }) => ({
+      type: this.index.typeAt(position),
+      name: this.index.nameAt(position),
+      partitionId: this.index.partitionAt(position),
+      rank,
+      updated: this.index.updatedAt(position),
+    }));
+  }
+}
+
+function facetsOf(index: EntryIndex, counts: EntryCounts): string {
+  const texts = index.countedTexts;
+  const facet = (name: keyof EntryCounts) => `"${name}":${facetOf(counts[name], texts[name])}`;
+  return `{${facet('type')},${facet('tag')},${facet('transport')}}`;
+}
+
+interface Counted {
+  readonly text: string;
+  readonly count: number;
+}
+
+function facetOf(counts: Uint32Array, text: (number: number) => string): string {
+  const largest: Counted[] = [];
+  counts.forEach((count, number) => {
+    if (count === 0 || (largest.length === FACET_VALUES && count < (largest.at(-1)?.count ?? 0))) return;
+    const counted = { count, text: text(number) };
+    const at = largest.findIndex((other) => comesBefore(counted, other));
+    largest.splice(at < 0 ? largest.length : at, 0, counted);
+    if (largest.length > FACET_VALUES) largest.pop();
+  });
+  return `{${largest.map(({ text: value, count }) => `${JSON.stringify(value)}:${count}`).join()}}`;
+}
+
+/** The order of a facet: by count, then bytewise. */
+function comesBefore(one: Counted, other: Counted): boolean {
+  if (one.count !== other.count) return one.count > other.count;
+  return Buffer.compare(Buffer.from(one.text), Buffer.from(other.text)) < 0;
+}

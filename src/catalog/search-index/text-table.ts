@@ -1,0 +1,158 @@
+/** Copies an array into a larger one if it has no room for `length` elements. */
+export function withRoom<Columns extends Uint8Array | Uint32Array | Int32Array | Float64Array>(
+  array: Columns,
+  length: number,
+): Columns {
+  if (array.length >= length) return array;
+  const Typed = array.constructor as new (size: number) => Columns;
+  const larger = new Typed(Math.max(length, Math.ceil(array.length * 1.5), 64));
+  larger.set(array as never);
+  return larger;
+}
+
+/** How a word occurs in a text. */
+export const Occurrence = { NONE: 0, INSIDE: 1, AT_WORD_START: 2 } as const;
+
+const ENCODER = new TextEncoder();
+const DECODER = new TextDecoder();
+const EMPTY = -1;
+const MAX_LOAD = 0.7;
+
+export function bytesOf(text: string): Uint8Array {
+  return ENCODER.encode(text);
+}
+
+/**
+ * Distinct texts, numbered from 0 in the order in which they were added. Their bytes are kept outside the heap, in about
+ * a tenth of the memory of a Map of strings.
+ */
+export class TextTable {
+  private bytes = new Uint8Array(0);
+  /** Text n is at `starts[n]` to `starts[n + 1]`. */
+  private starts = new Uint32Array(64);
+  /** Hash table with linear probing: numbers of texts. */
+  private slots = new Int32Array(128).fill(EMPTY);
+  private count = 0;
+
+  get size(): number {
+    return this.count;
+  }
+
+  get byteLength(): number {
+    return this.bytes.byteLength + this.starts.byteLength + this.slots.byteLength;
+  }
+
+  /** Returns the number of a text, and adds it if it is new. */
+  add(text: string): number {
+    const start = this.starts[this.count] ?? 0;
+    const end = this.write(text, start);
+    const slot = this.slotOf(start, end);
+    const found = this.slots[slot] ?? EMPTY;
+    if (found !== EMPTY) return found;
+    this.slots[slot] = this.count;
+    this.count += 1;
+    this.starts = withRoom(this.starts, this.count + 1);
+    this.starts[this.count] = end;
+    if (this.count > this.slots.length * MAX_LOAD) this.rehash();
+    return this.count - 1;
+  }
+
+  /** Returns the number of a text, or -1 if the table lacks it. */
+  find(text: string): number {
+    const start = this.starts[this.count] ?? 0;
+    return this.slots[this.slotOf(start, this.write(text, start))] ?? EMPTY;
+  }
+
+  text(number: number): string {
+    return DECODER.decode(this.bytes.subarray(this.starts[number], this.starts[number + 1]));
+  }
+
+  /** Returns how a word occurs in each text; null if it occurs in none. */
+  occurrences(word: Uint8Array): Uint8Array | null {
+    const { bytes, starts, count } = this;
+    const found = new Uint8Array(count);
+    let isAnywhere = false;
+    for (let number = 0; number < count; number += 1) {
+      const occurrence = occurrenceOf(word, bytes, starts[number] ?? 0, starts[number + 1] ?? 0);
+      if (occurrence === Occurrence.NONE) continue;
+      found[number] = occurrence;
+      isAnywhere = true;
+    }
+    return isAnywhere ? found : null;
+  }
+
+  /** Writes a text after all others, and returns where it ends. */
+  private write(text: string, start: number): number {
+    this.bytes = withRoom(this.bytes, start + 3 * text.length);
+    const { bytes } = this;
+    for (let index = 0; index < text.length; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code >= 0x80) return start + ENCODER.encodeInto(text, bytes.subarray(start)).written;
+      bytes[start + index] = code;
+    }
+    return start + text.length;
+  }
+
+  /** Returns the slot of the text at these bytes: that of an equal text, or an empty one. */
+  private slotOf(start: number, end: number): number {
+    const { bytes, slots, starts } = this;
+    const mask = slots.length - 1;
+    for (let slot = hashOf(bytes, start, end) & mask; ; slot = (slot + 1) & mask) {
+      const number = slots[slot] ?? EMPTY;
+      if (number === EMPTY) return slot;
+      const from = starts[number] ?? 0;
+      if ((starts[number + 1] ?? 0) - from !== end - start) continue;
+      let same = 0;
+      while (start + same < end && bytes[from + same] === bytes[start + same]) same += 1;
+      if (start + same === end) return slot;
+    }
+  }
+
+  private rehash(): void {
+    this.slots = new Int32Array(2 * this.slots.length).fill(EMPTY);
+    for (let number = 0; number < this.count; number += 1) {
+      const slot = this.slotOf(this.starts[number] ?? 0, this.starts[number + 1] ?? 0);
+      this.slots[slot] = number;
+    }
+  }
+}
+
+/** FNV-1a, with a final mix for its low bits. */
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
+  return hash ^ (hash >>> 15);
+}
+
+/**
+ * Returns how a word occurs in the text at these bytes: at the beginning of a word if no letter or digit precedes it
+ * somewhere.
+ */
+export function occurrenceOf(word: Uint8Array, bytes: Uint8Array, from: number, to: number): number {
+  const { length } = word;
+  const first = word[0];
+  let found: number = Occurrence.NONE;
+  for (let at = from, last = to - length; at <= last; at += 1) {
+    if (bytes[at] !== first) continue;
+    let same = 1;
+    while (same < length && bytes[at + same] === word[same]) same += 1;
+    if (same < length) continue;
+    if (beginsWord(bytes, from, at)) return Occurrence.AT_WORD_START;
+    found = Occurrence.INSIDE;
+  }
+  return found;
+}
+
+const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
+const IS_ASCII_LETTER_OR_DIGIT = Uint8Array.from({ length: 128 }, (_, code) =>
+  LETTER_OR_DIGIT.test(String.fromCharCode(code)) ? 1 : 0,
+);
+
+function beginsWord(bytes: Uint8Array, from: number, at: number): boolean {
+  if (at === from) return true;
+  const before = bytes[at - 1] ?? 0;
+  if (before < 0x80) return IS_ASCII_LETTER_OR_DIGIT[before] === 0;
+  let start = at - 1;
+  while (start > from && ((bytes[start] ?? 0) & 0xc0) === 0x80) start -= 1;
+  return !LETTER_OR_DIGIT.test(DECODER.decode(bytes.subarray(start, at)));
+}
