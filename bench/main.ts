@@ -17,6 +17,7 @@ import { measureMemory } from './memory.js';
 import { measurePublishing } from './publishing.js';
 import { measureRankedSearches } from './ranked-search.js';
 import { measureSearches } from './search.js';
+import { measureSearchIndex } from './search-index.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
 import { measureSync } from './sync.js';
@@ -31,6 +32,7 @@ type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
  */
 const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
+  'search-index': (_stage, quick) => measureSearchIndex(quick),
   authentication: measureAuthentication,
   keys: measureKeys,
   lists: measureLists,

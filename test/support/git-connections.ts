@@ -25,6 +25,7 @@ const LIMITS = {
   apiSources: 1_000,
   apiRegistries: 1_000,
   changesPerMinute: 600,
+  searchIndexBytes: 192 * 1_024 * 1_024,
   keepAliveMs: 65_000,
 };
 

@@ -1,5 +1,6 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { isShown, type Status } from '../../documents/statuses.js';
+import { TimeSlice } from '../../json/time-slice.js';
 import { bytesOf, Occurrence, occurrenceOf, TextTable, withRoom } from './text-table.js';
 
 /** A summary (see `EntrySummary`) with its source. */
@@ -152,12 +153,19 @@ export class EntryIndex {
   }
 
   /** Applies changes, of which several may be of one name: the last state of an entry is the only one with a summary. */
-  apply(changes: readonly EntryChange[]): void {
+  async apply(changes: readonly EntryChange[]): Promise<void> {
+    const slice = new TimeSlice();
     for (const { type, name, sourceId } of changes) {
       const found = this.find(name, type, sourceId);
       if (found !== undefined) this.flags[found] = (this.flags[found] ?? 0) | IS_REMOVED;
+      await slice.pause();
     }
-    this.place(changes.flatMap(({ summary }) => (summary ? [this.append(summary)] : [])));
+    const numbers: number[] = [];
+    for (const { summary } of changes) {
+      if (summary) numbers.push(this.append(summary));
+      await slice.pause();
+    }
+    if (changes.length > 0) this.place(numbers);
   }
 
   /** Removes the entries of all other sources. */
@@ -171,12 +179,27 @@ export class EntryIndex {
   compact(): void {
     const { order, nameStarts, numberStarts, names, numbers } = this;
     const count = order.length;
+    if (order.every((number, position) => number === position)) {
+      this.trim(count);
+      return;
+    }
     this.partitions = Uint32Array.from(order, (number) => this.partitions[number] ?? 0);
     this.flags = Uint8Array.from(order, (number) => this.flags[number] ?? 0);
     this.updated = Float64Array.from(order, (number) => this.updated[number] ?? 0);
     [this.names, this.nameStarts] = gathered(order, names, nameStarts);
     [this.numbers, this.numberStarts] = gathered(order, numbers, numberStarts);
     this.order = Int32Array.from(order, (_, position) => position);
+    this.count = count;
+  }
+
+  private trim(count: number): void {
+    this.partitions = this.partitions.slice(0, count);
+    this.flags = this.flags.slice(0, count);
+    this.updated = this.updated.slice(0, count);
+    this.names = this.names.slice(0, this.nameStarts[count]);
+    this.nameStarts = this.nameStarts.slice(0, count + 1);
+    this.numbers = this.numbers.slice(0, this.numberStarts[count]);
+    this.numberStarts = this.numberStarts.slice(0, count + 1);
     this.count = count;
   }
 

@@ -136,7 +136,7 @@ describe('searchIndex', () => {
           return { ...summary, summary: roll(3) === 0 ? null : summary };
         });
         const distinct = [...new Map(changes.map((change) => [keyOf(change), change])).values()];
-        index.apply(distinct);
+        await index.apply(distinct);
         for (const change of distinct)
           if (change.summary) stored.set(keyOf(change), change.summary);
           else stored.delete(keyOf(change));

@@ -88,7 +88,7 @@ export class SearchIndex implements OnApplicationShutdown {
           this.current = undefined;
           return undefined;
         }
-        index.entries.apply(state.changes);
+        await index.entries.apply(state.changes);
         index.snapshot = state.snapshot;
         if (index.entries.byteLength > this.limits.searchIndexBytes) {
           this.current = undefined;
