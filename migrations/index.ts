@@ -35,6 +35,7 @@ import { Marketplaces1798010000000 } from './1798010000000-marketplaces.js';
 import { EntrySummaries1798100000000 } from './1798100000000-entry-summaries.js';
 import { EntrySummaryFill1798150000000 } from './1798150000000-entry-summary-fill.js';
 import { SummaryChanges1798200000000 } from './1798200000000-summary-changes.js';
+import { ContentFetches1798300000000 } from './1798300000000-content-fetches.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -82,4 +83,5 @@ export const migrations = [
   EntrySummaries1798100000000,
   EntrySummaryFill1798150000000,
   SummaryChanges1798200000000,
+  ContentFetches1798300000000,
 ];

@@ -4,6 +4,7 @@ import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
 import { transactionTime } from '../database/statements.js';
 import { entryMapKey, type EntryName } from '../documents/entry-types.js';
+import { queueContent } from '../entries/content-queue.queries.js';
 import { electLatest } from '../entries/entry-status.queries.js';
 import { insertSearchTexts } from '../entries/search-texts.queries.js';
 import { batches } from '../entries/writer/catalog-diff.js';
@@ -171,6 +172,7 @@ export class AdmittedItems {
        on conflict (version_id) do nothing`,
       [ids],
     );
+    await queueContent(manager, sourceId, rows);
     await manager.query(
       `insert into known_name (source_id, type, name)
        select $1::int, n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name)

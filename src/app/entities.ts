@@ -11,6 +11,7 @@ import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 import {
   ContentBlob,
   ContentChunk,
+  ContentFetch,
   ContentFile,
   ContentTree,
   VersionContent,
@@ -55,4 +56,5 @@ export const ENTITIES = [
   ContentTree,
   ContentFile,
   VersionContent,
+  ContentFetch,
 ];

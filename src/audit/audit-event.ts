@@ -100,6 +100,8 @@ export interface AuditEvent {
 export const SYNC_ACTOR: AuditActor = { subject: boundedText('sync'), issuer: null, roles: [] };
 /** Admission webhooks, which decide about held versions. */
 export const ADMISSION_ACTOR: AuditActor = { subject: boundedText('admission'), issuer: null, roles: [] };
+/** What fetches the content of packages. */
+export const CONTENT_ACTOR: AuditActor = { subject: boundedText('content'), issuer: null, roles: [] };
 export const CONFIGURATION_ACTOR: AuditActor = {
   subject: boundedText('configuration'),
   issuer: null,

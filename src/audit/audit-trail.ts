@@ -176,6 +176,15 @@ export class AuditTrail {
       );
   }
 
+  /**
+   * Writes the event of a change that the server itself makes, in the transaction of the change.
+   *
+   * @returns the event to pass to `report` after the commit.
+   */
+  async write(manager: EntityManager, actor: AuditActor, change: ChangeEvent): Promise<WrittenEvent> {
+    return this.queries.insertChange(manager, eventOf(change, actor, null));
+  }
+
   /** Calls the listener after this replica committed events. */
   onWritten(listener: () => void): void {
     this.listeners.push(listener);

@@ -109,12 +109,10 @@ describe('the warning about auth.authz without effect', () => {
   });
 });
 
-it.each<[hosts: string[], warned: string[]]>([
-  [['git.example.com'], ['content.fetch.hosts: has no effect: this version stores only uploaded content']],
-  [[], []],
-])('warns that content.fetch.hosts has no effect: %j', (hosts, warned) =>
-  expect(warnings({ auth: { mode: 'anonymous' }, content: { fetch: { hosts } } })).toEqual(warned),
-);
+it('does not warn about content.fetch.hosts', () =>
+  expect(
+    warnings({ auth: { mode: 'anonymous' }, content: { fetch: { hosts: ['git.example.com'] } } }),
+  ).toEqual([]));
 
 describe('the warning about a filter without effect', () => {
   const filter = { names: { include: ['com.acme/*'] } };

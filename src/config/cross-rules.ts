@@ -130,11 +130,7 @@ export function sharedClaims({
 }
 
 /** Warns about sections that have no effect (contract §2, §4). */
-export function withoutEffect({
-  auth,
-  sources,
-  content,
-}: Pick<Config, 'auth' | 'sources' | 'content'>): string[] {
+export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
   const rules =
     auth.authz && !oauthInUse(auth)
       ? [
@@ -149,9 +145,5 @@ export function withoutEffect({
         ]
       : [],
   );
-  const hosts =
-    content.fetchHosts.length > 0
-      ? ['content.fetch.hosts: has no effect: this version stores only uploaded content']
-      : [];
-  return [...rules, ...filters, ...hosts];
+  return [...rules, ...filters];
 }

@@ -55,6 +55,14 @@ export const limitsConfig = slice('limits', ({ limits }) => limits);
 
 export const contentConfig = slice('content', ({ content }) => content);
 
+/** How content may be fetched. */
+export const contentFetchConfig = slice('contentFetch', ({ content, admission, insecureUrls, proxy }) => ({
+  ...content,
+  hasWebhooks: admission.webhooks.length > 0,
+  insecureUrls,
+  proxy,
+}));
+
 /** The web UI and its log-ins. */
 export const pageConfig = slice('page', ({ web }) => ({ web }));
 
@@ -73,6 +81,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   admissionConfig,
   limitsConfig,
   contentConfig,
+  contentFetchConfig,
   pageConfig,
   corsConfig,
 ];

@@ -100,7 +100,6 @@ export class ContentStore {
     const tree = summaryOf(files);
     if (tree.bytes > this.limits.maxBytesPerVersion) throw new ApiError('content_too_large');
     await lockContent(manager);
-    const sourceId = await lockVersion(manager, versionId);
     const added = await missingBlobs(manager, files);
     const [{ stored = '0' } = {}] = await manager.query<{ stored?: string }[]>(
       `select coalesce(sum(bytes), 0) as stored from content_blob`,
@@ -109,9 +108,13 @@ export class ContentStore {
       throw new ApiError('content_full');
     for (const file of added) await writeBlob(manager, file);
     await writeTree(manager, tree, files);
+    const sourceId = await lockVersion(manager, versionId);
     await manager.query(`insert into version_content (version_id, tree) values ($1, decode($2, 'hex'))`, [
       versionId,
       tree.digest,
+    ]);
+    await manager.query(`update content_fetch set fetch_at = null, error = null where version_id = $1`, [
+      versionId,
     ]);
     // Answers that list content are cached by revision.
     await bumpRevision(manager, sourceId);
@@ -145,8 +148,17 @@ export class ContentStore {
   }
 }
 
-/** Locks the version, so that it is not removed before its content is stored, and returns the id of its source. */
+/**
+ * Locks the version, so that it is not removed before its content is stored, and returns the id of its source. Locks the
+ * source first, as a sync does.
+ */
 async function lockVersion(manager: EntityManager, versionId: string): Promise<number> {
+  await manager.query(
+    `select 1 from source where id = (
+       select e.source_id from entry_version v join entry e on e.id = v.entry_id where v.id = $1
+     ) for no key update`,
+    [versionId],
+  );
   const [version] = await manager.query<{ hasContent: boolean; sourceId: number }[]>(
     `select exists (select 1 from version_content where version_id = v.id) as "hasContent",
        e.source_id as "sourceId"

@@ -1,4 +1,5 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Timestamp } from '../database/statements.js';
 import { EntryVersion } from '../entries/entry.entity.js';
 
 /** One file, by the SHA-256 of its bytes. */
@@ -63,6 +64,44 @@ export class ContentFile {
 
   @Column({ name: 'is_executable', type: 'boolean' })
   isExecutable: boolean;
+}
+
+/** Where the content of a version comes from, and when it is fetched. Versions whose document names no packages have no row. */
+@Entity('content_fetch')
+@Index('content_fetch_due', ['sourceId', 'fetchAt'], { where: 'fetch_at is not null' })
+export class ContentFetch {
+  @PrimaryColumn({ name: 'version_id', type: 'bigint', primaryKeyConstraintName: 'content_fetch_pkey' })
+  versionId: string;
+
+  @ManyToOne(() => EntryVersion, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'version_id', foreignKeyConstraintName: 'content_fetch_version_id_fkey' })
+  version: EntryVersion;
+
+  /** So that sources take turns. */
+  @Column({ name: 'source_id', type: 'integer' })
+  sourceId: number;
+
+  /** The document's, for comparison; null once it names none. */
+  @Column({ type: 'text', nullable: true })
+  packages: string | null;
+
+  /** The commit or digest to which a tag or branch was resolved. */
+  @Column({ type: 'text', nullable: true })
+  pin: string | null;
+
+  @Column({ type: 'integer', default: 0 })
+  attempts: number;
+
+  @Timestamp({ name: 'queued_at', default: () => 'now()' })
+  queuedAt: Date;
+
+  /** Null once it is stored. */
+  @Timestamp({ name: 'fetch_at', nullable: true })
+  fetchAt: Date | null;
+
+  /** Why the last attempt failed. */
+  @Column({ type: 'text', nullable: true })
+  error: string | null;
 }
 
 /** The content of one version. A version without a row has no content. */

@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { ContentCleanup } from './content-cleanup.js';
 import { ContentController } from './content.controller.js';
+import { ContentFetches } from './content-fetches.js';
 import { ContentFilesController } from './content-files.controller.js';
 import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
@@ -12,9 +14,9 @@ import { VisibleContent } from './visible-content.queries.js';
 
 /** The files of skills and plugins (contract §13). */
 @Module({
-  imports: [CatalogModule, EntriesModule, SourcesModule, ViewsModule],
+  imports: [AuditModule, CatalogModule, EntriesModule, SourcesModule, ViewsModule],
   controllers: [ContentController, ContentFilesController],
-  providers: [ContentCleanup, ContentStore, ContentUploads, VisibleContent],
+  providers: [ContentCleanup, ContentFetches, ContentStore, ContentUploads, VisibleContent],
   exports: [ContentStore],
 })
 export class ContentModule {}

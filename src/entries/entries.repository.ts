@@ -3,12 +3,14 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
-import type { EntryName } from '../documents/entry-types.js';
+import { type EntryName, isBareType } from '../documents/entry-types.js';
 import type { Queries } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
 import { isStorable } from '../validation/storable-text.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
+import { queueVersion } from './content-queue.queries.js';
+import { type ContentAnswer, contentStates } from './content-state.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
 import { electLatest, type NewStatus, updateStatus } from './entry-status.queries.js';
@@ -79,6 +81,17 @@ export class EntriesRepository {
       .getMany();
   }
 
+  /** Returns the state of the content of these versions, by version id; empty for a type without content. */
+  async contentStates(
+    { type }: Entry,
+    versions: readonly VersionSummary[],
+    mayFetch: boolean,
+  ): Promise<ReadonlyMap<string, ContentAnswer>> {
+    if (!isBareType(type)) return new Map();
+    const ids = versions.map(({ id }) => id);
+    return contentStates(this.entries.manager, ids, mayFetch);
+  }
+
   /** Returns the size of an entry, and whether it has this version. */
   async sizeOf(
     { id }: Entry,
@@ -104,7 +117,8 @@ export class EntriesRepository {
     const entry = isNew ? insertEntry(statements, version.incoming, ofEntry) : undefined;
     const added = insertVersion(statements, sourceId, version, isNew ? null : ofEntry.latest);
     const checked = isNew ? this.limit.check(statements, sourceId, ofEntry.claimSetId) : undefined;
-    await Promise.all([entry, added, checked, bumpRevision(statements, sourceId)]);
+    const queued = queueVersion(statements, sourceId, version.incoming);
+    await Promise.all([entry, added, checked, queued, bumpRevision(statements, sourceId)]);
     return added;
   }
 

@@ -9,6 +9,7 @@ import {
 } from '../documents/entry-types.js';
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
+import { ContentAnswer } from './content-state.queries.js';
 import { type HeldAnswer, POLICIES } from './admission-gate.js';
 import { documentClassOf } from './entries.dto.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
@@ -64,6 +65,9 @@ export class PublishedVersionAnswer {
 
   /** Returned by GET only; absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
+
+  /** Returned by GET only, for skills and plugins. */
+  content?: ContentAnswer;
 
   _meta: VersionMetadata;
 }
@@ -131,6 +135,9 @@ export class ManagedVersion {
 
   /** Absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
+
+  /** Of skills and plugins. */
+  content?: ContentAnswer;
 }
 
 export class ManagedEntry {
@@ -157,9 +164,10 @@ export function describeVersion(
   claims: Claims,
   stored: EntryVersion,
   publishedBy: Publisher | null = null,
+  content?: ContentAnswer,
 ): string {
   const by = publishedBy ? { publishedBy } : {};
-  const head = JSON.stringify({ type, name, version: stored.version, claims, ...by }).slice(0, -1);
+  const head = JSON.stringify({ type, name, version: stored.version, claims, ...by, content }).slice(0, -1);
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
@@ -176,13 +184,14 @@ export function describeHeld(
 export function describeEntry(
   { type, name, shownClaims: claims }: Entry,
   versions: readonly VersionSummary[],
+  contents: ReadonlyMap<string, ContentAnswer>,
 ): string {
   return JSON.stringify({
     type,
     name,
     claims,
     versions: versions.map(
-      ({ version, digest, status, statusMessage, isLatest, publishedAt, updatedAt, publishedBy }) => ({
+      ({ id, version, digest, status, statusMessage, isLatest, publishedAt, updatedAt, publishedBy }) => ({
         version,
         digest: digest.toString('hex'),
         status,
@@ -191,6 +200,7 @@ export function describeEntry(
         publishedAt,
         updatedAt,
         ...(publishedBy === null ? {} : { publishedBy }),
+        content: contents.get(id),
       }),
     ),
   });
@@ -214,6 +224,9 @@ export class ListedVersion {
 
   @ApiProperty({ format: 'date-time' })
   publishedAt: string;
+
+  /** Of skills and plugins. */
+  content?: ContentAnswer;
 }
 
 export class ListedEntry {

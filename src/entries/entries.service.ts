@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import type { EntityManager } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
@@ -7,6 +8,7 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, shownForm } from '../claims/claims.js';
+import { contentConfig } from '../config/slices.js';
 import { lockEntry, PreparedStatements } from '../database/statements.js';
 import { type EntryName, type IncomingVersion, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
@@ -18,6 +20,7 @@ import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
+import type { ContentAnswer } from './content-state.queries.js';
 import { EntriesRepository } from './entries.repository.js';
 import { changingVersions, publicationEvent, recordClaims, recordStatus, targetOf } from './entry-events.js';
 import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
@@ -76,6 +79,7 @@ export class EntriesService {
     private readonly rules: PublishRules,
     private readonly admission: AdmissionGate,
     private readonly metrics: CatalogMetrics,
+    @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
   ) {}
 
   /**
@@ -201,13 +205,22 @@ export class EntriesService {
     const versions = await this.entries.versions(entry);
     // The last version was removed after the entry was loaded.
     if (versions.length === 0) throw new ApiError('entry_not_found');
-    return new JsonText(describeEntry(entry, versions));
+    return new JsonText(describeEntry(entry, versions, await this.contentStates(entry, versions)));
   }
 
   /** @param entry loaded with the requested version. */
   async getVersion(entry: Entry): Promise<JsonText> {
     const version = await this.withDocument(entry);
-    return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy));
+    const contents = await this.contentStates(entry, [version]);
+    const content = contents.get(version.id);
+    return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy, content));
+  }
+
+  private contentStates(
+    entry: Entry,
+    versions: readonly VersionSummary[],
+  ): Promise<ReadonlyMap<string, ContentAnswer>> {
+    return this.entries.contentStates(entry, versions, this.content.fetchHosts.length > 0);
   }
 
   getClaims({ shownClaims: claims }: Entry): JsonText {

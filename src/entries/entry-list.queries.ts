@@ -1,8 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import { contentConfig } from '../config/slices.js';
 import { utcText } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { type ContentAnswer, contentState } from './content-state.queries.js';
 
 /** The position of an entry in a list ordered by name, type and source. */
 export interface ListPosition {
@@ -24,6 +27,7 @@ export interface ListedEntryRow extends ListPosition {
     status: string;
     isLatest: boolean;
     publishedAt: string;
+    content?: ContentAnswer;
   }[];
 }
 
@@ -32,7 +36,10 @@ export const MAX_PAGE_BYTES = 1_024 * 1_024;
 
 @Injectable()
 export class EntryListQueries {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
+  ) {}
 
   /**
    * Returns entries of these sources after a position, ordered by name, type and source: at least one, and no more
@@ -67,8 +74,9 @@ export class EntryListQueries {
          select near.*, listed.versions, row_number() over page as place,
            sum(octet_length(concat(listed.versions, near.claims, near."givenClaims"))) over page as bytes
          from near cross join lateral (
-           select json_agg(json_build_object('version', v.version, 'digest', encode(v.digest, 'hex'), 'status', v.status, 'isLatest', v.is_latest,
-             'publishedAt', ${utcText('v.published_at')})
+           select json_agg(json_strip_nulls(json_build_object('version', v.version, 'digest', encode(v.digest, 'hex'),
+             'status', v.status, 'isLatest', v.is_latest, 'publishedAt', ${utcText('v.published_at')},
+             'content', case when near.type <> 'server' then ${contentState('$8::boolean')} end))
              order by v.version_key desc) as versions
            from entry_version v where v.entry_id = near.id
          ) listed
@@ -84,6 +92,7 @@ export class EntryListQueries {
         limit + 1,
         claimSetIds,
         ENTRY_TYPE_NAMES,
+        this.content.fetchHosts.length > 0,
       ],
     );
     return { rows, hasMore: rows.length < (rows[0]?.found ?? 0) };

@@ -78,6 +78,8 @@ export interface OutboundRequest {
   readonly onLength?: (bytes: number) => void;
   /** Called with the size of each chunk of the body; throwing aborts the request. */
   readonly onBytes?: (bytes: number) => void;
+  /** Receives the body of a 200 in chunks, instead of the response; the next chunk waits for it. */
+  readonly save?: (chunk: Buffer) => Promise<void>;
   /** Whether the request may go to private, loopback and link-local addresses. */
   readonly allowPrivate: boolean;
   /** Aborts the request, which then rejects with the signal's reason. */
@@ -86,6 +88,8 @@ export interface OutboundRequest {
 
 export interface GetRequest extends OutboundRequest {
   readonly redirects: RedirectPolicy;
+  /** Returns the reason not to follow a redirect to this URL; undefined to follow it, if the policy does. */
+  readonly refuseRedirect?: (target: URL) => string | undefined;
 }
 
 export interface OutboundResponse {
@@ -200,16 +204,17 @@ export class HttpClient {
 
   private async respond(
     url: string,
-    { timeoutMs, maxBytes, onLength, onBytes, signal }: OutboundRequest,
+    options: OutboundRequest,
     send: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
   ): Promise<OutboundResponse> {
+    const { timeoutMs, maxBytes, onLength, signal } = options;
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const { statusCode, headers, body } = await send(signal ? AbortSignal.any([signal, timeout]) : timeout);
       if (statusCode === 200) {
         const length = Number(headers['content-length']);
         if (length <= maxBytes) onLength?.(length);
-        return { status: statusCode, headers, ...(await readAll(url, body, maxBytes, onBytes)) };
+        return { status: statusCode, headers, ...(await readAll(url, body, options)) };
       }
       await discard(body);
       return { status: statusCode, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
@@ -237,6 +242,8 @@ export class HttpClient {
       if (followed === limit) throw new OutboundError(url, `it redirects more than ${limitInWords} times`);
       const next = redirectTarget(location, target, origin, options.redirects);
       if (typeof next === 'string') throw new OutboundError(url, next);
+      const refusal = options.refuseRedirect?.(next);
+      if (refusal !== undefined) throw new OutboundError(url, refusal);
       target = next;
     }
   }
@@ -285,8 +292,7 @@ function authorized({ headers, authorization }: OutboundRequest): Record<string,
 async function readAll(
   url: string,
   body: AsyncIterable<Buffer>,
-  maxBytes: number,
-  onBytes: OutboundRequest['onBytes'],
+  { maxBytes, onBytes, save }: OutboundRequest,
 ): Promise<Pick<OutboundResponse, 'bytes' | 'digest'>> {
   const chunks: Buffer[] = [];
   const hash = createHash('sha256');
@@ -297,9 +303,10 @@ async function readAll(
       throw new OutboundError(url, `the response is larger than ${sizeInWords(maxBytes)}`);
     onBytes?.(chunk.length);
     hash.update(chunk);
-    chunks.push(chunk);
+    if (save) await save(chunk);
+    else chunks.push(chunk);
   }
-  return { bytes: Buffer.concat(chunks, length), digest: hash.digest() };
+  return { bytes: Buffer.concat(chunks), digest: hash.digest() };
 }
 
 function sizeInWords(bytes: number): string {

@@ -210,7 +210,7 @@ describe('the address of a repository', () => {
         proxySecrets: [],
         files: {},
         path: process.env['PATH'],
-        mustBePublic: false,
+        hidesAddress: false,
         isPinned: false,
       };
       const remote = await GitRemote.open(way, never);

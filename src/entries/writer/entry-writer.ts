@@ -15,6 +15,7 @@ import {
 } from '../../documents/entry-types.js';
 import { isAmong, type RefusedVersion } from '../entry-limits.js';
 import { type AdmittedContent, AdmissionGate, type SyncedContent } from '../admission-gate.js';
+import { queueContent } from '../content-queue.queries.js';
 import { writeStatusInDocuments } from '../entry-documents.queries.js';
 import { electLatest } from '../entry-status.queries.js';
 import { insertSearchTexts } from '../search-texts.queries.js';
@@ -230,6 +231,8 @@ export class EntryWriter {
     await this.move(manager, diff.moved, touched);
     await this.restate(manager, diff.restated, now, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
+    const changed = diff.changed.map(({ incoming }) => incoming);
+    await queueContent(manager, sourceId, [...diff.added, ...changed]);
     for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) await electLatest(manager, batch);
   }
 

@@ -124,7 +124,7 @@ export class GitWorkspace {
 
   // Like `git init --bare`, without templates (gitrepository-layout(5)).
   private async initialize(): Promise<void> {
-    for (const folder of ['objects', 'refs']) await mkdir(join(this.directory, folder));
+    for (const folder of ['objects', 'refs', 'info']) await mkdir(join(this.directory, folder));
     await this.write('HEAD', 'ref: refs/heads/none\n');
   }
 }
@@ -158,8 +158,8 @@ export interface GitConnection {
   readonly proxySecrets: readonly string[];
   /** The PATH for git. */
   readonly path: string | undefined;
-  /** Whether the repository must be at a public address. */
-  readonly mustBePublic: boolean;
+  /** Whether the shown messages must not reveal the repository's address. */
+  readonly hidesAddress: boolean;
   /** Whether the configuration pins the addresses to connect to; old versions of git ignore this setting. */
   readonly isPinned: boolean;
 }
@@ -180,7 +180,11 @@ export class GitConnections {
     const repository = parseGitRepository(source.settings.repository);
     if (!repository) throw new FetchError('git.repository is not an http, https or ssh address');
     const mustBePublic = source.origin !== 'config' && !this.limits.adminAllowPrivateIP;
-    const common = { protocol: repository.protocol, path: readEnvironment()['PATH'], mustBePublic };
+    const common = {
+      protocol: repository.protocol,
+      path: readEnvironment()['PATH'],
+      hidesAddress: mustBePublic,
+    };
     return repository.protocol === 'ssh'
       ? { ...common, ...(await this.bySsh(repository, source, mustBePublic)) }
       : { ...common, ...(await this.byHttp(repository, source, mustBePublic)) };
@@ -190,7 +194,7 @@ export class GitConnections {
     { url }: HttpRepository,
     source: GitSource,
     mustBePublic: boolean,
-  ): Promise<Omit<GitConnection, 'protocol' | 'path' | 'mustBePublic'>> {
+  ): Promise<Omit<GitConnection, 'protocol' | 'path' | 'hidesAddress'>> {
     const { auth } = source.settings;
     // curl does not pin host names with a trailing dot.
     if (mustBePublic) url.hostname = url.hostname.replace(/\.+$/, '');
@@ -224,7 +228,7 @@ export class GitConnections {
     repository: SshRepository,
     source: GitSource,
     mustBePublic: boolean,
-  ): Promise<Omit<GitConnection, 'protocol' | 'path' | 'mustBePublic'>> {
+  ): Promise<Omit<GitConnection, 'protocol' | 'path' | 'hidesAddress'>> {
     const { auth } = source.settings;
     if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
       throw new FetchError('git.auth must have privateKeyFile and knownHostsFile for ssh');

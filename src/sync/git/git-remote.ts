@@ -23,6 +23,9 @@ const DISK_CHECK_MS = 200;
 
 const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
 
+/** For `info/attributes`, which precedes the attributes of a repository. */
+const UNCHANGED = '* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n';
+
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /** A file in a commit; the object id identifies the file's content. */
@@ -77,16 +80,49 @@ export class GitRemote {
     const ref = refOf(settings);
     // Without these options the server lists all refs, including pull requests.
     const kind = settings.branch === undefined ? (settings.tag === undefined ? [] : ['--tags']) : ['--heads'];
+    const commit = await this.firstCommit([ref], kind);
+    if (commit === undefined) throw this.failure(missing(settings));
+    return commit;
+  }
+
+  /** Returns the current commit of a tag or branch, a tag first, or of the default branch, using `ls-remote`. */
+  async resolve(name: string | undefined): Promise<string> {
+    const refs = name === undefined ? ['HEAD'] : [`refs/tags/${name}`, `refs/heads/${name}`, name];
+    const commit = await this.firstCommit(refs, []);
+    if (commit !== undefined) return commit;
+    throw this.failure(name === undefined ? missing({}) : `there is no tag or branch ${name}`);
+  }
+
+  /** Fetches the commit with its files and writes a tar of a folder. */
+  async archive(commit: string, folder: string, tar: string): Promise<void> {
+    if (commit.length === 64) await this.configure('sha256');
+    // Nothing in the repository may change the bytes of its files, or leave files out.
+    await this.workspace.write('info/attributes', UNCHANGED);
+    const fetched = await this.fetch(['--no-filter'], commit);
+    if (fetched.code !== 0) throw this.gitFailure(fetched);
+    const tree = `${commit}^{commit}:${folder}`;
+    const type = await this.run(['cat-file', '-t', tree]);
+    if (type.end.code !== 0 || type.output.trim() !== 'tree')
+      throw this.failure(`there is no folder ${folder} in commit ${commit.slice(0, 12)}`);
+    await this.text(['archive', '--format=tar', `--output=${tar}`, tree]);
+  }
+
+  /** Returns the commit of the first of these refs that exists. */
+  private async firstCommit(
+    refs: readonly string[],
+    options: readonly string[],
+  ): Promise<string | undefined> {
+    const patterns = refs.flatMap((ref) => [ref, `${ref}^{}`]);
     const listed = await this.text(
-      ['ls-remote', '--quiet', ...kind, '--end-of-options', 'origin', ref, `${ref}^{}`],
+      ['ls-remote', '--quiet', ...options, '--end-of-options', 'origin', ...patterns],
       AbortSignal.timeout(this.limits.lsRemoteMs),
     );
     const commits = new Map(
       listed.split('\n').map((line) => line.split('\t').reverse() as [string, string | undefined]),
     );
     // The line with ^{} has the commit of an annotated tag.
-    const commit = commits.get(`${ref}^{}`) ?? commits.get(ref);
-    if (commit === undefined || !OBJECT_ID.test(commit)) throw this.failure(missing(settings));
+    const [commit] = refs.flatMap((ref) => commits.get(`${ref}^{}`) ?? commits.get(ref) ?? []);
+    if (commit === undefined || !OBJECT_ID.test(commit)) return undefined;
     if (commit.length === 64) await this.configure('sha256');
     return commit;
   }
@@ -222,9 +258,9 @@ export class GitRemote {
   }
 
   private gitFailure({ stderr }: GitResult): FetchError {
-    const { url, mustBePublic, secrets, proxySecrets } = this.connection;
+    const { url, hidesAddress, secrets, proxySecrets } = this.connection;
     const reason = explain(stderr, secrets, proxySecrets);
-    return mustBePublic && couldNotConnect(stderr) ? unreachable(url, reason) : this.failure(reason);
+    return hidesAddress && couldNotConnect(stderr) ? unreachable(url, reason) : this.failure(reason);
   }
 
   private failure(reason: string): FetchError {
@@ -237,7 +273,7 @@ function refOf({ branch, tag }: SettingsOf<'git'>): string {
   return tag === undefined ? 'HEAD' : `refs/tags/${tag}`;
 }
 
-function missing({ branch, tag }: SettingsOf<'git'>): string {
+function missing({ branch, tag }: Pick<SettingsOf<'git'>, 'branch' | 'tag'>): string {
   if (branch !== undefined) return `there is no branch ${branch}; was it deleted or renamed?`;
   return tag === undefined
     ? 'it has no default branch; is it empty?'

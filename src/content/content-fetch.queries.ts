@@ -1,0 +1,126 @@
+import type { EntityManager } from 'typeorm';
+import type { Claims } from '../claims/claims.js';
+import type { VersionName } from '../documents/entry-types.js';
+import type { ReviewRule } from '../entries/admission-gate.js';
+
+/** A version whose content this replica fetches now. */
+export interface Fetch {
+  readonly versionId: string;
+  readonly sourceId: number;
+}
+
+/** What is fetched. */
+export interface FetchedVersion extends VersionName {
+  readonly document: string;
+  readonly packages: string;
+  /** The commit or digest of an earlier attempt. */
+  readonly pin: string | null;
+  /** Failures so far. */
+  readonly attempts: number;
+  readonly source: string;
+  readonly isManaged: boolean;
+  readonly claims: Claims;
+  readonly review: readonly ReviewRule[] | null;
+  /** Whether the source has rules about what comes in. */
+  readonly isCurated: boolean;
+}
+
+/**
+ * Takes versions that are due, from each source in turn, and leases them: if they are not stored by then, any replica takes
+ * them again.
+ *
+ * @param busy sources that must wait.
+ */
+export async function takeFetches(
+  manager: EntityManager,
+  limit: number,
+  perSource: number,
+  busy: readonly number[],
+  leaseMs: number,
+): Promise<Fetch[]> {
+  const [rows] = await manager.query<[Fetch[], number]>(
+    `with waiting as materialized (
+       select distinct source_id from content_fetch where fetch_at <= now() and source_id <> all($3::int[])
+     ), due as materialized (
+       select d.version_id from waiting w cross join lateral (
+         select version_id, row_number() over (order by fetch_at) as turn from content_fetch
+         where source_id = w.source_id and fetch_at <= now() order by fetch_at limit $2::int
+       ) d order by d.turn, random() limit $1::int
+     ), taken as materialized (
+       select f.version_id from due join content_fetch f on f.version_id = due.version_id
+       where f.fetch_at <= now() for update of f skip locked
+     )
+     update content_fetch f set fetch_at = now() + $4::float * interval '1 millisecond' from taken
+     where f.version_id = taken.version_id
+     returning f.version_id as "versionId", f.source_id as "sourceId"`,
+    [limit, perSource, busy, leaseMs],
+  );
+  return rows;
+}
+
+/** Returns what to fetch; null if the version is gone. */
+export async function fetchedVersion(
+  manager: EntityManager,
+  versionId: string,
+): Promise<FetchedVersion | null> {
+  const [row] = await manager.query<FetchedVersion[]>(
+    `select e.type, e.name, v.version, v.document, f.packages, f.pin, f.attempts, s.name as source,
+       s.kind = 'managed' as "isManaged", c.claims, s.settings->'review' as review,
+       s.admission is not null as "isCurated"
+     from content_fetch f join entry_version v on v.id = f.version_id join entry e on e.id = v.entry_id
+     join source s on s.id = e.source_id join claim_set c on c.id = e.claim_set_id
+     where f.version_id = $1 and f.packages is not null`,
+    [versionId],
+  );
+  return row ?? null;
+}
+
+/** Records what a tag or branch was resolved to, which then never changes. */
+export async function pinFetch(
+  manager: EntityManager,
+  versionId: string,
+  packages: string,
+  pin: string,
+): Promise<void> {
+  await manager.query(
+    `update content_fetch set pin = $3 where version_id = $1 and packages = $2 and fetch_at is not null`,
+    [versionId, packages, pin],
+  );
+}
+
+/** Whether the document still names the packages that were fetched. */
+export async function hasPackages(
+  manager: EntityManager,
+  versionId: string,
+  packages: string,
+): Promise<boolean> {
+  const rows = await manager.query<unknown[]>(
+    `select 1 from content_fetch where version_id = $1 and packages = $2`,
+    [versionId, packages],
+  );
+  return rows.length > 0;
+}
+
+/** Records a failure, and when to try again. */
+export async function failFetch(
+  manager: EntityManager,
+  versionId: string,
+  packages: string,
+  error: string,
+  delayMs: number,
+): Promise<void> {
+  await manager.query(
+    `update content_fetch set attempts = attempts + 1, error = $3,
+       fetch_at = now() + $4::float * interval '1 millisecond'
+     where version_id = $1 and packages = $2 and fetch_at is not null`,
+    [versionId, packages, error, delayMs],
+  );
+}
+
+/** Ends the lease of versions that were not fetched. */
+export async function releaseFetch(manager: EntityManager, versionId: string): Promise<void> {
+  await manager.query(
+    `update content_fetch set fetch_at = now() where version_id = $1 and fetch_at is not null`,
+    [versionId],
+  );
+}

@@ -1,0 +1,262 @@
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { DataSource } from 'typeorm';
+import { reviewRuleOf } from '../admission/review.js';
+import { CONTENT_ACTOR } from '../audit/audit-event.js';
+import { AuditTrail } from '../audit/audit-trail.js';
+import { contentFetchConfig } from '../config/slices.js';
+import { isDatabaseUnreachable } from '../database/database-errors.js';
+import { Polling } from '../database/polling.js';
+import { queueMissing } from '../entries/content-queue.queries.js';
+import { ApiError } from '../http/errors.js';
+import { HttpClient } from '../outbound/http-client.js';
+import { asFetchError, FetchError } from '../sync/fetcher.js';
+import { GitConnections } from '../sync/git/git-connection.js';
+import { GitRemote } from '../sync/git/git-remote.js';
+import { toStorable } from '../validation/storable-text.js';
+import { inTemporaryFolder, UnpackedFiles, unpackTar } from './archive.js';
+import {
+  failFetch,
+  type Fetch,
+  type FetchedVersion,
+  fetchedVersion,
+  hasPackages,
+  pinFetch,
+  releaseFetch,
+  takeFetches,
+} from './content-fetch.queries.js';
+import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
+import { ContentStore } from './content-store.queries.js';
+import { type IncomingFile, summaryOf } from './content-tree.js';
+import { OciRegistry } from './oci-registry.js';
+import { contentProblems } from './skill-file.js';
+
+const EVERY_MS = 1_000;
+/** How often versions are sought that an earlier version of the server stored. */
+const MISSING_EVERY_MS = 60 * 60_000;
+/** Versions fetched at once, per replica and per source. */
+const MAX_FETCHES = 4;
+const MAX_FETCHES_PER_SOURCE = 2;
+/** For one version, including all retries of requests. */
+const TIMEOUT_MS = 120_000;
+/** Longer than a fetch, and than its content waits to be stored. */
+const LEASE_MS = 10 * 60_000;
+const MIN_RETRY_MS = 30_000;
+const MAX_RETRY_MS = 60 * 60_000;
+/** A repository may have more than the folder that is read. */
+const MAX_REPOSITORY_BYTES = 512 * 1024 * 1024;
+const MAX_ERROR = 500;
+
+/** The document changed while its content was fetched. */
+class Outdated extends Error {}
+
+/**
+ * Fetches the content of `git` and `oci` packages (contract §13), after the version is stored. No connection to the database
+ * is held meanwhile.
+ */
+@Injectable()
+export class ContentFetches implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('content');
+  private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
+    failed: 'Looking for content to fetch failed; it will be retried',
+  });
+  private readonly fetching = new Map<string, { readonly sourceId: number; readonly end: Promise<void> }>();
+  private readonly stop = new AbortController();
+  private readonly http: HttpClient;
+  private readonly connections: GitConnections;
+  private soughtMissingAt = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly store: ContentStore,
+    private readonly audit: AuditTrail,
+    @Inject(contentFetchConfig.KEY) private readonly rules: ConfigType<typeof contentFetchConfig>,
+  ) {
+    const { proxy } = rules;
+    this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy });
+    const noSecrets = { secret: () => Promise.reject(new Error('Content is fetched without secrets')) };
+    this.connections = new GitConnections({ adminAllowPrivateIP: true }, noSecrets, undefined, proxy);
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.rules.fetchHosts.length > 0) this.polling.begin();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.polling.end();
+    this.stop.abort();
+    await Promise.all([...this.fetching.values()].map(({ end }) => end));
+    await this.http.close();
+  }
+
+  private async poll(): Promise<void> {
+    await this.seekMissing();
+    const free = MAX_FETCHES - this.fetching.size;
+    if (free <= 0) return;
+    const { manager } = this.dataSource;
+    const busy = this.busySources();
+    const due = await takeFetches(manager, free, MAX_FETCHES_PER_SOURCE, busy, LEASE_MS);
+    for (const fetch of due) {
+      const end = this.run(fetch).finally(() => {
+        this.fetching.delete(fetch.versionId);
+        this.polling.pollNow();
+      });
+      this.fetching.set(fetch.versionId, { sourceId: fetch.sourceId, end });
+    }
+  }
+
+  private async seekMissing(): Promise<void> {
+    if (performance.now() - this.soughtMissingAt < MISSING_EVERY_MS) return;
+    const { manager } = this.dataSource;
+    for (let after: string | null = '0'; after !== null && !this.polling.hasEnded;)
+      after = await queueMissing(manager, after);
+    this.soughtMissingAt = performance.now();
+  }
+
+  private busySources(): number[] {
+    const sources = [...this.fetching.values()].map(({ sourceId }) => sourceId);
+    return [...new Set(sources)].filter(
+      (id) => sources.filter((other) => other === id).length >= MAX_FETCHES_PER_SOURCE,
+    );
+  }
+
+  // Never rejects. What fails here is taken again after its lease.
+  private async run({ versionId }: Fetch): Promise<void> {
+    const { manager } = this.dataSource;
+    try {
+      const version = await fetchedVersion(manager, versionId);
+      if (!version) return;
+      try {
+        await this.fetch(versionId, version);
+      } catch (error) {
+        if (this.stop.signal.aborted) await releaseFetch(manager, versionId);
+        else await this.fail(versionId, version, error);
+      }
+    } catch (error) {
+      if (!isDatabaseUnreachable(error))
+        this.logger.error({ err: error }, 'Fetching content failed; it will be retried');
+    }
+  }
+
+  private async fetch(versionId: string, version: FetchedVersion): Promise<void> {
+    const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const reference = referenceOf(version.document, this.rules);
+    if (reference.pin === undefined && this.needsPin(version))
+      throw new FetchError(
+        'The package must have a commit or digest: a tag or branch may change after the document was admitted',
+      );
+    await inTemporaryFolder(async (folder) => {
+      const unpacked = new UnpackedFiles(folder, this.rules.maxBytesPerVersion);
+      const pin = async (resolve: () => Promise<string>) => {
+        const known = reference.pin ?? version.pin;
+        if (known !== null) return known;
+        const found = await resolve();
+        await pinFetch(this.dataSource.manager, versionId, version.packages, found);
+        return found;
+      };
+      const from = await (reference.kind === 'git'
+        ? this.readRepository(reference, pin, folder, unpacked, signal)
+        : this.readArtifact(reference, pin, folder, unpacked, signal));
+      const files = unpacked.finish();
+      const problems = await contentProblems(version.type, version.document, files);
+      if (problems.length > 0) throw new FetchError(problems.join('; '));
+      await this.keep(versionId, version, files, describeReference(reference, from));
+    });
+  }
+
+  /** Nobody who admitted the document has seen what a tag or branch is resolved to later. */
+  private needsPin({ name, review, isCurated }: FetchedVersion): boolean {
+    return isCurated || this.rules.hasWebhooks || reviewRuleOf(review ?? undefined, name) !== undefined;
+  }
+
+  private async readRepository(
+    { url, ref, folder: path }: GitReference,
+    pin: (resolve: () => Promise<string>) => Promise<string>,
+    folder: string,
+    unpacked: UnpackedFiles,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const settings = { repository: url };
+    const source = { kind: 'git', settings, claims: {}, origin: 'config' } as const;
+    const connection = { ...(await this.connections.connectionTo(source)), hidesAddress: true };
+    const limits = { totalMs: TIMEOUT_MS, diskBytes: MAX_REPOSITORY_BYTES };
+    const remote = await GitRemote.open(connection, signal, limits);
+    try {
+      const commit = await pin(() => remote.resolve(ref));
+      const tar = join(folder, 'tar');
+      await remote.archive(commit, path, tar);
+      await unpackTar(createReadStream(tar), unpacked);
+      return commit;
+    } finally {
+      await remote.close();
+    }
+  }
+
+  private async readArtifact(
+    reference: OciReference,
+    pin: (resolve: () => Promise<string>) => Promise<string>,
+    folder: string,
+    unpacked: UnpackedFiles,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const registry = new OciRegistry(this.http, reference, this.rules, signal);
+    const digest = await pin(() => registry.resolve());
+    await registry.unpack(digest, folder, unpacked);
+    return digest;
+  }
+
+  private async keep(
+    versionId: string,
+    { packages, source, type, name, version, claims, isManaged }: FetchedVersion,
+    files: readonly IncomingFile[],
+    from: object,
+  ): Promise<void> {
+    const { digest, bytes } = summaryOf(files);
+    const event = await this.dataSource.transaction(async (manager) => {
+      const written = await this.audit.write(manager, CONTENT_ACTOR, {
+        action: 'entry.content',
+        target: { type, name, version, source },
+        ...(isManaged ? {} : { role: 'manageSources' as const }),
+        claims: [claims],
+        change: { after: { sha256: digest, bytes, files: files.length, from } },
+      });
+      await this.store.put(manager, versionId, files);
+      if (!(await hasPackages(manager, versionId, packages))) throw new Outdated();
+      return written;
+    });
+    this.audit.report([event]);
+    this.logger.log({ source, type, name, version, bytes }, 'Fetched content');
+  }
+
+  private async fail(versionId: string, version: FetchedVersion, failure: unknown): Promise<void> {
+    const error = asFetchError(failure, false);
+    // Uploaded meanwhile, removed, or changed, which queues it again.
+    if (error instanceof Outdated || isGone(error)) return;
+    const { packages, attempts, source, type, name, version: named } = version;
+    const delayMs = Math.min(MIN_RETRY_MS * 2 ** Math.min(attempts, 20), MAX_RETRY_MS);
+    await failFetch(this.dataSource.manager, versionId, packages, shownReason(error), delayMs);
+    this.logger.warn({ source, type, name, version: named, err: error }, 'Content could not be fetched');
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && ['version_not_found', 'content_exists'].includes(error.code);
+}
+
+/** Returns the reason for everyone who may see the version's status. */
+function shownReason(error: unknown): string {
+  if (error instanceof FetchError) return toStorable(error.shown, MAX_ERROR);
+  if (error instanceof ApiError)
+    return toStorable([error.message, ...(error.details ?? [])].join('; '), MAX_ERROR);
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return `It was not complete within ${TIMEOUT_MS / 1_000} s`;
+  return 'Fetching failed because of an internal error: see the log for the cause';
+}

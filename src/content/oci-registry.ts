@@ -1,0 +1,190 @@
+import { createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { elements, member } from '../json/json-values.js';
+import { HttpClient, OutboundError, type OutboundResponse } from '../outbound/http-client.js';
+import { FetchError } from '../sync/fetcher.js';
+import { parseHttpUrl } from '../validation/urls.js';
+import { type UnpackedFiles, unpackTar, unpackTarGz } from './archive.js';
+import { checkHost, type FetchRules, isListed, mayBePlain, type OciReference } from './content-reference.js';
+
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+const MAX_TOKEN_BYTES = 64 * 1024;
+const MAX_LAYERS = 16;
+/** Headers and padding can make an archive larger than its files. */
+const MAX_OVERHEAD_BYTES = 1024 * 1024;
+const TIMEOUT_MS = 60_000;
+
+const INDEXES = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+];
+const MANIFESTS = [
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+];
+
+interface Blob {
+  readonly digest: string;
+  readonly size: number;
+  readonly isCompressed: boolean;
+}
+
+/** Reads one artifact by the OCI distribution API, without an account. */
+export class OciRegistry {
+  private scheme: 'https' | 'http' = 'https';
+  private token: string | undefined;
+
+  constructor(
+    private readonly http: HttpClient,
+    private readonly reference: OciReference,
+    private readonly rules: FetchRules,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Returns the digest of the manifest to which the tag points now. */
+  async resolve(): Promise<string> {
+    const { digest } = await this.manifest(this.reference.tag);
+    return `sha256:${digest.toString('hex')}`;
+  }
+
+  /**
+   * Unpacks the layers of a manifest.
+   *
+   * @param folder an existing folder for a layer at a time.
+   * @throws FetchError, OutboundError; ApiError of `unpackTar`.
+   */
+  async unpack(digest: string, folder: string, unpacked: UnpackedFiles): Promise<void> {
+    let manifest = await this.verifiedManifest(digest);
+    const [first] = elements(member(manifest, 'manifests'));
+    if (first !== undefined) manifest = await this.verifiedManifest(String(member(first, 'digest')));
+    const layers = elements(member(manifest, 'layers')).map((layer) => this.layerOf(layer));
+    if (layers.length === 0 || layers.length > MAX_LAYERS)
+      throw this.failure(`its manifest must have 1 to ${MAX_LAYERS} layers`);
+    const file = join(folder, 'layer');
+    for (const layer of layers) {
+      await this.download(layer, file, unpacked.maxBytes + MAX_OVERHEAD_BYTES);
+      const unpack = layer.isCompressed ? unpackTarGz : unpackTar;
+      await unpack(createReadStream(file), unpacked);
+    }
+  }
+
+  private layerOf(layer: unknown): Blob {
+    const [digest, size] = [member(layer, 'digest'), member(layer, 'size')];
+    const type = String(member(layer, 'mediaType'));
+    if (typeof digest !== 'string' || !/^sha256:[0-9a-f]{64}$/.test(digest) || typeof size !== 'number')
+      throw this.failure('its manifest has a layer without a sha256 digest and a size');
+    if (!/tar([.+]gzip)?$/.test(type)) throw this.failure('its layers must be tar or tar+gzip archives');
+    return { digest, size, isCompressed: /gzip$/.test(type) };
+  }
+
+  private async verifiedManifest(digest: string): Promise<unknown> {
+    const response = await this.manifest(digest);
+    if (`sha256:${response.digest.toString('hex')}` !== digest)
+      throw this.failure('the manifest does not have the digest that was asked for');
+    try {
+      return JSON.parse(response.bytes.toString()) as unknown;
+    } catch {
+      throw this.failure('the manifest is not JSON');
+    }
+  }
+
+  private manifest(name: string): Promise<OutboundResponse> {
+    return this.get(`manifests/${name}`, MAX_MANIFEST_BYTES, [...MANIFESTS, ...INDEXES].join(', '));
+  }
+
+  private async download({ digest, size }: Blob, file: string, maxBytes: number): Promise<void> {
+    if (size > maxBytes) throw this.failure('a layer is larger than content.maxBytesPerVersion');
+    const output = createWriteStream(file);
+    const save = async (chunk: Buffer) => {
+      if (!output.write(chunk)) await once(output, 'drain');
+    };
+    try {
+      const response = await this.get(`blobs/${digest}`, maxBytes, '*/*', save);
+      if (`sha256:${response.digest.toString('hex')}` !== digest)
+        throw this.failure('a layer does not have the digest in the manifest');
+    } finally {
+      await new Promise<void>((resolve) => output.end(() => resolve()));
+    }
+  }
+
+  private async get(
+    path: string,
+    maxBytes: number,
+    accept: string,
+    save?: (chunk: Buffer) => Promise<void>,
+  ): Promise<OutboundResponse> {
+    let response = await this.send(path, maxBytes, accept, save);
+    if (response.status === 401 && this.token === undefined) {
+      this.token = await this.authorize(response);
+      response = await this.send(path, maxBytes, accept, save);
+    }
+    if (response.status === 200) return response;
+    throw this.failure(
+      [401, 403, 404].includes(response.status)
+        ? `it is not there, or not public (status ${response.status})`
+        : `it responded with status ${response.status}`,
+    );
+  }
+
+  private async send(
+    path: string,
+    maxBytes: number,
+    accept: string,
+    save?: (chunk: Buffer) => Promise<void>,
+  ): Promise<OutboundResponse> {
+    const { host, repository } = this.reference;
+    const get = () =>
+      this.http.get(`${this.scheme}://${host}/v2/${repository}/${path}`, {
+        headers: { accept },
+        ...(this.token === undefined ? {} : { authorization: `Bearer ${this.token}` }),
+        ...(save ? { save } : {}),
+        timeoutMs: TIMEOUT_MS,
+        maxBytes,
+        allowPrivate: true,
+        redirects: 'any-origin',
+        refuseRedirect: (target) =>
+          isListed(target, this.rules.fetchHosts)
+            ? undefined
+            : `it redirects to ${target.host}, which content.fetch.hosts does not have`,
+        signal: this.signal,
+      });
+    try {
+      return await get();
+    } catch (error) {
+      const isFirst = this.scheme === 'https' && error instanceof OutboundError && !error.answered;
+      if (!isFirst || save || !mayBePlain(host, this.rules)) throw error;
+      this.scheme = 'http';
+      return get();
+    }
+  }
+
+  /** Gets a token for an anonymous pull. https://distribution.github.io/distribution/spec/auth/token/ */
+  private async authorize({ headers }: OutboundResponse): Promise<string> {
+    const challenge = [headers['www-authenticate'] ?? []].flat().find((text) => /^bearer /i.test(text)) ?? '';
+    const [, realm] = /\brealm="([^"]*)"/i.exec(challenge) ?? [];
+    const [, service] = /\bservice="([^"]*)"/i.exec(challenge) ?? [];
+    const url = parseHttpUrl(realm);
+    if (!url) throw this.failure('it asks for credentials other than a token');
+    checkHost(url, this.rules);
+    if (service !== undefined) url.searchParams.set('service', service);
+    url.searchParams.set('scope', `repository:${this.reference.repository}:pull`);
+    const answer = await this.http.getJson(url.href, {
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: MAX_TOKEN_BYTES,
+      allowPrivate: true,
+      redirects: 'same-origin',
+      signal: this.signal,
+    });
+    const token = member(answer, 'token') ?? member(answer, 'access_token');
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
+      throw this.failure('it gave no token for an anonymous pull');
+    return token;
+  }
+
+  private failure(reason: string): FetchError {
+    const { host, repository } = this.reference;
+    return new FetchError(`${host}/${repository}: ${reason}`);
+  }
+}

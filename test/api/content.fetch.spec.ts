@@ -1,0 +1,449 @@
+import { createServer } from 'node:http';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import type { ContentFiles } from '../../dist/content/content.responses.js';
+import { aSkillFile, aTar, aTarGz } from '../support/archives.js';
+import { aSkill, type Document } from '../support/documents.js';
+import { aTemporaryDirectory } from '../support/git-service.js';
+import { aGitServer } from '../support/git-server.js';
+import type { Tree } from '../support/git-repository.js';
+import { listensMeanwhile, portOf } from '../support/loopback.js';
+import { expectRefused } from '../support/matchers.js';
+import { OciServer } from '../support/oci-server.js';
+import { aName, entryAt } from '../support/publishing.js';
+import { aService, type ServiceUnderTest } from '../support/service.js';
+
+aTemporaryDirectory();
+
+const git = aGitServer().runs();
+const repository = git.repository('acme');
+const oci = new OciServer().runs();
+
+const service = aService()
+  .source('published', { kind: 'managed' })
+  .source('synced', { skills: [] })
+  .source('curated', { skills: [], admission: { changed: 'hold' } })
+  .registry('main', {
+    sources: ['published', 'synced', 'curated'],
+    marketplace: { name: 'acme', owner: 'Acme' },
+  })
+  .configuration({
+    content: { fetch: { hosts: ['127.0.0.1'] }, maxBytesPerVersion: '300KiB', maxBytes: '1MiB' },
+  })
+  .runs();
+
+interface Content {
+  readonly status: string;
+  readonly error?: string;
+  readonly digest?: string;
+  readonly bytes?: number;
+}
+
+/** The files of a valid skill, below a folder. */
+function skillFiles(name: string, folder = '', more: Tree = {}): Tree {
+  const short = name.split('/')[1] ?? '';
+  return {
+    [`${folder}SKILL.md`]: aSkillFile(short, `The skill ${name}`),
+    ...Object.fromEntries(Object.entries(more).map(([path, content]) => [`${folder}${path}`, content])),
+  };
+}
+
+const skillTar = (name: string, more: readonly { name: string; data: string }[] = []) => {
+  const data = aSkillFile(name.split('/')[1] ?? '', `The skill ${name}`);
+  return [{ name: 'SKILL.md', data }, ...more];
+};
+
+async function publish(name: string, ...packages: Document[]): Promise<void> {
+  const reply = await service.post('/v1/entries', { skill: aSkill(name, '1.0.0', { packages }) });
+  expect(reply.status, reply.text).toBe(201);
+}
+
+async function contentOf(name: string, version = '1.0.0', at: ServiceUnderTest = service): Promise<Content> {
+  const reply = await at.get(entryAt('skill', name, `/versions/${version}`));
+  return (reply.json as { content: Content }).content;
+}
+
+/** Waits until the content was fetched, or could not be. */
+async function fetched(name: string): Promise<Content> {
+  await expect.poll(async () => (await contentOf(name)).status, { timeout: 20_000 }).not.toBe('pending');
+  return contentOf(name);
+}
+
+const retryNow = () =>
+  service.database.query(`update content_fetch set fetch_at = now() where fetch_at is not null`);
+
+async function filesOf(name: string, version = '1.0.0'): Promise<string[]> {
+  const reply = await service.get(`/registry/main/x/content/skill/${name}/${version}/files`);
+  if (reply.status !== 200) return [];
+  return (reply.json as ContentFiles).files.map(({ path }) => path);
+}
+
+async function syncedContent(source: string, name: string): Promise<Content | undefined> {
+  const { json } = await service.get(`/v1/sources/${source}/entries`);
+  const { entries } = json as { entries: { name: string; versions: { content?: Content }[] }[] };
+  return entries.find((entry) => entry.name === name)?.versions[0]?.content;
+}
+
+const gitPackage = (more: Document = {}) => ({ registryType: 'git', url: git.url('acme'), ...more });
+const ociPackage = (more: Document = {}) => ({ registryType: 'oci', ...more });
+
+describe('content of a git package', () => {
+  it('is fetched by commit after the publication, from a folder', async () => {
+    const name = aName();
+    const attributes = { '.gitattributes': '*.txt export-ignore\n*.md ident export-subst\n' };
+    const more = { 'a.txt': '$Format:%H$ $Id$\r\n', 'scripts/run.sh': 'run' };
+    const commit = await repository.commit({
+      ...attributes,
+      'other.md': 'other',
+      ...skillFiles(name, 'skills/one/', more),
+    });
+    await publish(name, gitPackage({ commit, subfolder: 'skills/one' }));
+    const { status, digest, bytes } = await fetched(name);
+    expect(status).toBe('stored');
+    expect(digest).toMatch(/^[0-9a-f]{64}$/);
+    expect(bytes).toBeGreaterThan(0);
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'a.txt', 'scripts/run.sh']);
+    const { text } = await service.get(`/registry/main/x/content/skill/${name}/1.0.0.zip`);
+    expect(text).toContain('$Format:%H$ $Id$\r\n');
+    const { json } = await service.get(`/v1/audit?target=${encodeURIComponent(name)}`);
+    const { events } = json as { events: { action: string; actor: object; change: object }[] };
+    expect(events.find(({ action }) => action === 'entry.content')).toMatchObject({
+      actor: { subject: 'content' },
+      change: { after: { sha256: digest, files: 3, from: { commit, subfolder: 'skills/one' } } },
+    });
+  });
+
+  it('is never fetched again, although its tag moves', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name, '', { 'one.txt': '1' }), { branch: 'moving' });
+    repository.git('tag', '-f', '-a', '-m', 'v1', 'v1', commit);
+    await publish(name, gitPackage({ ref: 'v1' }));
+    const before = await fetched(name);
+    expect(before.status).toBe('stored');
+    const other = await repository.commit(skillFiles(name, '', { 'two.txt': '2' }), { branch: 'moving' });
+    repository.git('tag', '-f', '-a', '-m', 'v1', 'v1', other);
+    await service.restart();
+    expect(await contentOf(name)).toEqual(before);
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'one.txt']);
+  });
+
+  it('keeps the commit of its first attempt', async () => {
+    const name = aName();
+    const first = await repository.commit({ 'README.md': 'no skill' }, { branch: 'kept' });
+    await publish(name, gitPackage({ ref: 'kept' }));
+    expect(await fetched(name)).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/SKILL\.md: is missing/),
+    });
+    await repository.commit(skillFiles(name), { branch: 'kept' });
+    await retryNow();
+    await expect
+      .poll(() => service.database.query(`select attempts from content_fetch where pin = $1`, [first]), {
+        timeout: 10_000,
+      })
+      .toEqual([{ attempts: 2 }]);
+    expect(await filesOf(name)).toEqual([]);
+  });
+
+  it.each<[what: string, files: (name: string) => Tree, error: RegExp]>([
+    ['a symbolic link', () => ({ link: { mode: '120000', target: '/etc/passwd' } }), /not a regular file/],
+    ['case-colliding names', () => ({ 'a.txt': '1', 'A.txt': '2' }), /same file/],
+    ['too many bytes', () => ({ large: 'x'.repeat(400 * 1024) }), /maxBytesPerVersion/],
+    ['another description', () => ({ 'SKILL.md': aSkillFile('x', 'y') }), /name: must equal/],
+  ])('with %s fails with the reason, and leaves nothing behind', async (_what, more, error) => {
+    const name = aName();
+    const commit = await repository.commit({ ...skillFiles(name), ...more(name) }, { branch: 'hostile' });
+    await publish(name, gitPackage({ commit }));
+    expect(await fetched(name)).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
+    expectRefused(
+      await service.get(`/registry/main/x/content/skill/${name}/1.0.0.zip`),
+      404,
+      'version_not_found',
+    );
+    const leftovers = (await readdir(tmpdir())).filter((file) => /^registry-(content|git)-/.test(file));
+    expect(leftovers).toEqual([]);
+  });
+
+  it.each<[what: string, item: () => Document, error: RegExp]>([
+    [
+      'at another host',
+      () => gitPackage({ url: 'https://git.example.com/a' }),
+      /hosts does not have git\.example\.com/,
+    ],
+    ['without TLS elsewhere', () => gitPackage({ url: 'http://git.example.com/a' }), /does not have/],
+    ['with a short commit', () => gitPackage({ commit: 'abc' }), /40 or 64/],
+    ['with an option as its ref', () => gitPackage({ ref: '--upload-pack=x' }), /not the name/],
+    ['with a parent as its folder', () => gitPackage({ subfolder: 'a/../../b' }), /not a path inside/],
+    ['with an unknown ref', () => gitPackage({ ref: 'nowhere' }), /no tag or branch nowhere/],
+    ['with an unknown folder', () => gitPackage({ ref: 'main', subfolder: 'nowhere' }), /no folder nowhere/],
+    ['with an unknown commit', () => gitPackage({ commit: 'ab'.repeat(20) }), /commit|object/],
+    [
+      'at a closed port',
+      () => gitPackage({ url: 'http://127.0.0.1:1/a' }),
+      /host is unknown, at a private address/,
+    ],
+  ])('%s fails with the reason', async (_what, item, error) => {
+    const name = aName();
+    await publish(name, item());
+    expect(await fetched(name)).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
+  });
+
+  it('follows no redirect, and is fetched once the repository is back', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name), { branch: 'redirected' });
+    git.injectFault = (_request, response) =>
+      void response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end();
+    try {
+      await publish(name, gitPackage({ commit }));
+      expect((await fetched(name)).status).toBe('failed');
+    } finally {
+      git.injectFault = undefined;
+    }
+    await retryNow();
+    await expect.poll(async () => (await contentOf(name)).status, { timeout: 10_000 }).toBe('stored');
+  });
+});
+
+describe('content of an oci package', () => {
+  const push = async (tag: string, name: string, ...more: { name: string; data: string }[]) =>
+    oci.push(tag, {
+      bytes: await aTarGz(skillTar(name, more)),
+      mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip',
+    });
+  const identifier = (rest: string) => `${oci.host}/acme/skills${rest}`;
+
+  it('is fetched by digest, from several layers', async () => {
+    const name = aName();
+    const more = await aTar([{ name: 'run.sh', data: 'run', mode: 0o755 }]);
+    const digest = oci.push('layers', { bytes: await aTar(skillTar(name)) }, { bytes: more });
+    await publish(name, ociPackage({ identifier: identifier(':layers'), digest }));
+    expect(await fetched(name)).toMatchObject({ status: 'stored' });
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'run.sh']);
+  });
+
+  it('is fetched by a tag, which may move, and through an index', async () => {
+    const name = aName();
+    const digest = await push('one', name, { name: 'one.txt', data: '1' });
+    oci.tag('moving', { schemaVersion: 2, manifests: [{ digest }] });
+    await publish(name, ociPackage({ identifier: identifier(':moving') }));
+    expect(await fetched(name)).toMatchObject({ status: 'stored' });
+    await push('moving', name, { name: 'two.txt', data: '2' });
+    await service.restart();
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'one.txt']);
+  });
+
+  it('is fetched with a token for anonymous pulls, from a listed host alone', async () => {
+    const [one, other] = [aName(), aName()];
+    const digest = await push('token', one);
+    try {
+      oci.realm = () => `${oci.url}/token`;
+      await publish(one, ociPackage({ identifier: identifier(`@${digest}`) }));
+      expect(await fetched(one)).toMatchObject({ status: 'stored' });
+      oci.realm = () => 'http://localhost:1/token';
+      await publish(other, ociPackage({ identifier: identifier(`@${digest}`) }));
+      expect(await fetched(other)).toMatchObject({
+        status: 'failed',
+        error: 'content.fetch.hosts does not have localhost:1',
+      });
+    } finally {
+      oci.realm = undefined;
+    }
+  });
+
+  const elsewhere = createServer((_request, response) => void response.end());
+  listensMeanwhile(elsewhere);
+
+  it('follows redirects of layers to listed hosts alone', async () => {
+    const [one, other] = [aName(), aName()];
+    try {
+      oci.blobsAt = `http://localhost:${portOf(elsewhere)}`;
+      await publish(one, ociPackage({ identifier: identifier(`@${await push('cdn', one)}`) }));
+      expect((await fetched(one)).error).toMatch(/redirects to localhost:\d+, which content\.fetch\.hosts/);
+      oci.blobsAt = `http://127.0.0.1:${portOf(elsewhere)}`;
+      await publish(other, ociPackage({ identifier: identifier(`@${await push('cdn2', other)}`) }));
+      expect((await fetched(other)).error).toMatch(/does not have the digest/);
+    } finally {
+      oci.blobsAt = undefined;
+    }
+  });
+
+  it.each<[what: string, pushed: (name: string) => Promise<string> | string, error: RegExp]>([
+    [
+      'with a forged layer',
+      async (name) =>
+        oci.push('x', { bytes: await aTar(skillTar(name)), digest: `sha256:${'0'.repeat(64)}` }),
+      /does not have the digest/,
+    ],
+    [
+      'with a zstd layer',
+      async (name) =>
+        oci.push('x', {
+          bytes: await aTar(skillTar(name)),
+          mediaType: 'application/vnd.oci.image.layer.v1.tar+zstd',
+        }),
+      /tar or tar\+gzip/,
+    ],
+    ['with no layers', () => oci.push('x'), /1 to 16 layers/],
+    [
+      'with a link',
+      async (name) =>
+        oci.push('x', {
+          bytes: await aTar([
+            ...skillTar(name),
+            { name: 'l', type: 'symlink', linkname: '/etc/passwd' } as never,
+          ]),
+        }),
+      /not a regular file/,
+    ],
+    [
+      'with a parent path',
+      async (name) => oci.push('x', { bytes: await aTar([...skillTar(name), { name: '../x', data: '' }]) }),
+      /segment/,
+    ],
+    [
+      'with a bomb',
+      async (name) =>
+        oci.push('x', {
+          bytes: await aTarGz([...skillTar(name), { name: 'x', data: 'x'.repeat(1_000_000) }]),
+          mediaType: 'application/x-tar+gzip',
+        }),
+      /maxBytesPerVersion/,
+    ],
+    ['that is absent', () => `sha256:${'1'.repeat(64)}`, /not there, or not public/],
+  ])('%s fails with the reason', async (_what, pushed, error) => {
+    const name = aName();
+    await publish(name, ociPackage({ identifier: identifier(''), digest: await pushed(name) }));
+    const content = await fetched(name);
+    expect(content).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
+    expect(content.digest).toBeUndefined();
+  });
+});
+
+describe('content of a synced version', () => {
+  const skill = (name: string, more: Document) => aSkill(name, '1.0.0', { packages: [gitPackage(more)] });
+
+  it('is fetched after the sync, and anew once the document names another commit', async () => {
+    const name = aName();
+    const one = await repository.commit(skillFiles(name, '', { 'one.txt': '1' }), { branch: 'synced' });
+    const two = await repository.commit(skillFiles(name, '', { 'two.txt': '2' }), { branch: 'synced' });
+    await service.rewrite('synced', { skills: [skill(name, { commit: one })] });
+    expect(await service.synced('synced')).toMatchObject({ status: 'complete' });
+    await expect
+      .poll(() => syncedContent('synced', name), { timeout: 10_000 })
+      .toMatchObject({ status: 'stored' });
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'one.txt']);
+    // Another change leaves it alone.
+    await service.rewrite('synced', { skills: [{ ...skill(name, { commit: one }), title: 'A title' }] });
+    await service.synced('synced');
+    expect(await syncedContent('synced', name)).toMatchObject({ status: 'stored' });
+    await service.rewrite('synced', { skills: [skill(name, { commit: two })] });
+    await service.synced('synced');
+    await expect.poll(() => filesOf(name), { timeout: 10_000 }).toEqual(['SKILL.md', 'two.txt']);
+    await service.rewrite('synced', { skills: [aSkill(name)] });
+    await service.synced('synced');
+    expect(await syncedContent('synced', name)).toEqual({ status: 'none' });
+    expect(await filesOf(name)).toEqual([]);
+  });
+
+  it('stays while admission holds a document with another commit, and follows it once approved', async () => {
+    const name = aName();
+    const one = await repository.commit(skillFiles(name, '', { 'one.txt': '1' }), { branch: 'curated' });
+    const two = await repository.commit(skillFiles(name, '', { 'two.txt': '2' }), { branch: 'curated' });
+    await service.rewrite('curated', { skills: [skill(name, { commit: one })] });
+    await service.synced('curated');
+    await expect.poll(() => filesOf(name), { timeout: 10_000 }).toEqual(['SKILL.md', 'one.txt']);
+    await service.rewrite('curated', { skills: [skill(name, { commit: two })] });
+    git.takeRequests();
+    await service.synced('curated');
+    const { json } = await service.get(`/v1/admission?name=${encodeURIComponent(name)}`);
+    const [item] = (json as { items: { id: string; digest: string }[] }).items;
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'one.txt']);
+    expect(git.takeRequests()).toEqual([]);
+    await service.post(`/v1/admission/${item?.id}/approve`, { digest: item?.digest });
+    await expect.poll(() => filesOf(name), { timeout: 10_000 }).toEqual(['SKILL.md', 'two.txt']);
+  });
+
+  it('of a source with admission needs a commit', async () => {
+    const name = aName();
+    await repository.commit(skillFiles(name), { branch: 'floating' });
+    await service.rewrite('curated', { skills: [skill(name, { ref: 'floating' })] });
+    await service.synced('curated');
+    await expect
+      .poll(() => syncedContent('curated', name), { timeout: 10_000 })
+      .toMatchObject({ status: 'failed', error: expect.stringMatching(/must have a commit or digest/) });
+  });
+
+  it('is fetched although the document has escapes that PostgreSQL refuses', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name), { branch: 'odd' });
+    const text = JSON.stringify({ ...skill(name, { commit }), odd: 'ODD' }).replace('ODD', '\\u0000 \\ud800');
+    const catalogue = `{"version":"1.0.0","meta":{"last_updated":"2026-11-01T00:00:00Z"},"data":{"servers":[],"skills":[${text}]}}`;
+    await service.rewrite('synced', { text: catalogue });
+    expect(await service.synced('synced')).toMatchObject({ status: 'complete' });
+    await expect
+      .poll(() => syncedContent('synced', name), { timeout: 10_000 })
+      .toMatchObject({ status: 'stored' });
+    const { json, status } = await service.get('/registry/main/x/marketplace.json');
+    expect(status).toBe(200);
+    const { plugins } = json as { plugins: { description: string }[] };
+    expect(plugins.map(({ description }) => description)).toContain(`The skill ${name}`);
+  });
+});
+
+describe('fetching', () => {
+  it('fails with a reason while the store is full', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name, '', { large: 'y'.repeat(200_000) }), {
+      branch: 'full',
+    });
+    await service.restart((edited) =>
+      edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] }, maxBytes: '100KiB' } }),
+    );
+    await publish(name, gitPackage({ commit }));
+    expect(await fetched(name)).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/content store is full/),
+    });
+    await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
+    await retryNow();
+    await expect.poll(async () => (await contentOf(name)).status, { timeout: 10_000 }).toBe('stored');
+  });
+
+  it('is shared by replicas: each version is fetched once', async () => {
+    const names = Array.from({ length: 8 }, () => aName());
+    const commits: string[] = [];
+    for (const name of names) commits.push(await repository.commit(skillFiles(name), { branch: 'shared' }));
+    const other = service.replica();
+    await other.start();
+    try {
+      git.takeRequests();
+      await Promise.all(names.map((name, index) => publish(name, gitPackage({ commit: commits[index] }))));
+      for (const name of names) expect(await fetched(name)).toMatchObject({ status: 'stored' });
+      const fetches = git.takeRequests().filter((line) => line.startsWith('GET'));
+      expect(fetches).toHaveLength(names.length);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('does not happen without content.fetch.hosts', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name), { branch: 'none' });
+    await service.restart((edited) => edited.configuration({ content: {} }));
+    await publish(name, gitPackage({ commit }));
+    expect(await contentOf(name)).toEqual({ status: 'none' });
+    await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
+    expect(await fetched(name)).toMatchObject({ status: 'stored' });
+  });
+
+  it('finds versions that an earlier version of the server stored', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name), { branch: 'earlier' });
+    await service.restart((edited) => edited.configuration({ content: {} }));
+    await publish(name, gitPackage({ commit }));
+    await service.database.query(`delete from content_fetch`);
+    await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
+    await expect.poll(async () => (await contentOf(name)).status, { timeout: 10_000 }).toBe('stored');
+  });
+});

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { listensMeanwhile, portOf, urlOf } from './loopback.js';
+
+const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const TAR = 'application/vnd.oci.image.layer.v1.tar';
+
+export interface Layer {
+  readonly bytes: Buffer;
+  readonly mediaType?: string;
+  /** What the manifest says, if not the truth. */
+  readonly digest?: string;
+}
+
+/** An OCI registry with one repository, `acme/skills`, on 127.0.0.1 without TLS. */
+export class OciServer {
+  /** `GET /v2/…` in order. */
+  readonly requests: string[] = [];
+  /** The realm of the token that pulls need; absent: none. */
+  realm: (() => string) | undefined;
+  /** Where blobs are redirected to; absent: nowhere. */
+  blobsAt: string | undefined;
+  private readonly blobs = new Map<string, Buffer>();
+  private readonly manifests = new Map<string, Buffer>();
+  private readonly server = createServer((request, response) => this.answer(request, response));
+
+  runs(): this {
+    listensMeanwhile(this.server);
+    return this;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${portOf(this.server)}`;
+  }
+
+  get url(): string {
+    return urlOf(this.server);
+  }
+
+  /** Stores an artifact under a tag, and returns the digest of its manifest. */
+  push(tag: string, ...layers: Layer[]): string {
+    return this.tag(tag, {
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      layers: layers.map(({ bytes, mediaType = TAR, digest = digestOf(bytes) }) => {
+        this.blobs.set(digest, bytes);
+        return { mediaType, digest, size: bytes.length };
+      }),
+    });
+  }
+
+  /** Stores a manifest under a tag, and returns its digest. */
+  tag(tag: string, manifest: object): string {
+    const bytes = Buffer.from(JSON.stringify(manifest));
+    const digest = digestOf(bytes);
+    this.manifests.set(tag, bytes);
+    this.manifests.set(digest, bytes);
+    return digest;
+  }
+
+  takeRequests(): string[] {
+    return this.requests.splice(0);
+  }
+
+  private answer(request: IncomingMessage, response: ServerResponse): void {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://oci');
+    this.requests.push(`${request.method} ${pathname}`);
+    if (pathname === '/token')
+      return void response.end(JSON.stringify({ token: `token-for-${searchParams.get('scope')}` }));
+    const realm = this.realm?.();
+    if (
+      realm !== undefined &&
+      request.headers.authorization !== 'Bearer token-for-repository:acme/skills:pull'
+    )
+      return void response
+        .writeHead(401, { 'WWW-Authenticate': `Bearer realm="${realm}",service="acme",scope="x"` })
+        .end();
+    const [, kind, name = ''] = /^\/v2\/acme\/skills\/(manifests|blobs)\/(.+)$/.exec(pathname) ?? [];
+    if (kind === 'blobs' && this.blobsAt !== undefined)
+      return void response.writeHead(307, { Location: `${this.blobsAt}${pathname}` }).end();
+    const found = (kind === 'manifests' ? this.manifests : this.blobs).get(name);
+    response.writeHead(found ? 200 : 404, { 'Content-Type': MANIFEST }).end(found);
+  }
+}
+
+export function digestOf(bytes: Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
