@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { CHANGES_TOO_FAST, type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
-import { PreparedStatements } from '../database/statements.js';
+import { jsonMember, parseJsonMember, PreparedStatements } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
 import type { StorableText } from '../validation/storable-text.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
@@ -48,7 +48,7 @@ select currency."isCurrent", n.* from currency left join (
 order by n.type, n.name`;
 
 const DESCRIPTIONS = `
-select id::text, document::json->>'description' as description from entry_version where id = any($1::bigint[])`;
+select id::text, ${jsonMember('document', 'description')} as description from entry_version where id = any($1::bigint[])`;
 
 const FILES = `
 select encode(f.tree, 'hex') as tree, f.path, encode(f.blob, 'hex') as digest, b.bytes, f.is_executable as executable
@@ -105,7 +105,9 @@ export class MarketplaceEntries {
       ]),
       this.prepared.query<(ContentFile & { tree: string })[]>(FILES, [versions.map(({ tree }) => tree)]),
     ]);
-    const descriptions = new Map(described.map(({ id, description }) => [id, description]));
+    const descriptions = new Map(
+      described.map(({ id, description }) => [id, String(parseJsonMember(description))]),
+    );
     const trees = new Map<string, ContentFile[]>();
     for (const { tree, ...file } of files) {
       const list = trees.get(tree);
