@@ -9,7 +9,8 @@ import { CurrentRequest, type RequestContext } from '../http/request-context.js'
 import { AdmissionListParameters, CommentBody, DecisionBody } from './admission.dto.js';
 import { AdmissionItemDetails, AdmissionItemList } from './admission.responses.js';
 import { Decisions } from './decisions.js';
-import { ItemViews, type SeenItem } from './item-views.queries.js';
+import { ItemViews } from './item-views.queries.js';
+import type { SeenItem } from './seen-items.queries.js';
 
 const Item = () => ResourceRoute({ resource: 'item', use: 'read' });
 const DECISION_ERRORS = [

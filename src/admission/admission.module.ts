@@ -18,6 +18,7 @@ import { Decisions } from './decisions.js';
 import { DueItems } from './due-items.queries.js';
 import { ItemRetention } from './item-retention.queries.js';
 import { ItemViews } from './item-views.queries.js';
+import { SeenItems } from './seen-items.queries.js';
 import { SyncedAdmission } from './synced-admission.js';
 import { WebhookQuestions } from './webhook-questions.js';
 
@@ -38,9 +39,10 @@ import { WebhookQuestions } from './webhook-questions.js';
     DueItems,
     ItemRetention,
     ItemViews,
+    SeenItems,
     SyncedAdmission,
     WebhookQuestions,
   ],
-  exports: [AdmissionGate, AdmissionWebhooks, ItemViews],
+  exports: [AdmissionGate, AdmissionWebhooks, SeenItems],
 })
 export class AdmissionModule {}

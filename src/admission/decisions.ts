@@ -15,6 +15,7 @@ import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
 import type { Decision } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
+import { relabelItems } from './held-items.queries.js';
 import {
   claimSetOf,
   countDecisions,
@@ -22,10 +23,10 @@ import {
   insertDecision,
   leaveToBlocks,
   lockItem,
-  relabelItems,
-} from './held-items.queries.js';
-import { ItemViews, type SeenItem } from './item-views.queries.js';
+} from './item-decisions.queries.js';
+import { ItemViews } from './item-views.queries.js';
 import { personKey } from './review.js';
+import { type SeenItem, SeenItems } from './seen-items.queries.js';
 
 /** Decisions and comments of one item. */
 export const MAX_DECISIONS = 200;
@@ -40,6 +41,7 @@ export interface DecisionRequest {
 export class Decisions {
   constructor(
     private readonly audit: AuditTrail,
+    private readonly items: SeenItems,
     private readonly views: ItemViews,
     private readonly admitted: AdmittedItems,
     private readonly entries: EntriesRepository,
@@ -65,7 +67,7 @@ export class Decisions {
       if (seen.kind === MANAGED_KIND) await lockEntry(manager, seen.type, seen.name);
       else await enterAdmission(manager);
       const now = await lockItem(manager, seen.sourceId, id);
-      const item = await this.views.load(caller, id, manager);
+      const item = await this.items.load(caller, id, manager);
       checkMayDecide(item, decision);
       await checkState(manager, item, decision, request);
       if (item.isApproved) this.checkMayEndApproved(caller, item, decision);

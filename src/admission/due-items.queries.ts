@@ -13,7 +13,9 @@ import { AdmittedItems } from './admitted-items.queries.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { curate, type StoredAdmission, withReasons } from './curation.js';
-import { ASKED, claimSetOf, knownNames, setReasons } from './held-items.queries.js';
+import { ASKED, setReasons } from './held-items.queries.js';
+import { claimSetOf } from './item-decisions.queries.js';
+import { knownNames } from './synced-source.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 

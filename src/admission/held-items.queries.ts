@@ -2,13 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
 import type { Queries } from '../database/statements.js';
-import type { EntryName, EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
+import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { versionKey } from '../documents/versions.js';
 import type { HoldReason, ItemChange } from '../entries/admission-gate.js';
 import { batches, weighedBatches } from '../entries/writer/catalog-diff.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
-import type { Decision, ItemStatus } from './admission.entity.js';
-import { dueAtOf, type StoredAdmission } from './curation.js';
+import { dueAtOf } from './curation.js';
 
 /** Rows per statement, and bytes of their documents. */
 const BATCH = 1_000;
@@ -206,80 +205,6 @@ export async function countHeld(manager: EntityManager, sourceId: number): Promi
   return row?.count ?? 0;
 }
 
-/** Returns the names that the source has shown before, by `entryMapKey`. */
-export async function knownNames(
-  manager: EntityManager,
-  sourceId: number,
-  names: readonly EntryName[],
-): Promise<(EntryName & { readonly type: EntryType })[]> {
-  const known: EntryName[] = [];
-  for await (const batch of batches(names, BATCH))
-    known.push(
-      ...(await manager.query<EntryName[]>(
-        `select n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name)
-         where exists (select 1 from known_name k where k.source_id = $1 and k.type = n.type and k.name = n.name)
-           or exists (select 1 from entry e where e.source_id = $1 and e.type = n.type and e.name = n.name)`,
-        [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
-      )),
-    );
-  return known;
-}
-
-/** Records names that the source has shown. Names must be distinct. */
-export async function rememberNames(
-  manager: EntityManager,
-  sourceId: number,
-  names: readonly EntryName[],
-): Promise<void> {
-  for await (const batch of batches(names, BATCH))
-    await manager.query(
-      `insert into known_name (source_id, type, name)
-       select $1::int, n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name) on conflict do nothing`,
-      [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
-    );
-}
-
-/** A stored version whose served document differs from what the upstream sent. */
-export interface RewrittenVersion extends VersionName {
-  /** SHA-256 of the served document. */
-  readonly served: Buffer;
-}
-
-/** Returns the stored versions of a source that were rewritten. Reads all documents of the source. */
-export async function rewrittenVersions(
-  manager: EntityManager,
-  sourceId: number,
-  marker: string,
-): Promise<RewrittenVersion[]> {
-  return manager.query<RewrittenVersion[]>(
-    `select e.type, e.name, v.version, sha256(convert_to(v.document, 'UTF8')) as served
-     from entry e join entry_version v on v.entry_id = e.id
-     where e.source_id = $1 and position($2 in v.document) > 0`,
-    [sourceId, marker],
-  );
-}
-
-/** A source while a sync writes its content. */
-export interface SyncedSource {
-  readonly name: string;
-  readonly claims: Claims;
-  readonly admission: StoredAdmission | null;
-  /** Whether no sync has succeeded yet. */
-  readonly isFirst: boolean;
-  /** Whether this sync is the first with the current settings. */
-  readonly isFresh: boolean;
-}
-
-export async function sourceOf(manager: EntityManager, sourceId: number): Promise<SyncedSource> {
-  const [source] = await manager.query<SyncedSource[]>(
-    `select s.name, c.claims, s.admission, y.last_success_at is null as "isFirst", y.fetch_state is null as "isFresh"
-     from source s join source_sync y on y.source_id = s.id join claim_set c on c.id = s.claim_set_id where s.id = $1`,
-    [sourceId],
-  );
-  if (!source) throw new Error('A locked source has disappeared');
-  return source;
-}
-
 interface ReservedVersion {
   readonly version: string;
   readonly claims: Claims | null;
@@ -377,80 +302,4 @@ export async function withdrawChanges(
     [sourceId, type, name, version],
   );
   return rows;
-}
-
-/** Locks an item, after its source, so that decisions about it happen one after another. */
-export async function lockItem(manager: EntityManager, sourceId: number, id: string): Promise<Date> {
-  await manager.query(`select id from source where id = $1 for no key update`, [sourceId]);
-  await manager.query(`select id from admission_item where id = $1 for update`, [id]);
-  const [row] = await manager.query<{ now: Date }[]>(
-    `select date_trunc('milliseconds', clock_timestamp()) as now`,
-  );
-  if (!row) throw new Error('PostgreSQL returned no time');
-  return row.now;
-}
-
-/** What one person decided or wrote. */
-export interface NewDecision {
-  readonly decision: Decision;
-  readonly comment: string | null;
-  readonly at: Date;
-  readonly by: ItemPublisher;
-}
-
-export async function insertDecision(
-  manager: EntityManager,
-  itemId: string,
-  { decision, comment, at, by }: NewDecision,
-): Promise<void> {
-  await manager.query(
-    `insert into admission_decision (item_id, decision, at, by, by_key, comment) values ($1, $2, $3, $4, $5, $6)`,
-    [itemId, decision, at, by.publisher && JSON.stringify(by.publisher), by.key, comment],
-  );
-}
-
-export async function countDecisions(manager: EntityManager, itemId: string): Promise<number> {
-  const [row] = await manager.query<{ count: number }[]>(
-    `select count(*)::int as count from admission_decision where item_id = $1`,
-    [itemId],
-  );
-  return row?.count ?? 0;
-}
-
-/** Ends an item that is not stored as a version, or has been. */
-export async function endItem(
-  manager: EntityManager,
-  id: string,
-  status: Exclude<ItemStatus, 'held'>,
-  now: Date,
-): Promise<void> {
-  await manager.query(
-    `update admission_item set status = $2, decided_at = $3, due_at = null,
-       is_approved = is_approved or $2 = 'admitted',
-       document = case when $2 = 'rejected' then document end where id = $1`,
-    [id, status, now],
-  );
-}
-
-/** Leaves an approved item to the blocks that hold it. */
-export async function leaveToBlocks(
-  manager: EntityManager,
-  id: string,
-  reasons: readonly HoldReason[],
-): Promise<void> {
-  await setReasons(manager, [{ id, reasons }]);
-  await manager.query(`update admission_item set is_approved = true where id = $1`, [id]);
-}
-
-/** Returns the claim set of an entry. */
-export async function claimSetOf(
-  manager: EntityManager,
-  sourceId: number,
-  { type, name }: EntryName,
-): Promise<number | undefined> {
-  const [entry] = await manager.query<{ claimSetId: number }[]>(
-    `select claim_set_id as "claimSetId" from entry where source_id = $1 and type = $2 and name = $3`,
-    [sourceId, type, name],
-  );
-  return entry?.claimSetId;
 }

@@ -32,17 +32,19 @@ import {
   heldVersions,
   type HeldVersion,
   insertItems,
-  knownNames,
   markAdmitted,
   type NewItem,
-  rememberNames,
-  rewrittenVersions,
-  sourceOf,
   stateOf,
-  type SyncedSource,
   updateItems,
 } from './held-items.queries.js';
 import { REWRITTEN, rewriteDocument } from './rewrite.js';
+import {
+  knownNames,
+  rememberNames,
+  rewrittenVersions,
+  sourceOf,
+  type SyncedSource,
+} from './synced-source.queries.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Audit events of one sync or block; its own event counts all. */

@@ -17,7 +17,8 @@ import {
   type WebhookAnswer,
 } from './admission-webhooks.js';
 import { DueItems } from './due-items.queries.js';
-import { endItem, setReasons } from './held-items.queries.js';
+import { setReasons } from './held-items.queries.js';
+import { endItem } from './item-decisions.queries.js';
 import {
   type AnsweredItem,
   type AnsweredSource,

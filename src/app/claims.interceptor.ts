@@ -10,7 +10,7 @@ import {
   PublisherAccessOf,
 } from '../auth/route.js';
 import { type CatalogRequest, IsCatalogRead } from '../catalog/catalog-read.js';
-import { ItemViews } from '../admission/item-views.queries.js';
+import { SeenItems } from '../admission/seen-items.queries.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -31,7 +31,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly entries: EntriesService,
     private readonly publishers: PublisherGate,
     private readonly webhooks: WebhooksService,
-    private readonly items: ItemViews,
+    private readonly items: SeenItems,
   ) {}
 
   intercept(

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ItemViews } from '../admission/item-views.queries.js';
+import { SeenItems } from '../admission/seen-items.queries.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
@@ -54,7 +54,7 @@ export class SeeService {
     private readonly traces: NameTraces,
     private readonly facts: FactsQueries,
     private readonly policy: AccessPolicy,
-    private readonly items: ItemViews,
+    private readonly items: SeenItems,
   ) {}
 
   /**
