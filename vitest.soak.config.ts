@@ -8,6 +8,7 @@ const LONGER_HERE = [
   'test/model/admission.spec.ts',
   'test/model/audit.spec.ts',
   'test/model/tenants.spec.ts',
+  'test/model/webhooks.spec.ts',
   'test/api/sync.day.spec.ts',
   'test/api/sync.replicas.spec.ts',
   'test/api/sync.api.spec.ts',

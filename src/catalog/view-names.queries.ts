@@ -16,30 +16,66 @@ export interface ShownName extends EntryName {
   readonly source: string;
 }
 
-type Row = CurrencyRow & (ShownName | { readonly [column in keyof ShownName]: null });
+/** Consecutive names that a view shows, in the order of type and name. */
+export interface NamesPage<Name extends EntryName = ShownName> {
+  readonly names: readonly Name[];
+  /** The names up to this one were read; null: all. */
+  readonly last: EntryName | null;
+}
+
+type Nullable<Columns> = Columns | { readonly [column in keyof Columns]: null };
+type Row = CurrencyRow & Nullable<ShownName>;
+type PageRow = Row & Nullable<{ readonly lastType: EntryType; readonly lastName: string }>;
 
 // The first visible entry of a name shadows the others, even if none of its versions is shown (contract §6).
-const shownNames = (candidates: string) => `
+const NAMED = `
+named as (
+  select n.type, n.name, s.name as source
+  from names n join entry_version v on v.entry_id = n.id and v.is_latest join source s on s.id = n.source_id
+  where ${hasShownStatus()}
+)`;
+
+const SOME = `
 with ${CURRENCY},
 ${rankedBy('(select $rankedSources::int[])')},
 names as materialized (
   select distinct on (e.type, e.name) e.id, e.type, e.name, e.source_id
-  from ranked r cross join ${candidates}
-  where ${isVisibleAmongMany('e')}
-  order by e.type, e.name, r.rank
-)
-select currency."isCurrent", n.type, n.name, n.source
-from currency left join (
-  select n.type, n.name, s.name as source
-  from names n join entry_version v on v.entry_id = n.id and v.is_latest join source s on s.id = n.source_id
-  where ${hasShownStatus()}
-) n on true`;
-
-const ALL = shownNames('lateral (select * from entry o where o.source_id = r.source_id) e');
-const SOME = shownNames(`unnest((select $types::text[]), (select $names::text[])) as asked(type, name)
+  from ranked r cross join unnest((select $types::text[]), (select $names::text[])) as asked(type, name)
   cross join lateral (
     select * from entry o where o.source_id = r.source_id and o.type = asked.type and o.name = asked.name offset 0
-  ) e`);
+  ) e
+  where ${isVisibleAmongMany('e')}
+  order by e.type, e.name, r.rank
+),
+${NAMED}
+select currency."isCurrent", n.type, n.name, n.source from currency left join named n on true`;
+
+// Reads as many entries of each source. Beyond the first of their last names, entries of the other sources may be missing.
+const PAGE = `
+with ${CURRENCY},
+${rankedBy('(select $rankedSources::int[])')},
+candidates as materialized (
+  select r.rank, e.*
+  from ranked r cross join lateral (
+    select o.id, o.type, o.name, o.source_id, o.claim_set_id, row_number() over (order by o.type, o.name) as place
+    from entry o
+    where o.source_id = r.source_id and (o.type, o.name) > ((select $afterType::text), (select $afterName::text))
+    order by o.type, o.name limit (select $limit::int)
+  ) e
+),
+last as materialized (
+  select type, name from candidates where place = (select $limit::int) order by type, name limit 1
+),
+names as materialized (
+  select distinct on (c.type, c.name) c.id, c.type, c.name, c.source_id
+  from candidates c
+  where ${isVisibleAmongMany('c')} and not exists (select from last l where (c.type, c.name) > (l.type, l.name))
+  order by c.type, c.name, c.rank
+),
+${NAMED}
+select currency."isCurrent", l.type as "lastType", l.name as "lastName", n.type, n.name, n.source
+from currency left join last l on true left join named n on true
+order by n.type, n.name`;
 
 /** Reads the names that a view shows, by the conditions of the lists (contract §6). */
 @Injectable()
@@ -47,17 +83,38 @@ export class ViewNames {
   constructor(private readonly prepared: PreparedStatements) {}
 
   /**
+   * Returns those of these names that the view shows.
+   *
    * @param find returns the current view; null if there is none.
-   * @param asked the names to look for; null for all.
    * @throws ApiError 503 `database_timeout` if the view changes during every read.
    */
-  async shown(find: () => Promise<View | null>, asked: readonly EntryName[] | null): Promise<ShownName[]> {
-    const rows = await (asked
-      ? readCurrent<Row>(this.prepared, find, SOME, {
-          types: asked.map(({ type }) => type),
-          names: asked.map(({ name }) => name),
-        })
-      : readCurrent<Row>(this.prepared, find, ALL));
-    return (rows ?? []).flatMap(({ type, name, source }) => (type === null ? [] : [{ type, name, source }]));
+  async among(find: () => Promise<View | null>, asked: readonly EntryName[]): Promise<ShownName[]> {
+    const rows = await readCurrent<Row>(this.prepared, find, SOME, {
+      types: asked.map(({ type }) => type),
+      names: asked.map(({ name }) => name),
+    });
+    return shownNames(rows);
   }
+
+  /**
+   * Returns the names after this one, or the first ones.
+   *
+   * @param limit entries of one source to read.
+   */
+  async after(find: () => Promise<View | null>, after: EntryName | null, limit: number): Promise<NamesPage> {
+    const rows = await readCurrent<PageRow>(this.prepared, find, PAGE, {
+      afterType: after?.type ?? '',
+      afterName: after?.name ?? '',
+      limit,
+    });
+    const [first] = rows ?? [];
+    return {
+      names: shownNames(rows),
+      last: first && first.lastType !== null ? { type: first.lastType, name: first.lastName } : null,
+    };
+  }
+}
+
+function shownNames(rows: readonly Row[] | null): ShownName[] {
+  return (rows ?? []).flatMap(({ type, name, source }) => (type === null ? [] : [{ type, name, source }]));
 }

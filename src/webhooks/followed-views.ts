@@ -1,52 +1,75 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { Caller } from '../auth/caller.js';
-import { type EntryName, ViewNames } from '../catalog/view-names.queries.js';
+import type { EntryName } from '../catalog/view-names.queries.js';
 import type { Claims } from '../claims/claims.js';
 import { READ_ACTIONS, type ViewChange } from '../config/audit-actions.js';
 import type { WebhookView } from '../config/config.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { isObject, member } from '../json/json-values.js';
-import { RegistriesRepository } from '../registries/registries.repository.js';
-import { RegistryViews } from '../visibility/registry-views.js';
 import { KnownEntries } from './known-entries.queries.js';
 import { type Message, without } from './message.js';
+import {
+  type Differences,
+  keyOf,
+  type ReadView,
+  type ShownEntry,
+  ViewComparison,
+} from './view-comparison.js';
 import { type TrailEvent, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
 
 type Cause = Pick<TrailEvent, 'id' | 'time'>;
 
 /** A view that a webhook follows, as this replica last read it. */
-export interface FollowedView {
-  readonly as: WebhookView;
-  readonly caller: Caller;
+export interface FollowedView extends ReadView {
   /** The policy's version when the whole view was last compared; undefined before. */
   comparedUnder: number | undefined;
+  /** The comparison of the whole view whose differences were delivered last. */
+  compared: Comparison | undefined;
 }
 
-const keyOf = ({ type, name }: { readonly type: string; readonly name: string }) => `${type}/${name}`;
+/** How far the whole view was compared for a page of the trail. */
+export interface Comparison {
+  readonly page: string;
+  /** The names up to this one were compared; null: all. */
+  readonly reached: EntryName | null;
+}
+
+/** What to send about a page of the trail. */
+export interface ViewMessages {
+  readonly messages: readonly Message[];
+  /** Set if the messages are differences of the whole view: the page is read again once they are delivered. */
+  readonly compared?: Comparison;
+}
+
+/** A page of the trail, as far as views are concerned. */
+interface ViewPage extends Pick<TrailPage, 'events' | 'next'> {
+  /** The events of changes. */
+  readonly changes: readonly TrailEvent[];
+  /** The entries that these are about, by key. */
+  readonly named: ReadonlyMap<string, EntryName>;
+}
 
 export function follow(as: WebhookView): FollowedView {
   const { sub } = as.claims;
   const caller = { subject: typeof sub === 'string' ? sub : null, claims: as.claims, identified: true };
-  return { as, caller, comparedUnder: undefined };
+  return { as, caller, comparedUnder: undefined, compared: undefined };
 }
 
 /**
  * Builds the messages of a webhook that follows a view (contract §12).
  *
- * The view is read when the messages are built, by the code that answers requests, and compared with the entries that the
- * receiver knows. So nothing is sent about an entry that is hidden by then, and an entry that left and came back since the
- * last comparison causes neither `entry.removed` nor `entry.added`.
+ * The view is read when the messages are built, and compared with the entries that the receiver knows. So nothing is sent
+ * about an entry that is hidden by then, and an entry that left and came back since the last comparison causes neither
+ * `entry.removed` nor `entry.added`. Only the entries that events name are compared, but after any other change, such as a
+ * sync, the whole view.
  */
 @Injectable()
 export class FollowedViews {
   constructor(
     private readonly places: WebhookPlaces,
     private readonly known: KnownEntries,
-    private readonly names: ViewNames,
-    private readonly views: RegistryViews,
-    private readonly registries: RegistriesRepository,
+    private readonly comparison: ViewComparison,
     private readonly policy: AccessPolicy,
   ) {}
 
@@ -61,55 +84,107 @@ export class FollowedViews {
     view: FollowedView,
     { events, next }: Pick<TrailPage, 'events' | 'next'>,
     wants: (action: string) => boolean,
-  ): Promise<Message[]> {
+  ): Promise<ViewMessages> {
     const { version } = this.policy;
-    const before = await this.known.followed(id);
+    const followed = await this.known.followed(id);
     const changes = events.filter(
       ({ outcome, action }) => outcome === 'allowed' && !READ_ACTIONS.includes(action),
     );
-    const others = changes.filter(({ target }) => !isEntryType(target.type));
-    const isWhole = others.length > 0 || this.isOutdated(view) || !isDeepStrictEqual(before, view.as);
     const named = new Map(
       changes.flatMap(({ target: { type, name } }): [string, EntryName][] =>
         isEntryType(type) ? [[keyOf({ type, name }), { type, name }]] : [],
       ),
     );
-    const asked = isWhole ? null : [...named.values()];
-    const shown = await this.shown(view, asked);
-    if (before === null) {
-      // What is about to change is new to the receiver.
-      const names = [...shown.values()].map(({ entry }) => entry);
-      const changing = await this.places.changingAfter(
-        next,
-        names.map(({ name }) => name),
-      );
-      const isNew = ({ type, name }: EntryName) => changing.has(name) || named.has(keyOf({ type, name }));
-      await this.known.follow(
+    const page = { events, next, changes, named };
+    const isFollowed = isDeepStrictEqual(followed, view.as);
+    const mayDiffer = changes.some(({ target }) => !isEntryType(target.type));
+    if (mayDiffer || !isFollowed || this.isOutdated(view)) {
+      const part = followed === null ? await this.learnAll(id, view, page) : await this.part(id, view, page);
+      if (part) return part;
+      if (!isFollowed) await this.known.follow(id, view.as);
+      view.comparedUnder = version;
+    }
+    return { messages: await this.messagesAbout(id, view, page, wants) };
+  }
+
+  /** Takes the entries of a view that is new to the receiver as known, but for those that are about to change. */
+  private async learnAll(id: number, view: FollowedView, page: ViewPage): Promise<null> {
+    await this.known.forgetAll(id);
+    let reached: EntryName | null = null;
+    do {
+      const differences: Differences = await this.comparison.differences(id, view, reached);
+      const isOther = await this.ofOtherEvents(page, differences.added);
+      await this.known.learn(id, differences.added.filter(isOther));
+      ({ reached } = differences);
+    } while (reached);
+    return null;
+  }
+
+  /** Returns the next differences of the whole view; null if all were delivered. */
+  private async part(id: number, view: FollowedView, page: ViewPage): Promise<ViewMessages | null> {
+    const { events, next, changes } = page;
+    const key = JSON.stringify([this.policy.version, view.as, next, events.at(-1)?.id]);
+    let compared = view.compared?.page === key ? view.compared : undefined;
+    while (compared?.reached !== null) {
+      const { added, removed, reached }: Differences = await this.comparison.differences(
         id,
-        view.as,
-        names.filter((entry) => !isNew(entry)),
+        view,
+        compared?.reached ?? null,
       );
-    } else if (isWhole && !isDeepStrictEqual(before, view.as)) await this.known.follow(id, view.as, []);
+      compared = { page: key, reached };
+      if (added.length + removed.length === 0) continue;
+      const isOther = await this.ofOtherEvents(page, [...added, ...removed]);
+      const cause =
+        changes.findLast(({ target }) => !isEntryType(target.type)) ??
+        (await this.places.lastConfiguration()) ??
+        events.at(-1);
+      if (!cause) continue;
+      const messages = [
+        ...removed.filter(isOther).map((entry) => viewChange('entry.removed', entry, cause)),
+        ...added.filter(isOther).map((entry) => viewChange('entry.added', entry, cause)),
+      ];
+      if (messages.length > 0) return { messages, compared };
+    }
+    return null;
+  }
+
+  /** Returns whether differences come from other events than the ones that name the entry, which are sent with these. */
+  private async ofOtherEvents(
+    { next, named }: ViewPage,
+    differing: readonly EntryName[],
+  ): Promise<(entry: EntryName) => boolean> {
+    if (differing.length === 0) return () => true;
+    // The view is newer than the page. Changes by later events are sent with them.
+    const later = await this.places.changingAfter(
+      next,
+      differing.map(({ name }) => name),
+    );
+    return (entry) => !later.has(entry.name) && !named.has(keyOf(entry));
+  }
+
+  private async messagesAbout(
+    id: number,
+    view: FollowedView,
+    { next, changes, named }: ViewPage,
+    wants: (action: string) => boolean,
+  ): Promise<Message[]> {
+    const asked = [...named.values()];
+    const shown = await this.comparison.shown(view, asked);
     const known = new Map((await this.known.among(id, asked)).map((entry) => [keyOf(entry), entry]));
     const differing = {
-      added: [...shown].flatMap(([key, { entry }]) => (known.has(key) ? [] : [entry])),
-      removed: [...known].flatMap(([key, entry]) => (shown.has(key) ? [] : [entry])),
+      added: asked.filter((entry) => shown.has(keyOf(entry)) && !known.has(keyOf(entry))),
+      removed: asked.filter((entry) => !shown.has(keyOf(entry)) && known.has(keyOf(entry))),
     };
     const all = [...differing.added, ...differing.removed].map(({ name }) => name);
-    // The view is newer than these events. Changes by later ones are sent with them.
     const later = all.length > 0 ? await this.places.changingAfter(next, all) : new Set<string>();
-    const fallback = others.at(-1) ?? (isWhole ? await this.places.lastConfiguration() : undefined);
     const caused = new Map<string, Message[]>();
     const cause = (type: ViewChange, entry: EntryName) => {
       const own = changes.filter(({ target }) => keyOf(target) === keyOf(entry));
-      const by =
-        this.causeOf(type, view, own) ??
-        (later.has(entry.name) ? undefined : (own.at(-1) ?? fallback ?? events.at(-1)));
+      const by = this.causeOf(type, view, own) ?? (later.has(entry.name) ? undefined : own.at(-1));
       if (by) caused.set(by.id, [...(caused.get(by.id) ?? []), viewChange(type, entry, by)]);
     };
     for (const entry of differing.removed) cause('entry.removed', entry);
     for (const entry of differing.added) cause('entry.added', entry);
-    if (isWhole) view.comparedUnder = version;
     return this.inOrder(changes, caused, { view, shown, known, wants });
   }
 
@@ -124,7 +199,7 @@ export class FollowedViews {
       wants,
     }: {
       readonly view: FollowedView;
-      readonly shown: ReadonlyMap<string, { readonly sources: ReadonlySet<string> }>;
+      readonly shown: ReadonlyMap<string, ShownEntry>;
       readonly known: ReadonlyMap<string, EntryName>;
       readonly wants: (action: string) => boolean;
     },
@@ -140,9 +215,6 @@ export class FollowedViews {
           if (type === 'entry.added') isKnown.add(keyOf(message.target));
         }
     };
-    const ids = new Set(events.map(({ id }) => id));
-    for (const id of caused.keys())
-      if (!ids.has(id)) for (const type of ['entry.removed', 'entry.added'] as const) take(id, type);
     for (const event of events) {
       take(event.id, 'entry.added');
       const { source } = event.target;
@@ -181,27 +253,6 @@ export class FollowedViews {
   private hasVisibleClaims({ caller }: FollowedView, { change }: TrailEvent): boolean | undefined {
     const claims = member(member(change, 'after'), 'claims');
     return isObject(claims) ? this.policy.maySee(caller, claims as Claims) : undefined;
-  }
-
-  /** Returns the entries of the view by key, each with the sources that provide it. */
-  private async shown(
-    { as, caller }: FollowedView,
-    asked: readonly EntryName[] | null,
-  ): Promise<Map<string, { readonly entry: EntryName; readonly sources: Set<string> }>> {
-    const found = new Map<string, { entry: EntryName; sources: Set<string> }>();
-    if (asked?.length === 0) return found;
-    const registries =
-      as.registry === null ? (await this.registries.rows()).map(({ name }) => name) : [as.registry];
-    for (const registry of registries)
-      for (const { type, name, source } of await this.names.shown(
-        () => this.views.viewOf(caller, registry),
-        asked,
-      )) {
-        const one = found.get(keyOf({ type, name })) ?? { entry: { type, name }, sources: new Set() };
-        found.set(keyOf({ type, name }), one);
-        one.sources.add(source);
-      }
-    return found;
   }
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { EntryName } from '../catalog/view-names.queries.js';
+import type { EntryName, NamesPage } from '../catalog/view-names.queries.js';
 import type { WebhookView } from '../config/config.js';
 
 /** Reads and writes which entries the receivers of webhooks know (contract §12). */
@@ -17,27 +17,38 @@ export class KnownEntries {
     return row?.followed ?? null;
   }
 
-  /**
-   * Returns the entries that the receiver knows.
-   *
-   * @param asked the entries to look for; null for all.
-   */
-  async among(id: number, asked: readonly EntryName[] | null): Promise<EntryName[]> {
-    const among = asked
-      ? 'and (type, name) in (select * from unnest($2::text[], $3::text[]))'
-      : 'and $2::text[] is null and $3::text[] is null';
+  /** Returns those of these entries that the receiver knows. */
+  async among(id: number, asked: readonly EntryName[]): Promise<EntryName[]> {
+    if (asked.length === 0) return [];
     return this.dataSource.query<EntryName[]>(
-      `select type, name from webhook_entry where webhook_id = $1 ${among}`,
-      [id, asked?.map(({ type }) => type) ?? null, asked?.map(({ name }) => name) ?? null],
+      `select type, name from webhook_entry
+       where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
+      [id, asked.map(({ type }) => type), asked.map(({ name }) => name)],
     );
   }
 
-  /** Records the entries that a receiver knows before the first message. */
-  async follow(id: number, view: WebhookView, entries: readonly EntryName[]): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
-      await manager.query(`update webhook set followed = $2 where id = $1`, [id, JSON.stringify(view)]);
-      await learn(manager, id, entries, []);
-    });
+  /** Returns the entries after this one that the receiver knows, or the first ones. */
+  async after(id: number, after: EntryName | null, limit: number): Promise<NamesPage<EntryName>> {
+    const names = await this.dataSource.query<EntryName[]>(
+      `select type, name from webhook_entry where webhook_id = $1 and (type, name) > ($2, $3)
+       order by type, name limit $4`,
+      [id, after?.type ?? '', after?.name ?? '', limit],
+    );
+    return { names, last: names.length === limit ? (names.at(-1) ?? null) : null };
+  }
+
+  /** Records entries that the receiver knows without a message. */
+  async learn(id: number, entries: readonly EntryName[]): Promise<void> {
+    await learn(this.dataSource.manager, id, entries, []);
+  }
+
+  /** Records that the receiver knows the entries of this view, but for differences yet to be sent. */
+  async follow(id: number, view: WebhookView): Promise<void> {
+    await this.dataSource.query(`update webhook set followed = $2 where id = $1`, [id, JSON.stringify(view)]);
+  }
+
+  async forgetAll(id: number): Promise<void> {
+    await this.dataSource.query(`delete from webhook_entry where webhook_id = $1`, [id]);
   }
 }
 

@@ -66,8 +66,6 @@ export interface TrailPage {
   readonly events: readonly TrailEvent[];
   /** The place after these events. */
   readonly next: TrailPlace;
-  /** Whether `next` differs from the place before. */
-  readonly isAhead: boolean;
 }
 
 /** What a round of deliveries achieved. */
@@ -247,7 +245,7 @@ export class WebhookPlaces {
       isWhole && scanned < EVENTS_PER_SLICE
         ? { past: until, since: null, until: null, after: null, latest: largest }
         : { past, since, until, after: reached, latest: largest };
-    return { events, next, isAhead: scanned > 0 || since !== null || after !== null };
+    return { events, next };
   }
 
   /**

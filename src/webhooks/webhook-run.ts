@@ -5,7 +5,7 @@ import { backOffMs } from '../outbound/webhook-back-off.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
 import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
 import type { EntryName } from '../catalog/view-names.queries.js';
-import { type FollowedView, type FollowedViews, follow } from './followed-views.js';
+import { type Comparison, type FollowedView, type FollowedViews, follow } from './followed-views.js';
 import { learn } from './known-entries.queries.js';
 import { cloudEventText, type Message, messageOf, orderKey } from './message.js';
 import {
@@ -30,6 +30,8 @@ interface PendingPage {
   readonly config: WebhookConfig;
   readonly generation: number;
   readonly messages: readonly Message[];
+  /** See ViewMessages. */
+  readonly compared?: Comparison | undefined;
   readonly delivered: Set<Message>;
   /** The place before the messages, and after them. */
   readonly place: TrailPlace;
@@ -118,20 +120,16 @@ export class WebhookRun {
     const actions = config.actions?.flatMap((pattern) => matchingActions(pattern, AUDIT_ACTIONS)) ?? null;
     const { id, views } = this.options;
     const { events, next } = await this.places.page(held, this.view ? null : actions);
-    const messages = this.view
-      ? await views.messagesOf(
-          id,
-          this.view,
-          { events, next },
-          (action) => actions?.some((one) => one === action) ?? true,
-        )
-      : events.map(messageOf);
+    const wants = (action: string) => actions?.some((one) => one === action) ?? true;
+    const { messages, compared } = this.view
+      ? await views.messagesOf(id, this.view, { events, next }, wants)
+      : { messages: events.map(messageOf) };
     const { past, since, until, after, latest } = held;
+    const place = { past, since, until, after, latest };
     return {
-      ...{ config, generation: held.generation, next, failures: new Map(), readAt: performance.now() },
+      ...{ config, generation: held.generation, failures: new Map(), readAt: performance.now(), place },
+      ...{ messages, compared, next: compared ? place : next },
       delivered: new Set(messages.filter((message) => this.deliveredAhead.has(message.id))),
-      place: { past, since, until, after, latest },
-      messages,
     };
   }
 
@@ -194,6 +192,7 @@ export class WebhookRun {
           );
       },
     );
+    if (this.view && page.compared && !undelivered && isSaved) this.view.compared = page.compared;
     if (!undelivered || !isSaved || this.view) this.page = undefined;
     this.deliveredAhead = new Set(undelivered && isSaved ? [...delivered].map((message) => message.id) : []);
   }
@@ -259,7 +258,11 @@ function inOrder(messages: readonly Message[]): Message[][] {
 }
 
 /** Returns the place from which everything undelivered is read again. */
-function placeBefore({ messages, place }: PendingPage, undelivered: Message): TrailPlace {
-  const before = messages[messages.indexOf(undelivered) - 1]?.event.id;
-  return { ...place, after: before ?? place.after };
+function placeBefore({ messages, compared, place }: PendingPage, undelivered: Message): TrailPlace {
+  if (compared) return place;
+  // An event of a view may cause several messages.
+  const before = messages
+    .slice(0, messages.indexOf(undelivered))
+    .findLast(({ event }) => event.id !== undelivered.event.id);
+  return { ...place, after: before?.event.id ?? place.after };
 }

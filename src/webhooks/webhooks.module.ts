@@ -8,6 +8,7 @@ import { ViewsModule } from '../visibility/visibility.module.js';
 import { ConfiguredWebhooks } from './configured-webhooks.js';
 import { FollowedViews } from './followed-views.js';
 import { KnownEntries } from './known-entries.queries.js';
+import { ViewComparison } from './view-comparison.js';
 import { WebhookPlaces } from './webhook-places.queries.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhookStates } from './webhook-states.queries.js';
@@ -22,6 +23,7 @@ import { WebhooksService } from './webhooks.service.js';
     ConfiguredWebhooks,
     FollowedViews,
     KnownEntries,
+    ViewComparison,
     WebhookPlaces,
     WebhookSender,
     WebhookStates,

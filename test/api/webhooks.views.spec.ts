@@ -147,6 +147,38 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([]);
   });
 
+  it('loses no change of a sync whose receiver fails in between', async () => {
+    const many = Array.from({ length: 30 }, () => aServer(aName()));
+    receiver.answer = (_, count) => (count === 5 ? { status: 500 } : undefined);
+    await service.rewrite('tools', { servers: [aServer('com.acme/tool'), ...many] });
+    await service.synced('tools');
+    // Nothing but the sync may lead to another comparison.
+    await within(20_000, () =>
+      expect(new Set(receiver.received().filter((one) => one.startsWith('entry.added '))).size).toBe(
+        many.length,
+      ),
+    );
+    receiver.answer = () => undefined;
+    await sent();
+    await service.rewrite('tools', { servers: [aServer('com.acme/tool')] });
+    await service.synced('tools');
+    expect((await sent()).sort()).toEqual(many.map(({ name }) => `entry.removed server/${name}`).sort());
+  });
+
+  it('sends the event that let an entry in again if it failed after `entry.added`', async () => {
+    const name = aName();
+    receiver.answer = ({ event }, count) =>
+      event.type === 'entry.publish' && count === 2 ? { status: 500 } : undefined;
+    await publish(name);
+    await within(5_000, () => expect(receiver.deliveries.length).toBeGreaterThan(1));
+    expect((await admin().post('/v1/webhooks/team/resume')).status).toBe(204);
+    expect(await sent()).toEqual([
+      `entry.added server/${name}`,
+      `entry.publish server/${name}@1.0.0`,
+      `entry.publish server/${name}@1.0.0`,
+    ]);
+  });
+
   it('follows every registry whose gate its claims pass, unless it names one', async () => {
     await configure(team({ as: { claims: { org: 'contoso' } } }));
     await sent();

@@ -25,6 +25,23 @@ describe('a SQL statement', () => {
     expect(users).toEqual([]);
   });
 
+  it('names the table of held versions only in admission, and where no read of the catalog uses it', async () => {
+    const users = (await sourceFiles())
+      .filter(({ path }) => !path.startsWith('admission/'))
+      .filter(({ text }) => /admission_(item|decision|question)|AdmissionItem\b/.test(text))
+      .map(({ path }) => path);
+    expect(users.sort()).toEqual([
+      // Registers the entity.
+      'app/entities.ts',
+      // Deny-lists, which name blocked versions (contract §14).
+      'catalog/blocked-versions.queries.ts',
+      // Keeps files that a held version has.
+      'content/content-store.queries.ts',
+      // Counts for the metrics.
+      'sync/sync.queries.ts',
+    ]);
+  });
+
   it('is in a file named for it', async () => {
     const elsewhere = (await sourceFiles())
       .filter(
