@@ -2,6 +2,7 @@
 // Starts its own PostgreSQL server and leaves only the JSON file behind, plus CPU profiles of the services with
 // `--profile`.
 import { parseArgs } from 'node:util';
+import { measureAdmission } from './admission.js';
 import { measureUnderAttack } from './attack/under-attack.js';
 import { measureAuthentication } from './authentication.js';
 import { measureChanges } from './changes.js';
@@ -33,6 +34,7 @@ type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
 const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
   'search-index': (_stage, quick) => measureSearchIndex(quick),
+  admission: (_stage, quick) => measureAdmission(quick),
   authentication: measureAuthentication,
   keys: measureKeys,
   lists: measureLists,

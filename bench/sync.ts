@@ -36,7 +36,7 @@ type Kind = keyof typeof SYNCS;
 const KINDS = Object.keys(SYNCS) as Kind[];
 
 /** Duration of a run, from its start to its commit. */
-interface Run {
+export interface Run {
   readonly ms: number;
   readonly longestBlockMs: number;
 }
@@ -66,7 +66,7 @@ export async function measureSync(quick: boolean): Promise<Figure[]> {
   );
   const runs = watchRuns();
   const warmUp = runs.next();
-  const service = await start(configuration);
+  const service = await startSyncing(configuration);
   await warmUp;
   const client = new pg.Client({ host, port, user, database });
   await client.connect();
@@ -141,7 +141,7 @@ function figuresOf(
   ];
 }
 
-async function start(configuration: string) {
+export async function startSyncing(configuration: string) {
   const addresses = { address: '127.0.0.1:0', internalAddress: '127.0.0.1:0' };
   const { config } = loadConfig(configuration, {}, addresses);
   const { version: node_version, platform } = process;
@@ -150,7 +150,7 @@ async function start(configuration: string) {
 }
 
 // The log has durations only for runs that wrote something, and polling the status would add the polling interval.
-function watchRuns(): { next(): Promise<Run> } {
+export function watchRuns(): { next(): Promise<Run> } {
   const loop = watchLoop();
   let done: (run: Run) => void = () => undefined;
   const { run } = SyncRun.prototype;
@@ -194,7 +194,7 @@ async function empty(client: pg.Client): Promise<void> {
   await client.query(`update source_sync set content_digest = null`);
 }
 
-function writeCatalogue(catalogue: WrittenCatalogue): Promise<void> {
+export function writeCatalogue(catalogue: WrittenCatalogue): Promise<void> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./data/catalogue-file.js', import.meta.url), {
       workerData: catalogue,

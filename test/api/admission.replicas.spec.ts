@@ -1,7 +1,9 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { decide, type Item, itemsFor, served } from '../support/admission.js';
+import { decide, type Item, itemsFor, passTime, served } from '../support/admission.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { aServer, type Document } from '../support/documents.js';
+import { aCatalogue, aServer, type Document } from '../support/documents.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';
 import { type Replicas, startReplicas } from '../support/two-replicas.js';
@@ -70,6 +72,26 @@ describe('admission on two replicas', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     for (const reply of replies.filter(({ status }) => status === 409))
       expectRefused(reply, 409, 'already_decided');
+  });
+
+  it('shows a version on both when its time is due', async () => {
+    const admin = on(0, SUPER_ADMIN);
+    const path = join(replicas.folder, 'due.json');
+    await writeFile(path, JSON.stringify(aCatalogue([aServer('com.due/one')])));
+    const source = { file: { path }, admission: { minAge: '14d' }, claims: {} };
+    expect((await admin.put('/v1/sources/due', source)).status).toBe(201);
+    expect((await admin.put('/v1/registries/due', { sources: ['due'], claims: {} })).status).toBe(201);
+    await expect.poll(() => itemsFor(admin, '?source=due'), PATIENCE).toHaveLength(1);
+    const shown = async () => [
+      await served(on(0, SUPER_ADMIN), 'due'),
+      await served(on(1, SUPER_ADMIN), 'due'),
+    ];
+    expect(await shown()).toEqual([[], []]);
+    await passTime(replicas, '15 days');
+    // Within 10 s, on a machine that is not loaded.
+    await expect
+      .poll(shown, { timeout: 30_000, interval: 100 })
+      .toEqual([['com.due/one@1.0.0'], ['com.due/one@1.0.0']]);
   });
 
   it('applies a block on the other replica', async () => {

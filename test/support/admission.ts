@@ -51,7 +51,10 @@ export async function served(sender: Sender, registry = 'main'): Promise<string[
 const COLUMNS = ['first_seen_at', 'published_at', 'due_at'];
 
 /** Lets time pass for everything that is held: as if it had been seen and published earlier. */
-export async function passTime(service: ServiceUnderTest, interval: string): Promise<void> {
+export async function passTime(
+  { database }: Pick<ServiceUnderTest, 'database'>,
+  interval: string,
+): Promise<void> {
   const set = COLUMNS.map((column) => `${column} = ${column} - $1::interval`).join(', ');
-  await service.database.query(`update admission_item set ${set} where status = 'held'`, [interval]);
+  await database.query(`update admission_item set ${set} where status = 'held'`, [interval]);
 }
