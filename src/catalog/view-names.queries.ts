@@ -83,7 +83,7 @@ export class ViewNames {
   constructor(private readonly prepared: PreparedStatements) {}
 
   /**
-   * Returns those of these names that the view shows.
+   * Returns which of these names the view shows.
    *
    * @param find returns the current view; null if there is none.
    * @throws ApiError 503 `database_timeout` if the view changes during every read.

@@ -17,7 +17,7 @@ export class KnownEntries {
     return row?.followed ?? null;
   }
 
-  /** Returns those of these entries that the receiver knows. */
+  /** Returns which of these entries the receiver knows. */
   async among(id: number, asked: readonly EntryName[]): Promise<EntryName[]> {
     if (asked.length === 0) return [];
     return this.dataSource.query<EntryName[]>(

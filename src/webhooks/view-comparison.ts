@@ -46,7 +46,7 @@ export class ViewComparison {
     private readonly registries: RegistriesRepository,
   ) {}
 
-  /** Returns those of these entries that are in the view, by key. */
+  /** Returns which of these entries are in the view, by key. */
   async shown({ as, caller }: ReadView, asked: readonly EntryName[]): Promise<Map<string, ShownEntry>> {
     const found = new Map<string, { entry: EntryName; sources: Set<string> }>();
     if (asked.length === 0) return found;

@@ -45,6 +45,8 @@ const READS: readonly (readonly [path: string, body?: object])[] = [
   [`v0.1/x/setup/${SERVER}/versions/1.0.0`],
   ['x/feed.atom'],
   ['x/content/skill/com.acme/secret-skill/1.0.0.zip'],
+  ['x/content/skill/com.acme/secret-skill/1.0.0/files'],
+  [`v0.1/x/icon/server/${SERVER}`],
   ['x/marketplace.json'],
   ['git/marketplace.git/info/refs?service=git-upload-pack'],
   ['mcp', MCP('tools/call', { name: 'search_servers', arguments: { query: 'secret' } })],
