@@ -78,7 +78,12 @@ describe('admission on two replicas', () => {
     const admin = on(0, SUPER_ADMIN);
     const path = join(replicas.folder, 'due.json');
     await writeFile(path, JSON.stringify(aCatalogue([aServer('com.due/one')])));
-    const source = { file: { path }, admission: { minAge: '14d' }, claims: {} };
+    const source = {
+      file: { path },
+      syncPolicy: { interval: '24h' },
+      admission: { minAge: '14d' },
+      claims: {},
+    };
     expect((await admin.put('/v1/sources/due', source)).status).toBe(201);
     expect((await admin.put('/v1/registries/due', { sources: ['due'], claims: {} })).status).toBe(201);
     await expect.poll(() => itemsFor(admin, '?source=due'), PATIENCE).toHaveLength(1);
