@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { outboundConfig, pageConfig } from '../config/slices.js';
 import { elements, member } from '../json/json-values.js';
 import { Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
-import { HttpClient, withoutAddress } from '../outbound/http-client.js';
+import { HttpClient, withoutAddress, withoutQuery } from '../outbound/http-client.js';
 import { rasterImageIn } from '../validation/images.js';
 
 const MAX_ICON_BYTES = 256 * 1_024;
@@ -89,7 +89,7 @@ export class IconCache implements OnApplicationShutdown {
       return icon;
     } catch (error) {
       if (error instanceof SemaphoreTimeout) return null;
-      this.logger.debug({ url, error: withoutAddress(error) }, 'An icon could not be fetched');
+      this.logger.debug({ url: withoutQuery(url), error: withoutAddress(error) }, 'An icon could not be fetched');
       this.cache.set(url, { icon: null }, { ttl: RETRY_MS });
       return null;
     }

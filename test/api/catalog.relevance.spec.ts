@@ -62,16 +62,16 @@ const REAL: readonly (readonly [query: string, last: string])[] = [
   ['wikidata', 'mcp-wikidata'],
   ['servicenow', 'servicenow-mcp'],
   // Chosen after the search was built, before these were tried.
-  ['slack', 'slack-mcp-server'],
+  ['webflow', 'webflow-mcp-server'],
   ['spotify', 'spotify-mcp'],
-  ['elasticsearch', 'mcp-server-elasticsearch'],
-  ['playwright', 'mcp-playwright'],
+  ['telegram', 'telegram-mcp'],
+  ['n8n', 'n8n-mcp-server'],
   ['mongodb', 'mongodb-mcp-server'],
   ['figma', 'figma-context-mcp'],
   ['stripe', 'agent-toolkit'],
-  ['jetbrains', 'mcp-jetbrains'],
+  ['bigquery', 'mcp-server-bigquery'],
   ['docker', 'mcp-server-docker'],
-  ['snowflake', 'mcp-snowflake-server'],
+  ['todoist', 'todoist-mcp-server'],
 ];
 
 describe.runIf(existsSync(`${FOLDER}/curated-catalog.json`))('the ranked search of real catalogs', () => {

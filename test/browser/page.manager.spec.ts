@@ -102,14 +102,14 @@ describe('web UI: manager', () => {
   it('sees only the fields of the chosen alternative', async () => {
     await manager.goTo('/sources');
     await manager.link('New source').click();
-    expect(await manager.page.getByLabel('Commit').count()).toBe(0);
+    expect(await manager.page.getByLabel('Commit', { exact: true }).count()).toBe(0);
     await manager.page.getByText('One commit').click();
     await manager.page.getByLabel('Commit', { exact: true }).fill('abc');
     await manager.page.getByText('A branch', { exact: true }).click();
-    expect(await manager.page.getByLabel('Branch').inputValue()).toBe('');
+    expect(await manager.page.getByLabel('Branch', { exact: true }).inputValue()).toBe('');
     await manager.page.getByText('Private key (ssh)').click();
     await manager.page.getByLabel('Private key file').waitFor();
-    expect(await manager.page.getByLabel('Password file').count()).toBe(0);
+    expect(await manager.page.getByLabel('Password file', { exact: true }).count()).toBe(0);
   });
 
   it('tests settings before saving them', async () => {
@@ -191,7 +191,7 @@ describe('web UI: manager', () => {
     await manager.page.keyboard.press('Tab');
     await manager.button('Create').click();
     await manager.page.getByRole('heading', { name: 'mixed' }).waitFor();
-    expect(await manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['role admin']);
+    await expect.poll(() => manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['role admin']);
   });
 
   const order = () => manager.page.locator('.order li bdi').allInnerTexts();

@@ -44,7 +44,7 @@ function AccessPage({ route }: { route: Route }): JSX.Element {
           <h2>Explain access</h2>
           <QuestionForm key={route.query.toString()} question={question} ask={ask} />
         </section>
-        <section>
+        <section class={question.registry === '' ? undefined : 'answer'}>
           {question.registry === '' ? (
             <div class="aside">
               <MyClaims />

@@ -97,7 +97,7 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
       </p>
       {deciding && (
         <ol class="steps deciding" aria-label="The check that decides">
-          <StepRow step={deciding} />
+          <StepRow step={deciding} isDeciding />
         </ol>
       )}
       {missing.length > 0 && JSON.stringify(missing) !== JSON.stringify(deciding?.missing) && (
@@ -145,7 +145,13 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
   );
 }
 
-function StepRow({ step: details }: { step: Step }): JSX.Element {
+interface StepProps {
+  readonly step: Step;
+  /** Leaves out the code, which the details have. */
+  readonly isDeciding?: boolean;
+}
+
+function StepRow({ step: details, isDeciding = false }: StepProps): JSX.Element {
   const { step, outcome, code, role, required, missing = [], because, source, shadowedBy } = details;
   return (
     <li class={`step ${outcome}`}>
@@ -155,7 +161,7 @@ function StepRow({ step: details }: { step: Step }): JSX.Element {
       <div>
         <p>
           {STEP_LABELS[step]} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
-          {code !== undefined && <code class="muted">{code}</code>}
+          {code !== undefined && !isDeciding && <code class="muted">{code}</code>}
         </p>
         {(source !== undefined || role !== undefined || shadowedBy !== undefined) && (
           <p class="small-text muted">

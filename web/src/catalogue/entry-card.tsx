@@ -42,7 +42,10 @@ export function EntryCard({ registry, entry, foundIn }: CardProps): JSX.Element 
           {type === 'server' && !installable ? (
             <span class="whole">Not installable here</span>
           ) : (
-            transports.slice(0, 2).map((fact) => <UntrustedText key={fact} text={fact} class="cut" />)
+            // The names of the registries need the room.
+            transports
+              .slice(0, foundIn ? 0 : 2)
+              .map((fact) => <UntrustedText key={fact} text={fact} class="cut" />)
           )}
           {foundIn && <UntrustedText text={`in ${foundIn.join(', ')}`} class="cut" />}
           <Ago at={entry.updatedAt} />

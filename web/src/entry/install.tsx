@@ -178,8 +178,8 @@ function Steps({ setup, title, file }: StepsProps): JSX.Element {
       </p>
     );
   const content = configuration as Entry;
-  const variables = variablesOf(content);
   const found = entryOf(content);
+  const variables = variablesOf(content, found?.name ?? '');
   const command = found && commandFor(client, found, variables);
   const link = found && linkFor(client, found, content['inputs']);
   // The variables are above.
@@ -245,15 +245,23 @@ function commandFor(
   return client === 'codex' ? codexCommand(name, entry, own) : undefined;
 }
 
-/** Reads the environment variables, or what VS Code asks for. */
-function variablesOf(configuration: Entry): readonly Variable[] {
+/**
+ * Reads the environment variables, or what VS Code asks for.
+ *
+ * @param name of the server, with which the inputs of VS Code begin.
+ */
+function variablesOf(configuration: Entry, name: string): readonly Variable[] {
   if (Array.isArray(configuration['x-environment'])) return configuration['x-environment'] as Variable[];
   const inputs = Array.isArray(configuration['inputs']) ? (configuration['inputs'] as Entry[]) : [];
   return inputs.map(({ id, description, password }) => ({
-    variable: String(id),
-    description: String(description),
+    variable: withoutStart(String(id), `${name}/`),
+    description: withoutStart(String(description), `${name}: `),
     isSecret: password === true,
   }));
+}
+
+function withoutStart(text: string, start: string): string {
+  return text.startsWith(start) ? text.slice(start.length) : text;
 }
 
 function Variables({ client, variables }: { client: string; variables: readonly Variable[] }): JSX.Element {
