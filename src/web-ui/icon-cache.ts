@@ -89,7 +89,10 @@ export class IconCache implements OnApplicationShutdown {
       return icon;
     } catch (error) {
       if (error instanceof SemaphoreTimeout) return null;
-      this.logger.debug({ url: withoutQuery(url), error: withoutAddress(error) }, 'An icon could not be fetched');
+      this.logger.debug(
+        { url: withoutQuery(url), error: withoutAddress(error) },
+        'An icon could not be fetched',
+      );
       this.cache.set(url, { icon: null }, { ttl: RETRY_MS });
       return null;
     }

@@ -154,6 +154,8 @@ describe('web UI: manager', () => {
     await manager.link("Why can't someone see this?").click();
     await manager.page.locator('.decision').waitFor();
     expect(await manager.page.locator('#access-entry').inputValue()).toBe('com.example.payments/ledger');
+    expect(await manager.page.getByLabel('Someone with these claims').isChecked()).toBe(true);
+    expect(await manager.page.locator('.deciding').innerText()).toMatch(/org\s+needs\s+acme/);
   });
 
   it('sees why a sync failed', async () => {
@@ -256,6 +258,7 @@ describe('web UI: manager', () => {
     const claims = as({ org: 'acme', team: ['data'], groups: ['everyone'] });
     await manager.goTo(`/access?registry=acme&entry=com.example.platform%2FSecrets-Audit&as=${claims}`);
     await manager.page.locator('.decision .badge', { hasText: 'hidden' }).waitFor();
+    expect(await manager.page.locator('.deciding').innerText()).toContain('Access to the entry');
     await expect
       .poll(() => manager.page.locator('.missing').first().innerText())
       .toContain('team needs platform, held: data');

@@ -370,6 +370,7 @@ describe('web UI: reader', () => {
     await reader.goTo('/access?registry=acme&entry=com.example.data%2Fwarehouse');
     await reader.page.locator('.decision .badge', { hasText: 'shown' }).waitFor();
     expect(await reader.page.locator('.step.passed').count()).toBeGreaterThan(2);
+    expect(await reader.page.locator('.deciding').count()).toBe(0);
   });
 
   it('gets the same explanation for a hidden entry as for a missing one', async () => {

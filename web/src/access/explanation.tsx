@@ -79,6 +79,16 @@ export function ExplanationPanel({ question }: { question: Question }): JSX.Elem
   );
 }
 
+/** A refusal decides; otherwise the step whose code is the answer. Sources without the entry decide nothing. */
+function decidingStep({ decision, answer, steps }: Explanation): Step | undefined {
+  if (decision === 'shown') return undefined;
+  return (
+    steps.find(({ outcome }) => outcome === 'refused') ??
+    steps.find(({ code }) => code !== undefined && code === answer.code) ??
+    steps.find(({ outcome }) => outcome === 'unknown_to_you' || outcome === 'absent')
+  );
+}
+
 interface ExplanationsProps {
   readonly explanation: Explanation;
   readonly question: Question;
@@ -87,7 +97,7 @@ interface ExplanationsProps {
 /** The step that decides comes first; all others are one click away. */
 function Explanations({ explanation, question }: ExplanationsProps): JSX.Element {
   const { decision, answer: response, steps, missing = [], hints } = explanation;
-  const deciding = steps.find(({ outcome }) => outcome !== 'passed' && outcome !== 'skipped');
+  const deciding = decidingStep(explanation);
   const others = steps.filter((step) => step !== deciding);
   const isMe = question.as === null;
   return (

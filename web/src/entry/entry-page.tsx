@@ -191,7 +191,10 @@ type EntryActionsProps = Pick<EntryDetailsProps, 'registry' | 'type' | 'name'>;
 function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element {
   const session = useSession();
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
-  const question = { registry, type: type === 'server' ? '' : type, entry: name };
+  // Somebody without any claims: what they lack is what everybody needs.
+  const mayAskForOthers = isOffered(session, 'manageRegistries');
+  const asked = { registry, type: type === 'server' ? '' : type, entry: name };
+  const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
   return (
     <p class="buttons entry-actions">
       {mayAskWho && (
@@ -201,7 +204,7 @@ function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element 
       )}
       {(session.me || session.settings.mode === 'anonymous') && (
         <a class="button small" href={hashOf(['access'], question)}>
-          {mayAskWho ? "Why can't someone see this?" : 'Why do I see this?'}
+          {mayAskForOthers ? "Why can't someone see this?" : 'Why do I see this?'}
         </a>
       )}
     </p>
