@@ -36,6 +36,7 @@ import { EntrySummaries1798100000000 } from './1798100000000-entry-summaries.js'
 import { EntrySummaryFill1798150000000 } from './1798150000000-entry-summary-fill.js';
 import { SummaryChanges1798200000000 } from './1798200000000-summary-changes.js';
 import { ContentFetches1798300000000 } from './1798300000000-content-fetches.js';
+import { SourceOwners1798310000000 } from './1798310000000-source-owners.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -84,4 +85,5 @@ export const migrations = [
   EntrySummaryFill1798150000000,
   SummaryChanges1798200000000,
   ContentFetches1798300000000,
+  SourceOwners1798310000000,
 ];

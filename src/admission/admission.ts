@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
 import type { RecordChange } from '../audit/audit-trail.js';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, personKey } from '../auth/caller.js';
 import { type Claims, shownForm } from '../claims/claims.js';
 import { type Queries, transactionTime } from '../database/statements.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
@@ -36,7 +36,7 @@ import {
   withdrawChanges,
 } from './held-items.queries.js';
 import { ItemViews } from './item-views.queries.js';
-import { approvalsOf, personKey, reviewRuleOf } from './review.js';
+import { approvalsOf, reviewRuleOf } from './review.js';
 import { SyncedAdmission } from './synced-admission.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { enterAdmission, lockEntry } from '../database/statements.js';
 import { EntriesRepository } from '../entries/entries.repository.js';
@@ -25,7 +25,6 @@ import {
   lockItem,
 } from './item-decisions.queries.js';
 import { ItemViews } from './item-views.queries.js';
-import { personKey } from './review.js';
 import { type SeenItem, SeenItems } from './seen-items.queries.js';
 
 /** Decisions and comments of one item. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../auth/caller.js';
-import { personKey } from './review.js';
+import { personKey } from '../auth/caller.js';
 
 const caller = (subject: string, iss: string): Caller => ({
   subject,

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Caller } from '../auth/caller.js';
 import { covers } from '../claims/claims.js';
 import type { ReviewRule } from '../entries/admission-gate.js';
@@ -18,13 +17,6 @@ export function approvalsOf(rule: ReviewRule | undefined): number {
 /** Is the caller one of the rule's reviewers? An array in `reviewers` lists alternatives. */
 export function isReviewer({ claims }: Caller, { reviewers }: ReviewRule): boolean {
   return Object.keys(reviewers).length > 0 && covers(claims, reviewers, 'any');
-}
-
-/** Returns a key for the person behind a caller: issuer and subject, whatever their token; null for anonymous callers. */
-export function personKey({ identified, subject, claims }: Caller): Buffer | null {
-  if (!identified || subject === null) return null;
-  const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : '';
-  return hash('sha256', `${issuer}\n${subject}`, 'buffer');
 }
 
 /** SQL: `personKey` of the publisher of a stored version. */

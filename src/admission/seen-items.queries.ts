@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
 import type { Claims } from '../claims/claims.js';
@@ -12,7 +12,7 @@ import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { ItemStatus } from './admission.entity.js';
-import { approvalsOf, isReviewer, personKey } from './review.js';
+import { approvalsOf, isReviewer } from './review.js';
 
 /** What decides whose items a caller sees. */
 interface Viewer {

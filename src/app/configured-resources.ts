@@ -251,7 +251,7 @@ export class ConfiguredResources {
       claims: found.shownClaims,
       form: { ...(isTakenOver ? { name: earlierName, origin: 'api' } : {}), ...declaredSource(found) },
     };
-    const { outcome, source } = await this.sourceWriter.put(manager, found, declared, 'config');
+    const { outcome, source } = await this.sourceWriter.put(manager, found, declared, 'config', null);
     if (outcome === 'unchanged') return;
     written.changes.push(`source ${name}: ${isTakenOver ? 'taken over from the API' : outcome}`);
     const after = {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -66,6 +67,13 @@ export const CurrentCaller = createParamDecorator((_: unknown, context: Executio
 export function callerKeyOf({ subject, claims }: Caller, clientKey: () => string): string {
   // Subjects are unique per issuer only (RFC 7519 §4.1.2).
   return subject === null ? clientKey() : JSON.stringify([claims['iss'], subject]);
+}
+
+/** Returns a key for the person behind a caller: issuer and subject, whatever their token; null for anonymous callers. */
+export function personKey({ identified, subject, claims }: Caller): Buffer | null {
+  if (!identified || subject === null) return null;
+  const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : '';
+  return hash('sha256', `${issuer}\n${subject}`, 'buffer');
 }
 
 /** The client that waits for the response to one request. */

@@ -19,6 +19,8 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly admission: AdmissionConfig | null;
     readonly claims: Claims;
     readonly claimSetId: number;
+    /** See `ownerOf`. */
+    readonly owner: string;
     /** Whether the shrink guard is disabled in the settings or for this run. */
     readonly mayShrink: boolean;
     readonly intervalMs: number;
@@ -35,6 +37,8 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
 /** Sources created through the API that must wait although they are due. */
 export interface WaitingSources {
   readonly all: boolean;
+  /** Those of these owners. */
+  readonly owners: readonly string[];
   /** Those with one of these claim sets. */
   readonly claimSetIds: readonly number[];
 }
@@ -58,23 +62,30 @@ export interface WatchedSource {
 export class SourceLeases {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Acquires the lease on the source that has been due longest, if any. */
+  /**
+   * Acquires the lease on a source that is due, if any: of the owner who has waited longest for a turn, the one that has
+   * been due longest. So the number of one owner's sources does not delay the others'.
+   */
   async takeDue(owner: string, leaseMs: number, waiting: WaitingSources): Promise<LeasedSource | null> {
     const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
-      `update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
+      `with turns as (
+         select ${ownerOf('k')} as owner, max(d.last_attempt_at) as last from source k join source_sync d on d.source_id = k.id
+         group by 1
+       )
+       update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
          status = 'syncing', attempts = y.attempts + 1, last_attempt_at = now()
        from source s join claim_set c on c.id = s.claim_set_id
        where s.id = y.source_id and y.source_id = (
-         select d.source_id from source_sync d join source k on k.id = d.source_id
+         select d.source_id from source_sync d join source k on k.id = d.source_id join turns t on t.owner = ${ownerOf('k')}
          where d.next_run_at <= now() and (d.lease_until is null or d.lease_until < now())
-           and not (k.origin = 'api' and ($3 or k.claim_set_id = any($4::int[])))
-         order by d.next_run_at limit 1 for update of d skip locked
+           and not (k.origin = 'api' and ($3 or k.claim_set_id = any($4::int[]) or ${ownerOf('k')} = any($5::text[])))
+         order by t.last nulls first, d.next_run_at limit 1 for update of d skip locked
        )
-       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.admission, c.claims, s.claim_set_id as "claimSetId", s.interval_ms::float8 as "intervalMs",
+       returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.admission, c.claims, s.claim_set_id as "claimSetId", ${ownerOf('s')} as owner, s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
          y.requested_at is not null as "isRequested",
          s.allow_shrink or y.shrink_allowed_at is not null as "mayShrink"`,
-      [owner, leaseMs, waiting.all, waiting.claimSetIds],
+      [owner, leaseMs, waiting.all, waiting.claimSetIds, waiting.owners],
     );
     return source ?? null;
   }
@@ -177,6 +188,14 @@ export class SourceLeases {
       throw error;
     });
   }
+}
+
+/**
+ * SQL: whose turn the sync of a source is: the configuration's, or that of the person who last changed the source. Unknown
+ * persons, such as those of anonymous mode, count as one.
+ */
+function ownerOf(source: string): string {
+  return `case when ${source}.origin = 'config' then 'config' else coalesce(encode(${source}.changed_by, 'hex'), '') end`;
 }
 
 /** Thrown to roll back the transaction. */

@@ -28,20 +28,25 @@ export class SourceWriter {
   /**
    * @param found the stored source, locked; null if no source has that name. The file takes over sources created through
    *   the API, with their entries.
+   * @param changedBy `personKey` of the caller; null for the configuration.
    */
   async put(
     manager: EntityManager,
     found: Source | null,
     declared: SourceConfig,
     origin: Origin,
+    changedBy: Buffer | null,
   ): Promise<WrittenSource> {
-    return found ? this.change(manager, found, declared, origin) : this.create(manager, declared, origin);
+    return found
+      ? this.change(manager, found, declared, origin, changedBy)
+      : this.create(manager, declared, origin, changedBy);
   }
 
   private async create(
     manager: EntityManager,
     declared: SourceConfig,
     origin: Origin,
+    changedBy: Buffer | null,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
     const { name, kind, intervalMs, allowShrink } = declared;
@@ -57,6 +62,7 @@ export class SourceWriter {
       intervalMs,
       allowShrink,
       origin,
+      changedBy,
       givenClaims: givenForm(declared.claims),
     });
     source.claimSetId = claimSet.id;
@@ -71,6 +77,7 @@ export class SourceWriter {
     source: Source,
     declared: SourceConfig,
     origin: Origin,
+    changedBy: Buffer | null,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
     const { intervalMs, allowShrink } = declared;
@@ -102,6 +109,7 @@ export class SourceWriter {
         intervalMs,
         allowShrink,
         origin,
+        changedBy,
         claimSetId: claimSet.id,
         givenClaims,
         revision: () => 'revision + 1',

@@ -135,6 +135,10 @@ export class Source {
   @Column({ type: 'text' })
   origin: Origin;
 
+  /** `personKey` of who last changed it through the API; null if unknown. */
+  @Column({ name: 'changed_by', type: 'bytea', nullable: true, select: false })
+  changedBy: Buffer | null;
+
   /** Increases with every change to the source or its entries; used in the cache keys of views and pages. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, personKey } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
@@ -92,7 +92,7 @@ export class SourcesService {
       if (!found && (await this.sources.countMade(manager)) >= this.limits.apiSources)
         throw new ApiError('too_many_sources');
       const before = found && { claims: found.shownClaims, form: declaredForm(found) };
-      const { source, outcome } = await this.writer.put(manager, found, declared, 'api');
+      const { source, outcome } = await this.writer.put(manager, found, declared, 'api', personKey(caller));
       if (outcome !== 'unchanged')
         await record({
           action: found ? 'source.update' : 'source.create',

@@ -22,9 +22,11 @@ const SLOW_AFTER_MS = 30_000;
 const MAX_SLOW = 16;
 /**
  * Sources created through the API start no further run while this many of theirs are slow: all of them together, and those
- * with the same claims. So slow upstreams of one tenant stop neither another tenant's sources nor configured ones.
+ * with the same claims. The reserve is for owners without a slow run. So slow upstreams of one tenant stop neither another
+ * tenant's sources nor configured ones.
  */
 const MAX_SLOW_API = 8;
+const RESERVED_SLOW_API = 4;
 const MAX_SLOW_CLAIMS = 2;
 const STOP_TIMEOUT_MS = 3_000;
 
@@ -99,9 +101,13 @@ export class SyncScheduler implements OnApplicationShutdown {
   }
 
   private waiting(): WaitingSources {
-    const ids = this.slow().flatMap(({ origin, claimSetId }) => (origin === 'api' ? [claimSetId] : []));
-    const claimSetIds = ids.filter((id) => ids.filter((other) => other === id).length >= MAX_SLOW_CLAIMS);
-    return { all: ids.length >= MAX_SLOW_API, claimSetIds };
+    const slow = this.slow().filter(({ origin }) => origin === 'api');
+    const ids = slow.map(({ claimSetId }) => claimSetId);
+    return {
+      all: slow.length >= MAX_SLOW_API + RESERVED_SLOW_API,
+      owners: slow.length >= MAX_SLOW_API ? slow.map(({ owner }) => owner) : [],
+      claimSetIds: ids.filter((id) => ids.filter((other) => other === id).length >= MAX_SLOW_CLAIMS),
+    };
   }
 
   private slow(): LeasedSource[] {
