@@ -8,7 +8,7 @@ import pg from 'pg';
 import { startEmbeddedPostgres } from '#service/database/embedded/embedded-postgres.js';
 import { atMost, type Figure, figure } from './harness/figure.js';
 import { median } from './harness/rounds.js';
-import { startSyncing, watchRuns, writeCatalogue } from './sync.js';
+import { empty, startSyncing, watchRuns, writeCatalogue } from './sync.js';
 
 const SERVERS = 10_000;
 const ROUNDS = 5;
@@ -27,6 +27,8 @@ const KINDS = {
   changed: 'one in ten changed, half of these under a new version',
 } as const;
 type Kind = keyof typeof KINDS;
+/** Milliseconds of each run. */
+type Runs = Record<Kind, Record<(typeof SOURCES)[number], number[]>>;
 
 export async function measureAdmission(quick: boolean): Promise<Figure[]> {
   const { servers, rounds } = quick ? QUICK : { servers: SERVERS, rounds: ROUNDS };
@@ -69,15 +71,10 @@ export async function measureAdmission(quick: boolean): Promise<Figure[]> {
   try {
     for (const name of SOURCES)
       while (!(await stored(name))) await new Promise((resolve) => setTimeout(resolve, 100));
-    const took: Record<Kind, Record<(typeof SOURCES)[number], number[]>> = {
-      empty: { without: [], with: [] },
-      reformatted: { without: [], with: [] },
-      changed: { without: [], with: [] },
-    };
+    const [took, processor] = [noRuns(), noRuns()];
     for (let round = 1; round <= rounds; round += 1) {
       const order = round % 2 === 0 ? SOURCES : SOURCES.toReversed();
-      await client.query(`truncate entry, entry_version`);
-      await client.query(`update source_sync set content_digest = null`);
+      await empty(client);
       const steps = [
         ['empty', 0, false],
         ['reformatted', 0, true],
@@ -87,23 +84,33 @@ export async function measureAdmission(quick: boolean): Promise<Figure[]> {
         for (const source of order) {
           const run = runs.next();
           await write(source, edition, reformatted);
+          const before = process.cpuUsage();
           took[kind][source].push((await run).ms);
+          const { user, system } = process.cpuUsage(before);
+          processor[kind][source].push((user + system) / 1_000);
           if (!(await stored(source))) throw new Error(`The sync of ${source} failed or held versions`);
         }
     }
-    return Object.entries(took).map(([kind, { with: curated, without }]) =>
-      figure(
+    return (Object.keys(KINDS) as Kind[]).map((kind) => {
+      const { with: curated, without } = took[kind];
+      const cpu = median(processor[kind].with) / median(processor[kind].without);
+      return figure(
         `sync of ${servers} servers with 20 admission rules and newNames: hold`,
-        `${KINDS[kind as Kind]} / without admission`,
+        `${KINDS[kind]} / without admission`,
         curated.map((ms, round) => ms / (without[round] ?? NaN)),
         atMost(TARGET),
-        `${Math.round(median(curated))} and ${Math.round(median(without))} ms`,
-      ),
-    );
+        `${Math.round(median(curated))} and ${Math.round(median(without))} ms; processor time of the service ${cpu.toFixed(2)}`,
+      );
+    });
   } finally {
     await client.end();
     await service.stop();
     await postgres.stop();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function noRuns(): Runs {
+  const none = () => ({ without: [], with: [] });
+  return { empty: none(), reformatted: none(), changed: none() };
 }

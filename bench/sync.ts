@@ -189,8 +189,8 @@ async function copyOf(client: pg.Client) {
   };
 }
 
-async function empty(client: pg.Client): Promise<void> {
-  await client.query(`truncate entry, entry_version`);
+export async function empty(client: pg.Client): Promise<void> {
+  await client.query(`truncate entry, entry_version cascade`);
   await client.query(`update source_sync set content_digest = null`);
 }
 
