@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { CHANGES_TOO_FAST, type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
@@ -7,15 +8,28 @@ import { ApiError } from '../http/errors.js';
 import type { StorableText } from '../validation/storable-text.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import type { ContentFile, MarketplaceEntry } from './plugin-tree.js';
+import {
+  type ContentFile,
+  isCheckedOutEverywhere,
+  type ListedEntry,
+  type MarketplaceEntry,
+} from './plugin-tree.js';
 
 /** The latest version of a plugin or skill, with its content. */
-export interface ContentVersion extends Pick<MarketplaceEntry, 'type' | 'name' | 'version'> {
+export interface ContentVersion extends Pick<ListedEntry, 'type' | 'name' | 'version'> {
   readonly id: string;
   /** SHA-256 of the document. */
   readonly document: string;
   /** The digest of the content. */
   readonly tree: string;
+}
+
+export type DescribedVersion = ContentVersion & ListedEntry;
+
+export interface ContentTotals {
+  readonly files: number;
+  readonly pathBytes: number;
+  readonly bytes: number;
 }
 
 type Row = CurrencyRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
@@ -56,11 +70,28 @@ from content_file f join content_blob b on b.digest = f.blob
 where f.tree in (select decode(t, 'hex') from unnest($1::text[]) as t)
 order by f.tree, f.path`;
 
-export type ContentType = MarketplaceEntry['type'];
+const TOTALS = `
+select count(*)::int as files, coalesce(sum(octet_length(f.path)), 0)::float8 as "pathBytes", coalesce(sum(b.bytes), 0)::float8 as bytes
+from unnest($1::text[]) t join content_file f on f.tree = decode(t, 'hex') join content_blob b on b.digest = f.blob`;
+
+const PATHS = `
+select path from content_file where tree = decode($1, 'hex') and path collate "C" > $2 order by path limit $3`;
+
+/** Paths that are checked at once. */
+const PATHS_AT_ONCE = 2_000;
+/** Entries of up to 512 files each that are in memory at once. */
+const ENTRIES_AT_ONCE = 4;
+/** Remembered trees; one takes about 200 bytes. */
+const MAX_KNOWN_TREES = 50_000;
+
+export type ContentType = ListedEntry['type'];
 
 /** Reads the plugins and skills of a view that have content in their latest version. */
 @Injectable()
 export class MarketplaceEntries {
+  /** By digest of a tree. */
+  private readonly checkedOut = new LRUCache<string, boolean>({ max: MAX_KNOWN_TREES });
+
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly views: RegistryViews,
@@ -93,33 +124,69 @@ export class MarketplaceEntries {
     }
   }
 
-  /**
-   * Returns the entries with their files.
-   *
-   * @throws ApiError 503 `database_timeout` if a version has changed since it was read.
-   */
-  async entries(versions: readonly ContentVersion[]): Promise<MarketplaceEntry[]> {
-    const [described, files] = await Promise.all([
-      this.prepared.query<{ id: string; description: string }[]>(DESCRIPTIONS, [
-        versions.map(({ id }) => id),
-      ]),
-      this.prepared.query<(ContentFile & { tree: string })[]>(FILES, [versions.map(({ tree }) => tree)]),
+  /** Returns the entries that Git checks out everywhere. */
+  async checkedOutEverywhere(versions: readonly ContentVersion[]): Promise<DescribedVersion[]> {
+    const entries: DescribedVersion[] = [];
+    for (const version of await this.described(versions))
+      if (await this.isCheckedOutEverywhere(version.tree)) entries.push(version);
+    return entries;
+  }
+
+  /** Yields the entries with their files, a few at a time, because publishers decide how many files there are. */
+  async *withFiles(versions: readonly ContentVersion[]): AsyncGenerator<MarketplaceEntry> {
+    for (let at = 0; at < versions.length; at += ENTRIES_AT_ONCE)
+      yield* await this.filesOf(await this.described(versions.slice(at, at + ENTRIES_AT_ONCE)));
+  }
+
+  /** Returns the number of all files, and the bytes of their paths and contents. */
+  async totals(versions: readonly ContentVersion[]): Promise<ContentTotals> {
+    const [totals] = await this.prepared.query<ContentTotals[]>(TOTALS, [versions.map(({ tree }) => tree)]);
+    if (!totals) throw new Error('A statement without groups returned no row');
+    return totals;
+  }
+
+  /** @throws ApiError 503 `database_timeout` if a version has changed since it was read. */
+  private async described(versions: readonly ContentVersion[]): Promise<DescribedVersion[]> {
+    const rows = await this.prepared.query<{ id: string; description: string }[]>(DESCRIPTIONS, [
+      versions.map(({ id }) => id),
     ]);
     const descriptions = new Map(
-      described.map(({ id, description }) => [id, String(parseJsonMember(description))]),
+      rows.map(({ id, description }) => [id, String(parseJsonMember(description))]),
     );
+    return versions.map((version) => {
+      const description = descriptions.get(version.id);
+      if (description === undefined) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+      return { ...version, description };
+    });
+  }
+
+  private async filesOf(listed: readonly DescribedVersion[]): Promise<MarketplaceEntry[]> {
+    const files = await this.prepared.query<(ContentFile & { tree: string })[]>(FILES, [
+      listed.map(({ tree }) => tree),
+    ]);
     const trees = new Map<string, ContentFile[]>();
     for (const { tree, ...file } of files) {
       const list = trees.get(tree);
       if (list) list.push(file);
       else trees.set(tree, [file]);
     }
-    const entries: MarketplaceEntry[] = [];
-    for (const { id, type, name, version, tree } of versions) {
-      const [description, content] = [descriptions.get(id), trees.get(tree)];
-      if (description === undefined || !content) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
-      entries.push({ type, name, version, description, files: content });
+    return listed.map(({ type, name, version, description, tree }) => {
+      const content = trees.get(tree);
+      if (!content) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
+      return { type, name, version, description, files: content };
+    });
+  }
+
+  private async isCheckedOutEverywhere(tree: string): Promise<boolean> {
+    const known = this.checkedOut.get(tree);
+    if (known !== undefined) return known;
+    let isEverywhere = true;
+    for (let after: string | undefined = ''; after !== undefined && isEverywhere;) {
+      const rows: { path: string }[] = await this.prepared.query(PATHS, [tree, after, PATHS_AT_ONCE]);
+      isEverywhere = rows.every(({ path }) => isCheckedOutEverywhere(path));
+      after = rows.length < PATHS_AT_ONCE ? undefined : rows.at(-1)?.path;
     }
-    return entries;
+    this.checkedOut.set(tree, isEverywhere);
+    return isEverywhere;
   }
 }

@@ -13,38 +13,46 @@ import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { requestedHost } from '../http/requested-host.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import { MarketplaceEntries } from './marketplace-entries.queries.js';
+import { Semaphore } from '../limits/semaphore.js';
+import { type DescribedVersion, MarketplaceEntries } from './marketplace-entries.queries.js';
 import {
   manifestsIn,
   type MarketplacePlugin,
   marketplaceTree,
+  type Plugin,
+  pluginNameOf,
   pluginsOf,
   remoteMarketplace,
 } from './plugin-tree.js';
-import { RepositoryCache, type RepositoryLease } from './repository-cache.js';
+import { CACHE_LIMITS, RepositoryCache, type RepositoryLease } from './repository-cache.js';
 
 /** The path of the repository below the registry's. */
 export const REPOSITORY = 'git/marketplace.git';
 
 /** Part of every key: changes with the format of the tree. */
-const FORMAT = 1;
-/** Files of cached marketplaces; one takes about 300 bytes. */
-const MAX_CACHED_FILES = 200_000;
+const FORMAT = 2;
+/** Plugins of cached marketplaces; one takes about 2 KiB. */
+const MAX_CACHED_PLUGINS = 10_000;
+/** Limits of what a repository is built from in memory: bytes of paths, and of the manifests of plugins. */
+const MAX_PATH_BYTES = 16 * 1_024 * 1_024;
+const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
 
 /** The marketplace of a view. */
 interface Marketplace {
   /** Equal for equal marketplaces. */
   readonly key: string;
-  plugins(): Promise<readonly MarketplacePlugin[]>;
+  plugins(): Promise<readonly Plugin<DescribedVersion>[]>;
 }
 
 /** Serves the plugins and skills that a caller sees as a marketplace (contract §13). */
 @Injectable()
 export class MarketplaceService extends PluginConfigs {
-  private readonly plugins = new LRUCache<string, readonly MarketplacePlugin[]>({
-    maxSize: MAX_CACHED_FILES,
-    sizeCalculation: (plugins) => plugins.reduce((sum, { files }) => sum + files.length, 1),
+  private readonly plugins = new LRUCache<string, readonly Plugin<DescribedVersion>[]>({
+    maxSize: MAX_CACHED_PLUGINS,
+    sizeCalculation: (plugins) => plugins.length + 1,
   });
+  /** Lists of plugins that are read at once. */
+  private readonly reading = new Semaphore(1);
 
   constructor(
     private readonly entries: MarketplaceEntries,
@@ -103,14 +111,35 @@ export class MarketplaceService extends PluginConfigs {
     const settings = settingsOf(access);
     const { key, plugins } = await this.find(access);
     const files = async () => {
-      const shown = await plugins();
-      const manifests = new Map<string, string>();
-      for (const { digest } of manifestsIn(shown))
-        if (!manifests.has(digest)) manifests.set(digest, await text(this.content.read(digest)));
-      return marketplaceTree(settings, shown, manifests);
+      const shown = await this.withFiles(await plugins());
+      return marketplaceTree(settings, shown, await this.manifestsOf(shown));
     };
     const plan = { key, files, read: (digest: string) => this.content.read(digest) };
     return this.repositories.lease(plan, access.client.callerKey(access.caller));
+  }
+
+  /** @throws ApiError 507 `marketplace_too_large`. */
+  private async withFiles(plugins: readonly Plugin<DescribedVersion>[]): Promise<MarketplacePlugin[]> {
+    const { files, pathBytes, bytes } = await this.entries.totals(plugins);
+    if (files > CACHE_LIMITS.files || pathBytes > MAX_PATH_BYTES || bytes > CACHE_LIMITS.bytes)
+      throw new ApiError('marketplace_too_large');
+    const shown: MarketplacePlugin[] = [];
+    for await (const entry of this.entries.withFiles(plugins))
+      shown.push({ ...entry, pluginName: pluginNameOf(entry.name) });
+    return shown;
+  }
+
+  /** @throws ApiError 507 `marketplace_too_large`. */
+  private async manifestsOf(plugins: readonly MarketplacePlugin[]): Promise<Map<string, string>> {
+    const manifests = new Map<string, string>();
+    let total = 0;
+    for (const { digest, bytes } of manifestsIn(plugins)) {
+      // Manifests of several plugins with the same digest differ in the repository.
+      total += bytes;
+      if (total > MAX_MANIFESTS_BYTES) throw new ApiError('marketplace_too_large');
+      if (!manifests.has(digest)) manifests.set(digest, await text(this.content.read(digest)));
+    }
+    return manifests;
   }
 
   private async find(access: VerifiedAccess): Promise<Marketplace> {
@@ -123,9 +152,14 @@ export class MarketplaceService extends PluginConfigs {
     const plugins = async () => {
       const cached = this.plugins.get(key);
       if (cached) return cached;
-      const found = pluginsOf(await this.entries.entries(versions));
-      this.plugins.set(key, found);
-      return found;
+      const release = await this.reading.acquire(access.client.callerKey(access.caller));
+      try {
+        const found = this.plugins.get(key) ?? pluginsOf(await this.entries.checkedOutEverywhere(versions));
+        this.plugins.set(key, found);
+        return found;
+      } finally {
+        release();
+      }
     };
     return { key, plugins };
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  isCheckedOutEverywhere,
   manifestsIn,
   type MarketplaceEntry,
   marketplaceTree,
@@ -62,7 +63,9 @@ describe('the names of plugins', () => {
     expect(namesOf(...both.toReversed())).toEqual(['plugin io-acme-x']);
     expect(namesOf(entry('io.acme.x/y'), entry('io.acme/x-y', ['SKILL.md'], { type: 'skill' }))).toEqual([]);
   });
+});
 
+describe('isCheckedOutEverywhere', () => {
   it.each([
     '.git/config',
     'a/.GIT/x',
@@ -73,14 +76,12 @@ describe('the names of plugins', () => {
     '.git::$INDEX',
     '../x',
     'a//b',
-  ])('belong to no entry with the path %s, which Git refuses to check out', (path) => {
-    expect(namesOf(entry('io.acme/x', ['README.md', path]), entry('io.acme/y'))).toEqual([
-      'plugin io-acme-y',
-    ]);
+  ])('refuses %s, as Git does', (path) => {
+    expect(isCheckedOutEverywhere(path)).toBe(false);
   });
 
-  it('belong to entries with paths that only resemble refused ones', () => {
-    expect(namesOf(entry('io.acme/x', ['.gitignore', '.github/x', 'git/x', 'digit~1']))).toHaveLength(1);
+  it.each(['.gitignore', '.github/x', 'git/x', 'digit~1'])('accepts %s', (path) => {
+    expect(isCheckedOutEverywhere(path)).toBe(true);
   });
 });
 
@@ -130,6 +131,21 @@ describe('the tree of a marketplace', () => {
     expect(tree['plugins/io-acme-x/.cursor-plugin/plugin.json']).toEqual(generated);
     expect(tree['plugins/io-acme-x/commands/x.md']).toBe('digest of commands/x.md');
     expect(tree).not.toHaveProperty(['plugins/io-acme-x/plugin.json']);
+  });
+
+  it('replaces manifests that are nested too deeply, and indents none', () => {
+    const nested = (depth: number) => `{"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+    const textFor = (manifest: string) => {
+      const plugins = pluginsOf([entry('io.acme/x', ['plugin.json'])]);
+      const tree = marketplaceTree(ACME, plugins, new Map([['digest of plugin.json', manifest]]));
+      const found = tree.find(({ path }) => path === 'plugins/io-acme-x/plugin.json');
+      return found && 'text' in found ? found.text : '';
+    };
+    expect(JSON.parse(textFor(nested(99)))).toHaveProperty('x');
+    for (const depth of [100, 120_000]) expect(JSON.parse(textFor(nested(depth)))).not.toHaveProperty('x');
+    // Indented, it would have megabytes.
+    const wide = `{"x":${'['.repeat(90)}${'[],'.repeat(20_000)}0${']'.repeat(90)}}`;
+    expect(textFor(wide).length).toBeLessThan(wide.length + 200);
   });
 
   it('has one file for paths that a file system may take for the same', () => {

@@ -1,4 +1,6 @@
 import type { MarketplaceConfig } from '../config/config.js';
+import { isDeeperThan } from '../json/json-text.js';
+import { isObject } from '../json/json-values.js';
 
 /** A file of a version's content. */
 export interface ContentFile {
@@ -11,19 +13,22 @@ export interface ContentFile {
 }
 
 /** A plugin or skill whose latest version has content. */
-export interface MarketplaceEntry {
+export interface ListedEntry {
   readonly type: 'plugin' | 'skill';
   /** `namespace/name`. */
   readonly name: string;
   readonly version: string;
   readonly description: string;
+}
+
+export interface MarketplaceEntry extends ListedEntry {
   readonly files: readonly ContentFile[];
 }
 
 /** An entry under the name by which clients install it. */
-export interface MarketplacePlugin extends MarketplaceEntry {
-  readonly pluginName: string;
-}
+export type Plugin<Entry extends ListedEntry> = Entry & { readonly pluginName: string };
+export type ListedPlugin = Plugin<ListedEntry>;
+export type MarketplacePlugin = Plugin<MarketplaceEntry>;
 
 /** A file of the repository: content by digest, or generated text. */
 export type TreeFile = { readonly path: string; readonly executable: boolean } & (
@@ -40,10 +45,10 @@ export function pluginNameOf(name: string): string {
  * plugin name, none of them is a plugin, because otherwise a publisher could replace another's plugin. A plugin hides the
  * skill of the same name.
  */
-export function pluginsOf(entries: readonly MarketplaceEntry[]): MarketplacePlugin[] {
-  const plugins = new Map<string, MarketplaceEntry>();
+export function pluginsOf<Entry extends ListedEntry>(entries: readonly Entry[]): Plugin<Entry>[] {
+  const plugins = new Map<string, Entry>();
   const ambiguous = new Set<string>();
-  for (const entry of entries.filter(isCheckedOutEverywhere)) {
+  for (const entry of entries) {
     const pluginName = pluginNameOf(entry.name);
     const other = plugins.get(pluginName);
     if (other && other.name !== entry.name) ambiguous.add(pluginName);
@@ -60,11 +65,9 @@ const IGNORED = /[\u200C-\u200F\u202A-\u202E\u206A-\u206F\uFEFF]/g;
 /** Names that Git refuses to check out, also those that only some file systems take for `.git`. */
 const REFUSED = /^(|\.|\.\.|(\.git|git~\d)([ .:].*)?)$/i;
 
-// One refused path would fail the clones of every caller who sees it.
-function isCheckedOutEverywhere({ files }: MarketplaceEntry): boolean {
-  return files.every(({ path }) =>
-    path.split(/[/\\]/).every((segment) => !REFUSED.test(segment.replaceAll(IGNORED, ''))),
-  );
+/** Returns whether Git checks out a path everywhere. One refused path would fail the clones of every caller who sees it. */
+export function isCheckedOutEverywhere(path: string): boolean {
+  return path.split(/[/\\]/).every((segment) => !REFUSED.test(segment.replaceAll(IGNORED, '')));
 }
 
 /** Where clients look for the manifest of a plugin, in lower case. */
@@ -78,8 +81,9 @@ const MANIFESTS: ReadonlySet<string> = new Set([
 ]);
 /** Every plugin has these: the first is read by all clients but Cursor. */
 const REQUIRED = ['.claude-plugin/plugin.json', '.cursor-plugin/plugin.json'];
-/** Longer manifests are replaced. */
+/** Longer and deeper manifests are replaced. */
 const MAX_MANIFEST_BYTES = 256 * 1_024;
+const MAX_MANIFEST_DEPTH = 100;
 
 /** Returns the files whose text `marketplaceTree` needs. */
 export function manifestsIn(plugins: readonly MarketplacePlugin[]): ContentFile[] {
@@ -143,7 +147,7 @@ export function marketplaceTree(
 /** Returns the marketplace for clients that read only this file, and fetch the plugins from the repository at `repository`. */
 export function remoteMarketplace(
   { name, owner }: MarketplaceConfig,
-  plugins: readonly MarketplacePlugin[],
+  plugins: readonly ListedPlugin[],
   repository: string,
 ): object {
   return {
@@ -168,18 +172,18 @@ function filesOf(plugin: MarketplacePlugin, manifests: ReadonlyMap<string, strin
       ...files.map((file) => ({ ...file, path: `${directory}/${file.path}` })),
     ];
   }
-  const written = new Map(REQUIRED.map((path) => [path, manifestOf(plugin)]));
+  const written = new Map(REQUIRED.map((path) => [path, textOf(manifestOf(plugin))]));
   for (const file of files.filter(isManifest))
-    written.set(file.path.toLowerCase(), renamed(manifests.get(file.digest), plugin));
+    written.set(file.path.toLowerCase(), renamed(manifests.get(file.digest) ?? '', plugin));
   const isReplaced = ({ path }: ContentFile) =>
     [...written.keys()].some((each) => `${each}/`.startsWith(`${path.toLowerCase()}/`));
   return [
-    ...[...written].map(([path, manifest]) => jsonFile(path, manifest)),
+    ...[...written].map(([path, manifest]) => ({ path, executable: false, text: manifest })),
     ...files.filter((file) => !isReplaced(file)),
   ];
 }
 
-function manifestOf({ pluginName, version, description }: MarketplacePlugin): object {
+function manifestOf({ pluginName, version, description }: ListedPlugin): object {
   return { name: pluginName, version, description };
 }
 
@@ -187,17 +191,24 @@ function manifestOf({ pluginName, version, description }: MarketplacePlugin): ob
  * Returns the manifest with the name and version of the marketplace: Codex refuses other names, clients find updates by
  * the version, and no plugin may take the name of another.
  */
-function renamed(text: string | undefined, plugin: MarketplacePlugin): object {
+function renamed(text: string, plugin: ListedPlugin): string {
   const manifest = manifestOf(plugin);
+  if (isDeeperThan(Buffer.from(text), MAX_MANIFEST_DEPTH)) return textOf(manifest);
   try {
-    const stored: unknown = JSON.parse(text ?? '');
-    const isObject = typeof stored === 'object' && stored !== null && !Array.isArray(stored);
-    return isObject ? { ...manifest, ...stored, name: plugin.pluginName, version: plugin.version } : manifest;
+    const stored: unknown = JSON.parse(text);
+    if (!isObject(stored)) return textOf(manifest);
+    const named = { ...manifest, ...stored, name: plugin.pluginName, version: plugin.version };
+    // Indentation could multiply its length.
+    return `${JSON.stringify(named)}\n`;
   } catch {
-    return manifest;
+    return textOf(manifest);
   }
 }
 
 function jsonFile(path: string, value: object): TreeFile {
-  return { path, executable: false, text: `${JSON.stringify(value, null, 2)}\n` };
+  return { path, executable: false, text: textOf(value) };
+}
+
+function textOf(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -1,9 +1,11 @@
+import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { LoadedRequest } from '../auth/route.js';
 import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { Quota } from '../limits/quota.js';
 import { type ContentVersion, MarketplaceEntries } from '../marketplace/marketplace-entries.queries.js';
 import type { ContentFile, MarketplaceEntry } from '../marketplace/plugin-tree.js';
@@ -22,7 +24,10 @@ const MAX_PAGE_SKILLS = 50;
 const MAX_PAGE_CHARACTERS = 1024 * 1024;
 /** Bytes of files that are being answered, each counted three times: stored, encoded, and in the answer. */
 const MAX_ANSWERED_BYTES = 192 * 1024 * 1024;
-const MAX_CACHED_MANIFESTS = 2_000;
+/** Characters of cached frontmatter: publishers choose how much a SKILL.md has. */
+const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
+/** Bytes that are encoded at once; a multiple of three, so that base64 continues. */
+const SLICE_BYTES = 192 * 1024;
 
 interface SkillName {
   /** `namespace/name`. */
@@ -38,7 +43,8 @@ interface SkillName {
 export class Skills {
   /** By skill and digest of its SKILL.md; null for one that does not follow the Agent Skills specification. */
   private readonly frontmatters = new LRUCache<string, { readonly value: Skill['frontmatter'] | null }>({
-    max: MAX_CACHED_MANIFESTS,
+    maxSize: MAX_CACHED_CHARACTERS,
+    sizeCalculation: ({ value }, key) => JSON.stringify(value).length + key.length + 100,
   });
   private readonly answered = new Quota({ total: MAX_ANSWERED_BYTES, reserve: true });
 
@@ -66,7 +72,7 @@ export class Skills {
     const page = rest.slice(0, MAX_PAGE_SKILLS);
     const skills: Skill[] = [];
     let [characters, last] = [0, after];
-    for (const entry of await this.entries.entries(page)) {
+    for await (const entry of this.entries.withFiles(page)) {
       const skill = await this.skillOf(entry);
       characters += skill ? JSON.stringify(skill).length : 0;
       if (characters > MAX_PAGE_CHARACTERS && skills.length > 0) break;
@@ -96,7 +102,7 @@ export class Skills {
     const reserved = 3 * file.bytes;
     if (!this.answered.tryAcquire(key, reserved)) throw new ApiError('overloaded');
     try {
-      return { uri, ...contentOf(file.path, await buffer(this.content.read(file.digest))) };
+      return { uri, ...(await contentOf(file.path, await buffer(this.content.read(file.digest)))) };
     } finally {
       this.answered.release(key, reserved);
     }
@@ -105,8 +111,8 @@ export class Skills {
   private async find(access: VerifiedAccess, name: string): Promise<MarketplaceEntry | null> {
     if (!isStorable(name)) return null;
     const versions: readonly ContentVersion[] = await this.entries.versions(access, ['skill'], name);
-    const [entry] = await this.entries.entries(versions);
-    return entry ?? null;
+    for await (const entry of this.entries.withFiles(versions)) return entry;
+    return null;
   }
 
   /** Returns null for a skill that hosts could not load. */
@@ -176,16 +182,36 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',
 };
 
-const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** Takes six characters in JSON. */
+const CONTROL = /(?![\n\r\t])\p{Cc}/u;
 
-/** Returns bytes as text if they are UTF-8, so that the text has the digest of the bytes. */
-function contentOf(path: string, bytes: Buffer): Omit<SkillFile, 'uri'> {
+/** Returns bytes as text if they are UTF-8 without control characters, so that the text has the digest of the bytes. */
+async function contentOf(path: string, bytes: Buffer): Promise<Omit<SkillFile, 'uri'>> {
   const known = MEDIA_TYPES[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
-  try {
-    const content = Buffer.from(JSON.stringify(UTF_8.decode(bytes)));
-    return { kind: 'text', mimeType: known ?? 'text/plain', content };
-  } catch {
-    const content = Buffer.from(JSON.stringify(bytes.toString('base64')));
-    return { kind: 'blob', mimeType: known ?? 'application/octet-stream', content };
+  const text = isUtf8(bytes) ? await encodedText(bytes) : null;
+  if (text) return { kind: 'text', mimeType: known ?? 'text/plain', content: text };
+  const content = await encoded(bytes, (slice) => slice.toString('base64'));
+  return { kind: 'blob', mimeType: known ?? 'application/octet-stream', content };
+}
+
+async function encodedText(bytes: Buffer): Promise<Buffer | null> {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let isText = true;
+  const content = await encoded(bytes, (slice) => {
+    const text = isText ? decoder.decode(slice, { stream: true }) : '';
+    isText &&= !CONTROL.test(text);
+    return isText ? JSON.stringify(text).slice(1, -1) : '';
+  });
+  return isText ? content : null;
+}
+
+/** Returns JSON text in UTF-8. A file may have megabytes, so other requests go on between its slices. */
+async function encoded(bytes: Buffer, encode: (slice: Buffer) => string): Promise<Buffer> {
+  const time = new TimeSlice();
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+    await time.pause();
+    parts.push(Buffer.from(encode(bytes.subarray(at, at + SLICE_BYTES))));
   }
+  return Buffer.concat([Buffer.from('"'), ...parts, Buffer.from('"')]);
 }

@@ -27,7 +27,7 @@ const MAIN = '/registry/main/git/marketplace.git';
 const FILE = '/registry/main/x/marketplace.json';
 const MANIFEST = '.claude-plugin/plugin.json';
 const aPlugin = aSkill;
-const SOURCES = ['published', 'team', 'slow', 'huge', 'acme'];
+const SOURCES = ['published', 'team', 'slow', 'huge', 'long', 'acme'];
 
 const service = aService({ mode: 'full' })
   .source('published', { kind: 'managed' })
@@ -42,6 +42,10 @@ const service = aService({ mode: 'full' })
   .source('huge', {
     claims: { ...ACME, team: 'huge' },
     plugins: [aPlugin('io.acme/huge', '1.0.0')],
+  })
+  .source('long', {
+    claims: { ...ACME, team: 'long' },
+    plugins: [0, 1, 2].map((index) => aPlugin(`io.acme/long-${index}`, '1.0.0')),
   })
   .source('acme', {
     claims: ACME,
@@ -407,26 +411,48 @@ describe('after a change', () => {
   });
 });
 
-describe('a marketplace of more than 100,000 files', () => {
+describe('a marketplace with more than 100,000 files, or 16 MiB of paths', () => {
   const HUGE = { ...ACME, team: 'huge' };
-  const addFiles = (count: number) =>
+  const addFiles = (count: number, folder = 'more/') =>
     service.database.query(
       `insert into content_file (tree, path, blob, is_executable)
-       select f.tree, 'more/' || g, f.blob, false from generate_series(1, $1::int) g,
+       select f.tree, $2 || g, f.blob, false from generate_series(1, $1::int) g,
          (select * from content_file where path = 'huge.md') f on conflict do nothing`,
-      [count],
+      [count, folder],
     );
 
   it('has a file, but no repository', async () => {
     await storeContent(service, 'plugin', 'io.acme/huge', '1.0.0', { 'huge.md': 'x' });
+    // 16.7 MiB of paths.
+    await addFiles(35_000, `${'x'.repeat(495)}/`);
+    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    expectRefused(await service.as(HUGE).get(references), 507, 'marketplace_too_large');
+    await service.database.query(`delete from content_file where path like 'xxx%'`);
     await addFiles(100_000);
     expect(pluginsIn(await service.as(HUGE).get(FILE))).toContain('io-acme-huge@1.0.0');
-    expectRefused(
-      await service.as(HUGE).get(`${MAIN}/info/refs?service=git-upload-pack`),
-      507,
-      'marketplace_too_large',
-    );
-    expect((await data().get(`${MAIN}/info/refs?service=git-upload-pack`)).status).toBe(200);
+    expectRefused(await service.as(HUGE).get(references), 507, 'marketplace_too_large');
+    expect((await data().get(references)).status).toBe(200);
+  });
+});
+
+describe('a marketplace with more than 4 MiB of manifests', () => {
+  const LONG = { ...ACME, team: 'long' };
+  const PLACES = ['.claude-plugin', '.codex-plugin', '.cursor-plugin', '.github/plugin', '.plugin'].map(
+    (folder) => `${folder}/plugin.json`,
+  );
+
+  it('has a file, but no repository', async () => {
+    const manifest = JSON.stringify({ x: 'x'.repeat(256 * 1_024 - 8) });
+    for (const index of [0, 1, 2])
+      await storeContent(service, 'plugin', `io.acme/long-${index}`, '1.0.0', {
+        ...Object.fromEntries(PLACES.map((path) => [path, manifest])),
+        'README.md': `${index}`,
+        'plugin.json': manifest,
+      });
+    expect(pluginsIn(await service.as(LONG).get(FILE))).toContain('io-acme-long-2@1.0.0');
+    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    expectRefused(await service.as(LONG).get(references), 507, 'marketplace_too_large');
+    expect((await data().get(references)).status).toBe(200);
   });
 });
 

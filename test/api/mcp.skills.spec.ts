@@ -28,6 +28,11 @@ const GREET: Files = {
   'SKILL.md': manifest('greet', 'license: MIT\nmetadata: { since: 2020-01-01, version: "1.10" }\n'),
   'references/A b.md': '\uFEFFGuide ü',
   'data.bin': BINARY,
+  // Encoded in several slices, which divide characters.
+  'long.md': `x${'ü€😀"\\\n'.repeat(60_000)}`,
+  'long.bin': Buffer.alloc(1_000_001, 0xfe),
+  // As JSON text it would have six times as many bytes.
+  'control.txt': '\u0001'.repeat(1_000_000),
 };
 const store = (name: string, files: Files, version = '1.0.0') =>
   storeContent(service, 'skill', `io.acme/${name}`, version, files);
