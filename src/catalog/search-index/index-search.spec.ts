@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { longestBlock } from '../../../test/support/event-loop.js';
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
 import { withWordStarts } from '../../entries/entry-summary.js';
 import { type EntrySearch, wordsOf } from '../entry-search.js';
@@ -216,5 +217,21 @@ describe('searchIndex', () => {
     const ordered = /"tag":\{([^}]*)\}/u.exec(facets)?.[1]?.split(',') ?? [];
     expect(ordered.slice(0, 3)).toEqual(['"2024":25', '"often":4', '"tag-00":1']);
     expect(ordered).toHaveLength(20);
+  });
+
+  it('lets other requests go on while it counts hundreds of thousands of different tags', async () => {
+    const index = new EntryIndex();
+    const base = { ...aSummary(dice(1)), status: 'active', partitionId: 10, sourceId: 1 } as const;
+    for (let number = 0; number < 40; number += 1) {
+      const tags = Array.from({ length: 10_000 }, (_, tag) => `${number}-${tag}`);
+      index.place([index.append({ ...base, name: `io.a/${number}`, tags })]);
+    }
+    const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
+    const block = await longestBlock(async () => {
+      const { facets } = await searchIndex(index, [[10, 1]], request, [], () => undefined);
+      expect(facets).toContain('"0-0":1,"0-1":1,"0-10":1,"0-100":1');
+    });
+    // It was a second.
+    expect(block).toBeLessThan(250);
   });
 });

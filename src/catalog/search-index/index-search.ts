@@ -93,7 +93,7 @@ export async function searchIndex(
       page.add(position, rankAt(at));
     }
   });
-  return { places: page.places(), facets: facetsOf(index, counts) };
+  return { places: page.places(), facets: await facetsOf(index, counts, inSteps) };
 }
 
 interface Placed {
@@ -152,10 +152,13 @@ class PagePlaces {
   }
 }
 
-function facetsOf(index: EntryIndex, counts: EntryCounts): string {
+type InSteps = (length: number, step: (from: number, to: number) => void) => Promise<void>;
+
+async function facetsOf(index: EntryIndex, counts: EntryCounts, inSteps: InSteps): Promise<string> {
   const texts = index.countedTexts;
-  const facet = (name: keyof EntryCounts) => `"${name}":${facetOf(counts[name], texts[name])}`;
-  return `{${facet('type')},${facet('tag')},${facet('transport')}}`;
+  const facet = async (name: keyof EntryCounts) =>
+    `"${name}":${await facetOf(counts[name], texts[name], inSteps)}`;
+  return `{${await facet('type')},${await facet('tag')},${await facet('transport')}}`;
 }
 
 interface Counted {
@@ -163,14 +166,24 @@ interface Counted {
   readonly count: number;
 }
 
-function facetOf(counts: Uint32Array, text: (number: number) => string): string {
+// Publishers choose the tags: there may be a million with the same count.
+async function facetOf(
+  counts: Uint32Array,
+  text: (number: number) => string,
+  inSteps: InSteps,
+): Promise<string> {
   const largest: Counted[] = [];
-  counts.forEach((count, number) => {
-    if (count === 0 || (largest.length === FACET_VALUES && count < (largest.at(-1)?.count ?? 0))) return;
-    const counted = { count, text: text(number) };
-    const at = largest.findIndex((other) => comesBefore(counted, other));
-    largest.splice(at < 0 ? largest.length : at, 0, counted);
-    if (largest.length > FACET_VALUES) largest.pop();
+  await inSteps(counts.length, (from, to) => {
+    for (let number = from; number < to; number += 1) {
+      const count = counts[number] ?? 0;
+      const last = largest.length === FACET_VALUES ? largest.at(-1) : undefined;
+      if (count === 0 || (last && count < last.count)) continue;
+      const counted = { count, text: text(number) };
+      if (last && !comesBefore(counted, last)) continue;
+      const at = largest.findIndex((other) => comesBefore(counted, other));
+      largest.splice(at < 0 ? largest.length : at, 0, counted);
+      if (largest.length > FACET_VALUES) largest.pop();
+    }
   });
   return `{${largest.map(({ text: value, count }) => `${JSON.stringify(value)}:${count}`).join()}}`;
 }
