@@ -138,7 +138,57 @@ const SERVER_SCHEMAS: Record<ClientName, object> = {
   },
 };
 
-const VALIDATORS = new Map<ClientName, ValidateFunction>();
+const listEntries = {
+  type: 'array',
+  items: {
+    anyOf: [
+      ['serverCommand', { type: 'array', items: { type: 'string' } }] as const,
+      ['serverUrl', { type: 'string' }] as const,
+    ].map(([key, value]) => ({
+      type: 'object',
+      additionalProperties: false,
+      required: [key],
+      properties: { [key]: value },
+    })),
+  },
+};
+const managedSettings = {
+  type: 'object',
+  properties: {
+    allowedMcpServers: listEntries,
+    deniedMcpServers: listEntries,
+    allowManagedMcpServersOnly: { type: 'boolean' },
+  },
+};
+const texts = { type: 'array', items: { type: 'string' } };
+/** The lists. For Claude Code and Copilot: claude-code-settings.json of schemastore.org; the others publish no schema. */
+const LIST_SCHEMAS: Record<ClientName, object> = {
+  vscode: managedSettings,
+  copilot: managedSettings,
+  'claude-code': managedSettings,
+  cursor: { type: 'object', properties: { commandEntries: texts, urlEntries: texts } },
+  codex: {
+    type: 'object',
+    properties: {
+      mcp_servers: {
+        type: 'object',
+        additionalProperties: {
+          type: 'object',
+          required: ['identity'],
+          properties: { identity: { type: 'object' } },
+        },
+      },
+    },
+  },
+};
+
+const VALIDATORS = new Map<object, ValidateFunction>();
+
+function isValid(schema: object, value: unknown): boolean {
+  const validate = VALIDATORS.get(schema) ?? new Ajv({ strict: false }).compile(schema);
+  VALIDATORS.set(schema, validate);
+  return validate(value);
+}
 
 const entriesOf = ({ servers, mcpServers, mcp_servers: codex }: Config) =>
   servers ?? mcpServers ?? codex ?? {};
@@ -153,10 +203,14 @@ function problemsOf(
 ): string[] {
   const config = configOf(client, 'servers', documents);
   const entries = Object.entries(entriesOf(config));
-  const validate = VALIDATORS.get(client) ?? new Ajv({ strict: false }).compile(SERVER_SCHEMAS[client]);
-  VALIDATORS.set(client, validate);
   return [
-    ...entries.filter(([, entry]) => !validate(entry)).map(([name]) => `${name} is not valid`),
+    ...entries
+      .filter(([, entry]) => !isValid(SERVER_SCHEMAS[client], entry))
+      .map(([name]) => `${name} is not valid`),
+    ...formsOf(client)
+      .filter((form) => form !== 'servers')
+      .filter((form) => !isValid(LIST_SCHEMAS[client], configOf(client, form, documents, denied)))
+      .map((form) => `${form} is not valid`),
     ...(entries.length + (config['x-omitted']?.length ?? 0) === documents.length ? [] : ['some are lost']),
     ...formsOf(client)
       .filter((form) => form === 'allowlist' || form === 'managed')
