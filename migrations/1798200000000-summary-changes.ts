@@ -3,7 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /**
  * A log of the summaries that were written, moved or deleted, by transaction: replicas keep an index of the summaries in
  * memory, and read here what changed since. Outdated rows are written, and so noted, later. Old rows are deleted;
- * `entry_summary_horizon` has the transaction from which the log is complete.
+ * `entry_summary_horizon` then has the transaction from which the log is complete.
  */
 export class SummaryChanges1798200000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -22,7 +22,6 @@ export class SummaryChanges1798200000000 implements MigrationInterface {
           constraint entry_summary_horizon_id_check check (id = 1),
         transaction bigint not null
       )`);
-    await runner.query(`insert into entry_summary_horizon (id, transaction) values (1, 0)`);
     await runner.query(`
       create function note_summary_change() returns trigger language plpgsql as $$
       begin

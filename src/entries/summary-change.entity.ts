@@ -29,7 +29,7 @@ export class SummaryChange {
   name: string;
 }
 
-/** The transaction from which `SummaryChange` is complete. The table has one row. */
+/** The transaction from which `SummaryChange` is complete. At most one row; none while nothing was deleted. */
 @Entity('entry_summary_horizon')
 @Check('entry_summary_horizon_id_check', 'id = 1')
 export class SummaryHorizon {

@@ -6,10 +6,12 @@ import { Polling } from '../database/polling.js';
 const EVERY_MS = 30 * 60_000;
 
 // Rows of later transactions than any come from another server's dump: see `HORIZON` in catalog/search-index.
-const IS_OLD = `transaction < $1::bigint or transaction >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`;
+const LIMIT = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
 const PRUNE = [
-  `update entry_summary_horizon set transaction = $1::bigint where ${IS_OLD}`,
-  `delete from entry_summary_change where ${IS_OLD}`,
+  `insert into entry_summary_horizon as h (id, transaction) values (1, $1::bigint)
+   on conflict (id) do update set transaction = excluded.transaction
+   where h.transaction < $1::bigint or h.transaction >= ${LIMIT}`,
+  `delete from entry_summary_change where transaction < $1::bigint or transaction >= ${LIMIT}`,
 ];
 
 /** Deletes changes of summaries that no replica needs any more. */

@@ -89,6 +89,32 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=shared')).toEqual(['Published']);
   });
 
+  it('follows a change that began before others and is committed after them', async () => {
+    await publish('io.acme/late', 'Late', '1.0.0', TEAM);
+    expect(await titles('q=late')).toEqual(['Late']);
+    await service.database.query('begin');
+    await service.database.query(`update entry_summary set tags = '{later}' where name = 'io.acme/late'`);
+    await publish('io.acme/earlier', 'Earlier', '1.0.0', TEAM);
+    expect(await titles('q=earlier')).toEqual(['Earlier']);
+    expect(await titles('tag=later')).toEqual([]);
+    await service.database.query('commit');
+    expect(await titles('tag=later&limit=5')).toEqual(['Late']);
+  });
+
+  it('is complete when old changes have been deleted', async () => {
+    expect(await titles('q=kept')).toEqual([]);
+    await publish('io.acme/kept', 'Kept', '1.0.0', TEAM);
+    await expect
+      .poll(() => service.database.query('select 1 from entry_summary where is_outdated'), {
+        timeout: 10_000,
+      })
+      .toEqual([]);
+    await service.database.query(`with deleted as (delete from entry_summary_change)
+      insert into entry_summary_horizon values (1, pg_current_xact_id()::text::bigint)
+      on conflict (id) do update set transaction = excluded.transaction`);
+    expect(await titles('q=kept')).toEqual(['Kept']);
+  });
+
   it('dates a synced document when it changes, and not when nothing did', async () => {
     const rewrite = async (title: string) => {
       const synced = aServer('io.acme/synced', '1.0.0', { title });

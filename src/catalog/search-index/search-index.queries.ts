@@ -21,8 +21,8 @@ const numberOf = (transaction: string) => `${transaction}::text::bigint`;
 
 /** SQL: the transaction from which the changes are complete. A later one than any comes from another server's dump. */
 const HORIZON = `(
-  select case when transaction < ${numberOf('pg_snapshot_xmax(pg_current_snapshot())')} then transaction else 0 end
-  from entry_summary_horizon
+  select coalesce(max(transaction), 0) from entry_summary_horizon
+  where transaction < ${numberOf('pg_snapshot_xmax(pg_current_snapshot())')}
 )`;
 
 /** SQL: an `IndexedSummary` of `s` in the partition `p` as JSON. */
