@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { SEES_ALL } from './data/catalogue.js';
 import { atMost, type Figure, figure, reportedOnly } from './harness/figure.js';
 import { say } from './harness/report.js';
 import { median, rounds, timeOf } from './harness/rounds.js';
-import { listPath, startService } from './harness/service.js';
+import { listPath, MAIN, startService } from './harness/service.js';
 import type { Catalogue, Stage } from './harness/stage.js';
 
 const LATER = 30;
@@ -29,14 +33,16 @@ export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figu
     say(`start-up, round ${round}`);
     return { small: await start(small), large: await start(large) };
   });
+  const commands = await measureCommands(stage, quick ? 3 : 7);
   const row = `start-up at ${versions} versions`;
   const firsts = (of: 'small' | 'large') => median(measured.map((round) => round[of].first)).toFixed(1);
   return [
+    ...commands,
     figure(
       row,
       'seconds to ready',
       measured.map(({ large: { seconds } }) => seconds),
-      atMost(3),
+      atMost(1),
     ),
     figure(
       row,
@@ -58,4 +64,28 @@ export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figu
       `${firsts('large')} ms, at 1000 ${firsts('small')} ms`,
     ),
   ];
+}
+
+/** Measures commands of the program that start no server, from process start to exit. */
+async function measureCommands(stage: Stage, count: number): Promise<Figure[]> {
+  const file = join(stage.folder, 'checked.yaml');
+  const auth = { mode: 'anonymous' };
+  const sources = [{ name: 'published', managed: {} }];
+  await writeFile(
+    file,
+    JSON.stringify({ auth, sources, registries: [{ name: 'main', sources: ['published'] }] }),
+  );
+  const run = promisify(execFile);
+  const measured = await rounds(count, async () => ({
+    version: await timeOf(() => run(process.execPath, [MAIN, '--version'])),
+    check: await timeOf(() => run(process.execPath, [MAIN, 'check', '--config', file])),
+  }));
+  const one = (command: 'version' | 'check', limit: number) =>
+    figure(
+      command === 'version' ? '--version' : command,
+      'milliseconds',
+      measured.map((round) => round[command]),
+      atMost(limit),
+    );
+  return [one('version', 100), one('check', 500)];
 }

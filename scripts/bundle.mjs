@@ -34,6 +34,10 @@ const withoutUnused = {
           : 'class Unused {} module.exports = new Proxy({}, { get: () => Unused });',
       };
     });
+    // It looks for classes that our version of TypeORM does not have, and would load a second copy of TypeORM for that.
+    bundle.onLoad({ filter: /@nestjs\/typeorm\/dist\/common\/typeorm-compat\.js$/ }, () => ({
+      contents: 'export const Connection = undefined, AbstractRepository = undefined;',
+    }));
     // Nest's own ValidationPipe imports all of them; nothing uses that pipe.
     bundle.onResolve({ filter: /^class-(validator|transformer)$/ }, ({ path, kind }) =>
       kind === 'dynamic-import' ? { path, external: true } : undefined,

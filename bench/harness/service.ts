@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Child, freePort } from './child.js';
 import type { Catalogue, Stage } from './stage.js';
 
-const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
 const DOCKERFILE = new URL('../../../Dockerfile', import.meta.url);
 
 export const SUPER_ADMIN = { role: 'super-admin' };
@@ -15,6 +15,8 @@ export interface ServiceOptions {
   /** Additional members of the identity provider. */
   readonly provider?: object;
   readonly nodeArguments?: readonly string[];
+  /** Further arguments of `serve`. */
+  readonly arguments?: readonly string[];
   /** Additional members of the configuration. */
   readonly configuration?: object;
 }
@@ -23,7 +25,13 @@ export interface ServiceOptions {
 export async function startService(
   stage: Stage,
   catalogue: Catalogue,
-  { roles, provider, nodeArguments = [], configuration: more = {} }: ServiceOptions = {},
+  {
+    roles,
+    provider,
+    nodeArguments = [],
+    arguments: flags = [],
+    configuration: more = {},
+  }: ServiceOptions = {},
 ): Promise<Child> {
   const [port, internal] = [await freePort(), await freePort()];
   const file = join(stage.folder, `registry-${port}.yaml`);
@@ -44,7 +52,7 @@ export async function startService(
   };
   await writeFile(file, JSON.stringify(configuration));
   const addresses = ['--address', `127.0.0.1:${port}`, '--internal-address', `127.0.0.1:${internal}`];
-  return Child.start([MAIN, 'serve', '--config', file, ...addresses], {
+  return Child.start([MAIN, 'serve', '--config', file, ...addresses, ...flags], {
     port,
     readiness: { port: internal, path: '/readiness' },
     environment: await allocatorOfTheImage(),

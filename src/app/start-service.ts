@@ -4,7 +4,6 @@ import type { Config } from '../config/config.js';
 import { beginBackgroundJobs } from '../database/background-job.js';
 import { poolOf, useOf } from '../database/connection.js';
 import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
-import { prepareChecks } from '../documents/document-check.js';
 import { startInternalServer } from '../health/internal-server.js';
 import { Readiness, waitForFirstSyncs } from '../health/readiness.js';
 import type { VersionReport } from '../health/version-report.js';
@@ -16,6 +15,7 @@ import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { createPublicApp } from './public-app.js';
 import { type AppliedRules, type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
+import { releaseYoungGeneration } from './young-generation.js';
 
 /** A server that answers the API and applies configurations. */
 interface Running {
@@ -115,16 +115,20 @@ export async function startApplication(
       stopping,
     );
     observePools(metrics, poolsOf(database));
-    const applied = await database.migrate();
+    // The application is built while PostgreSQL is busy.
+    const [applied, created] = await Promise.all([
+      database.migrate(),
+      createPublicApp(config, database, logger, metrics, version),
+    ]);
+    app = created;
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
     database.watch.begin();
-    app = await createPublicApp(config, database, logger, metrics, version);
     const reload = app.get(Reload);
     const { inForce } = role;
     if (inForce) await database.retry(() => reload.resume(config, inForce));
     else await applyResources(app.get(ConfiguredResources), config, database, logger);
-    prepareChecks();
     await app.init();
+    releaseYoungGeneration();
     if (role.runsBackgroundJobs) beginBackgroundJobs(app);
     const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);

@@ -130,11 +130,6 @@ export class CheckedElsewhere {
   constructor(readonly result: CheckedDocument) {}
 }
 
-/** Compiles the checks before the first request; this takes a few tenths of a second. */
-export function prepareChecks(): void {
-  for (const { check } of Object.values(ENTRY_TYPES)) check({});
-}
-
 /**
  * Checks a synced or published document before it is stored: the rules of its type, and the limits of 1 MiB and 100
  * levels. Accepts any value that JSON.parse returns and never throws.

@@ -1,0 +1,14 @@
+import { setFlagsFromString } from 'node:v8';
+
+/**
+ * Keeps V8's young generation at its initial size while the modules load (docs/decisions/013-runtime-tuning.md): it would
+ * grow to 32 MiB, which a server at rest keeps and does not need.
+ */
+export function holdYoungGeneration(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
+}
+
+/** Lets it grow again, by V8's default factor, as soon as requests or syncs allocate enough. */
+export function releaseYoungGeneration(): void {
+  setFlagsFromString('--semi-space-growth-factor=2');
+}
