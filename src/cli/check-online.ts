@@ -4,6 +4,7 @@ import { policyFor } from '../authz/policy-in-force.js';
 import { type Config, type DatabaseConfig, oauthInUse, type SourceConfig } from '../config/config.js';
 import { addressOf, databaseStartError } from '../database/database-errors.js';
 import { checkServerVersion } from '../database/open-database.js';
+import { mayBePlain } from '../content/content-reference.js';
 import { HttpClient, OutboundError, withoutQuery } from '../outbound/http-client.js';
 import { AdminFiles } from '../sources/admin-limits.js';
 import { FetchError } from '../sync/fetcher.js';
@@ -48,6 +49,7 @@ export async function checkOnline(config: Config): Promise<number> {
       ),
       contactDatabase(config.database),
       ...config.sources.map((source) => contacts.contact(source)),
+      ...config.content.fetchHosts.map((host) => contacts.contactHost(host, config)),
     ]);
     for (const { what, isOk, message } of results.flat())
       process.stdout.write(`${what}: ${isOk ? 'ok' : 'FAILED'} (${message})\n`);
@@ -95,6 +97,25 @@ class SourceContacts {
     } finally {
       end.abort();
     }
+  }
+
+  /** Contacts a host of `content.fetch.hosts`, which may answer as it likes. */
+  async contactHost(host: string, rules: Pick<Config, 'insecureUrls'>): Promise<Contact> {
+    const what = `content host ${host}`;
+    const schemes = mayBePlain(host, rules) ? ['https', 'http'] : ['https'];
+    let message = '';
+    for (const scheme of schemes)
+      try {
+        const options = { timeoutMs: CONTACT_TIMEOUT_MS, maxBytes: MIB, allowPrivate: true };
+        const url = `${scheme}://${host}/`;
+        await this.http.get(url, { ...options, redirects: 'same-origin' }).catch((error: unknown) => {
+          if (!(error instanceof OutboundError && error.answered)) throw error;
+        });
+        return { what, isOk: true, message: url };
+      } catch (error) {
+        message = error instanceof OutboundError ? error.message : `it failed: ${nameOf(error)}`;
+      }
+    return { what, isOk: false, message: withAdvice(message, ADVICE) };
   }
 
   async close(): Promise<void> {

@@ -124,3 +124,23 @@ export async function releaseFetch(manager: EntityManager, versionId: string): P
     [versionId],
   );
 }
+
+/** The size of all stored files, and the versions that wait to be fetched. */
+export async function readContentFigures(manager: EntityManager): Promise<{
+  readonly stored: number;
+  readonly pending: number;
+  readonly failed: number;
+  /** Age of the oldest pending version in seconds. */
+  readonly oldest: number;
+}> {
+  const [figures] = await manager.query<
+    { stored: number; pending: number; failed: number; oldest: number }[]
+  >(
+    `select (select coalesce(sum(bytes), 0)::float8 from content_blob) as stored,
+       count(*) filter (where error is null)::int as pending, count(error)::int as failed,
+       coalesce(extract(epoch from now() - min(queued_at) filter (where error is null)), 0)::float8 as oldest
+     from content_fetch where fetch_at is not null`,
+  );
+  if (!figures) throw new Error('PostgreSQL returned no figures');
+  return figures;
+}

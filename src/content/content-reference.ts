@@ -120,7 +120,7 @@ export function isListed(url: URL, hosts: readonly string[]): boolean {
 }
 
 /** Whether a registry may be asked without TLS. */
-export function mayBePlain(host: string, { insecureUrls }: FetchRules): boolean {
+export function mayBePlain(host: string, { insecureUrls }: Pick<FetchRules, 'insecureUrls'>): boolean {
   return insecureUrls || isLoopbackHost(new URL(`http://${host}/`).hostname);
 }
 

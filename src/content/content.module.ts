@@ -5,6 +5,7 @@ import { EntriesModule } from '../entries/entries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { ContentCleanup } from './content-cleanup.js';
+import { ContentMetrics } from './content-metrics.js';
 import { ContentController } from './content.controller.js';
 import { ContentFetches } from './content-fetches.js';
 import { ContentFilesController } from './content-files.controller.js';
@@ -16,7 +17,7 @@ import { VisibleContent } from './visible-content.queries.js';
 @Module({
   imports: [AuditModule, CatalogModule, EntriesModule, SourcesModule, ViewsModule],
   controllers: [ContentController, ContentFilesController],
-  providers: [ContentCleanup, ContentFetches, ContentStore, ContentUploads, VisibleContent],
+  providers: [ContentCleanup, ContentFetches, ContentMetrics, ContentStore, ContentUploads, VisibleContent],
   exports: [ContentStore],
 })
 export class ContentModule {}

@@ -12,8 +12,6 @@ import { SyncQueries } from './sync.queries.js';
 export const STORAGE_FULL = 'The entries could not be stored: PostgreSQL has no disk space left';
 
 const MAX_LISTED = 1_000;
-/** A slow or unreachable database must not delay the other metrics. */
-const TIMEOUT_MS = 1_000;
 
 /**
  * Counts and skipped entries of a source. `added` to `unchanged` cover the last run; other counts cover all content.
@@ -97,7 +95,6 @@ export class SourceMetrics {
   private readonly held: SourceGauge;
   private readonly due: SourceGauge;
   private readonly oldest: SourceGauge;
-  private refreshing: Promise<void> | undefined;
 
   constructor(
     metrics: Metrics,
@@ -139,22 +136,10 @@ export class SourceMetrics {
     this.held = ofAdmission('held_items', 'Versions and changes that admission holds');
     this.due = ofAdmission('due_items', 'Held versions whose time has come');
     this.oldest = ofAdmission('oldest_age_seconds', 'Age of the oldest held item that needs a decision');
-    metrics.refreshBy(() => this.refresh());
-  }
-
-  private async refresh(): Promise<void> {
-    this.refreshing ??= this.read()
-      .catch(() => this.reset())
-      .finally(() => (this.refreshing = undefined));
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        this.reset();
-        resolve();
-      }, TIMEOUT_MS);
-    });
-    await Promise.race([this.refreshing, timeout]);
-    clearTimeout(timer);
+    metrics.refreshWithin(
+      () => this.read(),
+      () => this.reset(),
+    );
   }
 
   private async read(): Promise<void> {

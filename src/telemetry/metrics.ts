@@ -11,6 +11,9 @@ import type { PoolUse } from '../database/connection.js';
 
 export type MetricFamilies = MetricObjectWithValues<MetricValue<string>>[];
 
+/** A slow or unreachable database must not delay the other metrics. */
+const READ_TIMEOUT_MS = 1_000;
+
 /** Prometheus metrics of one service, in a separate registry because tests run several services in a process. */
 export class Metrics {
   readonly register = new Registry();
@@ -42,6 +45,28 @@ export class Metrics {
   /** Registers `refresh` to run before each scrape. It must be fast and must not reject. */
   refreshBy(refresh: () => Promise<void>): void {
     this.refreshers.push(refresh);
+  }
+
+  /**
+   * Registers gauges that are read from the database before each scrape. A slow or failed read resets them, and leaves the
+   * other metrics to be scraped.
+   */
+  refreshWithin(read: () => Promise<void>, reset: () => void): void {
+    let reading: Promise<void> | undefined;
+    this.refreshBy(async () => {
+      reading ??= read()
+        .catch(reset)
+        .finally(() => (reading = undefined));
+      let timer: NodeJS.Timeout | undefined;
+      const timeout = new Promise<void>((resolve) => {
+        timer = setTimeout(() => {
+          reset();
+          resolve();
+        }, READ_TIMEOUT_MS);
+      });
+      await Promise.race([reading, timeout]);
+      clearTimeout(timer);
+    });
   }
 
   /** Combines all metrics with other processes' by each metric's `aggregator`, which is their sum by default. */

@@ -47,9 +47,11 @@ interface Changes {
   readonly provider?: Record<string, unknown>;
   readonly sources?: Record<string, Record<string, unknown>>;
   readonly database?: Record<string, unknown>;
+  /** `content.fetch.hosts` */
+  readonly hosts?: readonly string[];
 }
 
-function configure({ provider, sources = {}, database: connection }: Changes): string {
+function configure({ provider, sources = {}, database: connection, hosts }: Changes): string {
   const kinds: Record<string, Record<string, unknown>> = {
     local: { file: { path: 'local.json' } },
     fetched: { file: { url: `${upstream.url}/v0.1/servers` } },
@@ -84,6 +86,7 @@ function configure({ provider, sources = {}, database: connection }: Changes): s
       ...('managed' in kind || 'kubernetes' in kind ? {} : { syncPolicy: { interval: '1h' } }),
     })),
     database: { ...database.connection, ...connection },
+    ...(hosts ? { content: { fetch: { hosts } } } : {}),
   };
   writeFileSync(path('registry.yaml'), stringify(configuration));
   return path('registry.yaml');
@@ -93,7 +96,7 @@ async function online(changes: Changes) {
   const { code, output } = await printed(() => check(configure(changes), {}, { online: true }));
   const contacts = output
     .split('\n')
-    .filter((line) => /^(provider|database|source) ?\S*: (ok|FAILED)/.test(line));
+    .filter((line) => /^(provider|database|source|content host) ?\S*: (ok|FAILED)/.test(line));
   return { code, output, contacts, failed: contacts.filter((line) => line.includes(': FAILED')) };
 }
 
@@ -112,6 +115,16 @@ describe('check --online (contract §1)', { retry: 2 }, () => {
       'source published: ok (managed, it has no host)',
     ]);
     expect(code).toBe(0);
+  });
+
+  it('contacts the hosts of content.fetch.hosts', async () => {
+    const reached = `127.0.0.1:${git.port}`;
+    const { code, contacts } = await online({ hosts: [reached, '127.0.0.1:1'] });
+    expect(contacts.slice(-2)).toEqual([
+      `content host ${reached}: ok (http://${reached}/)`,
+      expect.stringMatching(/^content host 127\.0\.0\.1:1: FAILED \(.*ECONNREFUSED/),
+    ]);
+    expect(code).toBe(1);
   });
 
   it.each<[what: string, changes: () => Changes, line: RegExp]>([

@@ -410,6 +410,32 @@ describe('fetching', () => {
     await expect.poll(async () => (await contentOf(name)).status, { timeout: 10_000 }).toBe('stored');
   });
 
+  it('is measured', async () => {
+    const figure = async (series: string) => {
+      const text = await (await fetch(`${service.internalOrigin}/metrics`)).text();
+      return Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1],
+      );
+    };
+    const [{ stored, failed } = { stored: 0, failed: 0 }] = await service.database.query<{
+      stored: number;
+      failed: number;
+    }>(
+      `select (select sum(bytes)::int from content_blob) as stored,
+         (select count(*)::int from content_fetch where fetch_at is not null and error is not null) as failed`,
+    );
+    expect(stored).toBeGreaterThan(0);
+    expect(failed).toBeGreaterThan(0);
+    expect(await figure('registry_content_stored_bytes')).toBe(stored);
+    expect(await figure('registry_content_limit_bytes')).toBe(10 * 1024 ** 3);
+    expect(await figure('registry_content_fetches{status="failed"}')).toBe(failed);
+    expect(await figure('registry_content_fetches{status="pending"}')).toBe(0);
+    expect(await figure('registry_content_oldest_pending_seconds')).toBe(0);
+  });
+
   it('is shared by replicas: each version is fetched once', async () => {
     const names = Array.from({ length: 8 }, () => aName());
     const commits: string[] = [];

@@ -1,0 +1,64 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import { Gauge } from 'prom-client';
+import { DataSource } from 'typeorm';
+import { contentConfig } from '../config/slices.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { readContentFigures } from './content-fetch.queries.js';
+
+/** Measures the stored content of all replicas, and what waits to be fetched. */
+@Injectable()
+export class ContentMetrics {
+  private readonly stored: Gauge;
+  private readonly waiting: Gauge<'status'>;
+  private readonly oldest: Gauge;
+
+  constructor(
+    metrics: Metrics,
+    private readonly dataSource: DataSource,
+    @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
+  ) {
+    const registers = [metrics.register];
+    this.stored = new Gauge({
+      name: 'registry_content_stored_bytes',
+      help: 'Size of all stored files, equal files once',
+      registers,
+    });
+    const limit = new Gauge({
+      name: 'registry_content_limit_bytes',
+      help: 'content.maxBytes',
+      aggregator: 'max',
+      registers,
+    });
+    limit.set(content.maxBytes);
+    this.waiting = new Gauge({
+      name: 'registry_content_fetches',
+      help: 'Versions whose content is fetched: pending, or failed and retried',
+      labelNames: ['status'],
+      registers,
+    });
+    this.oldest = new Gauge({
+      name: 'registry_content_oldest_pending_seconds',
+      help: 'Age of the oldest version whose content was not tried yet; 0 without one',
+      registers,
+    });
+    metrics.refreshWithin(
+      () => this.read(),
+      () => this.reset(),
+    );
+  }
+
+  private async read(): Promise<void> {
+    const figures = await readContentFigures(this.dataSource.manager);
+    const mayFetch = this.content.fetchHosts.length > 0;
+    this.reset();
+    this.stored.set(figures.stored);
+    for (const status of ['pending', 'failed'] as const)
+      this.waiting.set({ status }, mayFetch ? figures[status] : 0);
+    this.oldest.set(mayFetch ? figures.oldest : 0);
+  }
+
+  private reset(): void {
+    for (const gauge of [this.stored, this.waiting, this.oldest]) gauge.reset();
+  }
+}
