@@ -141,7 +141,8 @@ describe.each(TYPES)('publishing a %s', (type) => {
     expect(publishedAt).toBeLessThanOrEqual(Date.now() + 1);
     const shown = await service.as(ACME_WRITER).get(entryAt(type, name, '/versions/1.2.3'));
     const publishedBy = { subject: 'wim', issuer: service.issuer.iss };
-    expect(shown.json).toEqual({ ...(reply.json as object), publishedBy });
+    const content = type === 'server' ? {} : { content: { status: 'none' } };
+    expect(shown.json).toEqual({ ...(reply.json as object), publishedBy, ...content });
   });
 
   it.each([
