@@ -58,6 +58,11 @@ export function isLockConflict(error: unknown): boolean {
   return ['55P03', '40P01'].includes(sqlStateOf(error));
 }
 
+/** Whether PostgreSQL refused a statement because an earlier one of its transaction failed. */
+export function isTransactionAborted(error: unknown): boolean {
+  return sqlStateOf(error) === '25P02';
+}
+
 const NO_SPACE = /No space left on device|Disk quota exceeded/i;
 
 /**

@@ -4,6 +4,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection.js';
+import { isTransactionAborted } from './database-errors.js';
 import { onPrimary } from './primary.js';
 
 /** Values by parameter name. */
@@ -126,6 +127,8 @@ export class PreparedStatements {
         stream.uncork();
       }
       return await result;
+    } catch (error) {
+      throw await causeOf(error, sent);
     } finally {
       await Promise.allSettled(sent);
       client.pipeline = false;
@@ -161,6 +164,13 @@ export class PreparedStatements {
     this.named.set(text, named);
     return named;
   }
+}
+
+/** Returns the failure that made PostgreSQL refuse the later statements of a transaction, whose refusal may arrive first. */
+async function causeOf(error: unknown, sent: readonly Promise<unknown>[]): Promise<unknown> {
+  if (!isTransactionAborted(error)) return error;
+  const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
+  return failed?.status === 'rejected' ? failed.reason : error;
 }
 
 /** Primary key `id integer generated always as identity`, for small tables. */
