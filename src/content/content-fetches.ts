@@ -1,18 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { reviewRuleOf } from '../admission/review.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';
+import { BackgroundJob } from '../database/background-job.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { queueMissing } from '../entries/content-queue.queries.js';
@@ -63,7 +58,8 @@ class Outdated extends Error {}
  * is held meanwhile.
  */
 @Injectable()
-export class ContentFetches implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class ContentFetches implements OnApplicationShutdown {
   private readonly logger = new Logger('content');
   private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
     failed: 'Looking for content to fetch failed; it will be retried',
@@ -86,7 +82,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     this.connections = new GitConnections({ adminAllowPrivateIP: true }, noSecrets, undefined, proxy);
   }
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     if (this.rules.fetchHosts.length > 0) this.polling.begin();
   }
 

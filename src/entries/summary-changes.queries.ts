@@ -1,5 +1,6 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
 
 /** How long changes are kept at least: several times as long as an unused index of summaries. */
@@ -16,7 +17,8 @@ const PRUNE = [
 
 /** Deletes changes of summaries that no replica needs any more. */
 @Injectable()
-export class SummaryChanges implements OnApplicationBootstrap, OnApplicationShutdown {
+@BackgroundJob()
+export class SummaryChanges implements OnApplicationShutdown {
   private readonly polling = new Polling(() => this.prune(), EVERY_MS, new Logger('search'), {
     failed: 'Deleting old changes of the ranked search failed; it will be retried',
   });
@@ -25,7 +27,7 @@ export class SummaryChanges implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(private readonly dataSource: DataSource) {}
 
-  onApplicationBootstrap(): void {
+  begin(): void {
     this.polling.beginLater();
   }
 
