@@ -55,7 +55,7 @@ describe('limits.searchIndexBytes', () => {
   it('refuses a registry whose index is larger, and no other', async () => {
     await limited.synced('small');
     await limited.synced('big');
-    for (const _ of [1, 2]) {
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
       expectRefused(await search('exceeds'), 503, 'search_too_broad');
       const fits = (await search('fits')).json as unknown as Page;
       expect(fits.items.map(({ name }) => name)).toEqual(['io.small/server-5']);

@@ -260,7 +260,8 @@ function inOrderOf(path: string): (one: Parameters[number], other: Parameters[nu
 /** Returns the part of the document that describes the consumer API. */
 function consumerApi(document: OpenAPIObject): OpenAPIObject {
   const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
-  const { externalDocs: _, ...rest } = document;
+  const rest = { ...document };
+  delete rest.externalDocs;
   return {
     ...rest,
     info: {
