@@ -18,6 +18,6 @@ import { VisibleContent } from './visible-content.queries.js';
   imports: [AuditModule, CatalogModule, EntriesModule, SourcesModule, ViewsModule],
   controllers: [ContentController, ContentFilesController],
   providers: [ContentCleanup, ContentFetches, ContentMetrics, ContentStore, ContentUploads, VisibleContent],
-  exports: [ContentStore],
+  exports: [ContentStore, VisibleContent],
 })
 export class ContentModule {}

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
+import { ContentModule } from '../content/content.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
@@ -22,6 +23,7 @@ import { WhoService } from './who.service.js';
     AuthModule,
     AuthzModule,
     CatalogModule,
+    ContentModule,
     EntriesModule,
     RegistriesModule,
     SourcesModule,

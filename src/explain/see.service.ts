@@ -4,7 +4,8 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { NameTraces } from '../catalog/name-trace.queries.js';
-import { isEntryType } from '../documents/entry-types.js';
+import { VisibleContent } from '../content/visible-content.queries.js';
+import { isBareType, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { visibleSource } from '../visibility/view-cache.js';
@@ -55,6 +56,7 @@ export class SeeService {
     private readonly facts: FactsQueries,
     private readonly policy: AccessPolicy,
     private readonly items: SeenItems,
+    private readonly content: VisibleContent,
   ) {}
 
   /**
@@ -87,6 +89,7 @@ export class SeeService {
     const answer = atGate ?? atEntry ?? SHOWN;
     const steps = [PASSED_REGISTRY, gateStep(asking, known, gate, answer)];
     if (entry) steps.push(...(await this.entrySteps(asking, known, entry, answer)));
+    if (entered && entry && answer === SHOWN) steps.push(...(await this.contentSteps(entered, entry)));
     if (entry && answer.status === 404) steps.push(...(await this.admissionSteps(asking, known, entry)));
     return {
       answer,
@@ -141,6 +144,18 @@ export class SeeService {
       ? [{ step: 'entry', outcome: 'passed' }, ...answeredVersionStep(entry, answer)]
       : [ABSENT_ENTRY];
     return [...steps, ...bare];
+  }
+
+  /** Says whether the version has files, without which it is in no marketplace. They have no claims of their own. */
+  private async contentSteps(
+    access: VerifiedAccess,
+    { type, name, version = LATEST }: AskedEntry,
+  ): Promise<Step[]> {
+    if (!isBareType(type)) return [];
+    const digest = await this.content.digestOf(access, { type, name, version });
+    return digest === null
+      ? [{ step: 'content', outcome: 'absent', because: 'this version has no files' }]
+      : [{ step: 'content', outcome: 'passed' }];
   }
 
   /** Names what is held among what the asker sees, and may know to be part of the registry. */

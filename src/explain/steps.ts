@@ -13,6 +13,7 @@ export const STEPS = [
   'entry',
   'shadowing',
   'version',
+  'content',
   'name',
   'claims',
   'admission',

@@ -14,6 +14,7 @@ import type { Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { answerTo } from '../support/same-answer.js';
 import { aService } from '../support/service.js';
+import { storeContent } from '../support/stored-content.js';
 import { within } from '../support/within.js';
 
 interface Explanation {
@@ -123,6 +124,21 @@ describe('POST /v1/access/explain without `as`', () => {
           };
           expect(await read(hidden), `${claims.sub} ${action}`).toBe(await read(missing));
         }
+  });
+
+  it('reports whether a visible skill has files', async () => {
+    const skill = { registry: 'acme', entry: { type: 'skill', name: 'io.acme/code-review' } };
+    const content = async (sender: Sender, question: object) =>
+      (await ask(sender, question)).steps.filter(({ step }) => step === 'content');
+    expect(await content(service.as(ACME_DATA), skill)).toEqual([
+      { step: 'content', outcome: 'absent', because: 'this version has no files' },
+    ]);
+    await storeContent(service, 'skill', 'io.acme/code-review', '1.0.0', { 'SKILL.md': 'x' });
+    expect(await content(service.as(ACME_DATA), skill)).toEqual([{ step: 'content', outcome: 'passed' }]);
+    expect(await content(service.as(ACME_DATA), aboutAcme('io.acme/open'))).toEqual([]);
+    const as = (claims: object) => ({ ...skill, as: { claims } });
+    expect(await content(service.as(SUPER_ADMIN), as(ACME_DATA))).toHaveLength(1);
+    expect(await content(service.as(SUPER_ADMIN), as(CONTOSO_READER))).toEqual([]);
   });
 
   it('does not reveal the claims a gate requires', async () => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { DataSource } from 'typeorm';
 import { ContentStore } from '../../dist/content/content-store.queries.js';
 import type { IncomingFile } from '../../dist/content/content-tree.js';
 import { createDataSource } from '../../dist/database/open-database.js';
@@ -9,20 +10,13 @@ export type Files = Readonly<Record<string, string | Buffer>>;
 
 /** Stores the content of a version, as an upload or a fetch does. */
 export async function storeContent(
-  { database }: ServiceUnderTest,
+  service: ServiceUnderTest,
   type: 'plugin' | 'skill',
   name: string,
   version: string,
   files: Files,
 ): Promise<void> {
-  const dataSource = await createDataSource(
-    { ...database.connection, poolMax: 1 },
-    [],
-    () => undefined,
-  ).initialize();
-  try {
-    const limits = { fetchHosts: [], maxBytesPerVersion: 256 * 1024 ** 2, maxBytes: 1024 ** 4 };
-    const store = new ContentStore(dataSource, limits);
+  await withStore(service, async (store, dataSource) => {
     const versions = await dataSource.query<{ id: string }[]>(
       `select v.id from entry_version v join entry e on e.id = v.entry_id
        where e.type = $1 and e.name = $2 and v.version = $3`,
@@ -31,6 +25,28 @@ export async function storeContent(
     if (versions.length === 0) throw new Error(`There is no ${type} ${name}@${version}`);
     for (const { id } of versions)
       await dataSource.transaction((manager) => store.put(manager, id, incoming(files)));
+  });
+}
+
+/** Deletes content that no version has, as the server does every few minutes. */
+export async function deleteUnusedContent(service: ServiceUnderTest): Promise<void> {
+  await withStore(service, async (store) => {
+    while ((await store.deleteUnused(100)) !== 0);
+  });
+}
+
+async function withStore(
+  { database }: ServiceUnderTest,
+  work: (store: ContentStore, dataSource: DataSource) => Promise<void>,
+): Promise<void> {
+  const dataSource = await createDataSource(
+    { ...database.connection, poolMax: 1 },
+    [],
+    () => undefined,
+  ).initialize();
+  try {
+    const limits = { fetchHosts: [], maxBytesPerVersion: 256 * 1024 ** 2, maxBytes: 1024 ** 4 };
+    await work(new ContentStore(dataSource, limits), dataSource);
   } finally {
     await dataSource.destroy();
   }

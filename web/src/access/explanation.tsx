@@ -51,6 +51,7 @@ const STEP_LABELS: Readonly<Record<Step['step'], string>> = {
   entry: 'Access to the entry',
   shadowing: 'No earlier source has the same name',
   version: 'The version exists',
+  content: 'The version has files to install',
   name: 'The name is free, or managed by the publisher',
   claims: 'The publisher holds the claims to assign',
   origin: 'It can be changed here',
