@@ -9,6 +9,7 @@ import { crc32, createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { type Entry, openPromise } from 'yauzl';
 import { ApiError } from '../http/errors.js';
+import { removeLeftovers } from '../limits/leftovers.js';
 import type { IncomingFile } from './content-tree.js';
 
 /** contract §13 */
@@ -40,9 +41,18 @@ function tooLarge(problem: string): ApiError {
   return new ApiError('content_too_large', `The content is too large: ${problem}`);
 }
 
+const FOLDER_PREFIX = 'registry-content-';
+/** Longer than a body may take to arrive, and than a fetch and the wait until it is stored. */
+const LEFTOVER_MS = 60 * 60_000;
+
+/** Removes the folders of killed servers. */
+export function removeContentLeftovers(): Promise<void> {
+  return removeLeftovers(FOLDER_PREFIX, LEFTOVER_MS);
+}
+
 /** Runs work with a folder that only this user can access, and removes it. */
 export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'registry-content-'));
+  const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX));
   try {
     return await work(folder);
   } finally {

@@ -1,13 +1,15 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { BackgroundJob } from '../database/background-job.js';
 import { deleteInSlices, Polling } from '../database/polling.js';
+import { removeGitLeftovers } from '../sync/git/git-connection.js';
+import { removeContentLeftovers } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 
 const EVERY_MS = 5 * 60_000;
 /** Maximum number of files, and of trees, per transaction: uploads wait for it. */
 const SLICE = 100;
 
-/** Deletes content that no version has anymore, on one replica at a time. */
+/** Deletes content that no version has anymore, on one replica at a time, and the temporary folders of killed servers. */
 @Injectable()
 @BackgroundJob()
 export class ContentCleanup implements OnApplicationShutdown {
@@ -19,6 +21,7 @@ export class ContentCleanup implements OnApplicationShutdown {
   constructor(private readonly store: ContentStore) {}
 
   begin(): void {
+    void removeFolders();
     this.polling.beginLater();
   }
 
@@ -27,7 +30,14 @@ export class ContentCleanup implements OnApplicationShutdown {
   }
 
   private async run(): Promise<void> {
+    await removeFolders();
     const deleted = await deleteInSlices(this.polling, SLICE, (rows) => this.store.deleteUnused(rows));
     if (deleted > 0) this.logger.log({ deleted }, 'Deleted unused content');
   }
+}
+
+/** Content is unpacked into the first, and fetched into the second. Never rejects. */
+async function removeFolders(): Promise<void> {
+  await removeContentLeftovers();
+  await removeGitLeftovers();
 }

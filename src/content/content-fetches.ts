@@ -46,6 +46,8 @@ const TIMEOUT_MS = 120_000;
 const LEASE_MS = 10 * 60_000;
 const MIN_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 60 * 60_000;
+/** For content that was read and refused: it can only become valid by another limit or version of the server. */
+const MAX_REFUSED_RETRY_MS = 24 * 60 * 60_000;
 /** A repository may have more than the folder that is read. */
 const MAX_REPOSITORY_BYTES = 512 * 1024 * 1024;
 const MAX_ERROR = 500;
@@ -163,7 +165,7 @@ export class ContentFetches implements OnApplicationShutdown {
         : this.readArtifact(reference, pin, folder, unpacked, signal));
       const files = unpacked.finish();
       const problems = await contentProblems(version.type, version.document, files);
-      if (problems.length > 0) throw new FetchError(problems.join('; '));
+      if (problems.length > 0) throw new ApiError('invalid_archive', problems.join('; '));
       await this.keep(versionId, version, files, describeReference(reference, from));
     });
   }
@@ -237,7 +239,8 @@ export class ContentFetches implements OnApplicationShutdown {
     // Uploaded meanwhile, removed, or changed, which queues it again.
     if (error instanceof Outdated || isGone(error)) return;
     const { packages, attempts, source, type, name, version: named } = version;
-    const delayMs = Math.min(MIN_RETRY_MS * 2 ** Math.min(attempts, 20), MAX_RETRY_MS);
+    const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;
+    const delayMs = Math.min(MIN_RETRY_MS * 2 ** Math.min(attempts, 20), longestMs);
     await failFetch(this.dataSource.manager, versionId, packages, shownReason(error), delayMs);
     this.logger.warn({ source, type, name, version: named, err: error }, 'Content could not be fetched');
   }
@@ -245,6 +248,10 @@ export class ContentFetches implements OnApplicationShutdown {
 
 function isGone(error: unknown): boolean {
   return error instanceof ApiError && ['version_not_found', 'content_exists'].includes(error.code);
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof ApiError && ['invalid_archive', 'content_too_large'].includes(error.code);
 }
 
 /** Returns the reason for everyone who may see the version's status. */

@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { SharedReads } from '../database/shared-reads.js';
 import { ApiError } from '../http/errors.js';
+import { removeLeftovers } from '../limits/leftovers.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { LocalGit, runLocalGit, succeeded } from './local-git.js';
 import type { TreeFile } from './plugin-tree.js';
@@ -140,10 +141,10 @@ export class RepositoryCache implements OnApplicationShutdown {
   }
 
   private async createRoot(): Promise<string> {
-    await removeLeftovers();
+    await removeLeftovers(DIRECTORY_PREFIX, LEFTOVER_MS);
     const root = await mkdtemp(join(tmpdir(), DIRECTORY_PREFIX));
     this.refreshing = setInterval(() => {
-      writeFile(join(root, 'in-use'), '').catch((err: unknown) =>
+      utimes(root, new Date(), new Date()).catch((err: unknown) =>
         this.logger.warn({ err, root }, 'The directory of marketplaces could not be refreshed'),
       );
     }, REFRESH_MS).unref();
@@ -153,17 +154,6 @@ export class RepositoryCache implements OnApplicationShutdown {
 
 function sizeOf(file: TreeFile): number {
   return 'text' in file ? Buffer.byteLength(file.text) : file.bytes;
-}
-
-/** Removes the directories of killed servers. */
-async function removeLeftovers(): Promise<void> {
-  const names = await readdir(tmpdir()).catch(() => []);
-  for (const name of names.filter((each) => each.startsWith(DIRECTORY_PREFIX))) {
-    const directory = join(tmpdir(), name);
-    const inUse = await stat(join(directory, 'in-use')).catch(() => stat(directory).catch(() => undefined));
-    if (inUse && Date.now() - inUse.mtimeMs > LEFTOVER_MS)
-      await rm(directory, { recursive: true, force: true }).catch(() => undefined);
-  }
 }
 
 /** Clients may fetch objects without their files first. Nothing but `upload-pack` ever runs in the repository. */

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ContentFiles } from '../../dist/content/content.responses.js';
 import { aSkillFile, aTar, aTarGz } from '../support/archives.js';
@@ -13,8 +14,11 @@ import { expectRefused } from '../support/matchers.js';
 import { OciServer } from '../support/oci-server.js';
 import { aName, entryAt } from '../support/publishing.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
+import { deleteUnusedContent } from '../support/stored-content.js';
 
 aTemporaryDirectory();
+
+const HOUR = 60 * 60_000;
 
 const git = aGitServer().runs();
 const repository = git.repository('acme');
@@ -409,6 +413,65 @@ describe('fetching', () => {
     await retryNow();
     await expect.poll(async () => (await contentOf(name)).status, { timeout: 10_000 }).toBe('stored');
   });
+
+  it.each<[what: string, packageOf: (commit: string) => Document, delay: number]>([
+    ['is unreachable', (commit) => gitPackage({ url: 'http://127.0.0.1:1/a', commit }), HOUR],
+    ['was read and refused', (commit) => gitPackage({ commit }), 24 * HOUR],
+  ])('is retried less and less often while content %s', async (_what, packageOf, delay) => {
+    const name = aName();
+    await publish(
+      name,
+      packageOf(await repository.commit({ 'README.md': 'no skill' }, { branch: 'refused' })),
+    );
+    expect((await fetched(name)).status).toBe('failed');
+    const row = `content_fetch f join entry_version v on v.id = f.version_id join entry e on e.id = v.entry_id
+      where e.name = '${name}'`;
+    await service.database.query(
+      `update content_fetch set attempts = 15, fetch_at = now() where version_id = (select version_id from ${row})`,
+    );
+    await expect
+      .poll(
+        () =>
+          service.database.query(
+            `select attempts, round(extract(epoch from fetch_at - now()) / 60)::int as minutes from ${row}`,
+          ),
+        { timeout: 10_000 },
+      )
+      .toEqual([{ attempts: 16, minutes: delay / 60_000 }]);
+  });
+
+  it('leaves nothing in the store once no version has the content', async () => {
+    const name = aName();
+    const commit = await repository.commit(skillFiles(name, '', { 'only.txt': name }), { branch: 'deleted' });
+    await publish(name, gitPackage({ commit }));
+    const { digest } = await fetched(name);
+    const stored = () =>
+      service.database.query(
+        `select (select count(*)::int from content_tree where encode(digest, 'hex') = $1) as trees,
+           (select count(*)::int from content_blob where digest = sha256($2)) as files`,
+        [digest, Buffer.from(name)],
+      );
+    await deleteUnusedContent(service);
+    expect(await stored()).toEqual([{ trees: 1, files: 1 }]);
+    expect((await service.delete(entryAt('skill', name, '/versions/1.0.0'))).status).toBe(204);
+    await deleteUnusedContent(service);
+    expect(await stored()).toEqual([{ trees: 0, files: 0 }]);
+  });
+
+  it.each(['registry-content-', 'registry-git-'])(
+    'removes old folders %s… when the server starts',
+    async (prefix) => {
+      const [old, young] = [await mkdtemp(join(tmpdir(), prefix)), await mkdtemp(join(tmpdir(), prefix))];
+      await writeFile(join(old, 'archive'), 'left by a killed server');
+      const then = new Date(Date.now() - HOUR - 1_000);
+      await utimes(old, then, then);
+      await service.restart();
+      const folders = async () => (await readdir(tmpdir())).map((each) => join(tmpdir(), each));
+      await expect.poll(folders).not.toContain(old);
+      expect(await folders()).toContain(young);
+      await rm(young, { recursive: true });
+    },
+  );
 
   it('is measured', async () => {
     const figure = async (series: string) => {

@@ -7,6 +7,7 @@ import type { ConfigType } from '@nestjs/config';
 import type { ProxyConfig, ProxyServer } from '../../config/config.js';
 import { readEnvironment } from '../../config/environment.js';
 import type { adminSourcesConfig } from '../../config/slices.js';
+import { removeLeftovers } from '../../limits/leftovers.js';
 import { DIRECT, proxyFor } from '../../outbound/dispatcher.js';
 import {
   checkLiteralAddress,
@@ -130,14 +131,8 @@ export class GitWorkspace {
 }
 
 /** Removes the temporary directories of killed servers. */
-export async function removeLeftovers(): Promise<void> {
-  const names = await readdir(tmpdir()).catch(() => []);
-  for (const name of names.filter((each) => each.startsWith(DIRECTORY_PREFIX))) {
-    const directory = join(tmpdir(), name);
-    const found = await stat(directory).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > LEFTOVER_MS)
-      await rm(directory, { recursive: true, force: true }).catch(() => undefined);
-  }
+export function removeGitLeftovers(): Promise<void> {
+  return removeLeftovers(DIRECTORY_PREFIX, LEFTOVER_MS);
 }
 
 function quoted(value: string): string {

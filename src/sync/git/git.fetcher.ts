@@ -9,7 +9,7 @@ import { maxFileBytes } from '../file/local-file.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { MemoryShare } from '../read-memory.js';
 import { LIMITS } from './git-command.js';
-import { GitConnections, removeLeftovers } from './git-connection.js';
+import { GitConnections, removeGitLeftovers } from './git-connection.js';
 import { GitRemote } from './git-remote.js';
 
 const CLEANUP_INTERVAL_MS = 10 * 60_000;
@@ -57,7 +57,7 @@ export class GitFetcher extends Fetcher<'git'> {
   private async cleanUp(): Promise<void> {
     if (performance.now() - this.cleanedUpAt < CLEANUP_INTERVAL_MS) return;
     this.cleanedUpAt = performance.now();
-    await removeLeftovers();
+    await removeGitLeftovers();
   }
 }
 
