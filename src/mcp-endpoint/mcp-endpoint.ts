@@ -7,7 +7,7 @@ import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';
 import { storableText } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import type { McpAnswer, SkillMethods, ToolResult } from './message-handler.js';
+import type { McpAnswer, ProtocolHeaders, SkillMethods } from './message-handler.js';
 import { Skills } from './skills.js';
 import type { Tool } from './tool-schemas.js';
 import { Tools } from './tools.js';
@@ -25,7 +25,7 @@ export class McpEndpoint {
     version: versionReport({ commit: undefined, date: undefined }).version,
   };
   private readonly tools: ReadonlyMap<string, Tool>;
-  private readonly descriptions: object[];
+  private readonly descriptions: { readonly name: string }[];
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly results = new WeakMap<object, Buffer>();
 
@@ -61,10 +61,10 @@ export class McpEndpoint {
         info: this.info,
         instructions: `The MCP servers and skills in the registry "${access.registryName}" that you may see.`,
         tools: this.descriptions,
-        call: (name, args) => this.callNamed(name, args, access, request, refusals),
+        call: (name, args) => this.call(name, access, request, args),
         skills: recording(this.skills.methodsFor(access, request), refusals),
       },
-      asWebRequest(request),
+      protocolHeaders(request),
       message,
     );
     if (refusals.length > 0) throw refusals[0];
@@ -73,29 +73,14 @@ export class McpEndpoint {
     return answer;
   }
 
-  private async callNamed(
-    name: string,
-    args: Readonly<Record<string, unknown>>,
-    access: VerifiedAccess,
-    request: LoadedRequest,
-    refusals: unknown[],
-  ): Promise<ToolResult | undefined> {
-    const tool = this.tools.get(name);
-    if (!tool) return undefined;
-    try {
-      return await this.call(tool, access, request, args);
-    } catch (error) {
-      refusals.push(error);
-      throw error;
-    }
-  }
-
   private async call(
-    tool: Tool,
+    name: string,
     access: VerifiedAccess,
     request: LoadedRequest,
     args: Readonly<Record<string, unknown>>,
-  ): Promise<ToolResult> {
+  ): Promise<Buffer> {
+    const tool = this.tools.get(name);
+    if (!tool) throw new Error(`There is no tool ${name}`);
     const problem = this.problemOf(tool, args);
     if (problem !== undefined) return toolError(new ApiError('invalid_parameter', problem));
     try {
@@ -152,21 +137,13 @@ function recording({ list, get, read }: SkillMethods, refusals: unknown[]): Skil
   };
 }
 
-// Returns the parts of the request that the transport reads. The transport requires an Accept header that includes
-// event streams, although it never sends one.
-function asWebRequest({ headers }: LoadedRequest): Request {
-  const sent = PROTOCOL_HEADERS.flatMap((name): [string, string][] => {
-    const value = headers[name];
-    return typeof value === 'string' ? [[name, value]] : [];
-  });
-  return new Request('http://localhost/', {
-    method: 'POST',
-    headers: [
-      ['Accept', 'application/json, text/event-stream'],
-      ['Content-Type', 'application/json'],
-      ...sent,
-    ],
-  });
+function protocolHeaders({ headers }: LoadedRequest): ProtocolHeaders {
+  return Object.fromEntries(
+    PROTOCOL_HEADERS.flatMap((name) => {
+      const value = headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    }),
+  );
 }
 
 const PROTOCOL_HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
