@@ -33,6 +33,10 @@ export interface FetchRules {
   readonly insecureUrls: boolean;
 }
 
+/** Packages that are looked at, and characters of a field: publishers write both, and the patterns take quadratic time. */
+const MAX_PACKAGES = 50;
+const MAX_FIELD = 2_048;
+
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF = /^[A-Za-z0-9_][A-Za-z0-9._/+@-]{0,254}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
@@ -41,14 +45,15 @@ const IDENTIFIER =
   /^(?:oci:\/\/)?(?<host>localhost|[^/]*[.:][^/]*|localhost:\d+)\/(?<repository>[a-z0-9]+(?:(?:[._]|__|-+|\/)[a-z0-9]+)*)(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/;
 
 /**
- * Returns where the content of a skill or plugin comes from: its first package at a host that may be contacted.
+ * Returns where the content of a skill or plugin comes from: its first package, among the first 50, at a host that may be
+ * contacted.
  *
  * @param document JSON text.
  * @throws FetchError with the problem of the first package, if there is no such package.
  */
 export function referenceOf(document: string, rules: FetchRules): ContentReference {
   let problem: FetchError | undefined;
-  for (const item of elements(member(JSON.parse(document), 'packages')))
+  for (const item of elements(member(JSON.parse(document), 'packages')).slice(0, MAX_PACKAGES))
     try {
       return packageReference(item, rules);
     } catch (error) {
@@ -61,6 +66,8 @@ export function referenceOf(document: string, rules: FetchRules): ContentReferen
 function packageReference(item: unknown, rules: FetchRules): ContentReference {
   const field = (key: string): string | undefined => {
     const value = member(item, key);
+    if (typeof value === 'string' && value.length > MAX_FIELD)
+      throw new FetchError(`The ${key} of the package has more than ${MAX_FIELD} characters`);
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   return field('registryType') === 'oci' ? ociReference(field, rules) : gitReference(field, rules);

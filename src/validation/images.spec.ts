@@ -56,4 +56,7 @@ it.each([
   ['\ufeff<?xml version="1.0"?>\n<!-- mark -->\n<svg>', true],
   ['<html><svg>', false],
   ['<svgx>', false],
+  ['<!-- one --> <!-- two --><svg>', true],
+  // Each comment could end at each later `-->`.
+  ['<!---->'.repeat(140), false],
 ])('isSvg(%j) is %s', (text, expected) => expect(isSvg(Buffer.from(text))).toBe(expected));

@@ -64,5 +64,5 @@ function jpegIn(bytes: Buffer): RasterImage | null {
 /** Whether a text file is an SVG picture. Its scripts don't run in an `img` element. */
 export function isSvg(bytes: Buffer): boolean {
   const start = bytes.toString('utf8', 0, 1_000).replace(/^\ufeff/, '');
-  return /^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[^]*?-->\s*)*<svg[\s>]/.test(start);
+  return /^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:(?!-->)[^])*-->\s*)*<svg[\s>]/.test(start);
 }

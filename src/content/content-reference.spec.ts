@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { longestBlock } from '../../test/support/event-loop.js';
+import { referenceOf } from './content-reference.js';
+
+const RULES = { fetchHosts: ['git.example.com', 'oci.example.com'], insecureUrls: false };
+const GIT = { registryType: 'git', url: 'https://git.example.com/a' };
+const of = (...packages: object[]) => referenceOf(JSON.stringify({ packages }), RULES);
+
+it.each([
+  [
+    { ...GIT, subfolder: './skills/a/' },
+    { kind: 'git', folder: 'skills/a' },
+  ],
+  [
+    { registryType: 'oci', identifier: 'oci.example.com/a/b__c:1.0' },
+    { kind: 'oci', host: 'oci.example.com', repository: 'a/b__c', tag: '1.0' },
+  ],
+])('reads %j', (item, expected) => expect(of(item)).toMatchObject(expected));
+
+it.each([
+  ['identifier', { registryType: 'oci', identifier: '.'.repeat(900_000) }],
+  ['subfolder', { ...GIT, subfolder: `a${'/'.repeat(900_000)}x` }],
+  ['url', { ...GIT, url: `https://git.example.com/${'a'.repeat(2_048)}` }],
+])('refuses a long %s before it is matched', async (key, item) => {
+  const block = await longestBlock(async () => {
+    expect(() => of(item)).toThrow(`The ${key} of the package has more than 2048 characters`);
+  });
+  expect(block).toBeLessThan(100);
+});
+
+it('matches texts at the limit in a few milliseconds', async () => {
+  const block = await longestBlock(async () => {
+    expect(() => of({ registryType: 'oci', identifier: '.'.repeat(2_048) })).toThrow('identifier');
+    expect(of({ ...GIT, subfolder: `a${'/'.repeat(2_046)}x` })).toMatchObject({ kind: 'git' });
+  });
+  expect(block).toBeLessThan(50);
+});
+
+it('looks at 50 packages', () => {
+  const others = Array.from({ length: 49 }, () => ({ registryType: 'oci', identifier: 'x' }));
+  expect(of(...others, GIT)).toMatchObject({ kind: 'git' });
+  expect(() => of(...others, ...others, GIT)).toThrow('identifier');
+});
