@@ -7,6 +7,7 @@ import { electLatest } from '../entries/entry-status.queries.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { deleteEmptyEntries } from '../entries/writer/entry-writer.queries.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { KINDS, parseSourceKind } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
 import { AdmittedItems } from './admitted-items.queries.js';
@@ -17,9 +18,11 @@ import { setReasons } from './held-items.queries.js';
 import { PUBLISHER_KEY } from './review.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 
-/** Rows read at once, without and with documents of up to 1 MiB; and rows moved by one statement. */
+/** Rows read at once, without and with documents; and rows moved by one statement. */
 const ROWS_PER_READ = 1_000;
 const DOCUMENTS_PER_READ = 100;
+/** Longer documents, of up to 1 MiB, are read one by one. */
+const MAX_READ_TOGETHER = 64 * 1_024;
 const ROWS_PER_STATEMENT = 2_000;
 
 interface ScannedRow {
@@ -108,13 +111,13 @@ export class BlockSweep {
     };
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
-    const document = block?.readsDocuments ? 'document' : 'null::text';
+    const document = block?.readsDocuments ? shortDocument('document') : 'null::text';
     const select = (condition: string) => `
       select id, source_id as "sourceId", type, name, version, digest, ${document} as document, reasons
       from admission_item where status = 'held' and change is null and ${condition}`;
     const held = select(`reasons @> $1::jsonb`);
     for await (const rows of scan<ItemRow>(manager, held, [JSON.stringify([{ block: id }])], null)) {
-      const stay = new Set(block ? rows.filter((row) => isMatch(block, row)) : []);
+      const stay = new Set(block ? await matching(manager, ITEMS, block, rows) : []);
       await update(
         rows
           .filter((row) => !stay.has(row))
@@ -127,7 +130,7 @@ export class BlockSweep {
     }
     if (block) {
       const all = select(`($1::text[] is null or type = any($1::text[]))`);
-      for await (const rows of scan<ItemRow>(manager, all, [block.rule.types ?? null], block))
+      for await (const rows of scan<ItemRow>(manager, all, [block.rule.types ?? null], [ITEMS, block]))
         await update(
           rows
             .filter((row) => !has(row))
@@ -182,35 +185,65 @@ export class BlockSweep {
   }
 }
 
-function isMatch(block: CompiledBlock, row: ScannedRow): boolean {
-  return matchingBlocks([block], { ...row, document: () => row.document ?? '{}' }).length > 0;
+/** SQL expression: the document, or null if it is long. */
+const shortDocument = (column: string) =>
+  `case when octet_length(${column}) <= ${MAX_READ_TOGETHER} then ${column} end`;
+
+const ITEMS = 'admission_item';
+const VERSIONS = 'entry_version';
+type Table = typeof ITEMS | typeof VERSIONS;
+
+/** Returns the rows that a block matches. Publishers decide how much there is to parse, so it pauses between rows. */
+async function matching<Row extends ScannedRow>(
+  manager: EntityManager,
+  table: Table,
+  block: CompiledBlock,
+  rows: readonly Row[],
+): Promise<Row[]> {
+  const slice = new TimeSlice();
+  const found: Row[] = [];
+  for (const row of rows) {
+    await slice.pause();
+    const isLong = block.readsDocuments && row.document === null;
+    const document = isLong ? await documentOf(manager, table, row.id) : row.document;
+    if (matchingBlocks([block], { ...row, document: () => document ?? '{}' }).length > 0) found.push(row);
+  }
+  return found;
+}
+
+async function documentOf(manager: EntityManager, table: Table, id: string): Promise<string | null> {
+  const [row] = await manager.query<{ document: string | null }[]>(
+    `select document from ${table} where id = $1`,
+    [id],
+  );
+  return row?.document ?? null;
 }
 
 /** Reads the served versions that a block matches. */
 function scanServed(manager: EntityManager, block: CompiledBlock): AsyncGenerator<ServedRow[]> {
-  const document = block.readsDocuments ? 'v.document' : 'null::text';
+  const document = block.readsDocuments ? shortDocument('v.document') : 'null::text';
   const select = `
     select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
       ${document} as document
     from entry e join entry_version v on v.entry_id = e.id
     where ($1::text[] is null or e.type = any($1::text[]))`;
-  return scan<ServedRow>(manager, select, [block.rule.types ?? null], block);
+  return scan<ServedRow>(manager, select, [block.rule.types ?? null], [VERSIONS, block]);
 }
 
-/** Reads rows through a cursor. @param block leaves out rows that it does not match; null: all rows. */
+/** Reads rows through a cursor. @param by leaves out rows that the block does not match; null: all rows. */
 async function* scan<Row extends ScannedRow>(
   manager: EntityManager,
   select: string,
   values: readonly unknown[],
-  block: CompiledBlock | null,
+  by: readonly [table: Table, block: CompiledBlock] | null,
 ): AsyncGenerator<Row[]> {
   const size = select.includes('null::text') ? ROWS_PER_READ : DOCUMENTS_PER_READ;
   // A cursor sees the rows as they were when it was declared.
   await manager.query(`declare scanned_version no scroll cursor for ${select}`, [...values]);
   for (;;) {
     const rows = await manager.query<Row[]>(`fetch ${size} from scanned_version`);
-    const matching = block ? rows.filter((row) => isMatch(block, row)) : rows;
-    if (matching.length > 0) yield matching;
+    const found = by ? await matching(manager, ...by, rows) : rows;
+    if (found.length > 0) yield found;
     if (rows.length < size) break;
   }
   await manager.query(`close scanned_version`);

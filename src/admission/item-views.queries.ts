@@ -12,7 +12,7 @@ import { hasShape } from '../validation/class-validation.js';
 import { isStorable } from '../validation/storable-text.js';
 import { AdmissionCursor, type AdmissionFilters, type AdmissionListParameters } from './admission.dto.js';
 import type { Decision } from './admission.entity.js';
-import { type SeenItem, SeenItems } from './seen-items.queries.js';
+import { type ItemPlace, type MatchingItems, type SeenItem, SeenItems } from './seen-items.queries.js';
 
 interface DecisionRow {
   readonly itemId: string;
@@ -113,10 +113,11 @@ export class ItemViews {
       afterId: before?.id,
     };
     const isEmpty = Object.values(filters).some((value) => typeof value === 'string' && !isStorable(value));
-    const items = isEmpty
-      ? []
-      : await this.items.matching(caller, conditions.join(' and '), values, limit + 1, manager);
-    return new JsonText(await this.page(manager, caller, items, { filters, limit }));
+    const isWanted = ({ isDecidable }: SeenItem) => !filters.decidable || isDecidable;
+    const found = isEmpty
+      ? { items: [], reached: null }
+      : await this.items.matching(caller, conditions.join(' and '), values, limit + 1, manager, isWanted);
+    return new JsonText(await this.page(manager, caller, found, { filters, limit }));
   }
 
   /** An entry may since have been given claims that its publisher does not reach. */
@@ -127,12 +128,12 @@ export class ItemViews {
   private async page(
     manager: EntityManager,
     caller: Caller,
-    items: readonly SeenItem[],
+    { items, reached }: MatchingItems,
     { filters, limit }: { readonly filters: AdmissionFilters; readonly limit: number },
   ): Promise<string> {
     const texts: string[] = [];
     let bytes = 0;
-    let last: SeenItem | undefined;
+    let last: ItemPlace | undefined;
     const wanted = items.slice(0, limit);
     read: for (let start = 0; start < wanted.length; start += ITEMS_PER_READ) {
       const batch = wanted.slice(start, start + ITEMS_PER_READ);
@@ -148,12 +149,10 @@ export class ItemViews {
         last = item;
       }
     }
-    const next =
-      last && texts.length < items.length
-        ? {
-            nextCursor: encodeCursor(LIST, { filters, limit, at: last.createdAt.toISOString(), id: last.id }),
-          }
-        : {};
+    const end = texts.length < items.length ? last : reached;
+    const next = end
+      ? { nextCursor: encodeCursor(LIST, { filters, limit, at: end.createdAt.toISOString(), id: end.id }) }
+      : {};
     return `{"items":[${texts.join(',')}],"metadata":${JSON.stringify({ count: texts.length, ...next })}}`;
   }
 }

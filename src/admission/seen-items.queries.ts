@@ -9,6 +9,7 @@ import { bind } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { HoldReason, ItemChange, ReviewRule } from '../entries/admission-gate.js';
 import { ApiError } from '../http/errors.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { ItemStatus } from './admission.entity.js';
@@ -63,6 +64,20 @@ export interface SeenItem {
 
 type Row = Omit<SeenItem, 'required'> & { readonly rule: number | null };
 
+/** The place of an item in a list, newest first. */
+export type ItemPlace = Pick<SeenItem, 'createdAt' | 'id'>;
+
+/** The items that a caller sees among those that match. */
+export interface MatchingItems {
+  readonly items: readonly SeenItem[];
+  /** Set if only the items up to this place were judged. */
+  readonly reached: ItemPlace | null;
+}
+
+/** Items that are read and judged at once, and for one request. Publishers decide how many there are, and their claims. */
+const ITEMS_PER_SLICE = 100;
+const MAX_JUDGED = 2_000;
+
 /** The most items of one entry that `holding` returns. */
 const MAX_HOLDING = 100;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -87,7 +102,8 @@ export class SeenItems {
     id: string,
     manager: EntityManager = this.dataSource.manager,
   ): Promise<SeenItem> {
-    const [item] = UUID.test(id) ? await this.matching(caller, `i.id = $id`, { id }, 1, manager) : [];
+    const found = UUID.test(id) ? await this.matching(caller, `i.id = $id`, { id }, 1, manager) : undefined;
+    const [item] = found?.items ?? [];
     if (!item) throw new ApiError('item_not_found');
     return item;
   }
@@ -105,27 +121,31 @@ export class SeenItems {
     const condition = `i.status = 'held' and i.change is null and i.type = $type::text and i.name = $name::text
       and ($version::text is null or i.version = $version::text)`;
     const values = { type, name, version: version ?? null };
-    return this.matching(caller, condition, values, MAX_HOLDING);
+    return (await this.matching(caller, condition, values, MAX_HOLDING)).items;
   }
 
-  /** @param condition SQL about the item `i`, its source `s` and the relations of SELECT, with named parameters. */
+  /**
+   * Reads items in slices, newest first, and judges which of them a reviewer reaches.
+   *
+   * @param condition SQL about the item `i`, its source `s` and the relations of SELECT, with named parameters.
+   * @param isWanted a condition on what is judged.
+   */
   async matching(
     caller: Caller,
     condition: string,
     named: Readonly<Record<string, unknown>>,
     limit: number,
     manager: EntityManager = this.dataSource.manager,
-  ): Promise<SeenItem[]> {
+    isWanted: (item: SeenItem) => boolean = () => true,
+  ): Promise<MatchingItems> {
     const { person, managed, reviewed } = await this.viewerOf(manager, caller);
     const isReviewing = reviewed !== null && reviewed.own.length > 0;
     const seen = [
       ...(person ? [`i.publisher_key = $person::bytea`] : []),
       ...(managed.length > 0 ? [`i.source_id = any($managed::int[])`] : []),
-      ...(isReviewing
-        ? [`(i.source_id = $reviewed and rule.position = any($own::int[]) and ${REACHED})`]
-        : []),
+      ...(isReviewing ? [`(i.source_id = $reviewed and rule.position = any($own::int[]))`] : []),
     ];
-    if (seen.length === 0) return [];
+    if (seen.length === 0) return { items: [], reached: null };
     const patterns = (reviewed?.rules ?? []).flatMap(({ names }, position) =>
       names.map((glob) => ({ position, pattern: likePattern(glob) })),
     );
@@ -135,32 +155,40 @@ export class SeenItems {
       managed,
       reviewed: reviewed?.id ?? null,
       own: reviewed?.own ?? [],
-      reached: isReviewing ? await this.reachedClaims(manager, caller, reviewed.id) : [],
       patterns: patterns.map(({ pattern }) => pattern),
       positions: patterns.map(({ position }) => position),
-      limit,
+      slice: Math.min(limit, ITEMS_PER_SLICE),
     };
-    const { text, values: parameters } = bind(
-      `${SELECT} where (${seen.join(' or ')}) and ${condition} order by i.created_at desc, i.id desc limit $limit::int`,
-      values,
-    );
-    const rows = await manager.query<Row[]>(text, parameters);
-    return rows.map(({ rule, ...row }) => ({
-      ...row,
-      required: approvalsOf(rule === null ? undefined : reviewed?.rules[rule]),
-    }));
+    const slice = new TimeSlice();
+    const items: SeenItem[] = [];
+    let last: ItemPlace | undefined;
+    for (let judged = 0; judged < MAX_JUDGED;) {
+      const { text, values: parameters } = bind(
+        `${SELECT} where (${seen.join(' or ')}) and ${condition}
+           and ($lastAt::timestamptz is null or (i.created_at, i.id) < ($lastAt::timestamptz, $lastId::uuid))
+         order by i.created_at desc, i.id desc limit $slice::int`,
+        { ...values, lastAt: last?.createdAt ?? null, lastId: last?.id ?? null },
+      );
+      const rows = await manager.query<Row[]>(text, parameters);
+      for (const { rule, ...row } of rows) {
+        await slice.pause();
+        const isReached = rule === null || this.reaches(caller, row);
+        if (!row.isPublisher && !row.isManager && !isReached) continue;
+        const required = approvalsOf(rule === null ? undefined : reviewed?.rules[rule]);
+        const item = { ...row, required, isDecidable: row.isDecidable && isReached };
+        if (isWanted(item)) items.push(item);
+        if (items.length === limit) return { items, reached: null };
+      }
+      if (rows.length < Number(values['slice'])) return { items, reached: null };
+      judged += rows.length;
+      last = rows.at(-1);
+    }
+    return { items, reached: last ?? null };
   }
 
-  /** Returns the claims, before and after changes, of the managed source's items that the caller reaches, as JSON. */
-  private async reachedClaims(manager: EntityManager, caller: Caller, sourceId: number): Promise<string[]> {
-    const rows = await manager.query<{ text: string }[]>(
-      `select claims::text as text from admission_item where source_id = $1 and claims is not null
-       union select (change -> 'claims')::text from admission_item where source_id = $1 and change ? 'claims'`,
-      [sourceId],
-    );
-    return rows
-      .map(({ text }) => text)
-      .filter((text) => this.policy.mayManage(caller, JSON.parse(text) as Claims));
+  /** Whether the caller reaches the claims of the item, and those that it would get. */
+  private reaches(caller: Caller, { claims, change }: Pick<SeenItem, 'claims' | 'change'>): boolean {
+    return [claims, change?.claims].every((each) => !each || this.policy.mayManage(caller, each));
   }
 
   private async viewerOf(manager: EntityManager, caller: Caller): Promise<Viewer> {
@@ -180,10 +208,6 @@ export class SeenItems {
     };
   }
 }
-
-/** SQL condition: the caller reaches the claims of the item, and those that it would get. */
-const REACHED = `(i.claims is null or i.claims = any($reached::jsonb[]))
-  and (not coalesce(i.change ? 'claims', false) or i.change -> 'claims' = any($reached::jsonb[]))`;
 
 const SELECT = `
 select i.id, i.source_id as "sourceId", s.name as source, s.kind, i.type, i.name, i.version, i.status, i.reasons, i.digest,
@@ -206,7 +230,7 @@ cross join lateral (
 cross join lateral (
   select not coalesce(i.publisher_key = $person::bytea, false)
     and case when rule.position is null then i.source_id = any($managed::int[])
-      else rule.position = any($own::int[]) and ${REACHED} end as is
+      else rule.position = any($own::int[]) end as is
 ) decidable`;
 
 /** Converts a glob to a pattern for LIKE on lower-case names. */

@@ -3,7 +3,7 @@ import { decide, itemsFor, served, shortly } from '../support/admission.js';
 import { ACME_ADMIN, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
-import { anyone, publish } from '../support/publishing.js';
+import { anyone, entryAt, publish } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 
 const npm = (identifier: string, version?: string) => ({
@@ -132,6 +132,31 @@ describe('a block', () => {
     await service.delete('/v1/blocks/names');
     await service.delete('/v1/blocks/digest');
     expect(await served(service)).toEqual([...all, 'com.late/a@1.0.0'].sort());
+  });
+
+  it('looks into documents that are read one by one because they are long', async () => {
+    const long = (name: string, url: string) =>
+      aServer(name, '1.0.0', {
+        remotes: [{ type: 'sse', url }],
+        _meta: { x: 'x'.repeat(70_000) },
+      });
+    for (const server of [
+      long('com.long/a', 'https://long.example/mcp'),
+      long('com.long/b', 'https://other.example/mcp'),
+    ])
+      expect((await service.post('/v1/entries', { server })).status).toBe(201);
+    const block = { remotes: ['https://long.example/*'], reason: 'SEC-14' };
+    expect((await service.post('/v1/blocks/preview', block)).json).toEqual({ matches: 1 });
+    await service.put('/v1/blocks/long', block);
+    expect(shortly(await itemsFor(service))).toEqual(['com.long/a@1.0.0: block']);
+    // A block that changes looks at what it holds.
+    await service.put('/v1/blocks/long', { ...block, reason: 'SEC-15' });
+    expect(shortly(await itemsFor(service))).toEqual(['com.long/a@1.0.0: block']);
+    await service.put('/v1/blocks/long', { ...block, remotes: ['https://other.example/*'] });
+    expect(shortly(await itemsFor(service))).toEqual(['com.long/b@1.0.0: block']);
+    await service.delete('/v1/blocks/long');
+    for (const name of ['com.long/a', 'com.long/b'])
+      expect((await service.delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
   });
 
   it('refuses publications, and restores published versions with their claims', async () => {

@@ -345,6 +345,36 @@ describe('managed.review', () => {
     expect((await publish('5.1.0', WRITER, limited)).status).toBe(202);
   });
 
+  it('judges a bounded number of items for each page, and continues after those', async () => {
+    await publish('6.0.0', WRITER, 'com.acme/payments-behind');
+    const [item] = (await itemsFor(as(WRITER), '?mine=true')).filter(({ version }) => version === '6.0.0');
+    await service.database.query(
+      `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at,
+         created_at, claims, document)
+       select gen_random_uuid(), source_id, type, 'com.acme/payments-others', 'n' || n, 'held', reasons, digest, now(),
+         now() + interval '1 minute', jsonb_build_object('org', 'contoso', 'n', n::text), '{}'
+       from admission_item cross join generate_series(1, 2500) n where id = $1`,
+      [item?.id],
+    );
+    for (const filter of ['name=com.acme%2Fpayments-others', 'decidable=true']) {
+      const pages: number[] = [];
+      let cursor = '';
+      const seen: Item[] = [];
+      do {
+        const reply = await as(REVIEWER).get(`/v1/admission?${filter}&limit=10${cursor}`);
+        const { items, metadata } = reply.json as { items: Item[]; metadata: { nextCursor?: string } };
+        pages.push(items.length);
+        seen.push(...items);
+        cursor = metadata.nextCursor === undefined ? '' : `&cursor=${metadata.nextCursor}`;
+      } while (cursor !== '');
+      expect(pages[0], filter).toBe(0);
+      expect(seen.some(({ id }) => id === item?.id)).toBe(filter === 'decidable=true');
+      expect(seen.every(({ name }) => name !== 'com.acme/payments-others')).toBe(true);
+    }
+    await service.database.query(`delete from admission_item where name like 'com.acme/payments-others'`);
+    await decide(as(WRITER), item as Item, 'withdraw');
+  });
+
   it('records holds and decisions for the managers of the entry', async () => {
     const events = await as(WRITER).get(`/v1/audit?target=${encodeURIComponent(NAME)}&limit=1000`);
     const actions = (events.json as { events: { action: string }[] }).events.map(({ action }) => action);
