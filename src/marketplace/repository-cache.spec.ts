@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 function aCache(limits: Partial<CacheLimits> = {}): RepositoryCache {
-  const cache = new RepositoryCache({ bytes: 1_000, files: 100, buildMs: 60_000, ...limits });
+  const cache = new RepositoryCache({ bytes: 1_000, files: 100, buildMs: 60_000, readMs: 60_000, ...limits });
   caches.push(cache);
   return cache;
 }
@@ -85,6 +85,21 @@ it('deletes the least recently used repositories that nobody reads to stay withi
   again.release();
   const four = await lease('four');
   expect([one, three, four].map(({ directory }) => existsSync(directory))).toEqual([false, true, true]);
+});
+
+it('deletes a larger repository that clients read slowly, and ends their answers', async () => {
+  const cache = aCache({ bytes: 1_000, readMs: 0 });
+  const lease = async (key: string, bytes: number) => cache.lease(plan(key, [stored(key, bytes)]), 'caller');
+  const [large, small] = [await lease('large', 700), await lease('small', 300)];
+  await expect(lease('larger', 800)).rejects.toMatchObject({ code: 'overloaded' });
+  expect([large, small].map(({ deleted }) => deleted.aborted)).toEqual([false, false]);
+  const other = await lease('other', 400);
+  expect([large, small, other].map(({ deleted }) => deleted.aborted)).toEqual([true, false, false]);
+  expect([large, small, other].map(({ directory }) => existsSync(directory))).toEqual([false, true, true]);
+  // The space is counted once.
+  large.release();
+  await expect(lease('another', 400)).rejects.toMatchObject({ code: 'overloaded' });
+  await lease('fits', 300);
 });
 
 it('refuses a repository that exceeds a limit, and accepts one at the limit', async () => {

@@ -16,10 +16,17 @@ export interface CacheLimits {
   /** Of one repository. */
   readonly files: number;
   readonly buildMs: number;
+  /** How long clients may read a repository, without a break, before it makes room for a smaller one. */
+  readonly readMs: number;
 }
 
 const MIB = 1024 ** 2;
-export const CACHE_LIMITS: CacheLimits = { bytes: 512 * MIB, files: 100_000, buildMs: 120_000 };
+export const CACHE_LIMITS: CacheLimits = {
+  bytes: 512 * MIB,
+  files: 100_000,
+  buildMs: 120_000,
+  readMs: 60_000,
+};
 
 const DIRECTORY_PREFIX = 'registry-marketplaces-';
 /** Running servers refresh their directory more often. */
@@ -38,17 +45,22 @@ interface Stored {
   readonly directory: string;
   readonly bytes: number;
   users: number;
+  /** Since when clients read it without a break, on the clock of `performance.now()`. */
+  readSince: number;
+  readonly deleted: AbortController;
 }
 
-/** A repository that stays on disk until it is released. */
+/** A repository that stays on disk until it is released or `deleted` aborts. */
 export interface RepositoryLease {
   readonly directory: string;
+  readonly deleted: AbortSignal;
   release(): void;
 }
 
 /**
  * The bare repositories of views, on this replica's disk (contract §13). Each has a single commit and no object of any other
- * view, so no object id leads to one. The least recently used ones are deleted to make room.
+ * view, so no object id leads to one. The least recently used ones are deleted to make room, then large ones that clients
+ * read slowly.
  */
 export class RepositoryCache implements OnApplicationShutdown {
   private readonly logger = new Logger('marketplace');
@@ -79,8 +91,10 @@ export class RepositoryCache implements OnApplicationShutdown {
     if (this.stored.get(key) !== found) return this.lease(plan, callerKey);
     this.stored.delete(key);
     this.stored.set(key, found);
+    if (found.users === 0) found.readSince = performance.now();
     found.users += 1;
-    return { directory: found.directory, release: () => void (found.users -= 1) };
+    const { directory, deleted } = found;
+    return { directory, deleted: deleted.signal, release: () => void (found.users -= 1) };
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -101,7 +115,7 @@ export class RepositoryCache implements OnApplicationShutdown {
       this.bytes += bytes;
       try {
         const directory = await this.write(plan, files);
-        const stored = { directory, bytes, users: 0 };
+        const stored = { directory, bytes, users: 0, readSince: 0, deleted: new AbortController() };
         this.stored.set(plan.key, stored);
         return stored;
       } catch (error) {
@@ -115,13 +129,18 @@ export class RepositoryCache implements OnApplicationShutdown {
 
   /** @throws ApiError 503 `overloaded` if clients are still reading too many of the stored repositories. */
   private async makeRoom(bytes: number): Promise<void> {
-    for (const [key, { directory, bytes: size, users }] of this.stored) {
-      if (this.bytes + bytes <= this.limits.bytes) return;
-      if (users > 0) continue;
-      this.stored.delete(key);
-      this.bytes -= size;
-      await rm(directory, { recursive: true, force: true });
-    }
+    const isUnused = ({ users }: Stored) => users === 0;
+    const isSlow = ({ bytes: size, readSince }: Stored) =>
+      size > bytes && performance.now() - readSince > this.limits.readMs;
+    for (const isSpare of [isUnused, isSlow])
+      for (const [key, stored] of this.stored) {
+        if (this.bytes + bytes <= this.limits.bytes) return;
+        if (!isSpare(stored)) continue;
+        this.stored.delete(key);
+        this.bytes -= stored.bytes;
+        stored.deleted.abort(new ApiError('overloaded'));
+        await rm(stored.directory, { recursive: true, force: true });
+      }
     if (this.bytes + bytes > this.limits.bytes) throw new ApiError('overloaded');
   }
 

@@ -67,7 +67,7 @@ export class UploadPack {
     const ended: (() => void)[] = [() => this.perCaller.release(key)];
     const end = () => ended.splice(0).forEach((release) => release());
     try {
-      const { directory, release } = await this.marketplaces.repository(access);
+      const { directory, release, deleted } = await this.marketplaces.repository(access);
       ended.push(release);
       const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
       const question = questionOf(request);
@@ -80,7 +80,8 @@ export class UploadPack {
         response.end(kept);
         return;
       }
-      const gone = AbortSignal.any([access.client.abortSignal(), AbortSignal.timeout(MAX_ANSWER_MS)]);
+      const timeout = AbortSignal.timeout(MAX_ANSWER_MS);
+      const gone = AbortSignal.any([access.client.abortSignal(), deleted, timeout]);
       ended.push(await this.permit(key, access.client.abortSource));
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');
