@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { utcText } from '../database/statements.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
+import { TimeSlice } from '../json/time-slice.js';
 import { CURRENCY } from '../visibility/views.queries.js';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
 import type { PageBody } from './page-body.js';
@@ -50,12 +51,18 @@ order by n.changed_at desc, n.type, n.name`;
  */
 export async function feedPage(sql: ViewSql, registry: string): Promise<PageBody> {
   const rows = (await sql.query<FeedRow>(NEWEST)).filter(({ type }) => type !== null);
+  const slice = new TimeSlice();
+  const entries: string[] = [];
+  for (const row of rows) {
+    await slice.pause();
+    entries.push(entryOf(row, registry));
+  }
   const parts = [
     '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n',
     `<id>${uuidOf(registry)}</id>\n<title>${xml(`Registry ${registry}`)}</title>\n`,
     `<updated>${rows[0]?.changedAt ?? '1970-01-01T00:00:00.000Z'}</updated>\n`,
     `<author><name>${xml(registry)}</name></author>\n<link rel="self" href="feed.atom"/>\n`,
-    ...rows.map((row) => entryOf(row, registry)),
+    ...entries,
     '</feed>\n',
   ];
   return { parts, headers: { 'Content-Type': `${ATOM_TYPE}; charset=utf-8` } };

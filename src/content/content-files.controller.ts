@@ -8,6 +8,7 @@ import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { BARE_TYPES, isBareType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { ApiErrors, ApiOkWithEtag, ApiTextWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CHUNK_BYTES, ContentStore, type Turn } from './content-store.queries.js';
@@ -26,12 +27,17 @@ const VERSION = {
   example: 'latest',
 };
 
+/** Lists of files in memory at once: one takes up to 5 MiB, with its texts. */
+const MAX_LISTS = 4;
+
 @ApiTags('catalog')
 @Controller('registry/:registry/x/content/:type/:namespace/:name')
 @AnyCaller()
 @RegistryRoute()
 @Audited('content.read')
 export class ContentFilesController {
+  private readonly lists = new Semaphore(MAX_LISTS);
+
   constructor(
     private readonly catalog: CatalogService,
     private readonly visible: VisibleContent,
@@ -90,18 +96,18 @@ export class ContentFilesController {
     @Param('version') version: string,
     @Req() request: LoadedRequest,
   ): Promise<JsonText> {
-    const { digest, bytes, files } = await this.treeOf(
-      access,
-      { type, name: `${namespace}/${name}`, version },
-      request,
-    );
-    const turn = this.turnOf(access);
-    const texts: { path: string; text: string }[] = [];
-    for (const file of files.filter(isShownAsText)) {
-      const text = utf8(await buffer(this.store.read(file.digest, turn)));
-      if (text !== null) texts.push({ path: file.path, text });
-    }
-    return new JsonText(JSON.stringify({ digest, bytes, files, texts }));
+    const { client, caller } = access;
+    return this.lists.run(client.callerKey(caller), client.abortSource, async () => {
+      const entry = { type, name: `${namespace}/${name}`, version };
+      const { digest, bytes, files } = await this.treeOf(access, entry, request);
+      const turn = this.turnOf(access);
+      const texts: { path: string; text: string }[] = [];
+      for (const file of files.filter(isShownAsText)) {
+        const text = utf8(await buffer(this.store.read(file.digest, turn)));
+        if (text !== null) texts.push({ path: file.path, text });
+      }
+      return new JsonText(JSON.stringify({ digest, bytes, files, texts }));
+    });
   }
 
   /** Refuses as the document's route does. */

@@ -12,7 +12,8 @@ const MAX_ICON_BYTES = 256 * 1_024;
 const MAX_PIXELS = 1_024;
 const TIMEOUT_MS = 5_000;
 const MAX_FETCHES = 8;
-/** Icons of a document that are tried. */
+/** Icons of a document that are looked at, and of those at a listed origin, that are tried. */
+const MAX_LISTED = 50;
 const MAX_TRIED = 3;
 const CACHE_BYTES = 16 * 1_024 * 1_024;
 const MAX_CACHED = 5_000;
@@ -55,6 +56,7 @@ export class IconCache implements OnApplicationShutdown {
   /** Returns the first icon of a document that can be shown. */
   async of(document: unknown, gone: AbortSignal): Promise<Icon | null> {
     const urls = elements(member(document, 'icons'))
+      .slice(0, MAX_LISTED)
       .map((icon) => member(icon, 'src'))
       .filter((src) => typeof src === 'string' && this.isAllowed(src));
     for (const url of urls.slice(0, MAX_TRIED)) {

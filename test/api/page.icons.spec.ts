@@ -65,6 +65,8 @@ describe('icons of entries', () => {
         withIcon('moved', '/moved.png'),
         withIcon('second', '/none.png', '/good.png?second'),
         withIcon('fourth', '/none.png?1', '/none.png?2', '/none.png?3', '/good.png?fourth'),
+        withIcon('fiftieth', ...Array(49).fill('https://elsewhere.example/x.png'), '/good.png'),
+        withIcon('fifty-first', ...Array(50).fill('https://elsewhere.example/x.png'), '/good.png'),
         withIcon('shared', '/shared.png'),
         withIcon('slow', '/slow.png'),
         ...HOSTILE.map(([name, src]) => withIcon(name, src)),
@@ -112,17 +114,22 @@ describe('icons of entries', () => {
     expect((await icon('good', { 'If-None-Match': String(reply.headers['etag']) })).status).toBe(304);
   });
 
-  it.each(['most', 'moved', 'second'])('are served at the limits: %s', async (name) =>
+  it.each(['most', 'moved', 'second', 'fiftieth'])('are served at the limits: %s', async (name) =>
     expect((await icon(name)).status).toBe(200),
   );
 
-  it.each(['none', 'fourth', 'elsewhere', 'user', 'subdomain', ...HOSTILE.map(([name]) => name)])(
-    'are left out beyond them: %s',
-    async (name) => {
-      const { status, text } = await icon(name);
-      expect({ status, text }).toEqual({ status: 204, text: '' });
-    },
-  );
+  it.each([
+    'none',
+    'fourth',
+    'fifty-first',
+    'elsewhere',
+    'user',
+    'subdomain',
+    ...HOSTILE.map(([name]) => name),
+  ])('are left out beyond them: %s', async (name) => {
+    const { status, text } = await icon(name);
+    expect({ status, text }).toEqual({ status: 204, text: '' });
+  });
 
   it('are fetched once, without anything about the person, and from no other origin', async () => {
     asked.length = 0;
