@@ -222,8 +222,11 @@ class WorkerGroup {
     if (this.isStopping) return;
     await this.startWorker(slot).then(
       () => this.logger.info({ worker: slot + 1 }, `Worker ${slot + 1} serves requests again`),
-      (error: unknown) =>
-        this.logger.error({ worker: slot + 1, err: error }, `Worker ${slot + 1} could not be replaced`),
+      (error: unknown) => {
+        this.logger.error({ worker: slot + 1, err: error }, `Worker ${slot + 1} could not be replaced`);
+        // Its end starts the next attempt: the database may have been unreachable.
+        this.workers.get(slot)?.worker.process.kill('SIGKILL');
+      },
     );
   }
 

@@ -20,7 +20,7 @@ const filterText = textParameter('text without NUL characters', 500);
 
 export class EntrySearchQuery {
   @ApiPropertyOptional({
-    description: 'Words, each of which must be in name, title, description or a tag, in any case',
+    description: 'Up to 20 words, each of which must be in name, title, description or a tag, in any case',
     maxLength: 500,
   })
   @IsOptional()

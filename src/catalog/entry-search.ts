@@ -1,4 +1,5 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { ApiError } from '../http/errors.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
 import {
   hasShape,
@@ -13,6 +14,9 @@ import { MAX_PAGE, storableText } from '../validation/value-checks.js';
 import { type EntrySearchQuery, type Sort, SORTS } from './entry-search.dto.js';
 
 const DEFAULT_LIMIT = 30;
+/** Each word is sought in every visible entry. */
+const MAX_WORDS = 20;
+
 class EntryFilter {
   @IsOptional() @Validate(storableText) readonly q?: string;
   @IsOptional() @IsIn(ENTRY_TYPE_NAMES) readonly type?: EntryType;
@@ -51,15 +55,18 @@ const LIST = 'search';
 /**
  * The cursor carries the query; filters sent along are ignored (contract §6).
  *
- * @throws ApiError 400 `invalid_cursor`.
+ * @throws ApiError 400 `invalid_cursor`, `invalid_parameter`.
  */
 export function entrySearch(query: EntrySearchQuery): EntrySearch {
   const limit = query.limit ? Number(query.limit) : undefined;
   if (query.cursor) {
     const state = decodeCursor(LIST, query.cursor, hasShape(SearchCursor));
+    if (wordsOf(state.filter.q).length > MAX_WORDS) throw new ApiError('invalid_cursor');
     return { filter: state.filter, sort: state.sort, limit: limit ?? state.limit, after: state.after };
   }
   const q = query.q?.trim().toLowerCase();
+  if (wordsOf(q).length > MAX_WORDS)
+    throw new ApiError('invalid_parameter', `q: must have at most ${MAX_WORDS} different words`);
   const filter = {
     ...(q ? { q } : {}),
     ...(query.type ? { type: query.type } : {}),

@@ -179,6 +179,12 @@ describe('GET /x/search', () => {
     expectRefused(await ask(query), 400, code);
   });
 
+  it('takes 20 different words, and refuses more', async () => {
+    const words = Array.from({ length: 20 }, (_, word) => `word${word}`);
+    expect((await ask(`q=${[...words, ...words].join('+')}`)).status).toBe(200);
+    expectRefused(await ask(`q=${[...words, 'one-more'].join('+')}`), 400, 'invalid_parameter');
+  });
+
   it('refuses the cursor of another list', async () => {
     const list = await service.as(ACME).get('/registry/main/v0.1/servers?limit=1');
     const { metadata } = list.json as unknown as Result;

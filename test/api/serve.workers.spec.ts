@@ -154,6 +154,17 @@ describe('serve --workers 2', () => {
       expect((await call(`${origin}/registry/other/v0.1/servers`)).status).toBe(200);
   });
 
+  it('tries again to replace a worker that cannot start', async () => {
+    const newer = [9_999_999_999_999, 'Newer9999999999999'];
+    await database.query(`insert into schema_migration (timestamp, name) values ($1, $2)`, newer);
+    const [pid = 0] = await workerPids();
+    process.kill(pid, 'SIGKILL');
+    await served.logs(/"msg":"Worker \d could not be replaced"/);
+    expect((await call(origin + LIST)).status).toBe(200);
+    await database.query(`delete from schema_migration where name = $1`, newer.slice(1));
+    await within(30_000, async () => expect(await total('registry_workers')).toBe(2));
+  });
+
   it('a file that changes is noticed by the replaced worker that runs the background jobs', async () => {
     const servers = [aServer('io.acme/a'), aServer('io.acme/b')];
     await writeFile(join(folder, 'catalog.json'), JSON.stringify(aCatalogue(servers)));

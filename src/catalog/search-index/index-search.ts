@@ -23,6 +23,8 @@ export interface IndexResult {
 
 /** Positions per step: some tenths of a millisecond. */
 const STEP = 4_096;
+/** Values of a facet per step: publishers may choose tags of tens of kilobytes. */
+const FACET_STEP = 256;
 /** Number of values in a facet (contract §6.3). */
 const FACET_VALUES = 20;
 /** The rank of an entry without a query, or whose match is none of the better ones. */
@@ -43,9 +45,9 @@ export async function searchIndex(
   goOn: () => void,
 ): Promise<IndexResult> {
   const slice = new TimeSlice();
-  const inSteps = async (length: number, step: (from: number, to: number) => void) => {
-    for (let from = 0; from < length; from += STEP) {
-      step(from, Math.min(from + STEP, length));
+  const inSteps = async (length: number, step: (from: number, to: number) => void, size = STEP) => {
+    for (let from = 0; from < length; from += size) {
+      step(from, Math.min(from + size, length));
       await slice.pause();
       goOn();
     }
@@ -152,7 +154,7 @@ class PagePlaces {
   }
 }
 
-type InSteps = (length: number, step: (from: number, to: number) => void) => Promise<void>;
+type InSteps = (length: number, step: (from: number, to: number) => void, size?: number) => Promise<void>;
 
 async function facetsOf(index: EntryIndex, counts: EntryCounts, inSteps: InSteps): Promise<string> {
   const texts = index.countedTexts;
@@ -163,6 +165,7 @@ async function facetsOf(index: EntryIndex, counts: EntryCounts, inSteps: InSteps
 
 interface Counted {
   readonly text: string;
+  readonly bytes: Buffer;
   readonly count: number;
 }
 
@@ -173,23 +176,27 @@ async function facetOf(
   inSteps: InSteps,
 ): Promise<string> {
   const largest: Counted[] = [];
-  await inSteps(counts.length, (from, to) => {
+  const add = (count: number, value: string) => {
+    const last = largest.length === FACET_VALUES ? largest.at(-1) : undefined;
+    const counted = { count, text: value, bytes: Buffer.from(value) };
+    if (last && !comesBefore(counted, last)) return;
+    const at = largest.findIndex((other) => comesBefore(counted, other));
+    largest.splice(at < 0 ? largest.length : at, 0, counted);
+    if (largest.length > FACET_VALUES) largest.pop();
+  };
+  const step = (from: number, to: number) => {
     for (let number = from; number < to; number += 1) {
       const count = counts[number] ?? 0;
-      const last = largest.length === FACET_VALUES ? largest.at(-1) : undefined;
-      if (count === 0 || (last && count < last.count)) continue;
-      const counted = { count, text: text(number) };
-      if (last && !comesBefore(counted, last)) continue;
-      const at = largest.findIndex((other) => comesBefore(counted, other));
-      largest.splice(at < 0 ? largest.length : at, 0, counted);
-      if (largest.length > FACET_VALUES) largest.pop();
+      const least = largest.length === FACET_VALUES ? (largest.at(-1)?.count ?? 1) : 1;
+      if (count >= least) add(count, text(number));
     }
-  });
+  };
+  await inSteps(counts.length, step, FACET_STEP);
   return `{${largest.map(({ text: value, count }) => `${JSON.stringify(value)}:${count}`).join()}}`;
 }
 
 /** The order of a facet: by count, then bytewise. */
 function comesBefore(one: Counted, other: Counted): boolean {
   if (one.count !== other.count) return one.count > other.count;
-  return Buffer.compare(Buffer.from(one.text), Buffer.from(other.text)) < 0;
+  return Buffer.compare(one.bytes, other.bytes) < 0;
 }
