@@ -92,7 +92,7 @@ export class ItemViews {
     const filters = before?.filters ?? filtersOf(query);
     const limit = query.limit ? Number(query.limit) : (before?.limit ?? DEFAULT_PAGE);
     const conditions = [
-      `i.status = any($statuses::text[])`,
+      `i.status = $status::text`,
       ...(filters.source === undefined ? [] : [`s.name = $source`]),
       ...(filters.type === undefined ? [] : [`i.type = $type`]),
       ...(filters.name === undefined ? [] : [`i.name = $name`]),
@@ -104,7 +104,7 @@ export class ItemViews {
       ...(before ? [`(i.created_at, i.id) < ($afterAt::timestamptz, $afterId::uuid)`] : []),
     ];
     const values = {
-      statuses: [filters.status ?? 'held'],
+      status: filters.status ?? 'held',
       source: filters.source,
       type: filters.type,
       name: filters.name,

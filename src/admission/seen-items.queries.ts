@@ -157,7 +157,7 @@ export class SeenItems {
       own: reviewed?.own ?? [],
       patterns: patterns.map(({ pattern }) => pattern),
       positions: patterns.map(({ position }) => position),
-      slice: Math.min(limit, ITEMS_PER_SLICE),
+      slice: ITEMS_PER_SLICE,
     };
     const slice = new TimeSlice();
     const items: SeenItem[] = [];
@@ -165,7 +165,7 @@ export class SeenItems {
     for (let judged = 0; judged < MAX_JUDGED;) {
       const { text, values: parameters } = bind(
         `${SELECT} where (${seen.join(' or ')}) and ${condition}
-           and ($lastAt::timestamptz is null or (i.created_at, i.id) < ($lastAt::timestamptz, $lastId::uuid))
+           ${last ? 'and (i.created_at, i.id) < ($lastAt::timestamptz, $lastId::uuid)' : ''}
          order by i.created_at desc, i.id desc limit $slice::int`,
         { ...values, lastAt: last?.createdAt ?? null, lastId: last?.id ?? null },
       );
@@ -179,7 +179,7 @@ export class SeenItems {
         if (isWanted(item)) items.push(item);
         if (items.length === limit) return { items, reached: null };
       }
-      if (rows.length < Number(values['slice'])) return { items, reached: null };
+      if (rows.length < ITEMS_PER_SLICE) return { items, reached: null };
       judged += rows.length;
       last = rows.at(-1);
     }
