@@ -1,12 +1,12 @@
 /* global fetch */
 // Builds the image where no image registry is reachable, then runs it with the sample: as user 1000 and as any other,
-// with a read-only root file system and without capabilities, with its health check, until SIGTERM. The base that the
-// Dockerfile names is made of Debian's packages and npm's package of the Node.js binary. Prints sizes and times.
+// with a read-only root file system and without capabilities, with its health check, until SIGTERM. The two bases that the
+// Dockerfile names are made of Debian's packages and npm's package of the Node.js binary. Prints sizes and times.
 // `buildah run` offers neither a read-only root nor a process 1, so podman runs it. Needs root, and Debian's buildah,
 // debootstrap, podman, runc and PostgreSQL.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
-import { access, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { access, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
@@ -15,8 +15,10 @@ import { BINARIES, freePort, inFolder, Postgres, readArguments, ROOT, until } fr
 
 const USAGE = `node scripts/operations/image.mjs [--binaries ${BINARIES}]`;
 const { values } = readArguments(USAGE, { options: { binaries: { type: 'string', default: BINARIES } } });
-const BASE = 'docker.io/library/node:24-bookworm-slim';
+const BASE = 'docker.io/library/debian:bookworm-slim';
+const NODE = 'docker.io/library/node:24-bookworm-slim';
 const IMAGE = 'localhost/registry-server:checked';
+const MAX_MEGABYTES = 350;
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 /** Resolves with the output; rejects if the program fails. */
@@ -38,19 +40,46 @@ async function timed(what, work) {
   return result;
 }
 
-async function makeRoot(folder) {
-  const root = join(folder, 'root');
+/** Paths that Debian's slim images leave out. */
+const LEFT_OUT = ['doc', 'info', 'lintian', 'linda', 'locale', 'man'].map((name) => `/usr/share/${name}/*`);
+/** As in Debian's images: packages that were installed are not kept. */
+const KEEP_NO_PACKAGES = `DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
+Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";
+Acquire::Languages "none"; Apt::AutoRemove::SuggestsImportant "false";
+`;
+
+/** The content of Debian's slim image. */
+async function makeDebian(folder) {
+  const root = join(folder, 'debian');
   await run('debootstrap', '--variant=minbase', 'bookworm', root);
+  const excluded = LEFT_OUT.map((path) => `path-exclude ${path}\n`).join('');
+  await writeFile(
+    join(root, 'etc/dpkg/dpkg.cfg.d/slim'),
+    `${excluded}path-include /usr/share/doc/*/copyright\n`,
+  );
+  await writeFile(join(root, 'etc/apt/apt.conf.d/slim'), KEEP_NO_PACKAGES);
+  const usr = ['info', 'locale', 'man'].map((name) => `usr/share/${name}`);
+  for (const path of [...usr, 'var/cache/apt', 'var/lib/apt/lists', 'var/log'])
+    await emptyFolder(join(root, path));
+  await run('find', join(root, 'usr/share/doc'), '-type', 'f', '!', '-name', 'copyright', '-delete');
+  return root;
+}
+
+/** What the image of Node.js adds below /usr/local, as far as a build needs it. */
+async function makeLocal(folder) {
   const packages = join(folder, 'packages');
   const binary = `node-linux-${process.arch}`;
   await run('npm', 'install', '--prefix', packages, '--ignore-scripts', `${binary}@24`, 'npm@11');
-  const local = join(root, 'usr/local');
-  await cp(join(packages, 'node_modules', binary, 'bin/node'), join(local, 'bin/node'));
+  const local = join(folder, 'local');
   await mkdir(join(local, 'lib/node_modules'), { recursive: true });
+  await cp(join(packages, 'node_modules', binary, 'bin'), join(local, 'bin'), { recursive: true });
   await cp(join(packages, 'node_modules/npm'), join(local, 'lib/node_modules/npm'), { recursive: true });
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(local, 'bin/npm'));
-  await run('chroot', root, 'useradd', '--create-home', '--uid', '1000', 'node');
-  return root;
+  return local;
+}
+
+async function emptyFolder(folder) {
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
 }
 
 /** This machine's npm settings and certificates, which the base lacks. */
@@ -90,11 +119,16 @@ await inFolder(async (folder, atEnd) => {
   atEnd(() => podman('rm', '--all', '--force'));
   atEnd(() => buildah('rm', '--all'));
 
-  const root = await timed('base: debootstrap, Node.js, npm', () => makeRoot(folder));
-  await timed('base: image', async () => {
-    const container = await buildah('from', 'scratch');
-    await buildah('add', container, root, '/');
-    await buildah('commit', '--rm', container, BASE);
+  const commit = async (image, from, content, path) => {
+    const container = await buildah('from', '--pull=never', from);
+    await buildah('add', container, content, path);
+    await buildah('commit', '--rm', container, image);
+  };
+  const debian = await timed('Debian: debootstrap', () => makeDebian(folder));
+  const local = await timed('Node.js and npm', () => makeLocal(folder));
+  await timed('both as images', async () => {
+    await commit(BASE, 'scratch', debian, '/');
+    await commit(NODE, BASE, local, '/usr/local');
   });
   await timed('Dockerfile', async () => {
     const how = ['--isolation', 'chroot', '--network', 'host', '--pull=never', '--format', 'docker'];
@@ -106,7 +140,8 @@ await inFolder(async (folder, atEnd) => {
     ),
   );
   const megabytes = sizes.map((size) => Math.round(size / 1e6));
-  console.log(`${megabytes[1]} MB, ${megabytes[1] - megabytes[0]} MB of it above the base`);
+  const above = `${megabytes[1] - megabytes[0]} MB of it above Debian`;
+  report(megabytes[1] <= MAX_MEGABYTES, `${megabytes[1]} MB, ${above}; at most ${MAX_MEGABYTES} MB`);
 
   const postgres = await Postgres.start(values.binaries, folder);
   atEnd(() => postgres.stop());
@@ -145,6 +180,8 @@ await inFolder(async (folder, atEnd) => {
       report(!(await succeeds('exec', name, 'touch', file)), `${name}: cannot write ${file}`);
     report(await succeeds('exec', name, 'touch', '/tmp/file'), `${name}: can write /tmp`);
     report(await succeeds('exec', name, 'git', '--version'), `${name}: git`);
+    const ssh = await podman('exec', name, 'sh', '-c', 'ssh -o BatchMode=yes -p 1 127.0.0.1 2>&1 || true');
+    report(/refused/.test(ssh), `${name}: ssh (${ssh.split('\n').at(-1)})`);
     const began = Date.now();
     await podman('stop', '--time', '30', name);
     const code = await podman('inspect', '--format', '{{.State.ExitCode}}', name);

@@ -205,4 +205,6 @@ it("the image's health check uses the address from the command line", async () =
   // Node as process 1 would not reap orphaned processes.
   expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "node", "dist/main.js"]');
   expect(dockerfile).toMatch(/apt-get install .* tini /);
+  // Git over ssh needs the name of its user.
+  expect(dockerfile).toContain('useradd --uid 1000');
 });
