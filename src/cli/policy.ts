@@ -1,14 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -31,6 +22,7 @@ import {
 } from '../client-config/client-config.js';
 import { configurationModule } from '../config/slices.js';
 import type { Config } from '../config/config.js';
+import { makeFolder } from '../config/make-folder.js';
 import { parseYamlValue } from '../config/yaml.js';
 import { DatabaseModule } from '../database/database.module.js';
 import { migrationStatus } from '../database/migrate.js';
@@ -243,7 +235,7 @@ function apply(out: string, wanted: Files, changes: readonly Change[]): void {
       if (readdirSync(folder).length === 0) rmdirSync(folder);
       continue;
     }
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     // A link could lead out of the output folder.
     if (!lstatSync(folder).isDirectory()) throw new BadUse(`${folder} is not a folder`);
     const temporary = `${target}.${randomUUID()}`;

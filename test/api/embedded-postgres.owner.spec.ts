@@ -25,6 +25,11 @@ it('a data directory that cannot be created is named, with its setting', async (
   );
 });
 
+it.each(['/proc', '/proc/registry'])('a data directory that refuses new files is named: %s', async (path) => {
+  const start = startEmbeddedPostgres(join(path, 'postgres'));
+  await expect(start).rejects.toThrow(`the data directory ${path} (REGISTRY_DATA_DIR)`);
+});
+
 describe('concurrent first starts', { timeout: 90_000 }, () => {
   it('on one data directory: one serves, the others exit 1 and name its process', async () => {
     const all = [1, 2, 3].map(() => folder.serve('race'));

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from '../../config/make-folder.js';
 import { lockDataDirectory, prepareDataDirectory, stopLeftOver } from './data-directory.js';
 import {
   findPostgresBinaries,
@@ -50,7 +51,7 @@ function unwritable(error: unknown, dataDirectory: string): Error | undefined {
 async function start(dataDirectory: string, options: Options): Promise<EmbeddedPostgres> {
   const log = options.log ?? (() => undefined);
   const binaries = await findPostgresBinaries();
-  mkdirSync(dirname(resolve(dataDirectory)), { recursive: true });
+  makeFolder(dirname(resolve(dataDirectory)));
   const directory = realPath(dataDirectory);
   const lock = await lockDataDirectory(directory);
   try {

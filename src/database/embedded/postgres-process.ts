@@ -4,7 +4,6 @@ import {
   chownSync,
   closeSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -16,6 +15,7 @@ import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { makeFolder } from '../../config/make-folder.js';
 import { startGuard } from './postgres-guard.js';
 
 export interface PostgresBinaries {
@@ -170,7 +170,7 @@ export async function runPostgres(
   options: ProcessOptions,
 ): Promise<PostgresProcess> {
   const socket = options.socketDirectory ?? mkdtempSync(join(tmpdir(), 'registry-pg-'));
-  mkdirSync(socket, { recursive: true });
+  makeFolder(socket);
   restrictTo(socket, account);
   const settings = {
     ...DEFAULT_SETTINGS,
