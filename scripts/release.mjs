@@ -1,5 +1,5 @@
 // Creates a release in release/: the package, its software bill of materials (CycloneDX) and checksums. Refuses a
-// version that `npm version` has not moved everywhere, or that is tagged. `npm run release` builds the project first.
+// version that `npm version` has not moved everywhere, or that is tagged, and files that are not committed. `npm run release` builds the project first.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,9 @@ const versions = {
 };
 const differing = Object.keys(versions).filter((place) => versions[place] !== version);
 const unlisted = unlistedMigrations();
+const uncommitted = execFileSync('git', ['status', '--porcelain'], { cwd: ROOT, encoding: 'utf8' }).trimEnd();
 const problems = [
+  uncommitted !== '' && `These files are not committed:\n${uncommitted}`,
   differing.length > 0 && `The version in package.json, ${version}, differs from: ${differing.join(', ')}`,
   unreleasedChanges() && 'CHANGELOG.md has changes under [Unreleased]: run npm version to release them',
   isTagged(version) && `${version} is tagged already: run npm version to choose the next one`,

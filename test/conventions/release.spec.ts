@@ -44,6 +44,11 @@ describe('a release', () => {
   // Without the build of `npm run release`.
   const release = (npm = '') => run('env', `npm_execpath=${npm}`, process.execPath, 'scripts/release.mjs');
 
+  const commit = async () => {
+    await run('git', 'add', '.');
+    const author = ['-c', 'user.name=Test', '-c', 'user.email=test@example.com'];
+    expect((await run('git', ...author, 'commit', '--quiet', '--message', 'Commit')).code).toBe(0);
+  };
   const makeClone = async () => {
     clone = mkdtempSync(join(tmpdir(), 'registry-release-'));
     for (const file of FILES) {
@@ -53,10 +58,9 @@ describe('a release', () => {
     mkdirSync(join(clone, 'dist/bundle'), { recursive: true });
     writeFileSync(join(clone, 'dist/main.js'), '');
     writeFileSync(join(clone, 'dist/bundle/licenses.txt'), 'typeorm 1.1.1: MIT\n');
+    writeFileSync(join(clone, '.gitignore'), 'dist\nrelease\n.npm\n');
     await run('git', 'init', '--quiet');
-    await run('git', 'add', '.');
-    const author = ['-c', 'user.name=Test', '-c', 'user.email=test@example.com'];
-    expect((await run('git', ...author, 'commit', '--quiet', '--message', 'Clone')).code).toBe(0);
+    await commit();
     edit('migrations/index.ts', (text) => `import { ${NEWEST} } from './added.js';\n${text}`);
     edit('CHANGELOG.md', (text) =>
       text.replace(/^## \[Unreleased\]\n.*?(?=^## \[)/ms, `## [Unreleased]\n\n${CHANGES}\n`),
@@ -99,6 +103,7 @@ describe('a release', () => {
     expect(listed).not.toContain('InitialSchema1795000000000');
     expect((await run('git', 'tag')).output).toBe('');
 
+    await commit();
     const npm = (await run('npm', 'exec', '--call', 'printenv npm_execpath')).output.trim();
     const released = await release(npm);
     expect(released).toMatchObject({ code: 0, output: expect.stringContaining(NEWEST) as string });
@@ -133,6 +138,14 @@ describe('a release', () => {
     use('after');
     await run('git', 'tag', 'v77.1.0');
     expect(await refusal(release())).toContain('77.1.0 is tagged already');
+  });
+
+  it('is refused while files are not committed', async () => {
+    use('after');
+    await commit();
+    writeFileSync(join(clone, 'added.ts'), '');
+    edit('package.json', (text) => `${text}\n`);
+    expect(await refusal(release())).toBe('These files are not committed:\n M package.json\n?? added.ts\n');
   });
 
   it.each([
