@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { listen, portOf } from './loopback.js';
 
 interface Target {
-  /** A socket directory. */
+  /** A socket directory, or a host. */
   readonly host: string;
   readonly port: number;
 }
@@ -77,7 +77,8 @@ export class DatabaseAddress {
       this.refused += 1;
       return void client.once('data', () => client.end(error));
     }
-    const server = connect(join(target.host, `.s.PGSQL.${target.port}`));
+    const { host, port } = target;
+    const server = host.startsWith('/') ? connect(join(host, `.s.PGSQL.${port}`)) : connect(port, host);
     this.pairs.set(client, server);
     server.on('error', () => undefined).on('close', () => client.destroy());
     client.on('close', () => {
