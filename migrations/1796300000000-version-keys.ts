@@ -1,5 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+/** A tenth of a second's work if all begin with `v`. */
+const VERSIONS_PER_BATCH = 500;
+
 /** Semver with a leading `v`: number, pre-release, build metadata. */
 const V_SEMVER =
   '^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)' +
@@ -28,8 +31,6 @@ const elected = (entryIds: string) => `
     (select v.id from entry_version v where v.entry_id = a.entry_id order by v.version_key desc limit 1)
   ) as id
   from (${entryIds}) a`;
-const WITH_V = `
-  select distinct v.entry_id from entry_version v where ${V_NUMBER} and v.version_key >= '1'`;
 const ALL = `select id as entry_id from entry`;
 
 /**
@@ -37,8 +38,20 @@ const ALL = `select id as entry_id from entry`;
  * documents/versions.ts defines the key; this is a frozen copy from when the migration was written.
  */
 export class VersionKeys1796300000000 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
+  /** Batches of versions, by id. */
+  async batch(runner: QueryRunner, after: string | null): Promise<string | null> {
     await keepWritersOut(runner);
+    const [range] = (await runner.query(
+      `select s.first, (
+         select max(id) from (
+           select id from entry_version where id >= s.first order by id limit ${VERSIONS_PER_BATCH}
+         ) batch
+       ) as last
+       from (select coalesce($1::bigint + 1, (select min(v.id) from entry_version v where ${V_NUMBER})) as first) s`,
+      [after],
+    )) as { first: string | null; last: string | null }[];
+    if (!range?.first || !range.last) return null;
+    const inRange = `v.id between ${range.first} and ${range.last} and ${V_NUMBER}`;
     await runner.query(`
       update entry_version v
       set version_key = '1' || ${['p.number[1]', 'p.number[2]', 'p.number[3]'].map(numberKey).join(' || ')}
@@ -46,10 +59,15 @@ export class VersionKeys1796300000000 implements MigrationInterface {
         || '!' || v.version
       from (
         select v.id, regexp_match(v.version, '${V_SEMVER}') as number
-        from entry_version v where ${V_NUMBER} offset 0
+        from entry_version v where ${inRange} offset 0
       ) p
       where v.id = p.id and p.number is not null`);
-    await electLatest(runner, WITH_V);
+    await electLatest(runner, `select distinct v.entry_id from entry_version v where ${inRange}`);
+    return range.last;
+  }
+
+  async up(runner: QueryRunner): Promise<void> {
+    await outdatePages(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -61,17 +79,16 @@ export class VersionKeys1796300000000 implements MigrationInterface {
         else substr(v.version_key, 2) end
       where v.version_key >= '2' or (${V_NUMBER} and v.version ~ '${V_SEMVER}')`);
     await electLatest(runner, ALL);
+    await outdatePages(runner);
   }
 }
 
-// A version written meanwhile by the previous version would get an old key. Reads continue: a million
-// versions with `v` take some minutes.
+// A version written meanwhile by the previous version would get an old key. Reads continue.
 async function keepWritersOut(runner: QueryRunner): Promise<void> {
   await runner.query(`lock table source, entry_version in exclusive mode`);
 }
 
-// Two statements: the unique index on latest is checked row by row. The revision invalidates pages that
-// replicas have cached in the old order.
+// Two statements: the unique index on latest is checked row by row.
 async function electLatest(runner: QueryRunner, entryIds: string): Promise<void> {
   await runner.query(`
     update entry_version v set is_latest = false
@@ -79,5 +96,9 @@ async function electLatest(runner: QueryRunner, entryIds: string): Promise<void>
   await runner.query(`
     update entry_version v set is_latest = true
     from (${elected(entryIds)}) e where v.id = e.id and not v.is_latest`);
+}
+
+/** Invalidates the pages that replicas have cached in the old order. */
+async function outdatePages(runner: QueryRunner): Promise<void> {
   await runner.query(`update source set revision = revision + 1`);
 }

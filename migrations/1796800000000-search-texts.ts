@@ -1,5 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
+/** About a tenth of a second's work. */
+const VERSIONS_PER_BATCH = 500;
+
 /** SQL: separates the grams of a text; a gram that contains it is omitted. */
 const SEPARATOR = 'chr(1)';
 
@@ -11,14 +14,21 @@ const SEPARATOR = 'chr(1)';
  * store them before their versions: the triggers then find them.
  */
 export class SearchTexts1796800000000 implements MigrationInterface {
+  /** The tables and triggers, then batches of the texts of existing entries, by entry. */
+  async batch(runner: QueryRunner, after: string | null): Promise<string | null> {
+    if (after === null) {
+      if (!(await isMade(runner))) await make(runner);
+      return '0';
+    }
+    const last = await endOfBatch(runner, after);
+    if (last === null) return null;
+    await keepWritersOut(runner);
+    await fill(runner, after, last);
+    return last;
+  }
+
   async up(runner: QueryRunner): Promise<void> {
-    // Reads continue. A million versions take a minute or two.
-    await runner.query(`lock table source, entry, entry_version in share row exclusive mode`);
-    await createTables(runner);
-    await fill(runner);
-    await followEntries(runner);
-    await followVersions(runner);
-    await keepIndexReady(runner);
+    await runner.query(`analyze search_text, search_partition`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -51,6 +61,30 @@ const FUNCTIONS = [
   'search_keys',
   'search_grams',
 ];
+
+/** Whether an interrupted attempt has made the tables and triggers. */
+async function isMade(runner: QueryRunner): Promise<boolean> {
+  const [row] = (await runner.query(`select to_regclass('search_text') is not null as made`)) as {
+    made: boolean;
+  }[];
+  return row?.made === true;
+}
+
+async function make(runner: QueryRunner): Promise<void> {
+  await keepWritersOut(runner);
+  await createTables(runner);
+  await runner.query(`
+    insert into search_partition (source_id, type, claim_set_id)
+    select distinct source_id, type, claim_set_id from entry`);
+  await followEntries(runner);
+  await followVersions(runner);
+  await keepIndexReady(runner);
+}
+
+// Reads continue.
+async function keepWritersOut(runner: QueryRunner): Promise<void> {
+  await runner.query(`lock table source, entry, entry_version in share row exclusive mode`);
+}
 
 async function createTables(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -92,25 +126,34 @@ async function createTables(runner: QueryRunner): Promise<void> {
       grams text collate "C" not null,
       primary key (entry_id, digest)
     )`);
-}
-
-async function fill(runner: QueryRunner): Promise<void> {
-  await runner.query(`set local maintenance_work_mem = '256MB'`);
-  await runner.query(`
-    insert into search_partition (source_id, type, claim_set_id)
-    select distinct source_id, type, claim_set_id from entry`);
-  await runner.query(`
-    insert into search_text (entry_id, digest, partition_id, type, name, content, grams)
-    select e.id, sha256(convert_to(v.search, 'UTF8')), p.id, e.type, e.name, v.search, search_grams(v.search)
-    from (select distinct entry_id, search from entry_version) v
-    join entry e on e.id = v.entry_id
-    join search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id`);
   await runner.query(
     `create index search_text_keys on search_text using gin (search_keys(partition_id, type, grams))`,
   );
   // Statistics would be slow to gather and of no use to the planner.
   await runner.query(`alter index search_text_keys alter column 1 set statistics 0`);
-  await runner.query(`analyze search_text, search_partition`);
+}
+
+/** The id of the last entry of the next batch; null if none is left: the triggers follow those that are added later. */
+async function endOfBatch(runner: QueryRunner, after: string): Promise<string | null> {
+  const [row] = (await runner.query(
+    `select max(entry_id) as last from (
+       select entry_id from entry_version where entry_id > $1 order by entry_id limit ${VERSIONS_PER_BATCH}
+     ) batch`,
+    [after],
+  )) as { last: string | null }[];
+  return row?.last ?? null;
+}
+
+async function fill(runner: QueryRunner, after: string, last: string): Promise<void> {
+  await runner.query(
+    `insert into search_text (entry_id, digest, partition_id, type, name, content, grams)
+     select e.id, sha256(convert_to(v.search, 'UTF8')), p.id, e.type, e.name, v.search, search_grams(v.search)
+     from (select distinct entry_id, search from entry_version where entry_id > $1 and entry_id <= $2) v
+     join entry e on e.id = v.entry_id
+     join search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id
+     on conflict do nothing`,
+    [after, last],
+  );
 }
 
 /**

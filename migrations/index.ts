@@ -43,8 +43,9 @@ import { SourceOwners1798310000000 } from './1798310000000-source-owners.js';
  * loses data names that data in `loses`.
  *
  * Each runs in one transaction, which starts again if it cannot get a lock soon. After a statement that locks readers
- * out of an existing table (`alter table`, `truncate`, `drop`), only instant ones may follow: long work such as an index
- * or a validation comes first or is a separate migration.
+ * out of an existing table (`alter table`, `truncate`, `drop`) or writers (`lock table`, `create trigger`, `create index`),
+ * only instant ones may follow: long work such as an index or a validation comes first or is a separate migration, and
+ * many rows are changed in batches (`BatchedMigration` in src/database/migrate.ts).
  */
 export const migrations = [
   InitialSchema1795000000000,

@@ -96,7 +96,7 @@ export class Load {
   async missing(port) {
     const there = new Set();
     for (let cursor; cursor !== null;) {
-      const query = cursor ? `&cursor=${cursor}` : '';
+      const query = `&search=io.acme/p-${cursor ? `&cursor=${cursor}` : ''}`;
       const answer = await globalThis.fetch(`http://127.0.0.1:${port}${LIST}?limit=100${query}`);
       const { servers, metadata } = await answer.json();
       for (const { server } of servers) there.add(server.name);

@@ -31,6 +31,22 @@ export interface LosingMigration {
   readonly loses: string;
 }
 
+/** A migration of many rows: each batch is a transaction, so that writers wait for one at most. */
+export interface BatchedMigration {
+  /**
+   * Runs before `up`, until it returns null; that last batch is in the transaction of `up`.
+   *
+   * @param after result of the previous batch. Null for the first, also if an earlier attempt was interrupted.
+   */
+  batch(runner: QueryRunner, after: string | null): Promise<string | null>;
+}
+
+/** One transaction of a migration; `after` is null if it was the last one. */
+interface Step {
+  readonly name: string;
+  readonly after: string | null;
+}
+
 /**
  * Applies pending migrations and returns their names. Each runs in a separate transaction: waiting for a lock while
  * holding an earlier migration's locks could deadlock with a replica that still runs the previous version. Safe to call
@@ -41,14 +57,20 @@ export interface LosingMigration {
  */
 export async function migrateUp(dataSource: DataSource, log: Log = ignore): Promise<string[]> {
   const applied: string[] = [];
-  for (;;) {
-    const name = await inMigrationTransaction(dataSource, (runner) => applyNext(dataSource, runner), log);
-    if (name === null) return applied;
-    applied.push(name);
-  }
+  let last: Step | null = null;
+  do {
+    const earlier: Step | null = last;
+    last = await inMigrationTransaction(dataSource, (runner) => takeStep(dataSource, runner, earlier), log);
+    if (last?.after === null) applied.push(last.name);
+  } while (last);
+  return applied;
 }
 
-async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<string | null> {
+async function takeStep(
+  dataSource: DataSource,
+  runner: QueryRunner,
+  earlier: Step | null,
+): Promise<Step | null> {
   const unknown = unknownOf(dataSource, await appliedNames(runner));
   if (unknown.length > 0)
     throw new DatabaseStartError(
@@ -58,13 +80,17 @@ async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<s
   const made = executor(dataSource, runner);
   const [next] = await made.getPendingMigrations();
   if (!next) return null;
-  await naming(next.name, made.executeMigration(next));
-  return next.name;
+  const { name } = next;
+  const migration = (next.instance ?? {}) as Partial<BatchedMigration>;
+  const batch = migration.batch?.(runner, earlier?.name === name ? earlier.after : null);
+  const after = (await naming(name, batch)) ?? null;
+  if (after === null) await naming(name, made.executeMigration(next));
+  return { name, after };
 }
 
-async function naming(migration: string, running: Promise<unknown>): Promise<void> {
+async function naming<T>(migration: string, running: T): Promise<Awaited<T>> {
   try {
-    await running;
+    return await running;
   } catch (error) {
     if (error instanceof Error) error.message = `${migration}: ${error.message}`;
     throw error;

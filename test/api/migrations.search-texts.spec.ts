@@ -7,6 +7,7 @@ import { gramsOf } from '../../dist/entries/search-texts.queries.js';
 import { SearchTexts1796800000000 as SearchTexts } from '../../dist/migrations/1796800000000-search-texts.js';
 import { EntrySummaries1798100000000 as EntrySummaries } from '../../dist/migrations/1798100000000-entry-summaries.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
+import { applyIn } from '../support/migrations.js';
 
 const SOURCES = [1, 2];
 
@@ -98,7 +99,8 @@ describe('search texts', () => {
     inMigrationTransaction(owner, async (runner) => {
       // Its triggers follow the search texts.
       if (direction === 'down') await new EntrySummaries().down(runner);
-      await new SearchTexts()[direction](runner);
+      if (direction === 'down') await new SearchTexts().down(runner);
+      else await applyIn(runner, new SearchTexts());
       if (direction === 'up') await new EntrySummaries().up(runner);
     });
   const written = () =>
@@ -153,6 +155,29 @@ describe('search texts', () => {
     await migrate('down');
     await migrate('up');
     expect(await written()).toEqual(before);
+  });
+
+  it('are built in batches, and go on after an interrupted one', async () => {
+    await database.query(
+      `with new_entry as (
+         insert into entry (source_id, type, name, claim_set_id)
+         select 1 + n % 2, 'skill', 'many ' || n, 1 + n % 3 from generate_series(1, 700) n returning id
+       )
+       insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+         published_at, updated_at, search)
+       select id, v, v, '{}', '', 'active', now(), now(), now(), id || ' ' || v from new_entry, unnest('{1,2}'::text[]) v`,
+    );
+    await migrate('down');
+    const first = new SearchTexts();
+    const batch = (after: string | null) =>
+      inMigrationTransaction(owner, (runner) => first.batch(runner, after));
+    expect(await batch(await batch(null))).not.toBeNull();
+    // Between batches, writers of the previous version go on, in filled and in unfilled parts.
+    await database.query(`update entry set claim_set_id = 1 + claim_set_id % 3 where id % 5 = 0`);
+    await database.query(`delete from entry where id % 7 = 0`);
+    await database.query(`update entry_version set search = 'changed' where id % 11 = 0`);
+    await migrate('up');
+    await expectAllWritten();
   });
 
   it('are not rewritten when all entries of a source change claims', async () => {

@@ -8,6 +8,7 @@ import { versionKey } from '../../dist/documents/versions.js';
 import { VersionKeys1796300000000 as VersionKeys } from '../../dist/migrations/1796300000000-version-keys.js';
 import { ChangedClaims1796400000000 as ChangedClaims } from '../../dist/migrations/1796400000000-changed-claims.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
+import { applyIn } from '../support/migrations.js';
 import { REAL_VERSIONS } from '../support/versions.js';
 
 const BIRTH = Date.parse('2026-01-01T00:00:00Z');
@@ -88,7 +89,8 @@ describe('the migration that orders versions with a leading v as semver', () => 
     migrations: readonly (new () => MigrationInterface)[] = [VersionKeys],
   ) =>
     inMigrationTransaction(owner, async (runner) => {
-      for (const migration of migrations) await new migration()[direction](runner);
+      for (const migration of migrations)
+        await (direction === 'up' ? applyIn(runner, new migration()) : new migration().down(runner));
     });
 
   /** Replaces the stored versions with rows as the previous version would have written them. */
@@ -153,6 +155,18 @@ describe('the migration that orders versions with a leading v as semver', () => 
       }),
       { numRuns: 15 },
     );
+  });
+
+  it('changes versions of one entry in several batches', async () => {
+    const rows = Array.from({ length: 1_200 }, (_, age): Row => {
+      const version = age % 3 === 0 ? `${age}.0.0` : `v${age}.0.0`;
+      return { entry: 1, version, status: 'active', age };
+    });
+    await store(rows);
+    await migrate('up');
+    const after = await stored();
+    expect(after.filter(({ version, at, key }) => key !== versionKey(version, at))).toEqual([]);
+    expect(after.filter((row) => row.latest).map(({ version }) => version)).toEqual(['v1199.0.0']);
   });
 
   it("also reverts an upstream's choice of latest", async () => {
