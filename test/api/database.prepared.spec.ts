@@ -121,6 +121,14 @@ describe('statements that are sent together', () => {
     },
   );
 
+  it('report the statement that failed, even if the sender notices one after it first', async () => {
+    const sent = inTransaction((statements) => {
+      insert(statements, 'none').catch(() => undefined);
+      return insert(statements, 1);
+    });
+    await expect(sent).rejects.toMatchObject({ code: '22P02' });
+  });
+
   it('are sent for nothing if the sender throws', async () => {
     const sent = inTransaction((statements) => {
       void insert(statements, 1).catch(() => undefined);
