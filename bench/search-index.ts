@@ -43,8 +43,9 @@ export async function measureSearchIndex(quick: boolean): Promise<Figure[]> {
     say(`index of ${entries} entries`);
     const index = new EntryIndex();
     const filled = processorMs();
-    index.place(Array.from({ length: entries }, (_, number) => index.append(aSummary(number))));
-    index.compact();
+    const summaries = Array.from({ length: entries }, (_, number) => aSummary(number));
+    await index.apply(summaries.map((summary) => ({ ...summary, summary })));
+    await index.compact();
     const fillMs = processorMs() - filled;
     const times: number[] = [];
     for (let round = 0; round <= 5; round += 1)

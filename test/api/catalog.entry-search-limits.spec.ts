@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { aServer, aSkill } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 
 const letters = [...'abcdefghijklmnopqrst'];
 /** A skill with a transport of 450 KiB. */
@@ -44,13 +45,20 @@ describe('limits.searchIndexBytes', () => {
     Array.from({ length: count }, (_, number) => aServer(`io.${prefix}/server-${number}`));
   const limited = aService({ mode: 'anonymous' })
     .source('small', { servers: titled(10, 'small') })
-    .source('big', { servers: titled(600, 'big') })
+    .source('big', { servers: titled(1_200, 'big') })
+    .source('one', { servers: titled(600, 'one') })
+    .source('other', { servers: titled(600, 'other') })
+    .registry('one', { sources: ['one'] })
+    .registry('other', { sources: ['other'] })
     .registry('fits', { sources: ['small'] })
     .registry('exceeds', { sources: ['small', 'big'] })
-    .configuration({ limits: { searchIndexBytes: '48KiB' } })
+    .configuration({ limits: { searchIndexBytes: '64KiB' } })
     .runs();
+  let asked = 0;
+  /** A search that was never asked for: no page is remembered. */
   const search = (registry: string) =>
-    limited.send('GET', `/registry/${registry}/v0.1/x/search?q=server-5&limit=1`);
+    limited.send('GET', `/registry/${registry}/v0.1/x/search?q=server-5&limit=${(asked += 1)}`);
+  const statusOf = async (registry: string) => (await search(registry)).status;
 
   it('refuses a registry whose index is larger, and no other', async () => {
     await limited.synced('small');
@@ -60,5 +68,16 @@ describe('limits.searchIndexBytes', () => {
       const fits = (await search('fits')).json as unknown as Page;
       expect(fits.items.map(({ name }) => name)).toEqual(['io.small/server-5']);
     }
+  });
+
+  it('registries that do not fit together replace each other at most every 30 seconds', async () => {
+    for (const source of ['small', 'one', 'other']) await limited.synced(source);
+    for (const registry of ['one', 'other']) expect(await statusOf(registry), registry).toBe(200);
+    const refused = await search('one');
+    expectRefused(refused, 503, 'search_too_broad');
+    expect(refused.text).toContain('limits.searchIndexBytes');
+    for (const registry of ['other', 'fits']) expect(await statusOf(registry), registry).toBe(200);
+    if (!inSoak(true, false)) return;
+    await expect.poll(() => statusOf('one'), { timeout: 40_000, interval: 1_000 }).toBe(200);
   });
 });

@@ -1,7 +1,17 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { isShown, type Status } from '../../documents/statuses.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { bytesOf, Occurrence, occurrenceOf, TextTable, withRoom } from './text-table.js';
+import { counted, NumberReader, writeNumbers } from './packed-numbers.js';
+import {
+  bytesOf,
+  compareBytes,
+  firstTexts,
+  gatherTexts,
+  Occurrence,
+  occurrenceOf,
+  TextTable,
+  withRoom,
+} from './text-table.js';
 
 /** A summary (see `EntrySummary`) with its source. */
 export interface IndexedSummary {
@@ -27,6 +37,9 @@ export interface EntryChange {
   /** Null if there is none any more, or it is being written. */
   readonly summary: IndexedSummary | null;
 }
+
+/** Of one entry: partition, flags, date, where its name and numbers start, and its place in the order. */
+const BYTES_OF_COLUMNS = 4 + 1 + 8 + 2 * 4 + 4;
 
 const TYPE_BITS = 3;
 const IS_SHOWN = 4;
@@ -63,14 +76,11 @@ export class EntryIndex {
   private count = 0;
   private order = new Int32Array(0);
 
+  /** Bytes in use; columns have up to half as much spare room until `compact`. */
   get byteLength(): number {
     const tables = this.words.byteLength + this.tags.byteLength + this.transports.byteLength;
-    const columns = [this.partitions, this.flags, this.updated, this.names, this.nameStarts, this.numbers];
-    const bytes = [...columns, this.numberStarts, this.order].reduce(
-      (sum, array) => sum + array.byteLength,
-      0,
-    );
-    return tables + bytes + 100 * this.partitionIds.length;
+    const texts = (this.nameStarts[this.count] ?? 0) + (this.numberStarts[this.count] ?? 0);
+    return tables + texts + BYTES_OF_COLUMNS * this.count + 100 * this.partitionIds.length;
   }
 
   /** The entries in the order. */
@@ -117,38 +127,37 @@ export class EntryIndex {
       ...counted([...new Set(ofTitle)]),
       ...new Set(others),
     ];
-    let at = this.numberStarts[number] ?? 0;
-    this.numbers = withRoom(this.numbers, at + 5 * numbers.length);
-    for (let value of numbers) {
-      for (; value > 127; value >>>= 7) this.numbers[at++] = (value & 127) | 128;
-      this.numbers[at++] = value;
-    }
     this.numberStarts = withRoom(this.numberStarts, number + 2);
-    this.numberStarts[number + 1] = at;
+    [this.numbers, this.numberStarts[number + 1]] = writeNumbers(
+      this.numbers,
+      this.numberStarts[number] ?? 0,
+      numbers,
+    );
     this.count += 1;
     return number;
   }
 
-  /** Adds appended entries to the order. */
-  place(numbers: readonly number[]): void {
-    const added = [...numbers].sort((one, other) => this.compare(one, other));
+  /** Adds appended entries to the order. @param numbers by name and type, as in the order. */
+  async place(numbers: readonly number[]): Promise<void> {
+    const slice = new TimeSlice();
     const before = this.order;
-    const merged = new Int32Array(before.length + added.length);
+    const merged = new Int32Array(before.length + numbers.length);
     let length = 0;
     let next = 0;
+    const placeBefore = (number: number | undefined) => {
+      const first = numbers[next];
+      if (first === undefined || (number !== undefined && this.compare(first, number) >= 0)) return false;
+      merged[length++] = first;
+      next += 1;
+      return true;
+    };
     for (const number of before) {
+      if (slice.isOverAt(length)) await slice.pause();
       if (((this.flags[number] ?? 0) & IS_REMOVED) !== 0) continue;
-      for (
-        let first = added[next];
-        first !== undefined && this.compare(first, number) < 0;
-        first = added[next]
-      ) {
-        merged[length++] = first;
-        next += 1;
-      }
+      while (placeBefore(number)) if (slice.isOverAt(length)) await slice.pause();
       merged[length++] = number;
     }
-    for (; next < added.length; next += 1) merged[length++] = added[next] ?? 0;
+    while (placeBefore(undefined)) if (slice.isOverAt(length)) await slice.pause();
     this.order = length === merged.length ? merged : merged.slice(0, length);
   }
 
@@ -165,42 +174,36 @@ export class EntryIndex {
       if (summary) numbers.push(this.append(summary));
       await slice.pause();
     }
-    if (changes.length > 0) this.place(numbers);
+    if (changes.length > 0) await this.place(numbers.sort((one, other) => this.compare(one, other)));
   }
 
   /** Removes the entries of all other sources. */
-  retain(sourceIds: ReadonlySet<number>): void {
+  async retain(sourceIds: ReadonlySet<number>): Promise<void> {
     const isKept = this.partitionSources.map((sourceId) => sourceIds.has(sourceId));
     this.order = this.order.filter((number) => isKept[this.partitions[number] ?? 0]);
-    this.compact();
+    await this.compact();
   }
 
   /** Stores the entries of the order alone, in this order and without spare room. All others must be removed. */
-  compact(): void {
+  async compact(): Promise<void> {
     const { order, nameStarts, numberStarts, names, numbers } = this;
-    const count = order.length;
-    if (order.every((number, position) => number === position)) {
-      this.trim(count);
-      return;
-    }
+    const slice = new TimeSlice();
+    await slice.pause();
+    const isInOrder = order.every((number, position) => number === position);
+    const gathered = async (bytes: Uint8Array, starts: Uint32Array) => {
+      await slice.pause();
+      return isInOrder ? firstTexts(order.length, bytes, starts) : gatherTexts(order, bytes, starts, slice);
+    };
+    [this.names, this.nameStarts] = await gathered(names, nameStarts);
+    [this.numbers, this.numberStarts] = await gathered(numbers, numberStarts);
+    await slice.pause();
     this.partitions = Uint32Array.from(order, (number) => this.partitions[number] ?? 0);
+    await slice.pause();
     this.flags = Uint8Array.from(order, (number) => this.flags[number] ?? 0);
+    await slice.pause();
     this.updated = Float64Array.from(order, (number) => this.updated[number] ?? 0);
-    [this.names, this.nameStarts] = gathered(order, names, nameStarts);
-    [this.numbers, this.numberStarts] = gathered(order, numbers, numberStarts);
     this.order = Int32Array.from(order, (_, position) => position);
-    this.count = count;
-  }
-
-  private trim(count: number): void {
-    this.partitions = this.partitions.slice(0, count);
-    this.flags = this.flags.slice(0, count);
-    this.updated = this.updated.slice(0, count);
-    this.names = this.names.slice(0, this.nameStarts[count]);
-    this.nameStarts = this.nameStarts.slice(0, count + 1);
-    this.numbers = this.numbers.slice(0, this.numberStarts[count]);
-    this.numberStarts = this.numberStarts.slice(0, count + 1);
-    this.count = count;
+    this.count = order.length;
   }
 
   /** Returns the rank of each partition's number, 0 for hidden ones. */
@@ -473,67 +476,6 @@ export interface EntryCounts {
   readonly transport: Uint32Array;
 }
 
-/** Reads numbers with variable length. */
-class NumberReader {
-  constructor(
-    private readonly numbers: Uint8Array,
-    public at = 0,
-  ) {}
-
-  next(): number {
-    let byte = this.numbers[this.at++] ?? 0;
-    let value = byte & 127;
-    for (let shift = 7; byte > 127; shift += 7) {
-      byte = this.numbers[this.at++] ?? 0;
-      value |= (byte & 127) << shift;
-    }
-    return value;
-  }
-
-  skip(count: number): void {
-    for (let left = count; left > 0; left -= 1) while ((this.numbers[this.at++] ?? 0) > 127);
-  }
-
-  /** Reads a count and as many numbers; returns whether `wanted` is one of them, or undefined. */
-  groupHas(wanted: number | undefined): boolean {
-    let has = wanted === undefined;
-    for (let left = this.next(); left > 0; left -= 1) if (this.next() === wanted) has = true;
-    return has;
-  }
-}
-
 function wordsIn(text: string | null): string[] {
   return text === null ? [] : text.toLowerCase().split(/\s+/u).filter(Boolean);
-}
-
-function counted(numbers: readonly number[]): number[] {
-  return [numbers.length, ...numbers];
-}
-
-function gathered(order: Int32Array, bytes: Uint8Array, starts: Uint32Array): [Uint8Array, Uint32Array] {
-  const newStarts = new Uint32Array(order.length + 1);
-  order.forEach((number, position) => {
-    newStarts[position + 1] = (newStarts[position] ?? 0) + (starts[number + 1] ?? 0) - (starts[number] ?? 0);
-  });
-  const gatheredBytes = new Uint8Array(newStarts[order.length] ?? 0);
-  order.forEach((number, position) =>
-    gatheredBytes.set(bytes.subarray(starts[number], starts[number + 1]), newStarts[position]),
-  );
-  return [gatheredBytes, newStarts];
-}
-
-function compareBytes(
-  one: Uint8Array,
-  oneStart: number,
-  oneEnd: number,
-  other: Uint8Array,
-  otherStart: number,
-  otherEnd: number,
-): number {
-  const length = Math.min(oneEnd - oneStart, otherEnd - otherStart);
-  for (let at = 0; at < length; at += 1) {
-    const difference = (one[oneStart + at] ?? 0) - (other[otherStart + at] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return oneEnd - oneStart - (otherEnd - otherStart);
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { utcText } from '../../database/statements.js';
-import type { EntryType } from '../../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { CURRENCY, DATABASE_EPOCH, IS_WORTH_READING } from '../../visibility/views.queries.js';
 import { rankedBy } from '../list-request.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from '../view-sql.queries.js';
@@ -164,8 +164,19 @@ from currency`,
 
 const ROWS_PER_FETCH = 500;
 
+/** Counts the summaries of some sources. */
+export async function countSummaries(manager: EntityManager, sourceIds: readonly number[]): Promise<number> {
+  const [row] = await manager.query<{ count: number }[]>(
+    `select count(*)::int as count from entry_summary
+     where partition_id in (select id from search_partition where source_id = any($1::int[]))`,
+    [sourceIds],
+  );
+  return row?.count ?? 0;
+}
+
 /**
- * Reads all summaries of some sources, mostly in name order. Requires a transaction with one snapshot.
+ * Reads all summaries of some sources by name and type, as an index orders them. Requires a transaction with one
+ * snapshot.
  *
  * @param add is called for each batch, until it returns false.
  * @returns whether all were read.
@@ -182,9 +193,9 @@ export async function readSummaries(
      select ${SUMMARY}::text as summary from (
        select s.* from entry_summary s
        where s.partition_id in (select id from search_partition where source_id = any($1::int[])) and not s.is_outdated
-       order by s.name offset 0
+       order by s.name, array_position($2::text[], s.type) offset 0
      ) s join search_partition p on p.id = s.partition_id`,
-    [sourceIds],
+    [sourceIds, ENTRY_TYPE_NAMES],
   );
   for (;;) {
     const rows = await manager.query<{ summary: string }[]>(`fetch ${ROWS_PER_FETCH} from indexed_summary`);

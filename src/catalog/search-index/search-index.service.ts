@@ -12,12 +12,19 @@ import type { EntrySearch } from '../entry-search.js';
 import type { ViewSql } from '../view-sql.queries.js';
 import { EntryIndex } from './entry-index.js';
 import { type IndexResult, searchIndex } from './index-search.js';
-import { readIndexState, readSummaries, snapshotOf } from './search-index.queries.js';
+import { countSummaries, readIndexState, readSummaries, snapshotOf } from './search-index.queries.js';
 
 /** Sources that no search needed for this long are removed. */
 const UNUSED_MS = 10 * 60_000;
 /** How long a registry that did not fit is not read again. */
 const TOO_LARGE_MS = 10 * 60_000;
+/** How long a registry that replaced others is not replaced by them in turn: each load takes seconds. */
+const MIN_STAY_MS = 30_000;
+/** Bytes of an entry in an index with few, whose average is mostly spare room. */
+const TYPICAL_BYTES = 80;
+const LEAST_FOR_AVERAGE = 1_000;
+const NO_ROOM =
+  'The search index has no room for another registry at the moment: try again in a minute, or ask the administrator to raise limits.searchIndexBytes';
 const SWEEP_MS = 60_000;
 /** contract §3: a search waits up to two seconds. */
 const WAIT_MS = 2_000;
@@ -45,9 +52,11 @@ export interface OutdatedPartitions {
 @Injectable()
 export class SearchIndex implements OnApplicationShutdown {
   private current: CurrentIndex | undefined;
-  /** The current and later loads, one after the other. */
-  private loading: Promise<unknown> = Promise.resolve();
-  private isLoading = false;
+  /** Loads and compactions run one after the other, because both write to the columns. */
+  private rewriting: Promise<unknown> = Promise.resolve();
+  private isCompacting = false;
+  /** Until when a registry that replaced others stays, on the clock of `performance.now()`. */
+  private staysUntil = -Infinity;
   /** Registries, as lists of sources, that did not fit. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: TOO_LARGE_MS });
   /** Only one search at a time reads changes and applies them. */
@@ -65,8 +74,8 @@ export class SearchIndex implements OnApplicationShutdown {
 
   /**
    * @param words of the query, in lower case.
-   * @throws ApiError 503 `search_too_broad` if the registry is too large for the index; SearchTimeout, or the reason of
-   *   the context's signal; SemaphoreTimeout.
+   * @throws ApiError 503 `search_too_broad` if the registry is too large for the index, or there is no room beside
+   *   registries searched just now; SearchTimeout, or the reason of the context's signal; SemaphoreTimeout.
    */
   async search(
     sql: ViewSql,
@@ -94,7 +103,7 @@ export class SearchIndex implements OnApplicationShutdown {
           this.current = undefined;
           return undefined;
         }
-        if (index.entries.isSparse && !this.isLoading) index.entries.compact();
+        if (index.entries.isSparse) this.compactLater(index);
         if (state.outdated) return { outdated: state.outdated };
         return searchIndex(index.entries, state.partitions, request, words, goOn);
       });
@@ -113,40 +122,56 @@ export class SearchIndex implements OnApplicationShutdown {
       }
       const key = sourceIds.join();
       if (this.tooLarge.has(key)) throw new ApiError('search_too_broad');
-      const loading = this.loading.then(() => this.load(sourceIds, key));
-      this.loading = loading.catch(() => undefined);
-      await beforeEnd(context, loading);
+      await beforeEnd(
+        context,
+        this.afterRewriting(() => this.load(sourceIds, key)),
+      );
     }
   }
 
+  private afterRewriting(rewrite: () => Promise<void>): Promise<void> {
+    const rewriting = this.rewriting.then(rewrite);
+    this.rewriting = rewriting.catch(() => undefined);
+    return rewriting;
+  }
+
+  /** @throws ApiError 503 `search_too_broad` if there is no room beside a registry that has just been loaded. */
   private async load(sourceIds: readonly number[], key: string): Promise<void> {
     for (;;) {
       const { current } = this;
       const missing = sourceIds.filter((id) => !current?.sources.has(id));
       if (missing.length === 0 || this.tooLarge.has(key)) return;
-      this.isLoading = true;
       try {
         if (await this.loadMissing(missing, current)) return;
         this.current = undefined;
-        if (missing.length === sourceIds.length && !current) this.tooLarge.set(key, true);
+        if (current) this.staysUntil = performance.now() + MIN_STAY_MS;
+        else this.tooLarge.set(key, true);
       } catch (error) {
         // The index may have entries that would never be placed.
-        this.current = undefined;
+        if (!(error instanceof ApiError)) this.current = undefined;
         throw error;
-      } finally {
-        this.isLoading = false;
       }
     }
   }
 
-  /** Returns false if the index became too large. */
+  /**
+   * Returns false if the sources do not fit into the index.
+   *
+   * @throws ApiError see `load`
+   */
   private loadMissing(missing: readonly number[], current: CurrentIndex | undefined): Promise<boolean> {
     return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
       const state = await snapshotOf(manager);
-      const index =
-        current?.epoch === state.epoch
-          ? current
-          : { ...state, entries: new EntryIndex(), sources: new Map<number, number>() };
+      const reused = current?.epoch === state.epoch ? current : undefined;
+      if (reused && !this.hasRoom(reused.entries, await countSummaries(manager, missing))) {
+        if (performance.now() < this.staysUntil) throw new ApiError('search_too_broad', NO_ROOM);
+        return false;
+      }
+      const index = reused ?? {
+        ...state,
+        entries: new EntryIndex(),
+        sources: new Map<number, number>(),
+      };
       // Older than what is about to be read, so changes since are read again, which does no harm.
       const { snapshot } = index;
       const numbers: number[] = [];
@@ -161,8 +186,8 @@ export class SearchIndex implements OnApplicationShutdown {
       if (fits)
         await this.turns.run(OWN, undefined, async () => {
           if (this.current !== current) return;
-          index.entries.place(numbers);
-          index.entries.compact();
+          await index.entries.place(numbers);
+          await index.entries.compact();
           index.snapshot = snapshot;
           for (const id of missing) index.sources.set(id, performance.now());
           this.current = index;
@@ -171,22 +196,42 @@ export class SearchIndex implements OnApplicationShutdown {
     });
   }
 
+  /** Whether more entries of the average size probably fit. */
+  private hasRoom({ byteLength, size }: EntryIndex, more: number): boolean {
+    const bytesEach = size < LEAST_FOR_AVERAGE ? TYPICAL_BYTES : byteLength / size;
+    return byteLength + bytesEach * more <= this.limits.searchIndexBytes;
+  }
+
+  private compactLater(index: CurrentIndex): void {
+    if (this.isCompacting) return;
+    this.isCompacting = true;
+    this.afterRewriting(() => this.inTurn(index, () => index.entries.compact()))
+      .catch(() => undefined)
+      .finally(() => {
+        this.isCompacting = false;
+      });
+  }
+
+  /** Does work in a turn of its own, unless the index was replaced. */
+  private async inTurn(index: CurrentIndex, work: () => Promise<void>): Promise<void> {
+    await this.turns.run(OWN, undefined, async () => {
+      if (this.current === index) await work();
+    });
+  }
+
   private async sweep(): Promise<void> {
     const { current } = this;
-    const now = performance.now();
-    const used = new Set(
-      [...(current?.sources ?? [])].flatMap(([id, at]) => (now - at < UNUSED_MS ? [id] : [])),
+    if (!current) return;
+    await this.afterRewriting(() =>
+      this.inTurn(current, async () => {
+        const now = performance.now();
+        const used = new Set([...current.sources].flatMap(([id, at]) => (now - at < UNUSED_MS ? [id] : [])));
+        if (used.size === 0) this.current = undefined;
+        if (used.size === 0 || used.size === current.sources.size) return;
+        await current.entries.retain(used);
+        for (const id of current.sources.keys()) if (!used.has(id)) current.sources.delete(id);
+      }),
     );
-    if (!current || used.size === current.sources.size) return;
-    if (used.size === 0) {
-      this.current = undefined;
-      return;
-    }
-    await this.turns.run(OWN, undefined, async () => {
-      if (this.isLoading || this.current !== current) return;
-      current.entries.retain(used);
-      for (const id of current.sources.keys()) if (!used.has(id)) current.sources.delete(id);
-    });
   }
 }
 

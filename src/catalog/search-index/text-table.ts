@@ -1,3 +1,5 @@
+import type { TimeSlice } from '../../json/time-slice.js';
+
 /** Copies an array into a larger one if it has no room for `length` elements. */
 export function withRoom<Columns extends Uint8Array | Uint32Array | Int32Array | Float64Array>(
   array: Columns,
@@ -155,4 +157,49 @@ function beginsWord(bytes: Uint8Array, from: number, at: number): boolean {
   let start = at - 1;
   while (start > from && ((bytes[start] ?? 0) & 0xc0) === 0x80) start -= 1;
   return !LETTER_OR_DIGIT.test(DECODER.decode(bytes.subarray(start, at)));
+}
+
+/** Copies the first texts of concatenated ones, without spare room. Text n is at `starts[n]` to `starts[n + 1]`. */
+export function firstTexts(
+  count: number,
+  bytes: Uint8Array,
+  starts: Uint32Array,
+): [bytes: Uint8Array, starts: Uint32Array] {
+  return [bytes.slice(0, starts[count]), starts.slice(0, count + 1)];
+}
+
+/** Concatenates some of these texts in another order. */
+export async function gatherTexts(
+  order: Int32Array,
+  bytes: Uint8Array,
+  starts: Uint32Array,
+  slice: TimeSlice,
+): Promise<[bytes: Uint8Array, starts: Uint32Array]> {
+  const newStarts = new Uint32Array(order.length + 1);
+  order.forEach((number, position) => {
+    newStarts[position + 1] = (newStarts[position] ?? 0) + (starts[number + 1] ?? 0) - (starts[number] ?? 0);
+  });
+  const gathered = new Uint8Array(newStarts[order.length] ?? 0);
+  for (let position = 0; position < order.length; position += 1) {
+    if (slice.isOverAt(position)) await slice.pause();
+    const number = order[position] ?? 0;
+    gathered.set(bytes.subarray(starts[number], starts[number + 1]), newStarts[position]);
+  }
+  return [gathered, newStarts];
+}
+
+export function compareBytes(
+  one: Uint8Array,
+  oneStart: number,
+  oneEnd: number,
+  other: Uint8Array,
+  otherStart: number,
+  otherEnd: number,
+): number {
+  const length = Math.min(oneEnd - oneStart, otherEnd - otherStart);
+  for (let at = 0; at < length; at += 1) {
+    const difference = (one[oneStart + at] ?? 0) - (other[otherStart + at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return oneEnd - oneStart - (otherEnd - otherStart);
 }
