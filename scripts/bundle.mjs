@@ -38,6 +38,11 @@ const withoutUnused = {
     bundle.onLoad({ filter: /@nestjs\/typeorm\/dist\/common\/typeorm-compat\.js$/ }, () => ({
       contents: 'export const Connection = undefined, AbstractRepository = undefined;',
     }));
+    // The MCP SDK's own copy of Ajv, for schemas that clients send: message-handler.ts accepts none.
+    bundle.onLoad({ filter: /@modelcontextprotocol\/server\/dist\/shimsNode\.mjs$/ }, () => ({
+      contents:
+        "export { default as process } from 'node:process'; export const DefaultJsonSchemaValidator = undefined;",
+    }));
     // Nest's own ValidationPipe imports all of them; nothing uses that pipe.
     bundle.onResolve({ filter: /^class-(validator|transformer)$/ }, ({ path, kind }) =>
       kind === 'dynamic-import' ? { path, external: true } : undefined,

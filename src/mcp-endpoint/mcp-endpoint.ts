@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route.js';
@@ -28,6 +29,7 @@ export class McpEndpoint {
   private readonly descriptions: { readonly name: string }[];
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly results = new WeakMap<object, Buffer>();
+  private handler: ReturnType<typeof loadHandler> | undefined;
 
   constructor(
     tools: Tools,
@@ -54,8 +56,8 @@ export class McpEndpoint {
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
-    // Loads the SDK and zod on the first message.
-    const { handleMessage } = await import('./message-handler.js');
+    this.handler ??= loadHandler();
+    const { handleMessage } = await this.handler;
     const answer = await handleMessage(
       {
         info: this.info,
@@ -113,6 +115,13 @@ export class McpEndpoint {
     const [error] = validate.errors ?? [];
     return `arguments${error?.instancePath.replaceAll('/', '.') ?? ''} ${error?.message ?? 'are not valid'}`;
   }
+}
+
+/** Loads the SDK on the first message. It then builds its schemas, which blocks as long: others are served in between. */
+async function loadHandler(): Promise<typeof import('./message-handler.js')> {
+  const loaded = await import('./message-handler.js');
+  await setImmediate();
+  return loaded;
 }
 
 function unstorableProblem(args: unknown): string | undefined {
