@@ -434,6 +434,48 @@ describe('a JSON-RPC message', () => {
     );
   });
 
+  it('is answered with its own id and result, in both protocols, also when repeated', async () => {
+    const calls: [id: unknown, query: string][] = [
+      [1, 'weather'],
+      ['a"b', 'nothing'],
+      [0, ''],
+      [-7, 'weather'],
+    ];
+    const { headers, body } = modernRequest('tools/call', { name: 'search_servers', arguments: {} });
+    for (const [id, query] of [...calls, ...calls])
+      for (const sender of [platform(), service.as(ACME_DATA)]) {
+        const args = { ...(query === '' ? {} : { query }), limit: 100 };
+        const earlier = await sender.post(MAIN, { ...toolCall('search_servers', args), id });
+        const params = { ...body.params, arguments: args };
+        const modern = await sender.post(MAIN, { ...body, id, params }, headers);
+        const list = await sender.get(`/registry/main/v0.1/servers?version=latest&limit=100&search=${query}`);
+        const names = (list.json as { servers: { server: { name: string } }[] }).servers.map(
+          ({ server: { name } }) => name,
+        );
+        for (const { json } of [earlier, modern]) {
+          expect(json).toMatchObject({ jsonrpc: '2.0', id });
+          const { servers } = toolResult({ json }) as { servers: { name: string }[] };
+          expect(servers.map(({ name }) => name)).toEqual(names);
+        }
+      }
+  });
+
+  it.each([{ id: null }, { id: 1.5 }, { id: {} }, { params: { name: 'search_servers', arguments: [] } }])(
+    'that calls a tool with %j has no result',
+    async (members) => {
+      expect((await post(toolCall('search_servers'))).status).toBe(200);
+      const { body, headers } = modernRequest('tools/call', { name: 'search_servers', ...members.params });
+      const modern = { ...body, ...members, params: { ...body.params, ...members.params } };
+      for (const reply of [
+        await post({ ...toolCall('search_servers'), ...members }),
+        await post(modern, headers),
+      ]) {
+        expect(reply.status).not.toBe(500);
+        expect(reply.text).not.toContain('"result"');
+      }
+    },
+  );
+
   it('for an unknown tool or method is a JSON-RPC error', async () => {
     expect((await post(toolCall('delete_server'))).json).toMatchObject({ error: { code: -32602 } });
     expect((await post({ jsonrpc: '2.0', id: 1, method: 'prompts/list' })).json).toMatchObject({
