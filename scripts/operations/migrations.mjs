@@ -107,7 +107,9 @@ async function fill(postgres, entries) {
   await postgres.query('update source set revision = revision + 1');
 }
 
-const literal = (text) => `'${text.replaceAll("'", "''")}'`;
+function literal(text) {
+  return `'${text.replaceAll("'", "''")}'`;
+}
 
 async function migrate(config, folder) {
   const child = spawn(process.execPath, [MAIN, 'migrate', 'up', '--config', config], { cwd: folder });
