@@ -10,6 +10,7 @@ import { countsOf, Load } from './load.mjs';
 import {
   BINARIES,
   inFolder,
+  MANY_CHANGES,
   Postgres,
   readArguments,
   twoReplicas,
@@ -38,7 +39,7 @@ await inFolder(async (folder, atEnd) => {
   const address = await movingAddress(primary.port);
   atEnd(address.close);
   const database = { host: '127.0.0.1', port: address.port, user: 'registry', database: 'postgres' };
-  const config = await writeConfiguration(folder, database);
+  const config = await writeConfiguration(folder, database, [], MANY_CHANGES);
   const replicas = await twoReplicas(config, atEnd);
   const portOf = (number) => replicas[(number >> 1) % 2].port;
   const load = new Load({ portOf, rate: Number(values.rate), publicationEvery: 2, names: [] });

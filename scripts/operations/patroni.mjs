@@ -16,6 +16,7 @@ import {
   freePort,
   giveToPostgres,
   inFolder,
+  MANY_CHANGES,
   readArguments,
   twoReplicas,
   ROOT,
@@ -182,7 +183,7 @@ await inFolder(async (folder, atEnd) => {
   atEnd(proxy.close);
 
   const database = { host: '127.0.0.1', port: proxy.port, user: 'registry', database: 'postgres' };
-  const config = await writeConfiguration(folder, database);
+  const config = await writeConfiguration(folder, database, [], MANY_CHANGES);
   const replicas = await twoReplicas(config, atEnd);
   const portOf = (number) => replicas[(number >> 1) % 2].port;
   const load = new Load({ portOf, rate: Number(values.rate), publicationEvery: 2, names: [] });

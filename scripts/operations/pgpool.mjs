@@ -11,6 +11,7 @@ import {
   freePort,
   giveToPostgres,
   inFolder,
+  MANY_CHANGES,
   Postgres,
   readArguments,
   Replica,
@@ -42,7 +43,7 @@ await inFolder(async (folder, atEnd) => {
   atEnd(() => standby.stop());
   const port = await pgpool(folder, [primary, standby], atEnd);
   const database = { host: '127.0.0.1', port, user: 'registry', database: 'postgres' };
-  const replica = await Replica.at(await writeConfiguration(folder, database));
+  const replica = await Replica.at(await writeConfiguration(folder, database, [], MANY_CHANGES));
   await replica.start();
   atEnd(() => replica.stop());
 

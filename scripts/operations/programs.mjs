@@ -217,11 +217,14 @@ export async function twoReplicas(config, atEnd, main = MAIN) {
   return replicas;
 }
 
+/** For scripts that change more than a publisher may. */
+export const MANY_CHANGES = { limits: { changesPerMinute: 1_000_000 } };
+
 /**
  * Writes a configuration in anonymous mode, with a managed source and, if there are names, a file of servers with
  * these names.
  */
-export async function writeConfiguration(folder, database, names = []) {
+export async function writeConfiguration(folder, database, names = [], settings = {}) {
   const catalogue = join(folder, 'catalog.json');
   const servers = names.map(aServer);
   const data = { version: '1.0.0', meta: { last_updated: '2026-01-01T00:00:00Z' }, data: { servers } };
@@ -230,7 +233,8 @@ export async function writeConfiguration(folder, database, names = []) {
   const sources = [...(names.length > 0 ? [file] : []), { name: 'published', managed: {} }];
   const config = join(folder, 'registry.yaml');
   const registries = [{ name: 'main', sources: sources.map(({ name }) => name) }];
-  await writeFile(config, JSON.stringify({ auth: { mode: 'anonymous' }, database, sources, registries }));
+  const all = { auth: { mode: 'anonymous' }, database, sources, registries, ...settings };
+  await writeFile(config, JSON.stringify(all));
   return config;
 }
 
