@@ -122,21 +122,27 @@ export class AuditTrail {
       ? actorOf(requester.caller, this.policy.rolesOf(requester.caller))
       : CONFIGURATION_ACTOR;
     let undo: (() => void) | undefined;
+    const runner = this.dataSource.createQueryRunner();
+    const { manager } = runner;
     try {
-      const result = await this.dataSource.transaction((manager) =>
-        work(manager, (change, statements = manager) => {
-          // Throws before anything is sent.
-          if (requester) undo ??= this.limit.count(requester);
-          const event = eventOf(change, actor, requester?.context ?? null);
-          return this.queries.insertChange(statements, event).then((row) => void written.push(row));
-        }),
-      );
+      await runner.startTransaction();
+      const result = await work(manager, (change, statements = manager) => {
+        // Throws before anything is sent.
+        if (requester) undo ??= this.limit.count(requester);
+        const event = eventOf(change, actor, requester?.context ?? null);
+        return this.queries.insertChange(statements, event).then((row) => void written.push(row));
+      });
+      // See `PreparedStatements.together`.
+      if (runner.isTransactionActive) await runner.commitTransaction();
       // Send the response before logging.
       setImmediate(() => this.report(written));
       return result;
     } catch (error) {
       undo?.();
+      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
       throw error;
+    } finally {
+      await runner.release();
     }
   }
 

@@ -63,6 +63,11 @@ export function isTransactionAborted(error: unknown): boolean {
   return sqlStateOf(error) === '25P02';
 }
 
+/** Whether PostgreSQL could not convert a text, as statements do on purpose to fail. */
+export function isInvalidText(error: unknown): boolean {
+  return sqlStateOf(error) === '22P02';
+}
+
 const NO_SPACE = /No space left on device|Disk quota exceeded/i;
 
 /**

@@ -102,11 +102,18 @@ export class PreparedStatements {
    * calls; after one that fails, it refuses the rest.
    *
    * @param send calls `query` for every statement before it waits for any.
+   * @param commits sends COMMIT last, so that locks are not held while the answers are read. PostgreSQL rolls back if a
+   *   statement fails; nothing that `send` finds in the answers can prevent the commit.
    * @throws errors from node-postgres.
    */
-  async together<T>(manager: EntityManager, send: (statements: Queries) => Promise<T>): Promise<T> {
-    const client = (await manager.queryRunner?.connect()) as PipelinedClient | undefined;
-    if (!client) throw new Error('Statements are sent together in transactions only');
+  async together<T>(
+    manager: EntityManager,
+    send: (statements: Queries) => Promise<T>,
+    { commits = false } = {},
+  ): Promise<T> {
+    const { queryRunner } = manager;
+    const client = (await queryRunner?.connect()) as PipelinedClient | undefined;
+    if (!queryRunner || !client) throw new Error('Statements are sent together in transactions only');
     const { stream } = client.connection;
     const sent: Promise<unknown>[] = [];
     let isSending = true;
@@ -119,14 +126,17 @@ export class PreparedStatements {
     client.pipeline = true;
     stream.cork();
     try {
-      let result: Promise<T>;
+      let result: Promise<[T, unknown]>;
       try {
-        result = send({ query: query as Queries['query'] });
+        const answers = send({ query: query as Queries['query'] });
+        const commit = commits ? queryRunner.commitTransaction() : undefined;
+        if (commit) sent.push(commit);
+        result = Promise.all([answers, commit]);
       } finally {
         isSending = false;
         stream.uncork();
       }
-      return await result;
+      return (await result)[0];
     } catch (error) {
       throw await causeOf(error, sent);
     } finally {

@@ -104,14 +104,13 @@ export class EntriesRepository {
   /**
    * Adds a version to an entry, or with a new entry. Sends all statements before it waits for any.
    *
-   * @param ofEntry the entry, or the claims of a new one.
-   * @returns null if the version already exists.
+   * @param ofEntry the entry, which lacks the version, or the claims of a new one.
    */
   async add(
     statements: Queries,
     ofEntry: PublishedEntry | NewEntry,
     version: NewVersion,
-  ): Promise<EntryVersion | null> {
+  ): Promise<EntryVersion> {
     const { sourceId } = ofEntry;
     const isNew = 'claimSetId' in ofEntry;
     const entry = isNew ? insertEntry(statements, version.incoming, ofEntry) : undefined;

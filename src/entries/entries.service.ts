@@ -170,13 +170,15 @@ export class EntriesService {
             (held.claims ? null : claimSetId) ?? (await this.claimSets.findOrCreate(manager, shownClaims)).id,
         };
         const added = { incoming, publishedBy: publisherOf(caller), now };
-        const [, version] = await this.prepared.together(manager, (statements) =>
-          Promise.all([
-            dryRun ? undefined : record(publicationEvent(source.name, incoming, shownClaims), statements),
-            this.entries.add(statements, ofEntry, added),
-          ]),
+        const [, version] = await this.prepared.together(
+          manager,
+          (statements) =>
+            Promise.all([
+              dryRun ? undefined : record(publicationEvent(source.name, incoming, shownClaims), statements),
+              this.entries.add(statements, ofEntry, added),
+            ]),
+          { commits: !dryRun },
         );
-        if (!version) throw versionExists(incoming);
         const outcome = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
         if (dryRun) throw new DryRun({ outcome, publication });
         return { outcome, publication };

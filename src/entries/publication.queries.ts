@@ -89,34 +89,33 @@ export interface NewVersion {
 }
 
 /**
- * Inserts a version of an entry of a source, which is locked.
+ * Inserts a version, which the entry of a locked name lacks.
  *
  * @param latest the current latest version; null for a new entry.
- * @returns null if the version already exists.
  */
 export async function insertVersion(
   statements: Queries,
   sourceId: number,
   { incoming, publishedBy, now }: NewVersion,
   latest: PublishedEntry['latest'] | null,
-): Promise<EntryVersion | null> {
+): Promise<EntryVersion> {
   const { type, name } = incoming;
   const columns = { ...versionColumns(incoming, now), document: incoming.document.toString() };
   const isLatest = latest === null || precedes(columns, latest);
-  const OF_ENTRY = `entry_id = (select id from entry where source_id = $1 and type = $2 and name = $3)`;
+  const OF_ENTRY = `select id from entry where source_id = $1 and type = $2 and name = $3`;
   const deposed =
     isLatest && latest !== null
-      ? statements.query(`update entry_version set is_latest = false where is_latest and ${OF_ENTRY}`, [
-          ...[sourceId, type, name],
-        ])
+      ? statements.query(
+          `update entry_version set is_latest = false where is_latest and entry_id = (${OF_ENTRY})`,
+          [sourceId, type, name],
+        )
       : undefined;
   const [[inserted]] = await Promise.all([
     statements.query<{ id: string; entryId: string }[]>(
       `insert into entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
          status_changed_at, published_at, updated_at, published_by, is_latest)
-       select id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-       from entry where source_id = $1 and type = $2 and name = $3
-       on conflict (entry_id, version) do nothing returning id, entry_id as "entryId"`,
+       values ((${OF_ENTRY}), $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+       returning id, entry_id as "entryId"`,
       [
         ...[sourceId, type, name],
         ...[
@@ -133,7 +132,5 @@ export async function insertVersion(
     ),
     deposed,
   ]);
-  return inserted
-    ? Object.assign(new EntryVersion(), { ...columns, ...inserted, publishedBy, isLatest })
-    : null;
+  return Object.assign(new EntryVersion(), { ...columns, ...inserted, publishedBy, isLatest });
 }
