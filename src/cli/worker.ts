@@ -15,6 +15,7 @@ export function runWorker(): void {
   let starting: Promise<RunningApplication> | undefined;
   const start = async ({ config, version, worker, ...role }: WorkerStart): Promise<RunningApplication> => {
     const logger = createLogger(config.log.level).child({ worker });
+    metrics.readsDatabase = role.runsBackgroundJobs;
     // The primary exports the metrics of all processes.
     const traces = { ...config.telemetry, metrics: null };
     telemetry = await startTelemetry(traces, version.version, metrics, logger);

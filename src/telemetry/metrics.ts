@@ -17,6 +17,8 @@ const READ_TIMEOUT_MS = 1_000;
 /** Prometheus metrics of one service, in a separate registry because tests run several services in a process. */
 export class Metrics {
   readonly register = new Registry();
+  /** Whether this process reads gauges from the database: one of several workers does. */
+  readsDatabase = true;
   private readonly refreshers: (() => Promise<void>)[] = [];
   private others: (() => Promise<MetricFamilies[]>) | undefined;
 
@@ -54,6 +56,7 @@ export class Metrics {
   refreshWithin(read: () => Promise<void>, reset: () => void): void {
     let reading: Promise<void> | undefined;
     this.refreshBy(async () => {
+      if (!this.readsDatabase) return;
       reading ??= read()
         .catch(reset)
         .finally(() => (reading = undefined));
