@@ -90,6 +90,7 @@ function aSummary(number: number): IndexedSummary {
     sourceId,
     partitionId: sourceId * CLAIM_SETS + ((number * 2_654_435_761) % CLAIM_SETS),
     installable: isInstallable,
+    otherTexts: [],
     updated: Number(updatedAt),
   };
 }

@@ -37,6 +37,7 @@ import { EntrySummaryFill1798150000000 } from './1798150000000-entry-summary-fil
 import { SummaryChanges1798200000000 } from './1798200000000-summary-changes.js';
 import { ContentFetches1798300000000 } from './1798300000000-content-fetches.js';
 import { SourceOwners1798310000000 } from './1798310000000-source-owners.js';
+import { TextChanges1798320000002 } from './1798320000002-text-changes.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -87,4 +88,5 @@ export const migrations = [
   SummaryChanges1798200000000,
   ContentFetches1798300000000,
   SourceOwners1798310000000,
+  TextChanges1798320000002,
 ];

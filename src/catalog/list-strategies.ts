@@ -4,7 +4,8 @@ import { countPartitions, isEmptyView } from '../visibility/view-cache.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
 import type { ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
-import { nothingVisible, walkByPartition, walkBySource } from './page.queries.js';
+import { nothingVisible, versionsOfListed, walkByPartition, walkBySource } from './page.queries.js';
+import type { ListedNames, ListPart } from './search-index/index-search.js';
 import { isSearch } from './search-limits.js';
 import { scanSearchTexts, scansHidden } from './search-scan.queries.js';
 import type { ViewSql } from './view-sql.queries.js';
@@ -116,11 +117,7 @@ export async function readList(
   const grams = search === undefined ? null : gramsToFind(search);
   const rows = request.limit + 1;
   const isPlain = !isSearch(request.filter);
-  const names = isPlain
-    ? Math.ceil(
-        Math.min(rows, rows / rowsPerName.expected(type, request.filter) + SPARE_NAMES) * NAMES_PER_SHOWN,
-      )
-    : rows * NAMES_PER_FILTERED_ROW;
+  const names = isPlain ? namesFor(rows, type, request, rowsPerName) : rows * NAMES_PER_FILTERED_ROW;
   const walk = new NameWalk(sql, type, request);
   for (let effort = 1; ; effort *= GROWTH) {
     for (const scan of indexScansFor(request.filter)) {
@@ -136,6 +133,46 @@ export async function readList(
       const found = await readByText(sql, grams, type, request, effort === 1 ? FIRST_TEXTS : ALL_TEXTS);
       if (found) return found;
     }
+  }
+}
+
+/** Names to read for this many rows. */
+function namesFor(rows: number, type: EntryType, { filter }: ListRequest, rowsPerName: RowsPerName): number {
+  return Math.ceil(Math.min(rows, rows / rowsPerName.expected(type, filter) + SPARE_NAMES) * NAMES_PER_SHOWN);
+}
+
+/** Maximum number of names to read at once. */
+const MAX_NAMES = 1_000;
+
+/**
+ * Reads a page of a search whose names the index in memory finds.
+ *
+ * @param find returns undefined if the index can't serve the list.
+ * @returns like `readList`; undefined if other filters may exclude most of the names, or `find` returns undefined.
+ */
+export async function readByNames(
+  sql: ViewSql,
+  type: EntryType,
+  request: ListRequest,
+  find: (part: ListPart) => Promise<ListedNames | undefined>,
+  rowsPerName = new RowsPerName(),
+): Promise<FoundVersion[] | undefined> {
+  const { search, ...others } = request.filter;
+  if (!search || isSearch(others) || isEmptyView(sql.view)) return undefined;
+  const found: FoundVersion[] = [];
+  let { name, isAfter } = { name: request.after?.name ?? null, isAfter: false };
+  let limit = namesFor(request.limit + 1, type, request, rowsPerName);
+  for (;;) {
+    const next = await find({ type, search, name, isAfter, limit });
+    if (!next) return undefined;
+    const { names, isLast } = next;
+    const rows = request.limit + 1 - found.length;
+    if (names.length > 0)
+      found.push(...(await versionsOfListed(sql, { type, request, rows }, names)).filter(isVersion));
+    if (isLast || isFull(found, request.limit)) return found;
+    name = names.at(-1) ?? name;
+    isAfter = true;
+    limit = Math.min(MAX_NAMES, limit * GROWTH);
   }
 }
 

@@ -17,7 +17,9 @@ import {
 import type { EntrySearch } from './entry-search.js';
 import { EntrySearchPages } from './entry-search-page.js';
 import { feedPage } from './feed-page.queries.js';
-import { readList } from './list-strategies.js';
+import { readByNames, readList } from './list-strategies.js';
+import type { ListPart } from './search-index/index-search.js';
+import { SearchIndex } from './search-index/search-index.service.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import {
   type FoundVersion,
@@ -86,6 +88,7 @@ export class PageReader {
     private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
     private readonly entrySearches: EntrySearchPages,
+    private readonly index: SearchIndex,
   ) {}
 
   /**
@@ -121,7 +124,10 @@ export class PageReader {
     if (request.page === 'list' && search) {
       const { type, list } = request;
       return limited(Boolean(list.filter.search), () =>
-        this.searches.run(search, (statements) => this.list(new ViewSql(statements, check), type, list)),
+        this.searches.run(search, async (statements) => {
+          const sql = new ViewSql(statements, check);
+          return (await this.indexedList(sql, type, list, search, check)) ?? this.list(sql, type, list);
+        }),
       );
     }
     if (request.page === 'search') {
@@ -142,11 +148,20 @@ export class PageReader {
   }
 
   private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<readonly string[]> {
-    const found = await readList(sql, type, request, this.rowsPerName);
-    const rows = withinPage(found.slice(0, request.limit));
-    const last = rows.at(-1);
-    const hasMore = found.length > rows.length;
-    return listBody(type, rows, last && hasMore ? nextCursor(type, request, last) : undefined);
+    return listOf(type, request, await readList(sql, type, request, this.rowsPerName));
+  }
+
+  private async indexedList(
+    sql: ViewSql,
+    type: EntryType,
+    request: ListRequest,
+    search: SearchContext,
+    check: SnapshotCheck,
+  ): Promise<readonly string[] | undefined> {
+    const prepared = new ViewSql(this.prepared, check);
+    const find = (part: ListPart) => this.index.list(prepared, part, search);
+    const found = await readByNames(sql, type, request, find, this.rowsPerName);
+    return found && listOf(type, request, found);
   }
 
   private async versions(
@@ -186,6 +201,13 @@ export class PageReader {
       ? this.versionLoader.load(sql, { type, which, includeDeleted }, { name, version })
       : undefined;
   }
+}
+
+function listOf(type: EntryType, request: ListRequest, found: readonly FoundVersion[]): readonly string[] {
+  const rows = withinPage(found.slice(0, request.limit));
+  const last = rows.at(-1);
+  const hasMore = found.length > rows.length;
+  return listBody(type, rows, last && hasMore ? nextCursor(type, request, last) : undefined);
 }
 
 /** Reads the versions of one name, newest first, from the first source with a visible entry. */

@@ -16,6 +16,7 @@ import {
   VERSION_COLUMNS,
   VERSION_COLUMNS_WITHOUT_LONG,
 } from './page-body.js';
+import { firstEntry } from './version.queries.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // The *.queries.ts files in this folder contain all statements that read pages; test/api/page-statements/*.sql shows
@@ -148,6 +149,39 @@ from progress left join (
 ) found on true
 window page as ${PAGE_WINDOW}
 order by found.name, found.key desc`;
+}
+
+/** Reads the first versions of these names that pass the filter and come after the position. */
+export function versionsOfListed(
+  sql: ViewSql,
+  { type, request, rows }: Pick<WalkStep, 'type' | 'request' | 'rows'>,
+  names: readonly string[],
+): Promise<(MaybeVersion & CurrencyRow)[]> {
+  const entry = { id: 'e.id', name: 'n.name', claimsChangedAt: 'null' };
+  return sql.query<MaybeVersion & CurrencyRow>(
+    `
+with ${CURRENCY},
+${rankedBy('(select $rankedSources::int[])')}
+select currency."isCurrent",
+    ${FOUND_COLUMNS}
+from currency left join (
+  select n.name,
+    ${VERSION_COLUMNS}
+  from (
+    select name collate "C" as name from unnest((select $names::text[])) as asked(name) order by 1 offset 0
+  ) n
+  cross join lateral (
+  ${firstEntry('n.name')}
+  ) e
+  cross join lateral (
+    ${passingVersions(request, entry, '(select $rows::int)')}
+  ) v
+  order by n.name, v.version_key desc limit (select $rows::int)
+) found on true
+window page as ${PAGE_WINDOW}
+order by found.name, found.key desc`,
+    { ...conditionValues(type, request), rows, names },
+  );
 }
 
 /** Returns no entries, but checks that the empty view is current: entries may have become visible since. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aServer, aSkill } from '../support/documents.js';
-import { expectRefused } from '../support/matchers.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
@@ -40,6 +40,34 @@ it('facets of more than 8 MiB are refused', async () => {
   expectRefused(await ask('publisher=io.many'), 503, 'search_too_broad');
 });
 
+describe('search texts of other versions', () => {
+  const versions = (name: string, count: number) =>
+    Array.from({ length: count }, (_, number) =>
+      aServer(name, `1.${number}.0`, { description: `word-${number}-of-${count} ${'x'.repeat(70)}` }),
+    );
+  const versioned = aService({ mode: 'anonymous' })
+    .source('main', { servers: [...versions('io.acme/few', 20), ...versions('io.acme/many', 60)] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it.each([
+    ['io.acme/few', 20],
+    ['io.acme/many', 60],
+  ])('are found by lists, whether the index has room for them or not: %s', async (name, count) => {
+    await versioned.synced('main');
+    // Reads the index.
+    const ranked = await versioned.send('GET', `/registry/main/v0.1/x/search?q=${name}`);
+    expect((ranked.json as unknown as Page).metadata.count).toBe(1);
+    for (const number of [0, count - 1]) {
+      const found = await versioned.send(
+        'GET',
+        `/registry/main/v0.1/servers?search=word-${number}-of-${count}`,
+      );
+      expect(versionsIn(found)).toEqual([`${name}@1.${number}.0`]);
+    }
+  });
+});
+
 describe('limits.searchIndexBytes', () => {
   const titled = (count: number, prefix: string) =>
     Array.from({ length: count }, (_, number) => aServer(`io.${prefix}/server-${number}`));
@@ -67,6 +95,8 @@ describe('limits.searchIndexBytes', () => {
       expectRefused(await search('exceeds'), 503, 'search_too_broad');
       const fits = (await search('fits')).json as unknown as Page;
       expect(fits.items.map(({ name }) => name)).toEqual(['io.small/server-5']);
+      const list = await limited.send('GET', '/registry/exceeds/v0.1/servers?search=l/server-5');
+      expect(versionsIn(list)).toEqual(['io.small/server-5@1.0.0']);
     }
   });
 

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readList } from '../../dist/catalog/list-strategies.js';
+import { readByNames, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import {
@@ -130,6 +131,16 @@ function ofNames(view: typeof ALL, which: SingleVersions['which']): Ask {
   return (dataSource) =>
     singleVersions(sqlOf(dataSource, view), { type: 'server', which, includeDeleted: false }, names);
 }
+/** A page of a search, from far more names than it has rows. */
+function found(view: typeof ALL): Ask {
+  const names = Array.from(
+    { length: 40 * LIMIT },
+    (_, number) => `io.acme/${createHash('md5').update(String(number)).digest('hex')}`,
+  ).sort();
+  const request = { filter: { search: 'server' }, limit: LIMIT, after: null };
+  return (dataSource) =>
+    readByNames(sqlOf(dataSource, view), 'server', request, () => Promise.resolve({ names, isLast: false }));
+}
 const ofSeveral: readonly [string, Ask][] = [
   ['the latest of several names', ofNames(ALL, 'latest')],
   ['versions of several names', ofNames(FEW, 'exact')],
@@ -166,6 +177,11 @@ const cases: Case[] = [
   ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
   ...ofSeveral.map(([what, ask]) => ({ what, ask, atMost: 3 * NAME_ROWS })),
+  ...[ALL, EVERYTHING].map((view) => ({
+    what: `a page of many names, for ${view.seesAll ? 'a super-admin' : view.tag}`,
+    ask: found(view),
+    atMost: 10 * NAME_ROWS,
+  })),
   {
     what: 'the partitions of a registry',
     ask: (dataSource) => viewsQueries(dataSource).partitions([1, 2, 3, 4], NONE_IS_NEWER),

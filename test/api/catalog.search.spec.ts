@@ -127,7 +127,7 @@ describe('search', () => {
           [1, ['red', 'green']],
           [1, TEAMS],
         ] as const);
-        // Covers both the walk over names and the text index.
+        // Covers the walk over names, the text index and, once it has been read, the index in memory.
         const limit = random.pick([2, 3, 8]);
         expect({ seed, teams, search, found: await found(teams, search, limit) }).toEqual({
           seed,

@@ -15,6 +15,8 @@ const SOON_MS = 10_000;
 
 const reader = (sub: string) => ({ sub, org: 'acme' });
 const search = (text: string) => `${LIST}?search=${text}`;
+/** The description of a server: each part is a text to search for, which makes the search read its versions. */
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 /** Locks a table to make searches slow; returns the release. */
 async function locked(service: ServiceUnderTest, table: string): Promise<() => Promise<void>> {
@@ -54,7 +56,7 @@ function startRequest(
 function aCatalogueFor(service: ServiceUnderTest): ServiceUnderTest {
   return service
     .source('main', {
-      servers: [aServer('io.acme/deploy'), aServer('io.acme/weather')],
+      servers: [aServer('io.acme/deploy'), aServer('io.acme/weather', '1.0.0', { description: LETTERS })],
       skills: [aSkill('io.acme/greet')],
       claims: { org: 'acme' },
     })
@@ -76,7 +78,7 @@ describe('slow searches', () => {
     expect(versionsIn(list)).toHaveLength(2);
     unlock = await locked(service, 'entry_version');
     const searches = Array.from({ length: 12 }, (_, i) =>
-      service.as(reader(`searcher-${i}`)).get(search(`s${i}`)),
+      service.as(reader(`searcher-${i}`)).get(search(LETTERS.slice(i, i + 2))),
     );
     await untilRunning(service, 3);
     const replies: Reply[] = await Promise.all([
@@ -93,7 +95,7 @@ describe('slow searches', () => {
     }
   });
 
-  it.each([search('ab'), `${SKILLS}?search=ab`])(
+  it.each([search('ab'), `${SKILLS}?search=greet`])(
     'return 503 search_too_broad with a hint: %s',
     async (path) => {
       unlock = await locked(service, 'entry_version');
@@ -131,7 +133,8 @@ describe('slow searches', () => {
     unlock = await locked(service, 'entry_version');
     const began = performance.now();
     for (let i = 0; i < 20; i += 1) {
-      const clients = [0, 1].map((n) => startRequest(service, search(`gone${i}-${n}`), reader('rita')));
+      const texts = [3, 4].map((length) => LETTERS.slice(i, i + length));
+      const clients = texts.map((text) => startRequest(service, search(text), reader('rita')));
       await untilRunning(service, 2);
       for (const client of clients) client.destroy();
       await untilRunning(service, 0);
@@ -143,9 +146,11 @@ describe('slow searches', () => {
 
   it('shared by several clients continue while one of them still waits', async () => {
     unlock = await locked(service, 'entry_version');
-    const [first, second] = ['rita', 'otto'].map((sub) => startRequest(service, search('same'), reader(sub)));
+    const [first, second] = ['rita', 'otto'].map((sub) =>
+      startRequest(service, search('deploy'), reader(sub)),
+    );
     await untilRunning(service, 1);
-    const third = service.as(reader('olga')).get(search('same'));
+    const third = service.as(reader('olga')).get(search('deploy'));
     first?.destroy();
     second?.destroy();
     await unlock();

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
-import { NameWalk, readByIndex, readByText } from '../../dist/catalog/list-strategies.js';
+import { NameWalk, readByIndex, readByNames, readByText } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';
@@ -58,6 +58,13 @@ const searched =
   (sql) =>
     readByText(sql, gramsToFind(search) ?? '', 'server', request({ ...filter, search }, after), 8_192);
 
+const named =
+  (filter: ListFilter, after?: Position): Read =>
+  (sql) => {
+    const find = () => Promise.resolve({ names: ['io.acme/deploy', 'io.acme/other'], isLast: true });
+    return readByNames(sql, 'server', request({ ...filter, search: '100%' }, after), find);
+  };
+
 const versions =
   (asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Read =>
   (sql) =>
@@ -85,6 +92,8 @@ const statements: Record<string, Read> = {
   'versions.of-names.latest': ofSeveralNames('latest'),
   'versions.of-names.exact': ofSeveralNames('exact'),
   'versions.of-names.exact.with-deleted': ofSeveralNames('exact', true),
+  'names.search': named({}),
+  'names.search.next-page': named({ version: 'latest', includeDeleted: true }, AFTER),
   'walk.by-partition': walk('partition', {}),
   'walk.by-partition.next-page': walk('partition', {}, AFTER),
   'walk.by-partition.latest': walk('partition', { version: 'latest' }),

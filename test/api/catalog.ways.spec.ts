@@ -2,11 +2,20 @@ import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
-import { NameWalk, readByIndex, readByText, readList } from '../../dist/catalog/list-strategies.js';
+import {
+  NameWalk,
+  readByIndex,
+  readByNames,
+  readByText,
+  readList,
+} from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import type { FoundVersion } from '../../dist/catalog/page-body.js';
+import { isSearch } from '../../dist/catalog/search-limits.js';
+import { SearchIndex } from '../../dist/catalog/search-index/search-index.service.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
+import { EntrySummaries } from '../../dist/entries/entry-summaries.queries.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
 import { type VisibleSource, visibleSource } from '../../dist/visibility/view-cache.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -128,10 +137,13 @@ function compare(one: string, other: string): number {
 describe('query strategies of a list', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
+  let index: SearchIndex;
   beforeAll(async () => {
     database = await aDatabase();
     dataSource = createDataSource({ ...database, poolMax: 1 }, [], () => undefined);
     await dataSource.initialize();
+    const limits = { searchIndexBytes: 1e9 } as ConstructorParameters<typeof SearchIndex>[1];
+    index = new SearchIndex(dataSource, limits);
     await database.query(
       `insert into claim_set (claims, digest)
        select jsonb_build_object('n', n::text), decode(lpad(n::text, 64, '0'), 'hex') from generate_series(1, 3) n`,
@@ -142,6 +154,7 @@ describe('query strategies of a list', () => {
     );
   });
   afterAll(async () => {
+    index.onApplicationShutdown();
     await dataSource.destroy();
     await database.drop();
   });
@@ -201,12 +214,30 @@ describe('query strategies of a list', () => {
         if (!rows) throw new Error('There are not that many texts');
         return rows;
       };
+      const context = {
+        callerKey: '',
+        deadline: performance.now() + 60_000,
+        signal: new AbortController().signal,
+      };
+      const hasIndex = filter.search !== undefined && !isSearch({ ...filter, search: undefined });
+      if (hasIndex) {
+        const summaries = new EntrySummaries(dataSource);
+        while ((await summaries.write(null)) > 0);
+        // A list does not wait until the index is read.
+        await index.search(sql, { filter: {}, sort: 'name', limit: 1, after: null }, [], context);
+      }
+      const named = async (request: ListRequest) => {
+        const rows = await readByNames(sql, 'server', request, (part) => index.list(sql, part, context));
+        if (!rows) throw new Error('The index has not been read');
+        return rows;
+      };
       const chosen = (request: ListRequest) => readList(sql, 'server', request);
       const strategies = [
         walked(true),
         walked(false),
         ...scanned,
         ...(grams === null ? [] : [searched]),
+        ...(hasIndex ? [named] : []),
         chosen,
       ];
       // Each strategy alone, then a different one for every page.

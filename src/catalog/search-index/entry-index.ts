@@ -1,6 +1,7 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { isShown, type Status } from '../../documents/statuses.js';
 import { TimeSlice } from '../../json/time-slice.js';
+import { HAS_LONG_TEXTS, listMatch } from './list-match.js';
 import { counted, NumberReader, writeNumbers } from './packed-numbers.js';
 import {
   bytesOf,
@@ -27,6 +28,8 @@ export interface IndexedSummary {
   readonly installable: boolean;
   /** Milliseconds since 1970. */
   readonly updated: number;
+  /** Search texts of its versions, where they differ from the one of this summary; null if they are too long. */
+  readonly otherTexts: readonly string[] | null;
 }
 
 /** An entry that was written, moved or removed. */
@@ -68,11 +71,12 @@ export class EntryIndex {
   private names: Uint8Array = new Uint8Array(0);
   private nameStarts: Uint32Array = new Uint32Array(1);
   /**
-   * Numbers with variable length, for each entry: count of transports and the transports; the same for tags and for
-   * words of the title; other words.
+   * Numbers with variable length, for each entry: count of transports and the transports; the same for tags, for the words
+   * of the title, of the description, and of tags; the words of other search texts. Words are in the order of the text.
    */
   private numbers: Uint8Array = new Uint8Array(0);
   private numberStarts: Uint32Array = new Uint32Array(1);
+  private hasLongTexts = false;
   private count = 0;
   private order = new Int32Array(0);
 
@@ -106,6 +110,7 @@ export class EntryIndex {
       ENTRY_TYPE_NAMES.indexOf(type) |
       (isShown(status) ? IS_SHOWN : 0) |
       (summary.installable ? IS_INSTALLABLE : 0) |
+      (summary.otherTexts === null ? HAS_LONG_TEXTS : 0) |
       (hasUpperCase ? HAS_UPPER_CASE : 0);
     this.updated = withRoom(this.updated, number + 1);
     this.updated[number] = summary.updated;
@@ -117,15 +122,20 @@ export class EntryIndex {
     this.nameStarts = withRoom(this.nameStarts, number + 2);
     this.nameStarts[number + 1] = nameStart + bytes.length;
 
-    const ofTitle = [...(hasUpperCase ? [lowerName] : []), ...wordsIn(title)].map((word) =>
-      this.words.add(word),
-    );
-    const others = [description, ...tags].flatMap(wordsIn).map((word) => this.words.add(word));
+    const numbersOf = (words: readonly string[]) => words.map((word) => this.words.add(word));
+    const own = [name, title, description]
+      .filter((text) => text !== null)
+      .join('\n')
+      .toLowerCase();
+    if (summary.otherTexts === null) this.hasLongTexts = true;
+    const others = (summary.otherTexts ?? []).filter((text) => text !== own);
     const numbers = [
       ...counted(transports.map((transport) => this.transports.add(transport))),
       ...counted(tags.map((tag) => this.tags.add(tag))),
-      ...counted([...new Set(ofTitle)]),
-      ...new Set(others),
+      ...counted(numbersOf([...(hasUpperCase ? [lowerName] : []), ...wordsIn(title)])),
+      ...counted(numbersOf(wordsIn(description))),
+      ...counted(numbersOf([...new Set(tags.flatMap(wordsIn))])),
+      ...numbersOf(others.flatMap(wordsIn)),
     ];
     this.numberStarts = withRoom(this.numberStarts, number + 2);
     [this.numbers, this.numberStarts[number + 1]] = writeNumbers(
@@ -300,10 +310,33 @@ export class EntryIndex {
         if (inTitle !== NONE) match = INSIDE;
       }
       if (match !== NONE) return match;
-      for (const end = numberStarts[number + 1] ?? 0; reader.at < end;)
-        if ((found[reader.next()] ?? NONE) !== NONE) return INSIDE;
+      for (let group = 0; group < 2; group += 1)
+        for (let left = reader.next(); left > 0; left -= 1)
+          if ((found[reader.next()] ?? NONE) !== NONE) return INSIDE;
       return NONE;
     };
+  }
+
+  /** Returns a test of whether a list with this search text may show a version of the entry at a position. */
+  async listMatch(search: string, slice: TimeSlice): Promise<(position: number) => boolean> {
+    const { order } = this;
+    const { words, count, flags, hasLongTexts, names, nameStarts, numbers, numberStarts } = this;
+    const columns = { words, count, flags, hasLongTexts, names, nameStarts, numbers, numberStarts };
+    const matches = await listMatch(columns, search, slice);
+    return (position) => matches(order[position] ?? 0);
+  }
+
+  /** Whether the entry at a position is visible, and shadowed by no other (contract §6). */
+  isFirst(ranks: Uint32Array, position: number): boolean {
+    const rankAt = (at: number) => ranks[this.partitions[this.order[at] ?? 0] ?? 0] ?? 0;
+    const rank = rankAt(position);
+    const shadows = (at: number) => rankAt(at) !== 0 && rankAt(at) < rank;
+    if (rank === 0) return false;
+    for (let at = position - 1; at >= 0 && this.sharesName(at, position); at -= 1)
+      if (shadows(at)) return false;
+    for (let at = position + 1; at < this.order.length && this.sharesName(at, position); at += 1)
+      if (shadows(at)) return false;
+    return true;
   }
 
   /** Returns a test of whether the entry at a position has this name in lower case (0), or this last segment of it (1). */
@@ -325,6 +358,11 @@ export class EntryIndex {
   /** Returns the position after the last entry with this name and type, or where it would be. */
   positionAfter({ name, type }: { readonly name: string; readonly type: EntryType }): number {
     return this.bound(bytesOf(name), ENTRY_TYPE_NAMES.indexOf(type), true);
+  }
+
+  /** Returns the position of the first entry with this name, whatever its type, or where it would be. */
+  positionFrom(name: string): number {
+    return this.bound(bytesOf(name), 0, false);
   }
 
   nameAt(position: number): string {

@@ -2,10 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { longestBlock } from '../../../test/support/event-loop.js';
 import { inSoak } from '../../../test/support/soak.js';
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
-import { withWordStarts } from '../../entries/entry-summary.js';
 import { type EntrySearch, wordsOf } from '../entry-search.js';
 import { type EntryChange, EntryIndex, type IndexedSummary } from './entry-index.js';
-import { type FoundPlace, searchIndex } from './index-search.js';
+import { type FoundPlace, listIndex, searchIndex } from './index-search.js';
 
 type Partitions = readonly (readonly [id: number, rank: number])[];
 
@@ -61,14 +60,15 @@ function aSummary(roll: (sides: number) => number): IndexedSummary {
     transports: [...new Set(some(['stdio', 'sse'], 2))],
     installable: roll(2) === 0,
     updated: roll(4),
+    otherTexts: roll(9) === 0 ? null : some(['git x', 'x git\n倉庫', 'absent at first'], 2),
   };
 }
 
-/** What the contract says (§6, §6.3), entry by entry. */
-function expectedOf(entries: readonly IndexedSummary[], partitions: Partitions, request: EntrySearch) {
+/** The visible entries that no other shadows. */
+function firstOf(entries: readonly IndexedSummary[], partitions: Partitions): IndexedSummary[] {
   const ranks = new Map(partitions);
   const visible = entries.filter(({ partitionId }) => ranks.has(partitionId));
-  const first = visible.filter((entry) =>
+  return visible.filter((entry) =>
     visible.every(
       (other) =>
         other.name !== entry.name ||
@@ -76,6 +76,16 @@ function expectedOf(entries: readonly IndexedSummary[], partitions: Partitions, 
         (ranks.get(other.partitionId) ?? 0) >= (ranks.get(entry.partitionId) ?? 0),
     ),
   );
+}
+
+/** Marks the beginning of each word: every character that follows neither a letter nor a digit. */
+function withWordStarts(text: string): string {
+  return text.replace(/(?<![\p{L}\p{N}])(?=.)/gsu, '\u0001');
+}
+
+/** What the contract says (§6, §6.3), entry by entry. */
+function expectedOf(entries: readonly IndexedSummary[], partitions: Partitions, request: EntrySearch) {
+  const first = firstOf(entries, partitions);
   const { q, type, tag, transport, publisher, installable } = request.filter;
   const words = wordsOf(q);
   const found = first
@@ -214,6 +224,56 @@ describe('searchIndex', () => {
           after = paged.at(-1) ?? null;
         }
         expect(paged).toEqual(expected.map(placed));
+      }
+    },
+  );
+
+  it.each(Array.from({ length: 30 }, (_, seed) => seed))(
+    'finds the names of a list with a search text (%i)',
+    async (seed) => {
+      const roll = dice(seed);
+      const index = new EntryIndex();
+      const stored = new Map<string, IndexedSummary>();
+      for (let round = 0; round < 10; round += 1) {
+        const changed = Array.from({ length: 8 }, () => aSummary(roll));
+        const distinct = [...new Map(changed.map((summary) => [keyOf(summary), summary])).values()];
+        await index.apply(distinct.map((summary) => ({ ...summary, summary })));
+        for (const summary of distinct) stored.set(keyOf(summary), summary);
+        const partitions: Partitions = [1, 2, 3].flatMap((sourceId) =>
+          [0, 1, 2].flatMap((number) =>
+            roll(3) > 0 ? [[10 * sourceId + number, 1 + ((sourceId + round) % 3)] as const] : [],
+          ),
+        );
+        const type = ENTRY_TYPE_NAMES[roll(3)] ?? 'server';
+        const texts = ['git', 't', 'x git', 'git x', 't x', 'it g', ' git', 'git ', 'für x git', 'absent'];
+        const search = [...texts, 'absent at first', 'io.a/git', '倉庫', 'i̇stanbul', ' x '][roll(15)] ?? '';
+        const limit = 1 + roll(3);
+        const names: string[] = [];
+        for (let isLast = false; !isLast;) {
+          const name = names.at(-1) ?? null;
+          const part = { type, search, name, isAfter: true, limit };
+          const next = await listIndex(index, partitions, part, () => undefined);
+          names.push(...next.names);
+          isLast = next.isLast;
+        }
+        // White space may differ, and a phrase may begin in one text and end in the next.
+        const joined = (text: string) => text.trim().replaceAll(/\s+/gu, ' ');
+        const namesOf = (has: (texts: readonly string[]) => boolean) =>
+          firstOf([...stored.values()], partitions)
+            .filter((entry) => entry.type === type)
+            .filter(({ name, title, description, otherTexts }) => {
+              const own = [name, title, description]
+                .filter((text) => text !== null)
+                .join('\n')
+                .toLowerCase();
+              return has([own, ...(otherTexts ?? [search])]);
+            })
+            .map(({ name }) => name);
+        const listed = namesOf((texts) => texts.some((text) => text.includes(search)));
+        const mayBe = namesOf((texts) => joined(texts.join(' ')).includes(joined(search)));
+        expect(names).toEqual(expect.arrayContaining(listed));
+        expect(mayBe).toEqual(expect.arrayContaining(names));
+        expect(names).toEqual([...names].sort());
       }
     },
   );

@@ -21,6 +21,53 @@ export interface IndexResult {
   readonly facets: string;
 }
 
+/** The names of a list with a search text to find next. */
+export interface ListPart {
+  readonly type: EntryType;
+  /** In lower case; see `isListable`. */
+  readonly search: string;
+  /** The first name may be this one, or the next if `isAfter`; null: from the beginning. */
+  readonly name: string | null;
+  readonly isAfter: boolean;
+  /** Maximum number of names. */
+  readonly limit: number;
+}
+
+/** Names in order: all that such a list shows, and perhaps some that it does not. */
+export interface ListedNames {
+  readonly names: readonly string[];
+  /** Whether no name follows. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Finds names of a list with a search text. The index must not change meanwhile.
+ *
+ * @param partitions see `searchIndex`.
+ * @param goOn throws when the search must end.
+ */
+export async function listIndex(
+  index: EntryIndex,
+  partitions: readonly (readonly [id: number, rank: number])[],
+  { type, search, name, isAfter, limit }: ListPart,
+  goOn: () => void,
+): Promise<ListedNames> {
+  const slice = new TimeSlice();
+  const ranks = index.ranksOf(partitions);
+  const matches = await index.listMatch(search, slice);
+  const names: string[] = [];
+  let position = name === null ? 0 : isAfter ? index.positionAfter({ name, type }) : index.positionFrom(name);
+  for (; position < index.size && names.length < limit; position += 1) {
+    if (slice.isOverAt(position)) {
+      await slice.pause();
+      goOn();
+    }
+    if (matches(position) && index.typeAt(position) === type && index.isFirst(ranks, position))
+      names.push(index.nameAt(position));
+  }
+  return { names, isLast: position === index.size };
+}
+
 /** Positions per step: some tenths of a millisecond. */
 const STEP = 4_096;
 /** Values of a facet per step: publishers may choose tags of tens of kilobytes. */

@@ -15,6 +15,12 @@ export function writeNumbers(
   return [written, at];
 }
 
+/** Returns a number as `writeNumbers` writes it. Other bytes may contain these too. */
+export function bytesOfNumber(number: number): Uint8Array {
+  const [written, end] = writeNumbers(new Uint8Array(5), 0, [number]);
+  return written.subarray(0, end);
+}
+
 /** Numbers with their count in front, as `NumberReader.groupHas` reads them. */
 export function counted(numbers: readonly number[]): number[] {
   return [numbers.length, ...numbers];

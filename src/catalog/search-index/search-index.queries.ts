@@ -25,9 +25,18 @@ const HORIZON = `(
   where transaction < ${numberOf('pg_snapshot_xmax(pg_current_snapshot())')}
 )`;
 
-/** SQL: an `IndexedSummary` of `s` in the partition `p` as JSON. */
+/** Maximum size of the other texts of an entry. */
+const MAX_OTHER_BYTES = 4_096;
+
+/** SQL: an `IndexedSummary` of `s` in the partition `p` as JSON. PostgreSQL compares only ASCII texts as JavaScript does. */
 const SUMMARY = `json_build_array(p.source_id, p.id, s.type, s.name, s.status, s.title, s.description, s.tags,
-    s.transports, s.is_installable, (extract(epoch from s.updated_at) * 1000)::float8)`;
+    s.transports, s.is_installable, (extract(epoch from s.updated_at) * 1000)::float8, (
+      select case when coalesce(sum(octet_length(t.content)), 0) <= ${MAX_OTHER_BYTES}
+        then coalesce(json_agg(t.content), '[]') end
+      from search_text t
+      where t.entry_id = s.entry_id
+        and t.content <> lower(concat_ws(chr(10), s.name, s.title, s.description) collate "C")
+    ))`;
 
 type SummaryValues = readonly [
   sourceId: number,
@@ -41,11 +50,12 @@ type SummaryValues = readonly [
   transports: readonly string[],
   installable: boolean,
   updated: number,
+  otherTexts: readonly string[] | null,
 ];
 
 function summaryFrom(values: SummaryValues): IndexedSummary {
   const [sourceId, partitionId, type, name, status, title, description, tags, transports] = values;
-  const [installable, updated] = [values[9], values[10]];
+  const [installable, updated, otherTexts] = [values[9], values[10], values[11]];
   return {
     sourceId,
     partitionId,
@@ -58,6 +68,7 @@ function summaryFrom(values: SummaryValues): IndexedSummary {
     transports,
     installable,
     updated,
+    otherTexts,
   };
 }
 
@@ -191,10 +202,10 @@ export async function readSummaries(
   await manager.query(
     `declare indexed_summary no scroll cursor for
      select ${SUMMARY}::text as summary from (
-       select s.* from entry_summary s
-       where s.partition_id in (select id from search_partition where source_id = any($1::int[])) and not s.is_outdated
+       select s.*, p.source_id from entry_summary s join search_partition p on p.id = s.partition_id
+       where p.source_id = any($1::int[]) and not s.is_outdated
        order by s.name, array_position($2::text[], s.type) offset 0
-     ) s join search_partition p on p.id = s.partition_id`,
+     ) s cross join lateral (select s.source_id, s.partition_id as id) p`,
     [sourceIds, ENTRY_TYPE_NAMES],
   );
   for (;;) {

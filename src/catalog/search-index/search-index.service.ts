@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
@@ -11,8 +11,15 @@ import type { View } from '../../visibility/view-cache.js';
 import type { EntrySearch } from '../entry-search.js';
 import type { ViewSql } from '../view-sql.queries.js';
 import { EntryIndex } from './entry-index.js';
-import { type IndexResult, searchIndex } from './index-search.js';
-import { countSummaries, readIndexState, readSummaries, snapshotOf } from './search-index.queries.js';
+import { type IndexResult, listIndex, type ListedNames, type ListPart, searchIndex } from './index-search.js';
+import { isListable } from './list-match.js';
+import {
+  countSummaries,
+  type IndexState,
+  readIndexState,
+  readSummaries,
+  snapshotOf,
+} from './search-index.queries.js';
 
 /** Sources that no search needed for this long are removed. */
 const UNUSED_MS = 10 * 60_000;
@@ -51,6 +58,7 @@ export interface OutdatedPartitions {
  */
 @Injectable()
 export class SearchIndex implements OnApplicationShutdown {
+  private readonly logger = new Logger('search');
   private current: CurrentIndex | undefined;
   /** Loads and compactions run one after the other, because both write to the columns. */
   private rewriting: Promise<unknown> = Promise.resolve();
@@ -59,6 +67,8 @@ export class SearchIndex implements OnApplicationShutdown {
   private staysUntil = -Infinity;
   /** Registries, as lists of sources, that did not fit. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: TOO_LARGE_MS });
+  /** Registries that lists have had loaded lately. */
+  private readonly loadedLater = new LRUCache<string, true>({ max: 1_000, ttl: MIN_STAY_MS });
   /** Only one search at a time reads changes and applies them. */
   private readonly turns = new Semaphore(1, WAIT_MS);
   private readonly sweeping = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS).unref();
@@ -83,43 +93,93 @@ export class SearchIndex implements OnApplicationShutdown {
     words: readonly string[],
     context: SearchContext,
   ): Promise<IndexResult | OutdatedPartitions> {
-    const goOn = () => {
-      context.signal.throwIfAborted();
-      if (performance.now() > context.deadline) throw new SearchTimeout();
-    };
     for (;;) {
       const index = await this.withSources(sourcesOf(sql.view), context);
-      const found = await this.turns.run(context.callerKey, context.signal, async () => {
-        goOn();
-        if (this.current !== index) return undefined;
-        const state = await readIndexState(sql, index.snapshot, [...index.sources.keys()]);
-        if (state.changes === null || state.epoch !== index.epoch) {
-          this.current = undefined;
-          return undefined;
-        }
-        await index.entries.apply(state.changes);
-        index.snapshot = state.snapshot;
-        if (index.entries.byteLength > this.limits.searchIndexBytes) {
-          this.current = undefined;
-          return undefined;
-        }
-        if (index.entries.isSparse) this.compactLater(index);
-        if (state.outdated) return { outdated: state.outdated };
-        return searchIndex(index.entries, state.partitions, request, words, goOn);
-      });
+      const found = await this.inTurn(sql, index, context, async ({ outdated, partitions }, goOn) =>
+        outdated ? { outdated } : searchIndex(index.entries, partitions, request, words, goOn),
+      );
       if (found) return found;
     }
+  }
+
+  /**
+   * Finds the names of a list with a search text.
+   *
+   * @returns undefined if the index can't serve the list, because of its search text or because current summaries are missing. It then
+   *   begins to read sources that it lacks.
+   * @throws SearchTimeout, or the reason of the context's signal; SemaphoreTimeout.
+   */
+  async list(sql: ViewSql, part: ListPart, context: SearchContext): Promise<ListedNames | undefined> {
+    if (!isListable(part.search)) return undefined;
+    const sourceIds = sourcesOf(sql.view);
+    const index = this.loaded(sourceIds);
+    if (!index) {
+      this.loadLater(sourceIds);
+      return undefined;
+    }
+    return this.inTurn(sql, index, context, async ({ outdated, partitions }, goOn) =>
+      outdated ? undefined : listIndex(index.entries, partitions, part, goOn),
+    );
+  }
+
+  /**
+   * Brings an index up to date and searches it, while no other search changes it.
+   *
+   * @param find is passed a function that throws when the search must end.
+   * @returns undefined also if the index must be read again.
+   */
+  private inTurn<Found>(
+    sql: ViewSql,
+    index: CurrentIndex,
+    { callerKey, signal, deadline }: SearchContext,
+    find: (state: IndexState, goOn: () => void) => Promise<Found>,
+  ): Promise<Found | undefined> {
+    const goOn = () => {
+      signal.throwIfAborted();
+      if (performance.now() > deadline) throw new SearchTimeout();
+    };
+    return this.turns.run(callerKey, signal, async () => {
+      goOn();
+      if (this.current !== index) return undefined;
+      const state = await readIndexState(sql, index.snapshot, [...index.sources.keys()]);
+      if (state.changes === null || state.epoch !== index.epoch) {
+        this.current = undefined;
+        return undefined;
+      }
+      await index.entries.apply(state.changes);
+      index.snapshot = state.snapshot;
+      if (index.entries.byteLength > this.limits.searchIndexBytes) {
+        this.current = undefined;
+        return undefined;
+      }
+      if (index.entries.isSparse) this.compactLater(index);
+      return find(state, goOn);
+    });
+  }
+
+  /** Returns the index if it has these sources. */
+  private loaded(sourceIds: readonly number[]): CurrentIndex | undefined {
+    const { current } = this;
+    if (!current || sourceIds.some((id) => !current.sources.has(id))) return undefined;
+    for (const id of sourceIds) current.sources.set(id, performance.now());
+    return current;
+  }
+
+  // Lists can do without the index, so they do not replace what ranked searches need.
+  private loadLater(sourceIds: readonly number[]): void {
+    const key = sourceIds.join();
+    if (this.loadedLater.has(key) || this.tooLarge.has(key)) return;
+    this.loadedLater.set(key, true);
+    this.afterRewriting(() => this.load(sourceIds, key, false)).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) this.logger.warn({ err: error }, 'Reading the search index failed');
+    });
   }
 
   /** Returns an index with these sources. */
   private async withSources(sourceIds: readonly number[], context: SearchContext): Promise<CurrentIndex> {
     for (;;) {
-      const { current } = this;
-      const missing = sourceIds.filter((id) => !current?.sources.has(id));
-      if (current && missing.length === 0) {
-        for (const id of sourceIds) current.sources.set(id, performance.now());
-        return current;
-      }
+      const loaded = this.loaded(sourceIds);
+      if (loaded) return loaded;
       const key = sourceIds.join();
       if (this.tooLarge.has(key)) throw new ApiError('search_too_broad');
       await beforeEnd(
@@ -136,13 +196,13 @@ export class SearchIndex implements OnApplicationShutdown {
   }
 
   /** @throws ApiError 503 `search_too_broad` if there is no room beside a registry that has just been loaded. */
-  private async load(sourceIds: readonly number[], key: string): Promise<void> {
+  private async load(sourceIds: readonly number[], key: string, mayReplace = true): Promise<void> {
     for (;;) {
       const { current } = this;
       const missing = sourceIds.filter((id) => !current?.sources.has(id));
       if (missing.length === 0 || this.tooLarge.has(key)) return;
       try {
-        if (await this.loadMissing(missing, current)) return;
+        if (await this.loadMissing(missing, current, mayReplace)) return;
         this.current = undefined;
         if (current) this.staysUntil = performance.now() + MIN_STAY_MS;
         else this.tooLarge.set(key, true);
@@ -159,12 +219,17 @@ export class SearchIndex implements OnApplicationShutdown {
    *
    * @throws ApiError see `load`
    */
-  private loadMissing(missing: readonly number[], current: CurrentIndex | undefined): Promise<boolean> {
+  private loadMissing(
+    missing: readonly number[],
+    current: CurrentIndex | undefined,
+    mayReplace: boolean,
+  ): Promise<boolean> {
     return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
       const state = await snapshotOf(manager);
       const reused = current?.epoch === state.epoch ? current : undefined;
       if (reused && !this.hasRoom(reused.entries, await countSummaries(manager, missing))) {
-        if (performance.now() < this.staysUntil) throw new ApiError('search_too_broad', NO_ROOM);
+        if (!mayReplace || performance.now() < this.staysUntil)
+          throw new ApiError('search_too_broad', NO_ROOM);
         return false;
       }
       const index = reused ?? {
@@ -205,7 +270,7 @@ export class SearchIndex implements OnApplicationShutdown {
   private compactLater(index: CurrentIndex): void {
     if (this.isCompacting) return;
     this.isCompacting = true;
-    this.afterRewriting(() => this.inTurn(index, () => index.entries.compact()))
+    this.afterRewriting(() => this.inOwnTurn(index, () => index.entries.compact()))
       .catch(() => undefined)
       .finally(() => {
         this.isCompacting = false;
@@ -213,7 +278,7 @@ export class SearchIndex implements OnApplicationShutdown {
   }
 
   /** Does work in a turn of its own, unless the index was replaced. */
-  private async inTurn(index: CurrentIndex, work: () => Promise<void>): Promise<void> {
+  private async inOwnTurn(index: CurrentIndex, work: () => Promise<void>): Promise<void> {
     await this.turns.run(OWN, undefined, async () => {
       if (this.current === index) await work();
     });
@@ -223,7 +288,7 @@ export class SearchIndex implements OnApplicationShutdown {
     const { current } = this;
     if (!current) return;
     await this.afterRewriting(() =>
-      this.inTurn(current, async () => {
+      this.inOwnTurn(current, async () => {
         const now = performance.now();
         const used = new Set([...current.sources].flatMap(([id, at]) => (now - at < UNUSED_MS ? [id] : [])));
         if (used.size === 0) this.current = undefined;

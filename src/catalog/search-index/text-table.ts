@@ -24,6 +24,16 @@ export function bytesOf(text: string): Uint8Array {
   return ENCODER.encode(text);
 }
 
+/** The texts that words of a phrase can be. */
+export interface AcceptedTexts {
+  /** For each text, a bit for each word that it can be. */
+  readonly accepted: Uint32Array;
+  /** All texts that one of the words can be; null if they are many, whatever the word. */
+  readonly rarest: readonly number[] | null;
+}
+
+const MAX_RAREST = 8;
+
 /**
  * Distinct texts, numbered from 0 in the order in which they were added. Their bytes are kept outside the heap, in about
  * a tenth of the memory of a Map of strings.
@@ -69,8 +79,58 @@ export class TextTable {
     return DECODER.decode(this.bytes.subarray(this.starts[number], this.starts[number + 1]));
   }
 
+  /** Whether some text, or two adjacent ones, contain these bytes: native code looks a few times as fast. */
+  private mayContain(word: Uint8Array): boolean {
+    const { bytes, starts, count } = this;
+    return Buffer.from(bytes.buffer, bytes.byteOffset, starts[count]).includes(Buffer.from(word));
+  }
+
+  /**
+   * Finds the texts that words of a phrase can be: the first may be the end of a text, unless it `isAtStart`, the last the
+   * beginning of one, unless it `isAtEnd`. Null if some word can be no text.
+   */
+  async accepting(
+    phrase: readonly string[],
+    { isAtStart, isAtEnd }: { readonly isAtStart: boolean; readonly isAtEnd: boolean },
+    slice: TimeSlice,
+  ): Promise<AcceptedTexts | null> {
+    const accepted = new Uint32Array(this.count);
+    let rarest: readonly number[] | null = null;
+    for (const [place, word] of phrase.entries()) {
+      const bytes = bytesOf(word);
+      if (!this.mayContain(bytes)) return null;
+      const begins = isAtStart || place > 0;
+      const ends = isAtEnd || place < phrase.length - 1;
+      const some: number[] = [];
+      for (let number = 0; number < accepted.length; number += 1) {
+        if (slice.isOverAt(number)) await slice.pause();
+        if (!this.has(number, bytes, begins, ends)) continue;
+        accepted[number] = (accepted[number] ?? 0) | (1 << place);
+        if (some.length <= MAX_RAREST) some.push(number);
+      }
+      if (some.length === 0) return null;
+      if (some.length <= (rarest?.length ?? MAX_RAREST)) rarest = some;
+    }
+    return { accepted, rarest };
+  }
+
+  /** Whether a text contains a word: anywhere, at its start, at its end, or as the whole text. */
+  private has(number: number, word: Uint8Array, begins: boolean, ends: boolean): boolean {
+    const { bytes, starts } = this;
+    const from = starts[number] ?? 0;
+    const to = starts[number + 1] ?? 0;
+    const { length } = word;
+    if (length > to - from || (begins && ends && length < to - from)) return false;
+    if (!begins && !ends) return occurrenceOf(word, bytes, from, to) !== Occurrence.NONE;
+    const start = begins ? from : to - length;
+    let same = 0;
+    while (same < length && bytes[start + same] === word[same]) same += 1;
+    return same === length;
+  }
+
   /** Returns how a word occurs in each text; null if it occurs in none. */
   occurrences(word: Uint8Array): Uint8Array | null {
+    if (!this.mayContain(word)) return null;
     const { bytes, starts, count } = this;
     const found = new Uint8Array(count);
     let isAnywhere = false;

@@ -1,0 +1,66 @@
+-- $1 = "epoch|7:1,6:1,5:1"
+-- $2 = "{7,6,5}"
+-- $3 = null
+-- $4 = null
+-- $5 = "{7,5}"
+-- $6 = ["io.acme/deploy","io.acme/other"]
+-- $7 = "server"
+-- $8 = "{1,2}"
+-- $9 = false
+-- $10 = "%100\\%%"
+-- $11 = "io.acme/deploy"
+-- $12 = "1"
+-- $13 = 31
+with currency as materialized (
+  select (
+  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
+    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
+  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
+) and ($3::text is null or exists (
+  select from registry r
+  where r.name = $3 and r.xmin::text = $4
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+)) as "isCurrent"
+),
+ranked as materialized (
+  select source_id, rank::int from unnest((select $5::int[])) with ordinality as r(source_id, rank)
+  where ($3::text is null or (select "isCurrent" from currency))
+)
+select currency."isCurrent",
+    found.name, found.version, found.key, found.status, found."statusMessage",
+    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
+    case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
+      then found.document end as document
+from currency left join (
+  select n.name,
+    v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
+    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
+    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
+  from (
+    select name collate "C" as name from unnest((select $6::text[])) as asked(name) order by 1 offset 0
+  ) n
+  cross join lateral (
+  select e.id, e.name
+  from ranked r cross join lateral (
+    select e.id, e.name from entry e
+    where e.source_id = r.source_id and e.type = $7 and e.name = n.name
+      and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
+  ) e
+  order by r.rank limit 1
+  ) e
+  cross join lateral (
+    select * from (
+      select * from entry_version o where o.entry_id = e.id and o.is_latest
+      order by o.version_key desc offset 0
+    ) v
+    where v.status in ('active', 'deprecated', 'deleted', 'archived') and v.is_latest and v.search like $10
+      and true
+      and (n.name > (select $11::text) or v.version_key < (select $12::text))
+    order by v.version_key desc limit (select $13::int)
+  ) v
+  order by n.name, v.version_key desc limit (select $13::int)
+) found on true
+window page as (order by found.name, found.key desc rows unbounded preceding)
+order by found.name, found.key desc
