@@ -37,6 +37,8 @@ import { EntrySummaryFill1798150000000 } from './1798150000000-entry-summary-fil
 import { SummaryChanges1798200000000 } from './1798200000000-summary-changes.js';
 import { ContentFetches1798300000000 } from './1798300000000-content-fetches.js';
 import { SourceOwners1798310000000 } from './1798310000000-source-owners.js';
+import { DropSharedNames1798320000000 } from './1798320000000-drop-shared-names.js';
+import { UnusedSummaryColumns1798320000001 } from './1798320000001-unused-summary-columns.js';
 import { TextChanges1798320000002 } from './1798320000002-text-changes.js';
 
 /**
@@ -88,5 +90,7 @@ export const migrations = [
   SummaryChanges1798200000000,
   ContentFetches1798300000000,
   SourceOwners1798310000000,
+  DropSharedNames1798320000000,
+  UnusedSummaryColumns1798320000001,
   TextChanges1798320000002,
 ];

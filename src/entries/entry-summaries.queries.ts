@@ -28,17 +28,13 @@ select "entryId", type, name, version, status, document, "changedAt" from (
   window batch as (order by s.entry_id rows unbounded preceding)
 ) sized where bytes <= ${BYTES_PER_BATCH} or place = 1`;
 
-// An entry that is added later finds this one, which is committed.
 const WRITE = `
 update entry_summary s
 set is_outdated = false, version = n.version, status = n.status, title = n.title, description = n.description,
   tags = n.tags, transports = n.transports, is_installable = n."isInstallable", updated_at = n."updatedAt",
-  texts = n.texts, word_starts = n."wordStarts", bytes = n.bytes, may_share_name = exists (
-    select 1 from entry_summary o where o.name = s.name and o.type = s.type and o.entry_id <> s.entry_id
-  )
+  bytes = n.bytes
 from json_to_recordset($1::json) as n("entryId" bigint, version text, status text, title text, description text,
-  tags text[], transports text[], "isInstallable" boolean, "updatedAt" timestamptz, texts text, "wordStarts" text,
-  bytes integer)
+  tags text[], transports text[], "isInstallable" boolean, "updatedAt" timestamptz, bytes integer)
 where s.entry_id = n."entryId"`;
 
 /** Entries whose summaries one transaction adds after an upgrade. */

@@ -10,7 +10,6 @@ import type { EntryType, Status } from '../documents/statuses.js';
 @Index('entry_summary_partition', ['partitionId'])
 @Index('entry_summary_name', ['name', 'type'])
 @Index('entry_summary_outdated', ['partitionId'], { where: 'is_outdated' })
-@Index('entry_summary_shared_name', ['partitionId'], { where: 'may_share_name' })
 export class EntrySummary {
   @PrimaryColumn({ name: 'entry_id', type: 'bigint', primaryKeyConstraintName: 'entry_summary_pkey' })
   entryId: string;
@@ -28,13 +27,6 @@ export class EntrySummary {
   /** Whether the entry changed since the row was written. */
   @Column({ name: 'is_outdated', type: 'boolean', default: true })
   isOutdated: boolean;
-
-  /**
-   * False if no other entry had this name when the row was written, after the entry was committed. Of two entries with
-   * one name, the one that was written last is marked, so a search finds all shared names.
-   */
-  @Column({ name: 'may_share_name', type: 'boolean', default: true })
-  mayShareName: boolean;
 
   @Column({ type: 'text', nullable: true })
   version: string | null;
@@ -60,14 +52,6 @@ export class EntrySummary {
   /** The date of the document, or when it last changed here. */
   @Timestamp({ name: 'updated_at', nullable: true })
   updatedAt: Date | null;
-
-  /** Name, title, description and tags in lower case, one a line. */
-  @BytewiseText({ default: '' })
-  texts: string;
-
-  /** Name and title in lower case: see `withWordStarts`. */
-  @BytewiseText({ name: 'word_starts', default: '' })
-  wordStarts: string;
 
   /** Length of the item that a page shows. */
   @Column({ type: 'integer', default: 0 })

@@ -19,10 +19,7 @@ export interface LatestVersion extends EntryName {
 }
 
 /** The columns of a summary that the server writes. */
-export type WrittenSummary = Omit<
-  EntrySummary,
-  'partitionId' | 'type' | 'name' | 'isOutdated' | 'mayShareName'
->;
+export type WrittenSummary = Omit<EntrySummary, 'partitionId' | 'type' | 'name' | 'isOutdated'>;
 
 /** Summarizes an entry for the ranked search (contract §6.3). */
 export function summaryOf(latest: LatestVersion): WrittenSummary {
@@ -45,8 +42,6 @@ export function summaryOf(latest: LatestVersion): WrittenSummary {
   return {
     entryId,
     ...shown,
-    texts: [name, title ?? '', description ?? '', ...tags].join('\n').toLowerCase(),
-    wordStarts: [name, title ?? ''].map((text) => withWordStarts(text.toLowerCase())).join('\n'),
     bytes: Buffer.byteLength(JSON.stringify({ type, name, ...shown })),
   };
 }
@@ -59,17 +54,6 @@ function storable(text: string): string {
 function storedMember(document: Document, key: string): string | null {
   const text = textMember(document, key);
   return text === undefined ? null : storable(text);
-}
-
-/** Precedes the first character of each word. */
-const WORD_START = '\u0001';
-
-/**
- * Marks the beginning of each word: every character that follows neither a letter nor a digit. A marked search text is
- * in a marked text exactly where it begins a word.
- */
-export function withWordStarts(text: string): string {
-  return text.replace(/(?<![\p{L}\p{N}])(?=.)/gsu, WORD_START);
 }
 
 /** The servers that some client can express are installable. */
