@@ -40,6 +40,7 @@ import { SourceOwners1798310000000 } from './1798310000000-source-owners.js';
 import { DropSharedNames1798320000000 } from './1798320000000-drop-shared-names.js';
 import { UnusedSummaryColumns1798320000001 } from './1798320000001-unused-summary-columns.js';
 import { TextChanges1798320000002 } from './1798320000002-text-changes.js';
+import { GenericTriggerPlans1798320000003 } from './1798320000003-generic-trigger-plans.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -93,4 +94,5 @@ export const migrations = [
   DropSharedNames1798320000000,
   UnusedSummaryColumns1798320000001,
   TextChanges1798320000002,
+  GenericTriggerPlans1798320000003,
 ];
