@@ -41,7 +41,7 @@ export class ClientConfigController {
       'listed in `x-omitted`, which clients ignore.',
   })
   @ApiOkWithEtag(ClientConfigAnswer)
-  @ApiErrors('invalid_parameter')
+  @ApiErrors('invalid_parameter', 'marketplace_too_large')
   get(
     @Loaded() access: VerifiedAccess,
     @Query() { client, form }: ClientConfigQuery,

@@ -21,7 +21,7 @@ import { ContentStore } from './content-store.queries.js';
 import { summaryOf } from './content-tree.js';
 import { contentProblems } from './skill-file.js';
 
-/** Uploads at once, per replica and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
+/** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
 const MAX_UPLOADS = 8;
 const MAX_UPLOADS_PER_CALLER = 2;
 /** Headers can make an archive larger than its files. */
@@ -42,7 +42,7 @@ const MEDIA_TYPES = [
 /** Receives the content of published versions (contract §13). */
 @Injectable()
 export class ContentUploads {
-  private readonly uploads = new Quota({ total: MAX_UPLOADS });
+  private readonly uploads = new Quota({ total: MAX_UPLOADS, reserve: true });
   private readonly perCaller = new Quota({ perKey: MAX_UPLOADS_PER_CALLER });
 
   constructor(
@@ -70,11 +70,11 @@ export class ContentUploads {
         `You are already uploading ${MAX_UPLOADS_PER_CALLER} archives, the maximum: try again shortly`,
       );
     try {
-      if (!this.uploads.tryAcquire('')) throw new ApiError('overloaded');
+      if (!this.uploads.tryAcquire(key)) throw new ApiError('overloaded');
       try {
         await inTemporaryFolder((folder) => this.storeArchive(requester, client, entry, request, folder));
       } finally {
-        this.uploads.release('');
+        this.uploads.release(key);
       }
     } finally {
       this.perCaller.release(key);

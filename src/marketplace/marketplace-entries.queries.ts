@@ -43,7 +43,7 @@ stored as materialized (
   select distinct o.type, o.name
   from version_content c join entry_version v on v.id = c.version_id and v.is_latest join entry o on o.id = v.entry_id
   where o.type = any($types::text[]) and o.source_id in (select source_id from ranked)
-    and ($name::text is null or o.name = $name)
+    and ($name::text is null or o.name = $name) and ($after::text is null or o.name > $after)
 ),
 names as materialized (
   select distinct on (e.type, e.name) e.id, e.type, e.name
@@ -59,7 +59,7 @@ select currency."isCurrent", n.* from currency left join (
   join version_content c on c.version_id = v.id
   where ${hasShownStatus()}
 ) n on true
-order by n.type, n.name`;
+order by n.type, n.name limit $limit::int`;
 
 const DESCRIPTIONS = `
 select id::text, ${jsonMember('document', 'description')} as description from entry_version where id = any($1::bigint[])`;
@@ -86,6 +86,16 @@ const MAX_KNOWN_TREES = 50_000;
 
 export type ContentType = ListedEntry['type'];
 
+/** Publishers decide how many entries have content, so every list has a limit. */
+export interface ContentList {
+  readonly types: readonly ContentType[];
+  readonly limit: number;
+  /** Only the entries of this name. */
+  readonly name?: StorableText;
+  /** Only names after this one. */
+  readonly after?: StorableText;
+}
+
 /** Reads the plugins and skills of a view that have content in their latest version. */
 @Injectable()
 export class MarketplaceEntries {
@@ -101,21 +111,24 @@ export class MarketplaceEntries {
   /**
    * Reads in the caller's current view, which may change between attempts.
    *
-   * @param name only the entries of this name; null for all.
    * @returns in order of type and name.
    * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout`.
    */
   async versions(
     access: VerifiedAccess,
-    types: readonly ContentType[],
-    name: StorableText | null = null,
+    { types, limit, name, after }: ContentList,
   ): Promise<ContentVersion[]> {
     const { client, caller } = access;
     const release = await this.semaphores.reads.acquire(client.callerKey(caller), client.abortSource);
     try {
       let current: VerifiedAccess | undefined;
       const find = async () => (current = current ? await this.views.verify(current) : access).view;
-      const rows = await readCurrent<Row>(this.prepared, find, VERSIONS, { types, name });
+      const rows = await readCurrent<Row>(this.prepared, find, VERSIONS, {
+        types,
+        limit,
+        name: name ?? null,
+        after: after ?? null,
+      });
       return (rows ?? []).flatMap(({ id, type, name: found, version, document, tree }) =>
         id === null ? [] : [{ id, type, name: found, version, document, tree }],
       );

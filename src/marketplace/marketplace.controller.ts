@@ -30,7 +30,7 @@ export class MarketplaceController {
       'the Git repository of this registry.',
   })
   @ApiOkWithEtag(MarketplaceAnswer)
-  @ApiErrors('marketplace_not_found')
+  @ApiErrors('marketplace_not_found', 'marketplace_too_large')
   async get(@Loaded() access: VerifiedAccess, @Req() request: Request): Promise<JsonText> {
     return new JsonText(JSON.stringify(await this.marketplaces.file(access, request)));
   }

@@ -31,7 +31,8 @@ export const REPOSITORY = 'git/marketplace.git';
 
 /** Part of every key: changes with the format of the tree. */
 const FORMAT = 2;
-/** Plugins of cached marketplaces; one takes about 2 KiB. */
+/** Plugins of one marketplace, and of the cached ones together; one takes about 2 KiB. */
+const MAX_PLUGINS = 10_000;
 const MAX_CACHED_PLUGINS = 10_000;
 /** Limits of what a repository is built from in memory: bytes of paths, and of the manifests of plugins. */
 const MAX_PATH_BYTES = 16 * 1_024 * 1_024;
@@ -49,7 +50,7 @@ interface Marketplace {
 export class MarketplaceService extends PluginConfigs {
   private readonly plugins = new LRUCache<string, readonly Plugin<DescribedVersion>[]>({
     maxSize: MAX_CACHED_PLUGINS,
-    sizeCalculation: (plugins) => plugins.length + 1,
+    sizeCalculation: (plugins) => Math.max(plugins.length, 1),
   });
   /** Lists of plugins that are read at once. */
   private readonly reading = new Semaphore(1);
@@ -67,7 +68,7 @@ export class MarketplaceService extends PluginConfigs {
   /**
    * Returns the marketplace file for clients that fetch the plugins from the repository.
    *
-   * @throws ApiError 404 `marketplace_not_found`.
+   * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`.
    */
   async file(access: VerifiedAccess, request: Request): Promise<object> {
     const settings = settingsOf(access);
@@ -143,7 +144,11 @@ export class MarketplaceService extends PluginConfigs {
   }
 
   private async find(access: VerifiedAccess): Promise<Marketplace> {
-    const versions = await this.entries.versions(access, ['plugin', 'skill']);
+    const versions = await this.entries.versions(access, {
+      types: ['plugin', 'skill'],
+      limit: MAX_PLUGINS + 1,
+    });
+    if (versions.length > MAX_PLUGINS) throw new ApiError('marketplace_too_large');
     // Without the ids, which differ between databases.
     const contents = versions.map((each) => [each.type, each.name, each.version, each.document, each.tree]);
     const key = createHash('sha256')

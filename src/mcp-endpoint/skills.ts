@@ -67,11 +67,15 @@ export class Skills {
     cursor: string | undefined,
   ): Promise<{ skills: Skill[]; nextCursor?: string }> {
     const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString();
-    const all = await this.entries.versions(access, ['skill']);
-    const rest = all.filter(({ name }) => name > after);
+    if (!isStorable(after)) return { skills: [] };
+    const rest = await this.entries.versions(access, {
+      types: ['skill'],
+      limit: MAX_PAGE_SKILLS + 1,
+      after,
+    });
     const page = rest.slice(0, MAX_PAGE_SKILLS);
     const skills: Skill[] = [];
-    let [characters, last] = [0, after];
+    let [characters, last]: [number, string] = [0, after];
     for await (const entry of this.entries.withFiles(page)) {
       const skill = await this.skillOf(entry);
       characters += skill ? JSON.stringify(skill).length : 0;
@@ -110,7 +114,11 @@ export class Skills {
 
   private async find(access: VerifiedAccess, name: string): Promise<MarketplaceEntry | null> {
     if (!isStorable(name)) return null;
-    const versions: readonly ContentVersion[] = await this.entries.versions(access, ['skill'], name);
+    const versions: readonly ContentVersion[] = await this.entries.versions(access, {
+      types: ['skill'],
+      limit: 1,
+      name,
+    });
     for await (const entry of this.entries.withFiles(versions)) return entry;
     return null;
   }

@@ -30,7 +30,7 @@ const INTERNAL_FAILURE = 'The test failed because of an internal error: see the 
 @Injectable()
 export class SourceTests implements OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  private readonly running = new Quota({ total: MAX_TESTS });
+  private readonly running = new Quota({ total: MAX_TESTS, reserve: true });
   private readonly perCaller = new Quota({ perKey: MAX_TESTS_PER_CALLER });
   private readonly stopping = new AbortController();
 
@@ -53,14 +53,14 @@ export class SourceTests implements OnApplicationShutdown {
     const key = client.callerKey(caller);
     if (!this.perCaller.tryAcquire(key)) throw new ApiError('too_many_requests');
     try {
-      if (!this.running.tryAcquire('')) throw new ApiError('overloaded');
+      if (!this.running.tryAcquire(key)) throw new ApiError('overloaded');
       try {
         const gone = client.abortSignal();
         const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
         // A test lasts longer than a change and holds no connection to the database.
         return await (context.permit ? context.permit.doWithout(run) : run());
       } finally {
-        this.running.release('');
+        this.running.release(key);
       }
     } finally {
       this.perCaller.release(key);

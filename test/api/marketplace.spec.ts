@@ -27,7 +27,7 @@ const MAIN = '/registry/main/git/marketplace.git';
 const FILE = '/registry/main/x/marketplace.json';
 const MANIFEST = '.claude-plugin/plugin.json';
 const aPlugin = aSkill;
-const SOURCES = ['published', 'team', 'slow', 'huge', 'long', 'acme'];
+const SOURCES = ['published', 'team', 'slow', 'huge', 'long', 'many', 'acme'];
 
 const service = aService({ mode: 'full' })
   .source('published', { kind: 'managed' })
@@ -46,6 +46,10 @@ const service = aService({ mode: 'full' })
   .source('long', {
     claims: { ...ACME, team: 'long' },
     plugins: [0, 1, 2].map((index) => aPlugin(`io.acme/long-${index}`, '1.0.0')),
+  })
+  .source('many', {
+    claims: { ...ACME, team: 'many' },
+    plugins: [aPlugin('io.acme/many', '1.0.0')],
   })
   .source('acme', {
     claims: ACME,
@@ -432,6 +436,45 @@ describe('a marketplace with more than 100,000 files, or 16 MiB of paths', () =>
     expect(pluginsIn(await service.as(HUGE).get(FILE))).toContain('io-acme-huge@1.0.0');
     expectRefused(await service.as(HUGE).get(references), 507, 'marketplace_too_large');
     expect((await data().get(references)).status).toBe(200);
+  });
+});
+
+describe('a marketplace with more than 10,000 plugins', () => {
+  const MANY = { ...ACME, team: 'many' };
+  const add = (from: number, to: number) =>
+    service.database.query(
+      `with added as (
+         insert into entry (source_id, type, name, claim_set_id)
+         select source_id, type, name || '-' || n, claim_set_id from entry, generate_series($1::int, $2::int) n
+         where name = 'io.acme/many' returning id
+       ), versions as (
+         insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+           published_at, updated_at, is_latest, search)
+         select a.id, v.version, v.version_key, v.document, v.digest, v.status, now(), now(), now(), true, v.search
+         from added a, entry_version v join entry e on e.id = v.entry_id where e.name = 'io.acme/many' returning id
+       )
+       insert into version_content (version_id, tree)
+       select n.id, c.tree from versions n, version_content c join entry_version v on v.id = c.version_id
+         join entry e on e.id = v.entry_id where e.name = 'io.acme/many'`,
+      [from, to],
+    );
+  const bump = () => service.database.query(`update source set revision = revision + 1 where name = 'many'`);
+
+  it('is refused, and others are served', async () => {
+    await storeContent(service, 'plugin', 'io.acme/many', '1.0.0', { 'many.md': 'x' });
+    const already = pluginsIn(await service.as(MANY).get(FILE)).length;
+    await add(already + 1, 10_000);
+    await bump();
+    expect(pluginsIn(await service.as(MANY).get(FILE))).toHaveLength(10_000);
+    await add(10_001, 10_001);
+    await bump();
+    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    const config = '/registry/main/x/client-config?client=codex&form=plugins';
+    for (const path of [FILE, references, config])
+      expectRefused(await service.as(MANY).get(path), 507, 'marketplace_too_large');
+    expect((await data().get(references)).status).toBe(200);
+    await service.database.query(`delete from entry where name like 'io.acme/many-%'`);
+    await bump();
   });
 });
 
