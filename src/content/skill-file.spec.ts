@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { longestBlock } from '../../test/support/event-loop.js';
+import { skillFileProblems } from './skill-file.js';
+
+const DOCUMENT = { name: 'greet', description: 'Greets' };
+const HEAD = 'name: greet\ndescription: Greets\n';
+const aFile = (frontmatter: string) => `---\n${frontmatter}\n---\n# Greet\n`;
+
+it('accepts frontmatter of 8 KiB', () => {
+  const padded = `${HEAD}note: ${'x'.repeat(8_192 - HEAD.length - 6)}`;
+  expect(skillFileProblems(aFile(padded), DOCUMENT)).toEqual([]);
+});
+
+it.each([
+  ['a list', `x: [${'1,'.repeat(500_000)}]`],
+  ['equal keys', 'k: 1\n'.repeat(200_000)],
+  ['lines that look like its end', `${'\n--- x'.repeat(150_000)}`],
+])('refuses longer frontmatter before it is parsed: %s', async (_, more) => {
+  const block = await longestBlock(async () => {
+    expect(skillFileProblems(aFile(HEAD + more), DOCUMENT)).toEqual([
+      'SKILL.md: its frontmatter has more than 8192 characters',
+    ]);
+  });
+  expect(block).toBeLessThan(100);
+});
+
+it('does not parse what follows', () => {
+  expect(skillFileProblems(`${aFile(HEAD)}${'x: [1,\n'.repeat(100_000)}`, DOCUMENT)).toEqual([]);
+});
