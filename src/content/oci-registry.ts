@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { elements, member } from '../json/json-values.js';
-import { HttpClient, OutboundError, type OutboundResponse } from '../outbound/http-client.js';
+import { HttpClient, jsonIn, OutboundError, type OutboundResponse } from '../outbound/http-client.js';
 import { FetchError } from '../sync/fetcher.js';
 import { parseHttpUrl } from '../validation/urls.js';
 import { type UnpackedFiles, unpackTar, unpackTarGz } from './archive.js';
@@ -83,11 +83,9 @@ export class OciRegistry {
     const response = await this.manifest(digest);
     if (`sha256:${response.digest.toString('hex')}` !== digest)
       throw this.failure('the manifest does not have the digest that was asked for');
-    try {
-      return JSON.parse(response.bytes.toString()) as unknown;
-    } catch {
-      throw this.failure('the manifest is not JSON');
-    }
+    const manifest = jsonIn(response.bytes);
+    if (manifest === undefined) throw this.failure('the manifest is not JSON');
+    return manifest;
   }
 
   private manifest(name: string): Promise<OutboundResponse> {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
 import type { ProxyServer } from '../config/config.js';
 import { pathWithoutKeys } from '../config/registry-keys.js';
+import { isDeeperThan } from '../json/json-text.js';
 import {
   type ConnectionOptions,
   createDispatcher,
@@ -14,6 +15,8 @@ import { checkLiteralAddress, isUnreachable } from './private-address.js';
 const MIB = 1024 * 1024;
 /** Maximum number of bytes to read from an unneeded body so that its connection can be reused. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
+/** Levels of a JSON response. */
+const MAX_DEPTH = 128;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
 /** Which redirects to follow, and how many in a row. No policy follows a redirect from https to http. */
@@ -319,11 +322,19 @@ async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {
 
 function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
   if (status !== 200) throw new OutboundError(url, `it responded with status ${status}`, { status });
+  const json = jsonIn(bytes);
+  if (json === undefined) throw new OutboundError(url, 'the response is not JSON');
+  return json;
+}
+
+/** Returns the JSON value of a response; undefined if it is invalid, or so deep that parsing it would block. */
+export function jsonIn(bytes: Uint8Array): unknown {
+  if (isDeeperThan(bytes, MAX_DEPTH)) return undefined;
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
   } catch {
     // The parser's error is omitted, because it quotes the body.
-    throw new OutboundError(url, 'the response is not JSON');
+    return undefined;
   }
 }
 

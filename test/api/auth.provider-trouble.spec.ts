@@ -45,6 +45,10 @@ const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['answers with status 500', () => 'error'],
   ['answers with HTML', () => 'html'],
   ['answers with truncated JSON', () => 'garbage'],
+  [
+    'answers with deep JSON',
+    () => ({ answer: { keys: JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown } }),
+  ],
   ['answers with 50 MB', () => 'huge'],
   ['answers with a byte more than 1 MiB', () => ({ padding: MEBIBYTE + 1 })],
   ['redirects to another origin', () => ({ redirect: elsewhere.jwksUrl })],

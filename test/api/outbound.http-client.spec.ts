@@ -26,9 +26,11 @@ const server = createServer((request, response) => {
     if (redirects > 0) response.writeHead(302, { Location: `/${redirects - 1}` });
     else if (path === '/to') response.writeHead(307, { Location: decodeURIComponent(query) });
     else if (path === '/status') response.writeHead(Number(query));
-    response.end(path === '/garbage' ? `{"${KEY}` : CONTENT);
+    if (path === '/nested') response.end(nested(Number(query)));
+    else response.end(path === '/garbage' ? `{"${KEY}` : CONTENT);
   });
 });
+const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 const encrypted = anIssuer({ tls: true }).runs();
 let client: HttpClient;
 const port = () => (server.address() as AddressInfo).port;
@@ -77,6 +79,17 @@ describe('a response', () => {
     expect(failure).toBeInstanceOf(OutboundError);
     expect(String(failure)).toBe(`OutboundError: ${at('/garbage')}: the response is not JSON`);
     expect(String((failure as Error).stack)).not.toContain(KEY);
+  });
+});
+
+describe('a JSON response', () => {
+  it('has at most 128 levels, and deeper ones are not parsed', async () => {
+    const roomy = { ...followingAll, maxBytes: 2_000_000 };
+    expect(JSON.stringify(await client.getJson(at('/nested?128'), roomy))).toBe(nested(128));
+    for (const levels of [129, 500_000])
+      await expect(client.getJson(at(`/nested?${levels}`), roomy)).rejects.toThrow(
+        /the response is not JSON$/,
+      );
   });
 });
 

@@ -3,7 +3,7 @@ import { checkDocument, formatProblem } from '../../documents/document-check.js'
 import { PUBLISHER_PROVIDED } from '../../documents/document-rules.js';
 import type { IncomingVersion } from '../../documents/entry-types.js';
 import { packageVersionProblem } from '../../documents/versions.js';
-import { repeatedKey } from '../../json/json-text.js';
+import { isDeeperThan, repeatedKey } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { API_GROUP, type Resource } from './custom-resources.js';
 
@@ -70,7 +70,11 @@ export class Annotations {
   }
 }
 
+/** Deeper JSON in an annotation is as invalid as a document with it. */
+const MAX_DEPTH = 100;
+
 function parse(text: string): unknown {
+  if (isDeeperThan(Buffer.from(text), MAX_DEPTH)) return undefined;
   try {
     return JSON.parse(text);
   } catch {
