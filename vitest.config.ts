@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST = [
   'api/service.resilience.spec.ts',
   'api/sync.day.spec.ts',
+  'api/limits.attacks.spec.ts',
   'api/sync.api.trouble.spec.ts',
   'api/cli.spec.ts',
   'api/sync.api.habits.spec.ts',

@@ -9,6 +9,7 @@ const LONGER_HERE = [
   'test/model/audit.spec.ts',
   'test/model/tenants.spec.ts',
   'test/model/webhooks.spec.ts',
+  'test/api/limits.attacks.spec.ts',
   'test/api/sync.day.spec.ts',
   'test/api/sync.replicas.spec.ts',
   'test/api/sync.api.spec.ts',
