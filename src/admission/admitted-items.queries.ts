@@ -41,9 +41,25 @@ export class AdmittedItems {
   ) {}
 
   /**
+   * Adds the claim sets of items. Publications add theirs before they lock the managed source, so anything that admits
+   * publications must too.
+   */
+  async addClaimSets(manager: EntityManager, ids: readonly string[]): Promise<void> {
+    const rows = await manager.query<{ claims: Claims }[]>(
+      `select claims from admission_item where id = any($1::uuid[]) and claims is not null
+       union select change -> 'claims' from admission_item where id = any($1::uuid[]) and change ? 'claims'`,
+      [ids],
+    );
+    await this.claimSets.findOrCreateAll(
+      manager,
+      rows.map(({ claims }) => claims),
+    );
+  }
+
+  /**
    * Admits items of one source: adds their entries, versions and search texts, elects the latest versions, and increments
    * the revision of the source. A version that is served is replaced. Runs in the caller's transaction, after
-   * `enterAdmission`.
+   * `enterAdmission` and, for publications, `addClaimSets`.
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;

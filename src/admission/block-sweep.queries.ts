@@ -148,6 +148,10 @@ export class BlockSweep {
       ofSource.push(item);
       bySource.set(item.sourceId, ofSource);
     }
+    await this.admitted.addClaimSets(
+      manager,
+      items.map(({ id }) => id),
+    );
     const sources = await manager.query<{ id: number; name: string }[]>(
       `select id, name from source where id = any($1::int[]) order by id for no key update`,
       [[...bySource.keys()]],

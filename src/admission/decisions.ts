@@ -63,8 +63,10 @@ export class Decisions {
     const { id } = seen;
     checkMayDecide(seen, decision);
     await this.audit.transaction({ caller, context }, async (manager, record) => {
-      if (seen.kind === MANAGED_KIND) await lockEntry(manager, seen.type, seen.name);
-      else await enterAdmission(manager);
+      if (seen.kind === MANAGED_KIND) {
+        await lockEntry(manager, seen.type, seen.name);
+        if (decision === 'approve') await this.admitted.addClaimSets(manager, [id]);
+      } else await enterAdmission(manager);
       const now = await lockItem(manager, seen.sourceId, id);
       const item = await this.items.load(caller, id, manager);
       checkMayDecide(item, decision);

@@ -4,9 +4,9 @@ import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import { BackgroundJob } from '../database/background-job.js';
-import { enterAdmission, transactionTime } from '../database/statements.js';
+import { enterAdmission, lockEntry, transactionTime } from '../database/statements.js';
 import { Polling } from '../database/polling.js';
-import { entryMapKey, type VersionName } from '../documents/entry-types.js';
+import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmittedItems } from './admitted-items.queries.js';
@@ -39,7 +39,6 @@ interface DueItem extends VersionName {
 
 interface DueSource {
   readonly name: string;
-  readonly kind: string;
   readonly claims: Claims;
   readonly admission: StoredAdmission | null;
 }
@@ -74,27 +73,26 @@ export class DueItems implements OnApplicationShutdown {
   }
 
   private async run(): Promise<void> {
-    const due = await this.dataSource.query<{ sourceId: number }[]>(
-      `select distinct source_id as "sourceId" from admission_item where status = 'held' and due_at <= now()`,
+    const due = await this.dataSource.query<{ sourceId: number; isManaged: boolean }[]>(
+      `select s.id as "sourceId", s.kind = '${MANAGED_KIND}' as "isManaged" from source s
+       where s.id in (select source_id from admission_item where status = 'held' and due_at <= now())`,
     );
-    for (const { sourceId } of due) {
+    for (const { sourceId, isManaged } of due) {
       if (this.polling.hasEnded) return;
-      const admitted = await this.dataSource.transaction((manager) => this.admitDue(manager, sourceId));
+      const admitted = isManaged
+        ? await this.admitPublications(sourceId)
+        : await this.dataSource.transaction((manager) => this.admitDue(manager, sourceId));
       if (admitted > 0) this.logger.log({ sourceId, admitted }, 'Admitted versions that were due');
     }
   }
 
   // The settings may have changed since the time was computed, so every version is judged again.
   private async admitDue(manager: EntityManager, sourceId: number): Promise<number> {
-    const [lock] = await manager.query<{ held: boolean }[]>(
-      `select pg_try_advisory_xact_lock(${DUE_LOCK}, $1) as held`,
-      [sourceId],
-    );
-    if (lock?.held !== true) return 0;
+    if (!(await takesTurn(manager, sourceId))) return 0;
     await enterAdmission(manager);
     // A source whose settings have changed is read again first.
     const [source] = await manager.query<DueSource[]>(
-      `select s.name, s.kind, c.claims, s.admission from source s join claim_set c on c.id = s.claim_set_id
+      `select s.name, c.claims, s.admission from source s join claim_set c on c.id = s.claim_set_id
        where s.id = $1 and exists (
          select 1 from source_sync y where y.source_id = s.id and (y.fetch_state is not null or s.interval_ms is null))
        for no key update of s`,
@@ -114,8 +112,8 @@ export class DueItems implements OnApplicationShutdown {
     );
     const now = await transactionTime(manager);
     const known = new Set((await knownNames(manager, sourceId, items)).map(entryMapKey));
-    // Publications were asked about when they arrived; a synced version is asked about by webhooks that are new.
-    const webhooks = source.kind === MANAGED_KIND ? [] : this.webhooks.on('sync').map(({ name }) => name);
+    const webhooks = this.webhooks.on('sync').map(({ name }) => name);
+    // By webhooks that are new.
     const unasked = (item: DueItem) => webhooks.filter((name) => !item.asked.includes(name));
     const judged = items.map((item) => {
       const isKnownName = known.has(entryMapKey(item));
@@ -136,49 +134,98 @@ export class DueItems implements OnApplicationShutdown {
         items.filter((item) => unasked(item).includes(name)).map(({ id }) => id),
         [name],
       );
-    const admitted =
-      source.kind === MANAGED_KIND ? await this.admitPublications(manager, sourceId, due) : due;
-    if (source.kind !== MANAGED_KIND)
-      await this.admitted.admit(
-        manager,
-        sourceId,
-        due.map(({ id }) => id),
-      );
+    await this.admitted.admit(
+      manager,
+      sourceId,
+      due.map(({ id }) => id),
+    );
     await this.audit.writeItems(
       manager,
       SYNC_ACTOR,
-      admitted.slice(0, MAX_ITEM_EVENTS).map(({ type, name, version, digest, claims }) => ({
-        action: 'admission.admit' as const,
-        target: { type, name, version, source: source.name },
-        ...(source.kind === MANAGED_KIND ? {} : { role: 'manageSources' as const }),
-        claims: [claims ?? source.claims],
-        change: { after: { sha256: digest.toString('hex') } },
+      due.slice(0, MAX_ITEM_EVENTS).map((item) => ({
+        ...admission(source, item),
+        role: 'manageSources' as const,
       })),
     );
-    return admitted.length;
+    return due.length;
   }
 
-  /** Admits publications one by one, as publishing would; those that the source has no room for wait. */
-  private async admitPublications(
-    manager: EntityManager,
-    sourceId: number,
-    items: readonly DueItem[],
-  ): Promise<DueItem[]> {
-    const admitted: DueItem[] = [];
-    for (const item of items)
+  /**
+   * Admits publications one by one, as publishing would, and in its order of locks: entry, claim set, source. Webhooks were
+   * asked about them when they arrived.
+   */
+  private async admitPublications(sourceId: number): Promise<number> {
+    const items = await this.dataSource.query<(EntryName & { id: string })[]>(
+      `select id, type, name from admission_item where source_id = $1 and status = 'held' and due_at <= now()
+       order by due_at limit ${MAX_ITEMS}`,
+      [sourceId],
+    );
+    let admitted = 0;
+    for (const item of items) {
+      if (this.polling.hasEnded) break;
       try {
-        await manager.transaction(async (nested) => {
-          await this.admitted.admit(nested, sourceId, [item.id]);
-          const claimSetId = await claimSetOf(nested, sourceId, item);
-          if (claimSetId !== undefined) await this.limit.check(nested, sourceId, claimSetId);
-        });
-        admitted.push(item);
+        const isAdmitted = await this.dataSource.transaction((manager) =>
+          this.admitPublication(manager, sourceId, item),
+        );
+        if (isAdmitted) admitted += 1;
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        await manager.query(`update admission_item set due_at = now() + interval '1 minute' where id = $1`, [
-          item.id,
-        ]);
+        // The source has no room for it.
+        await this.dataSource.query(
+          `update admission_item set due_at = now() + interval '1 minute' where id = $1 and status = 'held'`,
+          [item.id],
+        );
       }
+    }
     return admitted;
   }
+
+  private async admitPublication(
+    manager: EntityManager,
+    sourceId: number,
+    { id, type, name }: EntryName & { readonly id: string },
+  ): Promise<boolean> {
+    if (!(await takesTurn(manager, sourceId))) return false;
+    await lockEntry(manager, type, name);
+    await this.admitted.addClaimSets(manager, [id]);
+    const [source] = await manager.query<Pick<DueSource, 'name' | 'claims'>[]>(
+      `select s.name, c.claims from source s join claim_set c on c.id = s.claim_set_id where s.id = $1
+       for no key update of s`,
+      [sourceId],
+    );
+    const [item] = await manager.query<AdmittedVersion[]>(
+      `select type, name, version, digest, claims from admission_item
+       where id = $1 and status = 'held' and due_at <= now() for update`,
+      [id],
+    );
+    if (!source || !item) return false;
+    await this.admitted.admit(manager, sourceId, [id]);
+    const claimSetId = await claimSetOf(manager, sourceId, item);
+    if (claimSetId !== undefined) await this.limit.check(manager, sourceId, claimSetId);
+    await this.audit.writeItems(manager, SYNC_ACTOR, [admission(source, item)]);
+    return true;
+  }
+}
+
+/** Returns whether no other replica admits what is due of this source. */
+async function takesTurn(manager: EntityManager, sourceId: number): Promise<boolean> {
+  const [lock] = await manager.query<{ held: boolean }[]>(
+    `select pg_try_advisory_xact_lock(${DUE_LOCK}, $1) as held`,
+    [sourceId],
+  );
+  return lock?.held === true;
+}
+
+type AdmittedVersion = Pick<DueItem, 'type' | 'name' | 'version' | 'digest' | 'claims'>;
+
+function admission(
+  source: Pick<DueSource, 'name' | 'claims'>,
+  { type, name, version, digest, claims }: AdmittedVersion,
+) {
+  return {
+    action: 'admission.admit' as const,
+    target: { type, name, version, source: source.name },
+    claims: [claims ?? source.claims],
+    change: { after: { sha256: digest.toString('hex') } },
+  };
 }

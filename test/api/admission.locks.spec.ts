@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { decide, type Item, itemsFor, served } from '../support/admission.js';
+import { aServer } from '../support/documents.js';
+import type { Reply } from '../support/http.js';
+import { aWebhookSecret, Receiver } from '../support/receiver.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const ACME = { org: 'acme' };
+/** No entry has these yet. */
+const NEW_CLAIMS = { org: 'acme', team: 'new' };
+const WRITER = { sub: 'wim', org: 'acme', team: 'new', role: 'writer' };
+const REVIEWER = { sub: 'rita', org: 'acme', team: 'new', desk: 'review' };
+const PATIENCE = 20_000;
+
+describe('admitting a publication while others publish', () => {
+  const receiver = new Receiver().runs();
+  const service = aService({ mode: 'full' })
+    .source('internal', {
+      kind: 'managed',
+      settings: { review: [{ names: ['com.acme/reviewed-*'], reviewers: { desk: 'review' } }] },
+      claims: ACME,
+    })
+    .registry('main', { sources: ['internal'], claims: {} })
+    .runs();
+  const publish = (name: string, version: string, claims: object) =>
+    service.as(WRITER).post('/v1/entries', { server: aServer(name, version), claims });
+  const heldOf = async (name: string): Promise<Item> => {
+    const [item] = await itemsFor(service.as(WRITER), `?mine=true&name=${encodeURIComponent(name)}`);
+    if (!item) throw new Error(`${name} is not held`);
+    return item;
+  };
+  const isWaiting = (count: number) =>
+    within(PATIENCE, async () => {
+      const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      expect(await service.database.query(waiting)).toHaveLength(count);
+    });
+  /** Runs these one after the other until each waits for the source, then lets them go on. */
+  const together = async <T>(...steps: (() => Promise<T>)[]): Promise<T[]> => {
+    await service.database.query('begin');
+    await service.database.query(`select id from source where name = 'internal' for no key update`);
+    const started: Promise<T>[] = [];
+    for (const step of steps) {
+      started.push(step());
+      await isWaiting(started.length);
+    }
+    await service.database.query('commit');
+    return Promise.all(started);
+  };
+
+  it('works for a reviewer while the same new claims are published', async () => {
+    expect((await publish('com.acme/reviewed-a', '1.0.0', NEW_CLAIMS)).status).toBe(202);
+    const item = await heldOf('com.acme/reviewed-a');
+    const [approved, published] = await together(
+      () => decide(service.as(REVIEWER), item, 'approve'),
+      () => publish('com.acme/free', '1.0.0', NEW_CLAIMS),
+    );
+    expect([approved?.status, published?.status]).toEqual([200, 201]);
+  });
+
+  it('works for what is due while another version of the entry is published', async () => {
+    const name = 'com.acme/scanned';
+    expect((await publish(name, '1.0.0', ACME)).status).toBe(201);
+    const secretFile = service.write('secret', aWebhookSecret());
+    const webhooks = [{ name: 'scan', url: receiver.url, secretFile }];
+    await service.reload((edited) => edited.configuration({ admission: { webhooks } }));
+    receiver.answer = ({ body }) => ({
+      status: 200,
+      body: JSON.stringify({ outcome: body.includes('"version":"1.1.0"') ? 'hold' : 'admit' }),
+    });
+    expect((await publish(name, '1.1.0', ACME)).status).toBe(202);
+    const isDue = `update admission_item set due_at = now() + interval '1 second', reasons = '[]' where id = $1`;
+    await service.database.query(isDue, [(await heldOf(name)).id]);
+    const [, published] = await together<Reply | undefined>(
+      () => Promise.resolve(undefined),
+      () => publish(name, '1.2.0', ACME),
+    );
+    expect(published?.status).toBe(201);
+    await within(PATIENCE, async () =>
+      expect(await served(service.as(WRITER))).toEqual(
+        expect.arrayContaining([`${name}@1.1.0`, `${name}@1.2.0`]),
+      ),
+    );
+  });
+});
