@@ -56,9 +56,8 @@ export const limitsConfig = slice('limits', ({ limits }) => limits);
 export const contentConfig = slice('content', ({ content }) => content);
 
 /** How content may be fetched. */
-export const contentFetchConfig = slice('contentFetch', ({ content, admission, insecureUrls, proxy }) => ({
+export const contentFetchConfig = slice('contentFetch', ({ content, insecureUrls, proxy }) => ({
   ...content,
-  hasWebhooks: admission.webhooks.length > 0,
   insecureUrls,
   proxy,
 }));

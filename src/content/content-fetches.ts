@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
+import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { reviewRuleOf } from '../admission/review.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
@@ -76,6 +77,7 @@ export class ContentFetches implements OnApplicationShutdown {
     private readonly dataSource: DataSource,
     private readonly store: ContentStore,
     private readonly audit: AuditTrail,
+    private readonly webhooks: AdmissionWebhooks,
     @Inject(contentFetchConfig.KEY) private readonly rules: ConfigType<typeof contentFetchConfig>,
   ) {
     const { proxy } = rules;
@@ -172,7 +174,7 @@ export class ContentFetches implements OnApplicationShutdown {
 
   /** Nobody who admitted the document has seen what a tag or branch is resolved to later. */
   private needsPin({ name, review, isCurated }: FetchedVersion): boolean {
-    return isCurated || this.rules.hasWebhooks || reviewRuleOf(review ?? undefined, name) !== undefined;
+    return isCurated || this.webhooks.all.length > 0 || reviewRuleOf(review ?? undefined, name) !== undefined;
   }
 
   private async readRepository(

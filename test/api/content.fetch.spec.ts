@@ -13,6 +13,7 @@ import { listensMeanwhile, portOf } from '../support/loopback.js';
 import { expectRefused } from '../support/matchers.js';
 import { OciServer } from '../support/oci-server.js';
 import { aName, entryAt } from '../support/publishing.js';
+import { aWebhookSecret, Receiver } from '../support/receiver.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { deleteUnusedContent } from '../support/stored-content.js';
 
@@ -23,6 +24,7 @@ const HOUR = 60 * 60_000;
 const git = aGitServer().runs();
 const repository = git.repository('acme');
 const oci = new OciServer().runs();
+const scanner = new Receiver().runs();
 
 const service = aService()
   .source('published', { kind: 'managed' })
@@ -376,6 +378,24 @@ describe('content of a synced version', () => {
     await expect
       .poll(() => syncedContent('curated', name), { timeout: 10_000 })
       .toMatchObject({ status: 'failed', error: expect.stringMatching(/must have a commit or digest/) });
+  });
+
+  it('needs a commit while there are admission webhooks, also after a reload', async () => {
+    scanner.answer = () => ({ status: 200, body: '{"outcome":"admit"}' });
+    const scan = { name: 'scan', url: scanner.url, secretFile: service.write('secret', aWebhookSecret()) };
+    await repository.commit(skillFiles('acme/tagged'), { branch: 'scanned' });
+    const reload = (webhooks: Document[]) =>
+      service.reload((edited) => edited.configuration({ admission: { webhooks } }));
+    await reload([scan]);
+    const [name, later] = [aName(), aName()];
+    await publish(name, gitPackage({ ref: 'scanned' }));
+    expect(await fetched(name)).toMatchObject({
+      error: expect.stringMatching(/must have a commit or digest/),
+    });
+    await reload([]);
+    await repository.commit(skillFiles(later), { branch: 'unscanned' });
+    await publish(later, gitPackage({ ref: 'unscanned' }));
+    expect(await fetched(later)).toMatchObject({ status: 'stored' });
   });
 
   it('is fetched although the document has escapes that PostgreSQL refuses', async () => {
