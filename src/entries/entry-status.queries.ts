@@ -48,6 +48,7 @@ export async function electLatest(
 ): Promise<ReadonlySet<string>> {
   // Two statements, because PostgreSQL checks the unique index on the latest version row by row. `entry_version_order`
   // finds the newest of thousands of versions as cheaply as the newest of two. Removed entries get no latest version.
+  // The lateral join looks up each id, even if the planner believes that the table has just become empty.
   const elected = await manager.query<{ id: string }[]>(
     `with elected as materialized (
        select coalesce(
@@ -60,7 +61,9 @@ export async function electLatest(
        update entry_version set is_latest = false
        where entry_id = any($1::bigint[]) and is_latest and id not in (select id from elected where id is not null)
      )
-     select v.id from elected join entry_version v on v.id = elected.id where not v.is_latest`,
+     select v.id from elected cross join lateral (
+       select id from entry_version where id = elected.id and not is_latest offset 0
+     ) v`,
     [entryIds],
   );
   const ids = elected.map(({ id }) => id);
