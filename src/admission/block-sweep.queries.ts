@@ -6,7 +6,7 @@ import type { EntryType } from '../documents/entry-types.js';
 import { electLatest } from '../entries/entry-status.queries.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
-import { deleteEmptyEntries } from '../entries/writer/entry-writer.queries.js';
+import { deleteEmptyEntries, deleteVersions } from '../entries/writer/entry-writer.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { KINDS, parseSourceKind } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
@@ -35,6 +35,13 @@ interface ScannedRow {
 }
 
 interface ServedRow extends ScannedRow {
+  readonly entryId: string;
+  readonly sourceId: number;
+}
+
+/** A served version that is being held; there may be a million. */
+interface MovingVersion {
+  readonly id: string;
   readonly entryId: string;
   readonly sourceId: number;
 }
@@ -76,25 +83,37 @@ export class BlockSweep {
   }
 
   private async holdServed(manager: EntityManager, block: CompiledBlock): Promise<number> {
-    const found: ServedRow[] = [];
-    for await (const rows of scanServed(manager, block))
-      found.push(...rows.map((row) => ({ ...row, document: null })));
+    const found: MovingVersion[] = [];
+    const audited: ServedRow[] = [];
+    for await (const rows of scanServed(manager, block)) {
+      found.push(...rows.map(({ id, entryId, sourceId }) => ({ id, entryId, sourceId })));
+      const left = MAX_ITEM_EVENTS - audited.length;
+      audited.push(...rows.slice(0, left).map((row) => ({ ...row, document: null })));
+    }
     const sourceIds = [...new Set(found.map(({ sourceId }) => sourceId))].sort((one, other) => one - other);
     // The removal of a source locks it before its entries.
     const sources = await manager.query<{ id: number; name: string; kind: string }[]>(
       `select id, name, kind from source where id = any($1::int[]) order by id for no key update`,
       [sourceIds],
     );
-    const existing = new Set(sources.map(({ id }) => id));
+    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
     const inheriting = sources
       .filter(({ kind }) => KINDS[parseSourceKind(kind)].inheritsClaims)
       .map(({ id }) => id);
-    const moving = found.filter(({ sourceId }) => existing.has(sourceId));
+    const moving = found.filter(({ sourceId }) => nameOf.has(sourceId));
     for await (const batch of batches(moving, ROWS_PER_STATEMENT))
       await moveToItems(manager, batch, inheriting, reasonOf(block));
+    // After all versions: an entry's may be in several batches.
+    const entryIds = [...new Set(moving.map(({ entryId }) => entryId))];
+    for await (const batch of batches(entryIds, ROWS_PER_STATEMENT)) await settle(manager, batch);
     for (const id of sourceIds) await bumpRevision(manager, id);
-    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
-    await this.recordItems(manager, SYNC_ACTOR, 'admission.hold', moving, nameOf);
+    await this.recordItems(
+      manager,
+      SYNC_ACTOR,
+      'admission.hold',
+      audited.filter(({ sourceId }) => nameOf.has(sourceId)),
+      nameOf,
+    );
     return moving.length;
   }
 
@@ -253,10 +272,10 @@ async function* scan<Row extends ScannedRow>(
   await manager.query(`close scanned_version`);
 }
 
-/** Moves served versions to the held items; removes entries that have none left, and elects the latest of the others. */
+/** Moves served versions to the held items. */
 async function moveToItems(
   manager: EntityManager,
-  rows: readonly Pick<ServedRow, 'id' | 'entryId'>[],
+  rows: readonly MovingVersion[],
   inheriting: readonly number[],
   reason: HoldReason,
 ): Promise<void> {
@@ -275,8 +294,11 @@ async function moveToItems(
      on conflict do nothing`,
     [ids, inheriting, JSON.stringify([reason])],
   );
-  await manager.query(`delete from entry_version where id = any($1::bigint[])`, [ids]);
-  const entryIds = [...new Set(rows.map(({ entryId }) => entryId))];
+  await deleteVersions(manager, ids);
+}
+
+/** Removes entries without versions, and elects the latest version of the others. */
+async function settle(manager: EntityManager, entryIds: readonly string[]): Promise<void> {
   const emptied = new Set(await deleteEmptyEntries(manager, entryIds));
   await electLatest(
     manager,
