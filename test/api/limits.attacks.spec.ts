@@ -41,9 +41,9 @@ const NEIGHBOUR = '127.0.0.2';
 /** Persons of the attacking tenant. */
 const PERSONS = Array.from({ length: 8 }, (_, index) => `red-${index}`);
 
-const LARGE = 60;
+const LARGE = 40;
 const FILLED = 200;
-const HELD = inSoak(10_000, 4_000);
+const HELD = inSoak(10_000, 2_500);
 const CLUSTER_OBJECTS = 40;
 const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
 const MAIN = '/registry/main';
@@ -394,7 +394,7 @@ const ATTACKS: Record<string, Attack> = {
   'lists of files with long texts': {
     answered: [200],
     run: () =>
-      flood(40, (person) => red(person).ask('GET', `${MAIN}/x/content/skill/io.red/texts/latest/files`)),
+      flood(16, (person) => red(person).ask('GET', `${MAIN}/x/content/skill/io.red/texts/latest/files`)),
   },
 
   'marketplaces that are cloned slowly': {
@@ -479,7 +479,7 @@ const ATTACKS: Record<string, Attack> = {
   'lists of held versions with many claims': {
     answered: [200],
     run: () =>
-      flood(16, (person, number) => {
+      flood(4, (person, number) => {
         const limit = number % 2 ? 100 : 1;
         const reviewer = red(person, { job: 'reviewer' });
         return reviewer.ask('GET', `/v1/admission?status=withdrawn&limit=${limit}`);
