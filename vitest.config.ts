@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take 15 s or more. They start first, so that no worker ends alone with one of them. */
 const LONGEST = [
+  'api/limits.attacks.spec.ts',
   'api/service.resilience.spec.ts',
   'api/sync.day.spec.ts',
   'api/limits.attacks.spec.ts',
