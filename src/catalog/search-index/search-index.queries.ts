@@ -112,7 +112,8 @@ partitions as materialized (
 }
 
 /**
- * Reads the state of a view and what changed since a snapshot, all in one snapshot.
+ * Reads the state of a view and what changed since a snapshot, all in one snapshot. Goes from one partition with outdated
+ * summaries to the next in their index: by statistics of the moment after a sync, PostgreSQL would read all summaries.
  *
  * @param snapshot of the index: what its transactions wrote is in the index.
  * @param loaded the sources in the index.
@@ -124,12 +125,17 @@ export async function readIndexState(
 ): Promise<IndexState> {
   const [row] = await sql.query<StateRow>(
     `
-with ${CURRENCY},
+with recursive ${CURRENCY},
 ${partitionsOf(sql)},
+outdated_partition(id) as (
+  select min(partition_id) from entry_summary where is_outdated
+  union all
+  select (select min(s.partition_id) from entry_summary s where s.is_outdated and s.partition_id > o.id)
+  from outdated_partition o where o.id is not null
+),
 outdated as materialized (
   select case when exists (select 1 from entry_summary_fill) then array(select id from partitions) else (
-    select array_agg(distinct o.partition_id) from entry_summary o
-    where o.is_outdated and o.partition_id in (select id from partitions)
+    select array_agg(o.id) from outdated_partition o where o.id in (select id from partitions)
   ) end as partitions
 ),
 changed as materialized (
