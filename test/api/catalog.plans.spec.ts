@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readByNames, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
+import { readIndexState } from '../../dist/catalog/search-index/search-index.queries.js';
 import {
   type NamedVersions,
   type SingleVersions,
@@ -189,6 +190,15 @@ const cases: Case[] = [
     atMost: BULK_SOURCES * ((BULK_CLAIM_SETS + 1) * 2 + 1),
   },
   {
+    // All summaries are outdated, as after a sync.
+    what: 'the state of the index of ranked searches',
+    ask: async (dataSource) => {
+      const [row] = await dataSource.query<{ now: string }[]>('select pg_current_snapshot()::text as now');
+      return readIndexState(sqlOf(dataSource, ALL), row?.now ?? '', [1, 2, 3, 4]);
+    },
+    atMost: BULK_SOURCES * BULK_CLAIM_SETS * 12,
+  },
+  {
     what: 'the claims of these partitions',
     ask: (dataSource) =>
       viewsQueries(dataSource).claimsOf(ALL.visible.flatMap(({ claimSetIds }) => claimSetIds)),
@@ -240,7 +250,9 @@ describe('rows read by a query', () => {
   describe('in a catalogue with statistics', () => {
     beforeAll(async () => {
       for (const { database } of [small, large])
-        await database.query('vacuum analyze entry, entry_version, search_text, search_partition');
+        await database.query(
+          'vacuum analyze entry, entry_version, entry_summary, search_text, search_partition',
+        );
     });
     it.each(cases)('depend on the page size and not on the catalogue: $what', dependsOnThePage);
 
