@@ -103,7 +103,8 @@ export class PreparedStatements {
    *
    * @param send calls `query` for every statement before it waits for any.
    * @param commits sends COMMIT last, so that locks are not held while the answers are read. PostgreSQL rolls back if a
-   *   statement fails; nothing that `send` finds in the answers can prevent the commit.
+   *   statement fails, and nothing is committed if `send` fails before it has sent everything. Nothing that `send` finds in
+   *   the answers can prevent the commit.
    * @throws errors from node-postgres.
    */
   async together<T>(
@@ -129,8 +130,13 @@ export class PreparedStatements {
       let result: Promise<[T, unknown]>;
       try {
         const answers = send({ query: query as Queries['query'] });
-        const commit = commits ? queryRunner.commitTransaction() : undefined;
-        if (commit) sent.push(commit);
+        isSending = false;
+        let commit: Promise<void> | undefined;
+        if (commits) {
+          await Promise.race([answers, afterMicrotasks()]);
+          commit = queryRunner.commitTransaction();
+          sent.push(commit);
+        }
         result = Promise.all([answers, commit]);
       } finally {
         isSending = false;
@@ -174,6 +180,11 @@ export class PreparedStatements {
     this.named.set(text, named);
     return named;
   }
+}
+
+/** Resolves once every promise that can settle without the network has settled. Call it from an async function, after an await. */
+function afterMicrotasks(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /** Returns the failure that made PostgreSQL refuse the later statements of a transaction, whose refusal may arrive first. */

@@ -139,6 +139,28 @@ describe('statements that are sent together', () => {
     expect(await kept()).toEqual([2]);
   });
 
+  it('commit nothing if the sender fails before it has sent everything', async () => {
+    const committing = async (send: (statements: Queries) => Promise<unknown>) => {
+      const runner = dataSource.createQueryRunner();
+      try {
+        await runner.startTransaction();
+        await prepared.together(runner.manager, send, { commits: true });
+      } finally {
+        if (runner.isTransactionActive) await runner.rollbackTransaction();
+        await runner.release();
+      }
+    };
+    const failing = async () => {
+      await Promise.resolve();
+      throw new Error('no second statement');
+    };
+    const sent = committing((statements) => Promise.all([insert(statements, 1), failing()]));
+    await expect(sent).rejects.toThrow('no second statement');
+    expect(await kept()).toEqual([]);
+    await committing((statements) => Promise.all([insert(statements, 2), insert(statements, 3)]));
+    expect(await kept()).toEqual([2, 3]);
+  });
+
   it('cannot wait for each other', async () => {
     const sent = inTransaction(async (statements) => {
       await insert(statements, 1);
