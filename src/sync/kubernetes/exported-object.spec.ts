@@ -367,6 +367,7 @@ it.each<[string | undefined, object]>([
   ['{"org":["a","b"],"team":""}', { org: ['a', 'b'], team: '' }],
 ])('authz-claims %j: %j', (text, claims) => expect(claimsOf(text)).toEqual({ claims }));
 
+const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 it.each([
   ['{org: acme}', 'is not valid JSON'],
   ['{"org":"acme"', 'is not valid JSON'],
@@ -384,6 +385,8 @@ it.each([
   ['{"a":"\\u0000"}', 'is not a valid claims map: "a" has characters that cannot be stored'],
   ['{"a":"b","a":"c"}', 'contains the claim "a" twice'],
   ['{"a":"b","\\u0061":"c"}', 'contains the claim "a" twice'],
+  [nested(101), 'is not valid JSON'],
+  [nested(100), 'is not a valid claims map: must be a map of claims'],
 ])('authz-claims %j are invalid', (text, problem) =>
   expect(claimsOf(text)).toEqual({ problem: `the annotation toolhive.stacklok.dev/authz-claims ${problem}` }),
 );

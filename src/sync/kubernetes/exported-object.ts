@@ -70,7 +70,7 @@ export class Annotations {
   }
 }
 
-/** Deeper JSON in an annotation is as invalid as a document with it. */
+/** Levels of JSON in an annotation, as in a document. */
 const MAX_DEPTH = 100;
 
 function parse(text: string): unknown {
