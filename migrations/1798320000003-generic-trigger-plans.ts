@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * PostgreSQL planned the statements of this trigger anew for each transaction, because the plan for one row looked cheaper than
- * the one that serves all: half a millisecond, while the source is locked.
+ * PostgreSQL planned the statements of this trigger in each transaction, because a plan for known values looked cheaper than a
+ * generic one. Planning took half a millisecond while the source was locked.
  */
 export class GenericTriggerPlans1798320000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -113,7 +113,7 @@ export class DueItems implements OnApplicationShutdown {
     const now = await transactionTime(manager);
     const known = new Set((await knownNames(manager, sourceId, items)).map(entryMapKey));
     const webhooks = this.webhooks.on('sync').map(({ name }) => name);
-    // By webhooks that are new.
+    // Webhooks added since the version arrived.
     const unasked = (item: DueItem) => webhooks.filter((name) => !item.asked.includes(name));
     const judged = items.map((item) => {
       const isKnownName = known.has(entryMapKey(item));
@@ -170,7 +170,7 @@ export class DueItems implements OnApplicationShutdown {
         if (isAdmitted) admitted += 1;
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        // The source has no room for it.
+        // The source has no room for another claim set.
         await this.dataSource.query(
           `update admission_item set due_at = now() + interval '1 minute' where id = $1 and status = 'held'`,
           [item.id],
@@ -207,7 +207,7 @@ export class DueItems implements OnApplicationShutdown {
   }
 }
 
-/** Returns whether no other replica admits what is due of this source. */
+/** Returns whether this replica may admit the due items of the source: only one does at a time. */
 async function takesTurn(manager: EntityManager, sourceId: number): Promise<boolean> {
   const [lock] = await manager.query<{ held: boolean }[]>(
     `select pg_try_advisory_xact_lock(${DUE_LOCK}, $1) as held`,

@@ -74,8 +74,9 @@ export interface MatchingItems {
   readonly reached: ItemPlace | null;
 }
 
-/** Items that are read and judged at once, and for one request. Publishers decide how many there are, and their claims. */
+/** Items read at once. */
 const ITEMS_PER_SLICE = 100;
+/** Maximum number of items judged per request: publishers decide how many there are, and what claims they have. */
 const MAX_JUDGED = 2_000;
 
 /** The most items of one entry that `holding` returns. */

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Creates a folder with its parents. Node's own `recursive` never ends where a folder in an existing one is refused with ENOENT,
- * as below /proc.
+ * Creates a folder and its parents. Node's `recursive` option loops forever if creating a folder in an existing one fails
+ * with ENOENT, as under /proc.
  */
 export function makeFolder(path: string): void {
   const folder = resolve(path);

@@ -47,7 +47,7 @@ const TIMEOUT_MS = 120_000;
 const LEASE_MS = 10 * 60_000;
 const MIN_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 60 * 60_000;
-/** For content that was read and refused: it can only become valid by another limit or version of the server. */
+/** For content that was read and refused: only another limit or server version can make it valid. */
 const MAX_REFUSED_RETRY_MS = 24 * 60 * 60_000;
 /** A repository may have more than the folder that is read. */
 const MAX_REPOSITORY_BYTES = 512 * 1024 * 1024;

@@ -33,7 +33,7 @@ export interface FetchRules {
   readonly insecureUrls: boolean;
 }
 
-/** Packages that are looked at, and characters of a field: publishers write both, and the patterns take quadratic time. */
+/** Limits of what publishers write: packages that are read, and characters of a field. The patterns take quadratic time. */
 const MAX_PACKAGES = 50;
 const MAX_FIELD = 2_048;
 

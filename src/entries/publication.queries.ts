@@ -89,7 +89,7 @@ export interface NewVersion {
 }
 
 /**
- * Inserts a version, which the entry of a locked name lacks.
+ * Inserts a version that the entry of a locked name does not have yet.
  *
  * @param latest the current latest version; null for a new entry.
  */

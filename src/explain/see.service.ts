@@ -146,7 +146,7 @@ export class SeeService {
     return [...steps, ...bare];
   }
 
-  /** Says whether the version has files, without which it is in no marketplace. They have no claims of their own. */
+  /** Reports whether the version has files: without them it is in no marketplace. Files have no claims of their own. */
   private async contentSteps(
     access: VerifiedAccess,
     { type, name, version = LATEST }: AskedEntry,

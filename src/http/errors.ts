@@ -127,7 +127,7 @@ export const ERROR_CATALOGUE = {
   marketplace_not_found: { status: 404, sentence: 'This registry is not served as a marketplace' },
   marketplace_too_large: {
     status: 507,
-    sentence: 'The plugins and skills that you see, or their files, are more than a marketplace may have',
+    sentence: 'You can see more plugins, skills or files than a marketplace may contain',
   },
   item_not_found: { status: 404, sentence: 'There is no such item' },
   block_not_found: { status: 404, sentence: 'There is no such block' },

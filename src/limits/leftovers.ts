@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Removes temporary directories of killed servers. Directories in use must change more often than `unchangedMs`: a
- * process id says nothing about its use, because containers may share the temporary directory.
+ * Removes temporary directories of killed servers. Directories in use must change more often than every
+ * `unchangedMs`. Process ids would not help, because containers may share the temporary directory.
  */
 export async function removeLeftovers(prefix: string, unchangedMs: number): Promise<void> {
   const names = await readdir(tmpdir()).catch(() => []);

@@ -21,7 +21,7 @@ export interface IndexResult {
   readonly facets: string;
 }
 
-/** The names of a list with a search text to find next. */
+/** Which names of a list with a search text to find next. */
 export interface ListPart {
   readonly type: EntryType;
   /** In lower case; see `isListable`. */
@@ -33,10 +33,10 @@ export interface ListPart {
   readonly limit: number;
 }
 
-/** Names in order: all that such a list shows, and perhaps some that it does not. */
+/** Names in order: all that the list shows, and possibly some that it does not. */
 export interface ListedNames {
   readonly names: readonly string[];
-  /** Whether no name follows. */
+  /** Whether these are the last names. */
   readonly isLast: boolean;
 }
 

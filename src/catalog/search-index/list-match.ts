@@ -2,7 +2,7 @@ import type { TimeSlice } from '../../json/time-slice.js';
 import { bytesOfNumber } from './packed-numbers.js';
 import type { TextTable } from './text-table.js';
 
-/** Flag of an entry with other texts, which are too long for the index. */
+/** Flag of an entry whose other texts are too long for the index. */
 export const HAS_LONG_TEXTS = 64;
 
 /** Columns of an `EntryIndex`. */
@@ -24,20 +24,20 @@ const BLOCK = 256;
 /** Groups of numbers that begin with their count, and those, from 1, that have words of search texts: see `EntryIndex`. */
 const COUNTED_GROUPS = 5;
 const LISTED_GROUPS = (1 << 3) | (1 << 4) | (1 << 6);
-/** More words would exclude few more entries. */
+/** Only the first words are checked: further ones exclude few more entries. */
 const MAX_WORDS = 4;
 
 /**
- * Whether the index can serve lists with this search text: it knows which words follow each other in a text, but not what separates
- * them, which is mostly one space.
+ * Whether the index can serve lists with this search text. It knows the order of words in a text, but not the white space
+ * between them, which is mostly a single space.
  */
 export function isListable(search: string): boolean {
   return search.trim() !== '' && !/[^\S ]| {2}/u.test(search);
 }
 
 /**
- * Returns a test of whether some text of an entry may contain a search text, by number of the entry. Few pass that do not: where
- * something else separates the words, or entries with long texts.
+ * Returns a test, by number of the entry, of whether one of its texts may contain a search text. It accepts every entry that
+ * matches, and a few others: those with other white space between the words, and those with long texts.
  *
  * @param search see `isListable`.
  */
@@ -108,7 +108,7 @@ export async function listMatch(
   };
 }
 
-/** Calls back for each entry from `first` to `end` whose bytes contain these: native code finds them several times as fast. */
+/** Calls `each` for the entries from `first` to `end` that contain these bytes. The native search is several times faster. */
 function eachWith(
   bytes: Buffer,
   column: Uint8Array,

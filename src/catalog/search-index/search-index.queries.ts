@@ -112,8 +112,8 @@ partitions as materialized (
 }
 
 /**
- * Reads the state of a view and what changed since a snapshot, all in one snapshot. Goes from one partition with outdated
- * summaries to the next in their index: by statistics of the moment after a sync, PostgreSQL would read all summaries.
+ * Reads the state of a view and what changed since a snapshot, all in one snapshot. Steps
+ * through the index of outdated summaries: with the statistics of the moment after a sync, PostgreSQL would read all of them.
  *
  * @param snapshot of the index: what its transactions wrote is in the index.
  * @param loaded the sources in the index.

@@ -25,9 +25,9 @@ import {
 const UNUSED_MS = 10 * 60_000;
 /** How long a registry that did not fit is not read again. */
 const TOO_LARGE_MS = 10 * 60_000;
-/** How long a registry that replaced others is not replaced by them in turn: each load takes seconds. */
+/** How long a registry that replaced others keeps its place: each load takes seconds. */
 const MIN_STAY_MS = 30_000;
-/** Bytes of an entry in an index with few, whose average is mostly spare room. */
+/** Assumed bytes per entry where the index has too few entries for an average. */
 const TYPICAL_BYTES = 80;
 const LEAST_FOR_AVERAGE = 1_000;
 const NO_ROOM =
@@ -63,11 +63,11 @@ export class SearchIndex implements OnApplicationShutdown {
   /** Loads and compactions run one after the other, because both write to the columns. */
   private rewriting: Promise<unknown> = Promise.resolve();
   private isCompacting = false;
-  /** Until when a registry that replaced others stays, on the clock of `performance.now()`. */
+  /** When the registry that replaced others may be replaced, on the clock of `performance.now()`. */
   private staysUntil = -Infinity;
   /** Registries, as lists of sources, that did not fit. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: TOO_LARGE_MS });
-  /** Registries that lists have had loaded lately. */
+  /** Registries whose lists have recently started a load. */
   private readonly loadedLater = new LRUCache<string, true>({ max: 1_000, ttl: MIN_STAY_MS });
   /** Only one search at a time reads changes and applies them. */
   private readonly turns = new Semaphore(1, WAIT_MS);
@@ -105,8 +105,8 @@ export class SearchIndex implements OnApplicationShutdown {
   /**
    * Finds the names of a list with a search text.
    *
-   * @returns undefined if the index can't serve the list, because of its search text or because current summaries are missing. It then
-   *   begins to read sources that it lacks.
+   * @returns undefined if the index can't serve the list: its search text is unsuitable, or summaries are missing or
+   *   outdated. Missing sources are then loaded in the background.
    * @throws SearchTimeout, or the reason of the context's signal; SemaphoreTimeout.
    */
   async list(sql: ViewSql, part: ListPart, context: SearchContext): Promise<ListedNames | undefined> {
@@ -125,8 +125,8 @@ export class SearchIndex implements OnApplicationShutdown {
   /**
    * Brings an index up to date and searches it, while no other search changes it.
    *
-   * @param find is passed a function that throws when the search must end.
-   * @returns undefined also if the index must be read again.
+   * @param find receives `goOn`, which throws when the search must end.
+   * @returns undefined if the index must be read again, or if `find` returns undefined.
    */
   private inTurn<Found>(
     sql: ViewSql,
@@ -165,7 +165,7 @@ export class SearchIndex implements OnApplicationShutdown {
     return current;
   }
 
-  // Lists can do without the index, so they do not replace what ranked searches need.
+  // Lists can search in PostgreSQL, so they do not evict what ranked searches need.
   private loadLater(sourceIds: readonly number[]): void {
     const key = sourceIds.join();
     if (this.loadedLater.has(key) || this.tooLarge.has(key)) return;
@@ -277,7 +277,7 @@ export class SearchIndex implements OnApplicationShutdown {
       });
   }
 
-  /** Does work in a turn of its own, unless the index was replaced. */
+  /** Runs work in its own turn, unless the index has been replaced. */
   private async inOwnTurn(index: CurrentIndex, work: () => Promise<void>): Promise<void> {
     await this.turns.run(OWN, undefined, async () => {
       if (this.current === index) await work();

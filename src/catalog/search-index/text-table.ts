@@ -24,11 +24,11 @@ export function bytesOf(text: string): Uint8Array {
   return ENCODER.encode(text);
 }
 
-/** The texts that words of a phrase can be. */
+/** Which texts the words of a phrase match. */
 export interface AcceptedTexts {
-  /** For each text, a bit for each word that it can be. */
+  /** For each text, one bit for each word that it matches. */
   readonly accepted: Uint32Array;
-  /** All texts that one of the words can be; null if they are many, whatever the word. */
+  /** The texts that match the rarest word; null if every word matches many. */
   readonly rarest: readonly number[] | null;
 }
 
@@ -79,15 +79,15 @@ export class TextTable {
     return DECODER.decode(this.bytes.subarray(this.starts[number], this.starts[number + 1]));
   }
 
-  /** Whether some text, or two adjacent ones, contain these bytes: native code looks a few times as fast. */
+  /** Whether a text, or two adjacent texts together, contain these bytes. The native search is several times faster. */
   private mayContain(word: Uint8Array): boolean {
     const { bytes, starts, count } = this;
     return Buffer.from(bytes.buffer, bytes.byteOffset, starts[count]).includes(Buffer.from(word));
   }
 
   /**
-   * Finds the texts that words of a phrase can be: the first may be the end of a text, unless it `isAtStart`, the last the
-   * beginning of one, unless it `isAtEnd`. Null if some word can be no text.
+   * Finds the texts that each word of a phrase matches. The first word may match the end of a text, unless the phrase
+   * `isAtStart`; the last word may match the beginning of a text, unless it `isAtEnd`. Returns null if a word matches none.
    */
   async accepting(
     phrase: readonly string[],
