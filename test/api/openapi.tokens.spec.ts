@@ -5,7 +5,10 @@ import { aService, type ServiceUnderTest } from '../support/service.js';
 
 interface OpenApi {
   paths: Record<string, Record<string, { security?: Record<string, string[]>[] }>>;
-  components: { securitySchemes?: Record<string, { type: string; openIdConnectUrl?: string }> };
+  components: {
+    securitySchemes?: Record<string, { type: string; openIdConnectUrl?: string }>;
+    schemas: Record<string, { properties?: Record<string, object> }>;
+  };
 }
 
 const documentOf = async (service: ServiceUnderTest) => (await service.get('/openapi.json')).json as OpenApi;
@@ -84,6 +87,17 @@ describe('the OpenAPI document in oauth mode', () => {
     const before = (await service.get('/openapi.json')).text;
     await service.restart();
     expect((await service.get('/openapi.json')).text).toBe(before);
+  });
+
+  // Swagger orders keys by how many documents the process made before, which depends on the files that ran earlier.
+  it('has the type of a property first', async () => {
+    const { components } = await documentOf(service);
+    const properties = Object.values(components.schemas).flatMap((schema) =>
+      Object.entries(schema.properties ?? {}),
+    );
+    const typed = properties.filter(([, property]) => 'type' in property);
+    expect(typed.length).toBeGreaterThan(100);
+    expect(typed.filter(([, property]) => Object.keys(property)[0] !== 'type')).toEqual([]);
   });
 
   it('limits connect-src of /docs to the issuers and connectOrigins', async () => {
