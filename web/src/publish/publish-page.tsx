@@ -5,15 +5,16 @@ import { api, type Failure, failureFrom, unwrap } from '../api/client.js';
 import type { Claims, EntryType, HeldAdmission, PublishBody } from '../api/types.js';
 import { ClaimPicker } from '../claims/claims-editor.js';
 import { isEntryType } from '../api/entry-types.js';
-import { replaceHash, type Route } from '../navigation/route.js';
+import { hashOf, replaceHash, type Route } from '../navigation/route.js';
+import { EntryTable } from '../resources/entry-table.js';
 import { useAction } from '../ui/action.js';
+import { EmptyState } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { ClaimsMismatch } from './claims-mismatch.js';
 import { DocumentEditor, type Problems, problemsOf, selectLine } from './document-editor.js';
 import { NO_DRAFT, useDraft } from './draft.js';
 import { parseJson } from './json-lines.js';
-import { ManagedEntries } from './managed-entries.js';
 import { ManagedEntryPage } from './managed-entry-page.js';
 import { NewVersion } from './new-version.js';
 import { type Published, PublishedNotice } from './published-notice.js';
@@ -148,6 +149,26 @@ function PublishPage({ query }: { query: URLSearchParams }): JSX.Element {
       />
       <ManagedEntries key={published ? `${published.name} ${published.version}` : ''} />
     </>
+  );
+}
+
+/** Published entries that the caller manages. */
+function ManagedEntries(): JSX.Element {
+  return (
+    <section class="published">
+      <h2>Published entries you manage</h2>
+      <EntryTable
+        list="entries"
+        read={(query, signal) => unwrap(api.GET('/v1/entries', { params: { query }, signal }))}
+        hrefOf={({ type, name }) => hashOf(['publish', type, name])}
+        empty={
+          <EmptyState title="No entries yet">
+            Entries you publish appear here with their versions and claims.
+          </EmptyState>
+        }
+        noClaims="No claims: visible to super-admins only"
+      />
+    </section>
   );
 }
 

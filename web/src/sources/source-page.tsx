@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import type { Source, SourceSync } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
+import { EntryTable } from '../resources/entry-table.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
 import { useAction } from '../ui/action.js';
 import { Badge } from '../ui/badge.js';
@@ -11,7 +12,6 @@ import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { CollapsedList, Detail, DetailList, Table } from '../ui/table.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
-import { SourceEntries } from './source-entries.js';
 import { SyncRuns } from './sync-runs.js';
 
 const POLL_MS = 1_500;
@@ -152,6 +152,25 @@ function SyncError({ sync: { error = '', attempts }, startAnyway }: SyncErrorPro
       )}
       {starting.failure && <Refusal failure={starting.failure} />}
     </div>
+  );
+}
+
+/** All entries, read when the section is opened. */
+function SourceEntries({ name }: { name: string }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Entries</summary>
+      {isOpen && (
+        <EntryTable
+          list={name}
+          read={(query, signal) =>
+            unwrap(api.GET('/v1/sources/{name}/entries', { params: { path: { name }, query }, signal }))
+          }
+          empty={<p class="muted">None.</p>}
+        />
+      )}
+    </details>
   );
 }
 
