@@ -196,6 +196,12 @@ describe('web UI: manager', () => {
     await expect.poll(() => manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['role admin']);
   });
 
+  it('sees the settings of clients on the page of a registry', async () => {
+    await manager.page.getByText('Connect clients').click();
+    const address = `${manager.origin}/registry/mixed/mcp`;
+    await expect.poll(() => manager.page.getByLabel('Codex').innerText()).toContain(address);
+  });
+
   const order = () => manager.page.locator('.order li bdi').allInnerTexts();
 
   it('reorders sources by keyboard', async () => {

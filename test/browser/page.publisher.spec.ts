@@ -126,6 +126,19 @@ describe('web UI: publisher', () => {
     expect(await editor().inputValue()).toBe('another one');
   });
 
+  it('starts a new version from the catalogue, of entries that they manage', async () => {
+    await publisher.goTo('/catalogue/acme/server/com.example.platform%2Flogs');
+    await publisher.link('Who sees this').waitFor();
+    expect(await publisher.link('New version').isVisible()).toBe(false);
+    await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}`);
+    await publisher.link('Manage').waitFor();
+    await publisher.link('New version').click();
+    // The text of the test before.
+    await publisher.button('Replace the draft').click();
+    await expect.poll(() => editor().inputValue()).toContain('"version": "1.1.1"');
+    await editor().fill('');
+  });
+
   it('deprecates a version with a message for readers', async () => {
     await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.page.getByLabel('Status of 1.1.0').selectOption('deprecated');

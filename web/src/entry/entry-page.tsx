@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { api, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, PluginDocument, ServerDocument, SkillDocument } from '../api/types.js';
 import { titleOf } from '../catalogue/entry-card.js';
@@ -187,7 +188,7 @@ function LazyContent(props: Parameters<Content>[0]): JSX.Element {
 
 type EntryActionsProps = Pick<EntryDetailsProps, 'registry' | 'type' | 'name'>;
 
-/** Questions about access, prefilled. */
+/** Links for those who manage the entry, and prefilled questions about access. */
 function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element {
   const session = useSession();
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
@@ -195,8 +196,22 @@ function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element 
   const mayAskForOthers = isOffered(session, 'manageRegistries');
   const asked = { registry, type: type === 'server' ? '' : type, entry: name };
   const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
+  const path = { type, name };
+  const managed = useQuery(isOffered(session, 'manageEntries') ? `${type} ${name}` : null, (signal) =>
+    unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path }, signal })),
+  );
   return (
     <p class="buttons entry-actions">
+      {managed.value && (
+        <>
+          <a class="button small primary" href={hashOf(['publish'], path)}>
+            New version
+          </a>
+          <a class="button small" href={hashOf(['publish', type, name])}>
+            Manage
+          </a>
+        </>
+      )}
       {mayAskWho && (
         <a class="button small" href={hashOf(['access', 'who', type, name], { registry })}>
           Who sees this

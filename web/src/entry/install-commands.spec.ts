@@ -92,6 +92,16 @@ describe('links', () => {
     expect(JSON.parse(config)).toEqual({ ...npx, args: ['é\u202e'] });
   });
 
+  it('of VS Code shorten descriptions beyond 2,000 characters', () => {
+    const inputs = [{ id: 'acme/tool/TOKEN', description: 'x'.repeat(2_000), password: true }];
+    const link = vscodeLink(NAME, npx, inputs) ?? '';
+    expect(JSON.parse(decodeURIComponent(link.slice(link.indexOf('?') + 1)))).toEqual({
+      name: NAME,
+      ...npx,
+      inputs: [{ id: 'acme/tool/TOKEN', description: 'TOKEN', password: true }],
+    });
+  });
+
   it('are left out beyond 2,000 characters', () => {
     const long = { ...npx, args: ['x'.repeat(2_000)] };
     expect([vscodeLink(NAME, long, undefined), cursorLink(NAME, long)]).toEqual([undefined, undefined]);

@@ -4,10 +4,27 @@ type Entry = Readonly<Record<string, unknown>>;
 /** Longer URLs are cut off by some systems when they start a program. */
 const MAX_LINK = 2_000;
 
-/** Returns a link that makes VS Code ask to install the server (https://code.visualstudio.com/api/extension-guides/ai/mcp#create-an-mcp-installation-url). */
+/**
+ * Returns a link that makes VS Code ask to install the server (https://code.visualstudio.com/api/extension-guides/ai/mcp#create-an-mcp-installation-url).
+ * If it would be too long, the prompts name the variables without describing them.
+ */
 export function vscodeLink(name: string, entry: Entry, inputs: unknown): string | undefined {
-  const settings = { name, ...entry, ...(inputs === undefined ? {} : { inputs }) };
+  return (
+    vscodeLinkWith({ name, ...entry, inputs }) ?? vscodeLinkWith({ name, ...entry, inputs: named(inputs) })
+  );
+}
+
+function vscodeLinkWith(settings: Entry): string | undefined {
   return short(`vscode:mcp/install?${encodeURIComponent(JSON.stringify(settings))}`);
+}
+
+/** Inputs whose descriptions are the last segments of their ids, which the server forms of names and variables. */
+function named(inputs: unknown): unknown {
+  if (!Array.isArray(inputs)) return inputs;
+  return (inputs as readonly Entry[]).map((input) => ({
+    ...input,
+    description: String(input['id']).split('/').at(-1),
+  }));
 }
 
 /** Returns a link that makes Cursor ask to install the server (https://cursor.com/docs/context/mcp/install-links). */

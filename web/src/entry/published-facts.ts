@@ -65,7 +65,7 @@ function permissionsOf(profile: unknown): readonly Fact[] {
   const hosts = texts(member(outbound, 'allow_host'));
   const network = [
     ...(member(outbound, 'insecure_allow_all') === true ? ['any host'] : hosts),
-    ...(ports.length > 0 ? [`ports ${ports.join(', ')}`] : []),
+    ...(ports.length > 0 ? [`${ports.length > 1 ? 'ports' : 'port'} ${ports.join(', ')}`] : []),
   ];
   return facts([
     ['Network', network.join(', ')],

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { api, API_BASE, unwrap } from '../api/client.js';
 import type { Registry } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
+import { ConnectRegistry } from '../connect/connect-page.js';
 import { hashOf } from '../navigation/route.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
 import { useSession } from '../session/session.js';
@@ -40,14 +41,15 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
       >
         <a class="button" href={hashOf(['catalogue', name])}>
           Catalogue
-        </a>{' '}
-        <a class="button" href={hashOf(['connect', name])}>
-          Connect
         </a>
       </ResourceHeader>
       <RegistrySummary registry={registry} />
       <OrderSection registry={registry} etag={etag} refresh={refresh} />
       <ShadowedNames name={name} sources={registry.sources} />
+      <details>
+        <summary>Connect clients</summary>
+        <ConnectRegistry registry={name} />
+      </details>
     </div>
   );
 }

@@ -23,13 +23,21 @@ export function Header({ route }: { route: Route }): JSX.Element {
   const session = useSession();
   const decidable = useDecidableCount();
   const current = route.path[0] ?? 'catalogue';
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On phones the menu is wider than the screen.
+    const link = nav.current?.querySelector<HTMLElement>('[aria-current]');
+    if (nav.current && link)
+      nav.current.scrollLeft =
+        link.offsetLeft - nav.current.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2;
+  }, [current, session.me]);
   return (
     <header class="top">
       <a class="brand" href="#/catalogue">
         <img src={session.settings.hasLogo ? './logo' : mark} alt="" height="26" />
         {session.settings.title}
       </a>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref={nav}>
         {PAGES.filter(
           ({ path, audience }) =>
             audience === null || isOffered(session, audience) || (path === 'review' && decidable !== ''),
