@@ -188,7 +188,7 @@ function LazyContent(props: Parameters<Content>[0]): JSX.Element {
 
 type EntryActionsProps = Pick<EntryDetailsProps, 'registry' | 'type' | 'name'>;
 
-/** Links for those who manage the entry, and prefilled questions about access. */
+/** Links to publish and manage the entry, if the caller may, and prefilled questions about access. */
 function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element {
   const session = useSession();
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
