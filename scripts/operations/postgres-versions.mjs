@@ -44,6 +44,7 @@ await inFolder(async (folder, atEnd) => {
     env: environment,
     stdio: 'inherit',
   });
+  atEnd(() => vitest.kill());
   process.exitCode = await new Promise((done) => vitest.once('exit', done));
 });
 

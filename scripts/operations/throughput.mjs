@@ -10,6 +10,7 @@ import {
   aServer,
   BINARIES,
   inFolder,
+  MANY_CHANGES,
   Postgres,
   readArguments,
   twoReplicas,
@@ -20,6 +21,7 @@ const USAGE = `node scripts/operations/throughput.mjs [--servers 5000] [--second
 const CONNECTIONS = 16;
 const PAGE = 30;
 const REGISTRY = '/registry/main/v0.1/servers';
+const PUBLICATIONS = '/v1/entries';
 /** USER_HZ, which is 100 on every Linux architecture of Node.js. */
 const TICK_MS = 10;
 
@@ -31,17 +33,23 @@ async function generate({ ports, paths, seconds }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS / ports.length });
   const end = Date.now() + seconds * 1_000;
   let [turn, failed] = [0, 0];
-  const get = (port, path) =>
+  const send = (port, path, number) =>
     new Promise((done, fail) => {
+      const publishes = path === PUBLICATIONS;
+      const options = publishes ? { method: 'POST', headers: { 'content-type': 'application/json' } } : {};
       http
-        .get({ host: '127.0.0.1', port, path, agent }, (answer) => {
-          if (answer.statusCode !== 200) failed += 1;
+        .request({ host: '127.0.0.1', port, path, agent, ...options }, (answer) => {
+          if (answer.statusCode !== (publishes ? 201 : 200)) failed += 1;
           answer.resume().on('end', done);
         })
-        .on('error', fail);
+        .on('error', fail)
+        .end(publishes ? publicationOf(`io.acme/p-${process.pid}-${number}`) : undefined);
     });
   const connections = Array.from({ length: CONNECTIONS }, async (_, connection) => {
-    while (Date.now() < end) await get(ports[connection % ports.length], paths[turn++ % paths.length]);
+    while (Date.now() < end) {
+      const number = turn++;
+      await send(ports[connection % ports.length], paths[number % paths.length], number);
+    }
   });
   await Promise.all(connections);
   agent.destroy();
@@ -63,7 +71,8 @@ async function measureAll() {
     atEnd(() => postgres.stop());
     const database = { host: '127.0.0.1', port: postgres.port, user: 'registry', database: 'postgres' };
     const names = Array.from({ length: servers }, (_, index) => `io.acme/s${String(index).padStart(6, '0')}`);
-    const replicas = await twoReplicas(await writeConfiguration(folder, database, names), atEnd);
+    const config = await writeConfiguration(folder, database, names, MANY_CHANGES);
+    const replicas = await twoReplicas(config, atEnd);
     const firstReads = await cursorsOf(replicas[0].port);
     const kinds = {
       'list, cached': [`${REGISTRY}?limit=${PAGE}`],
@@ -71,6 +80,7 @@ async function measureAll() {
       'latest version by name': names.map(
         (name) => `${REGISTRY}/${encodeURIComponent(name)}/versions/latest`,
       ),
+      publication: [PUBLICATIONS],
     };
     const measured = [];
     let published = 0;
@@ -101,11 +111,15 @@ async function cursorsOf(port) {
   return cursors;
 }
 
+function publicationOf(name) {
+  return JSON.stringify({ server: aServer(name) });
+}
+
 async function publish(port, name) {
-  const answer = await globalThis.fetch(`http://127.0.0.1:${port}/v1/entries`, {
+  const answer = await globalThis.fetch(`http://127.0.0.1:${port}${PUBLICATIONS}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ server: aServer(name) }),
+    body: publicationOf(name),
   });
   if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
 }
