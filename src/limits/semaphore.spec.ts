@@ -77,6 +77,50 @@ describe('Semaphore', () => {
     expect(semaphore.tryAcquire('large')).toBeTypeOf('function');
   });
 
+  it('serves a paused key one waiter at a time, until none is left', async () => {
+    const semaphore = new Semaphore(3, TIMEOUT_MS);
+    semaphore.pause('large', 100);
+    const releases: (() => void)[] = [];
+    for (let waiter = 0; waiter < 4; waiter += 1)
+      void semaphore.acquire('large').then((release) => releases.push(release));
+    const aborted = new AbortController();
+    const gone = expect(semaphore.acquire('large', aborted.signal)).rejects.toThrow('gone');
+    await vi.advanceTimersByTimeAsync(100);
+    expect(releases).toHaveLength(1);
+    const other = semaphore.tryAcquire('small');
+    other?.();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(releases).toHaveLength(1);
+    semaphore.pause('large', 50);
+    releases[0]?.();
+    await vi.advanceTimersByTimeAsync(49);
+    expect(releases).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(releases).toHaveLength(2);
+    releases[1]?.();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(releases).toHaveLength(3);
+    releases[2]?.();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(releases).toHaveLength(4);
+    aborted.abort(new Error('gone'));
+    await gone;
+    releases[3]?.();
+    const again = [1, 2, 3, 4].map(() => semaphore.tryAcquire('large') !== undefined);
+    expect(again).toEqual([true, true, true, false]);
+  });
+
+  it('ends the throttling of a key whose waiters leave', async () => {
+    const semaphore = new Semaphore(1, TIMEOUT_MS);
+    const release = await semaphore.acquire('small');
+    semaphore.pause('large', 100);
+    const refused = expect(semaphore.acquire('large')).rejects.toThrow(SemaphoreTimeout);
+    await vi.advanceTimersByTimeAsync(TIMEOUT_MS);
+    await refused;
+    release();
+    expect(semaphore.tryAcquire('large')).toBeTypeOf('function');
+  });
+
   it('queues a key normally after its pause', async () => {
     const semaphore = new Semaphore(1, TIMEOUT_MS);
     semaphore.pause('large', 100);
