@@ -42,9 +42,15 @@ export class AdmittedItems {
 
   /**
    * Adds the claim sets of items. Publications add theirs before they lock the managed source, so anything that admits
-   * publications must too.
+   * publications must too. As they do, it first takes the shared lock: a change of the source locks it before it adds the
+   * same claim sets.
    */
   async addClaimSets(manager: EntityManager, ids: readonly string[]): Promise<void> {
+    await manager.query(
+      `select id from source where id in (select source_id from admission_item where id = any($1::uuid[]))
+       order by id for key share`,
+      [ids],
+    );
     const rows = await manager.query<{ claims: Claims }[]>(
       `select claims from admission_item where id = any($1::uuid[]) and claims is not null
        union select change -> 'claims' from admission_item where id = any($1::uuid[]) and change ? 'claims'`,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { canonicalClaims } from '../../dist/claims/claims.js';
 import { decide, type Item, itemsFor, served } from '../support/admission.js';
+import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
 import { aWebhookSecret, Receiver } from '../support/receiver.js';
@@ -9,8 +11,8 @@ import { within } from '../support/within.js';
 const ACME = { org: 'acme' };
 /** No entry has these yet. */
 const NEW_CLAIMS = { org: 'acme', team: 'new' };
-const WRITER = { sub: 'wim', org: 'acme', team: 'new', role: 'writer' };
-const REVIEWER = { sub: 'rita', org: 'acme', team: 'new', desk: 'review' };
+const WRITER = { sub: 'wim', org: 'acme', team: 'new', lane: ['a', 'b'], role: 'writer' };
+const REVIEWER = { sub: 'rita', org: 'acme', team: 'new', lane: 'a', desk: 'review' };
 const PATIENCE = 20_000;
 
 describe('admitting a publication while others publish', () => {
@@ -56,6 +58,39 @@ describe('admitting a publication while others publish', () => {
       () => publish('com.acme/free', '1.0.0', NEW_CLAIMS),
     );
     expect([approved?.status, published?.status]).toEqual([200, 201]);
+  });
+
+  /** Changes the source and adds claims, while another request waits for the source. */
+  const changeSource = async <T>(claims: Record<string, string>, request: () => Promise<T>): Promise<T> => {
+    await service.database.query(`delete from claim_set where claims = $1`, [claims]);
+    await service.database.query('begin');
+    await service.database.query(`select id from source where name = 'internal' for update`);
+    const requested = request();
+    await isWaiting(1);
+    await service.database.query(
+      `insert into claim_set (claims, digest) values ($1, sha256(convert_to($2, 'UTF8'))) on conflict do nothing`,
+      [claims, canonicalClaims(claims)],
+    );
+    await service.database.query('commit');
+    return requested;
+  };
+
+  it('approves a publication once a change of the source has added the same claims', async () => {
+    const claims = { lane: 'a' };
+    expect((await publish('com.acme/reviewed-b', '1.0.0', claims)).status).toBe(202);
+    const item = await heldOf('com.acme/reviewed-b');
+    const approved = await changeSource(claims, () => decide(service.as(REVIEWER), item, 'approve'));
+    expect(approved.status).toBe(200);
+  });
+
+  it('restores what a block held once a change of the source has added the same claims', async () => {
+    const claims = { lane: 'b' };
+    const admin = service.as(SUPER_ADMIN);
+    expect((await publish('com.acme/blocked', '1.0.0', claims)).status).toBe(201);
+    await admin.put('/v1/blocks/one', { names: ['com.acme/blocked'], reason: 'x' });
+    const deleted = await changeSource(claims, () => admin.delete('/v1/blocks/one'));
+    expect(deleted.status).toBe(204);
+    expect(await served(service.as(WRITER))).toContain('com.acme/blocked@1.0.0');
   });
 
   it('works for what is due while another version of the entry is published', async () => {
