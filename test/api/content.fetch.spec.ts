@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ContentFiles } from '../../dist/content/content.responses.js';
 import { aSkillFile, aTar, aTarGz } from '../support/archives.js';
 import { aSkill, type Document } from '../support/documents.js';
@@ -16,6 +16,7 @@ import { aName, entryAt } from '../support/publishing.js';
 import { aWebhookSecret, Receiver } from '../support/receiver.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { deleteUnusedContent } from '../support/stored-content.js';
+import { within } from '../support/within.js';
 
 aTemporaryDirectory();
 
@@ -72,8 +73,25 @@ async function contentOf(name: string, version = '1.0.0', at: ServiceUnderTest =
 
 /** Waits until the content was fetched, or could not be. */
 async function fetched(name: string): Promise<Content> {
-  await expect.poll(async () => (await contentOf(name)).status, { timeout: 20_000 }).not.toBe('pending');
+  await within(20_000, async () => expect((await contentOf(name)).status).not.toBe('pending'));
   return contentOf(name);
+}
+
+/** Publishes a version for each row of a table before the first is tested, so that they are fetched side by side. */
+function publishesAll<Row extends readonly unknown[]>(
+  rows: readonly Row[],
+  packageOf: (name: string, row: Row) => Promise<Document> | Document,
+): Map<unknown, string> {
+  const names = new Map(rows.map(([what]) => [what, aName()]));
+  beforeAll(async () => {
+    for (const row of rows) {
+      const name = names.get(row[0]) ?? '';
+      await publish(name, await packageOf(name, row));
+    }
+    // Later tests change what the servers answer.
+    for (const name of names.values()) await fetched(name);
+  });
+  return names;
 }
 
 const retryNow = () =>
@@ -152,15 +170,20 @@ describe('content of a git package', () => {
     expect(await filesOf(name)).toEqual([]);
   });
 
-  it.each<[what: string, files: (name: string) => Tree, error: RegExp]>([
+  const hostile: [what: string, files: (name: string) => Tree, error: RegExp][] = [
     ['a symbolic link', () => ({ link: { mode: '120000', target: '/etc/passwd' } }), /not a regular file/],
     ['case-colliding names', () => ({ 'a.txt': '1', 'A.txt': '2' }), /same file/],
     ['too many bytes', () => ({ large: 'x'.repeat(400 * 1024) }), /maxBytesPerVersion/],
     ['another description', () => ({ 'SKILL.md': aSkillFile('x', 'y') }), /name: must equal/],
-  ])('with %s fails with the reason, and leaves nothing behind', async (_what, more, error) => {
-    const name = aName();
-    const commit = await repository.commit({ ...skillFiles(name), ...more(name) }, { branch: 'hostile' });
-    await publish(name, gitPackage({ commit }));
+  ];
+  const hostileNames = publishesAll(hostile, async (name, [, more]) =>
+    gitPackage({
+      commit: await repository.commit({ ...skillFiles(name), ...more(name) }, { branch: 'hostile' }),
+    }),
+  );
+
+  it.each(hostile)('with %s fails with the reason, and leaves nothing behind', async (what, _more, error) => {
+    const name = hostileNames.get(what) ?? '';
     expect(await fetched(name)).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
     expectRefused(
       await service.get(`/registry/main/x/content/skill/${name}/1.0.0.zip`),
@@ -171,7 +194,7 @@ describe('content of a git package', () => {
     expect(leftovers).toEqual([]);
   });
 
-  it.each<[what: string, item: () => Document, error: RegExp]>([
+  const wrong: [what: string, item: () => Document, error: RegExp][] = [
     [
       'at another host',
       () => gitPackage({ url: 'https://git.example.com/a' }),
@@ -189,10 +212,14 @@ describe('content of a git package', () => {
       () => gitPackage({ url: 'http://127.0.0.1:1/a' }),
       /host is unknown, at a private address/,
     ],
-  ])('%s fails with the reason', async (_what, item, error) => {
-    const name = aName();
-    await publish(name, item());
-    expect(await fetched(name)).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
+  ];
+  const wrongNames = publishesAll(wrong, (_name, [, item]) => item());
+
+  it.each(wrong)('%s fails with the reason', async (what, _item, error) => {
+    expect(await fetched(wrongNames.get(what) ?? '')).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(error),
+    });
   });
 
   it('follows no redirect, and is fetched once the repository is back', async () => {
@@ -274,7 +301,7 @@ describe('content of an oci package', () => {
     }
   });
 
-  it.each<[what: string, pushed: (name: string) => Promise<string> | string, error: RegExp]>([
+  const refused: [what: string, pushed: (name: string) => Promise<string> | string, error: RegExp][] = [
     [
       'with a forged layer',
       async (name) =>
@@ -317,10 +344,13 @@ describe('content of an oci package', () => {
       /maxBytesPerVersion/,
     ],
     ['that is absent', () => `sha256:${'1'.repeat(64)}`, /not there, or not public/],
-  ])('%s fails with the reason', async (_what, pushed, error) => {
-    const name = aName();
-    await publish(name, ociPackage({ identifier: identifier(''), digest: await pushed(name) }));
-    const content = await fetched(name);
+  ];
+  const refusedNames = publishesAll(refused, async (name, [, pushed]) =>
+    ociPackage({ identifier: identifier(''), digest: await pushed(name) }),
+  );
+
+  it.each(refused)('%s fails with the reason', async (what, _pushed, error) => {
+    const content = await fetched(refusedNames.get(what) ?? '');
     expect(content).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
     expect(content.digest).toBeUndefined();
   });
