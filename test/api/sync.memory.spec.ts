@@ -76,7 +76,10 @@ describe.each(KINDS)('an endless registry, %s', (kind) => {
   }, 180_000);
 });
 
-describe('five files of 37 MB at once', () => {
+/** More than fit into the heap together. */
+const FILES = inSoak(5, 3);
+
+describe(`${FILES} files of 37 MB at once`, () => {
   const folder = aFolder();
   let database: TestDatabase;
   let served: Cli;
@@ -86,7 +89,7 @@ describe('five files of 37 MB at once', () => {
       aServer(`io.acme/s${index}`, '1.0.0', { padding: 'y'.repeat(3_500) }),
     );
     const path = folder.catalogue('catalogue', servers);
-    const sources = Array.from({ length: 5 }, (_, index) => ({
+    const sources = Array.from({ length: FILES }, (_, index) => ({
       name: `file-${index}`,
       file: { path },
       syncPolicy: { interval: '24h' },
@@ -101,12 +104,12 @@ describe('five files of 37 MB at once', () => {
   });
 
   it('are all read at the first attempt, in under 400 MB of memory', async () => {
-    await served.logs(/("Source synced"[^]*){5}|"Sync failed/);
+    await served.logs(new RegExp(`("Source synced"[^]*){${FILES}}|"Sync failed`));
     expect(served.output).not.toContain('"Sync failed');
     expect(served.output).toContain('"Sync waits for memory that other syncs hold"');
     expect(
       await database.query(`select status, attempts, counts->'entries' as entries from source_sync`),
-    ).toEqual(Array.from({ length: 5 }, () => ({ status: 'complete', attempts: 0, entries: 10_000 })));
+    ).toEqual(Array.from({ length: FILES }, () => ({ status: 'complete', attempts: 0, entries: 10_000 })));
     expect(peakBytes(served)).toBeLessThan(400 * MIB);
   });
 });
