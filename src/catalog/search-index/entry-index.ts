@@ -2,12 +2,14 @@ import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js
 import { isShown, type Status } from '../../documents/statuses.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { HAS_LONG_TEXTS, listMatch } from './list-match.js';
-import { counted, NumberReader, writeNumbers } from './packed-numbers.js';
+import { bytesOfNumber, counted, NumberReader, writeNumbers } from './packed-numbers.js';
 import {
   bytesOf,
   compareBytes,
+  eachWith,
   firstTexts,
   gatherTexts,
+  inBlocks,
   Occurrence,
   occurrenceOf,
   TextTable,
@@ -280,9 +282,9 @@ export class EntryIndex {
       if (filter.installable !== undefined && ((flags & IS_INSTALLABLE) !== 0) !== filter.installable)
         return false;
       if (publisher && !this.nameBeginsWith(number, publisher)) return false;
+      if (transport === undefined && tag === undefined) return true;
       const reader = new NumberReader(this.numbers, this.numberStarts[number]);
-      if (!reader.groupHas(transport)) return false;
-      return reader.groupHas(tag);
+      return reader.groupHas(transport) && reader.groupHas(tag);
     };
   }
 
@@ -291,13 +293,22 @@ export class EntryIndex {
    * in its name or title.
    */
   match(word: string): (position: number) => number {
-    const bytes = bytesOf(word);
-    const found = this.words.occurrences(bytes);
-    const { order, names, nameStarts, numberStarts } = this;
+    const bytes = Buffer.from(word);
+    const occurrences = this.words.occurrences(bytes);
+    const found = occurrences?.found;
+    const few = occurrences ? occurrences.few : [];
+    const { order, count, names, nameStarts, numbers, numberStarts } = this;
     const { NONE, INSIDE, AT_WORD_START } = Occurrence;
-    const reader = new NumberReader(this.numbers);
+    const ofWords = few?.map((number) => Buffer.from(bytesOfNumber(number)));
+    const mayMatch = inBlocks(count, (first, end, add) => {
+      if (!ofWords) return;
+      eachWith(bytes, names, nameStarts, first, end, add);
+      for (const ofWord of ofWords) eachWith(ofWord, numbers, numberStarts, first, end, add);
+    });
+    const reader = new NumberReader(numbers);
     return (position) => {
       const number = order[position] ?? 0;
+      if (ofWords && !mayMatch(number)) return NONE;
       const inName = occurrenceOf(bytes, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0);
       if (inName === AT_WORD_START || !found) return inName;
       reader.at = numberStarts[number] ?? 0;

@@ -1,6 +1,6 @@
 import type { TimeSlice } from '../../json/time-slice.js';
 import { bytesOfNumber } from './packed-numbers.js';
-import type { TextTable } from './text-table.js';
+import { eachWith, inBlocks, type TextTable } from './text-table.js';
 
 /** Flag of an entry whose other texts are too long for the index. */
 export const HAS_LONG_TEXTS = 64;
@@ -19,8 +19,6 @@ interface Columns {
   readonly numberStarts: Uint32Array;
 }
 
-/** Entries that are matched together: most lists need only the first matches. */
-const BLOCK = 256;
 /** Groups of numbers that begin with their count, and those, from 1, that have words of search texts: see `EntryIndex`. */
 const COUNTED_GROUPS = 5;
 const LISTED_GROUPS = (1 << 3) | (1 << 4) | (1 << 6);
@@ -47,7 +45,6 @@ export async function listMatch(
   slice: TimeSlice,
 ): Promise<(number: number) => boolean> {
   const { count, flags, hasLongTexts, names, nameStarts, numbers, numberStarts } = columns;
-  const blocks: Uint8Array[] = [];
   const all = search.trim().split(' ');
   const words = all.slice(0, MAX_WORDS);
   const edges = {
@@ -84,47 +81,15 @@ export async function listMatch(
     return false;
   };
 
-  const match = (block: number): Uint8Array => {
-    const first = block * BLOCK;
-    const end = Math.min(first + BLOCK, count);
-    const found = new Uint8Array(BLOCK);
-    const texts = [names, nameStarts, first, end] as const;
-    eachWith(Buffer.from(search), ...texts, (number) => (found[number - first] = 1));
+  return inBlocks(count, (first, end, add) => {
+    eachWith(Buffer.from(search), names, nameStarts, first, end, add);
     const check = (number: number) => {
-      if (found[number - first] === 0 && phrase && hasWords(number, phrase.accepted))
-        found[number - first] = 1;
+      if (phrase && hasWords(number, phrase.accepted)) add(number);
     };
     if (!phrase?.rarest) for (let number = first; number < end; number += 1) check(number);
     else for (const bytes of rarest) eachWith(bytes, numbers, numberStarts, first, end, check);
     if (hasLongTexts)
       for (let number = first; number < end; number += 1)
-        if (((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0) found[number - first] = 1;
-    return found;
-  };
-
-  return (number) => {
-    const block = (blocks[Math.floor(number / BLOCK)] ??= match(Math.floor(number / BLOCK)));
-    return block[number % BLOCK] === 1;
-  };
-}
-
-/** Calls `each` for the entries from `first` to `end` that contain these bytes. The native search is several times faster. */
-function eachWith(
-  bytes: Buffer,
-  column: Uint8Array,
-  starts: Uint32Array,
-  first: number,
-  end: number,
-  each: (number: number) => void,
-): void {
-  const start = starts[first] ?? 0;
-  const range = Buffer.from(column.buffer, column.byteOffset + start, (starts[end] ?? 0) - start);
-  let number = first;
-  for (let at = range.indexOf(bytes); at !== -1;) {
-    while ((starts[number + 1] ?? 0) <= start + at) number += 1;
-    const next = (starts[number + 1] ?? 0) - start;
-    const isInside = at + bytes.length <= next;
-    if (isInside) each(number);
-    at = range.indexOf(bytes, isInside ? next : at + 1);
-  }
+        if (((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0) add(number);
+  });
 }

@@ -44,10 +44,13 @@ describe('TextTable', () => {
     expect([table.size, table.find('absent'), table.find('')]).toEqual([5_000, -1, -1]);
   });
 
-  it('finds a word in each text, or in none', () => {
+  it('finds a word in each text, or in none, and names the texts if they are few', () => {
     const table = new TextTable();
-    for (const text of ['git', 'digit', 'other', '']) table.add(text);
-    expect(table.occurrences(bytesOf('git'))).toEqual(Uint8Array.of(2, 1, 0, 0));
+    for (const text of ['git', 'digit', 'other', '', 'o1', 'o2', 'o3', 'o4', 'o5', 'o6', 'o7', 'o8'])
+      table.add(text);
+    expect(table.occurrences(bytesOf('git'))).toMatchObject({ few: [0, 1] });
+    expect([...(table.occurrences(bytesOf('git'))?.found ?? [])].slice(0, 4)).toEqual([2, 1, 0, 0]);
+    expect(table.occurrences(bytesOf('o'))?.few).toBeNull();
     expect(table.occurrences(bytesOf('absent'))).toBeNull();
   });
 });
