@@ -113,6 +113,17 @@ it('no image in Compose is called latest', async () => {
   expect(images.filter((image) => !/:v?\d/.test(image))).toEqual([]);
 });
 
+it('no service in Compose with limits below deploy has one of the older keys, which Docker Compose refuses', async () => {
+  const compose = parse(await readFile(join(REPOSITORY, 'docker-compose.yml'), 'utf8')) as {
+    services: Record<string, { deploy?: { resources?: object } }>;
+  };
+  const limited = Object.values(compose.services).filter(({ deploy }) => deploy?.resources !== undefined);
+  expect(limited.length).toBeGreaterThan(0);
+  for (const service of limited)
+    for (const key of ['cpus', 'mem_limit', 'mem_reservation', 'pids_limit'])
+      expect(service).not.toHaveProperty(key);
+});
+
 it("the heap gets half of the pod's memory and runs out before the pod is killed", async () => {
   const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
   const options = container?.env.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
