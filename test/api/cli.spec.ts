@@ -302,7 +302,10 @@ describe('migrate', () => {
     const { host, port } = database;
     const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];
     await database.query(`create role ${owner} login; create role ${app} login`);
-    await database.query(`grant create on schema public to ${owner}`);
+    // PostgreSQL 14 grants it to every role.
+    await database.query(
+      `revoke create on schema public from public; grant create on schema public to ${owner}`,
+    );
     await database.query(`create extension pg_trgm`);
     const connection = { host, port, user: app, database: database.database, migrationUser: owner };
     const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
@@ -326,7 +329,10 @@ describe('migrate', () => {
     const { host, port } = database;
     const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];
     await database.query(`create role ${owner} login; create role ${app} login`);
-    await database.query(`grant create on schema public to ${owner}`);
+    // PostgreSQL 14 grants it to every role.
+    await database.query(
+      `revoke create on schema public from public; grant create on schema public to ${owner}`,
+    );
     await database.query(`create extension pg_trgm`);
     const connection = { host, port, user: app, database: database.database };
     const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
