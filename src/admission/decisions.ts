@@ -161,7 +161,7 @@ async function checkState(
 ): Promise<void> {
   if (item.status !== 'held') throw new ApiError('already_decided');
   if (item.digest.toString('hex') !== digest.toLowerCase()) throw new ApiError('digest_mismatch');
-  if (decision === 'approve' && (item.hasApproved || item.isApproved)) throw new ApiError('already_approved');
+  if (decision === 'approve' && item.hasApproved) throw new ApiError('already_approved');
   if (decision === 'comment' && (await countDecisions(manager, item.id)) >= MAX_DECISIONS)
     throw new ApiError('too_many_comments');
 }

@@ -403,7 +403,8 @@ describe('managed.review', () => {
     expect((await blocks.put('/v1/blocks/sec-7', { names: [name], reason: 'SEC-7' })).status).toBe(201);
     expect((await item()).reasons.map(({ policy }) => policy)).toEqual(['block']);
     expect(await itemsFor(as(platform), `?decidable=true&name=${encodeURIComponent(name)}`)).toEqual([]);
-    expectRefused(await decide(as(platform), await item(), 'reject'), 409, 'already_decided');
+    for (const decision of ['approve', 'reject'])
+      expectRefused(await decide(as(platform), await item(), decision), 409, 'already_decided');
     const left = { sub: 'wim', org: 'acme' };
     expectRefused(await decide(as(left), await item(), 'withdraw'), 409, 'already_decided');
     expect((await decide(as(platform), await item(), 'comment', { comment: 'why' })).status).toBe(200);
