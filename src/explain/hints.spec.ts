@@ -12,7 +12,12 @@ describe('hints', () => {
   it.each<[string, Record<string, unknown>, Step[], string | RegExp]>([
     ['a number beyond double precision', { tenant: 2 ** 60 }, [], /"tenant" has a number that is too large/],
     ['such a number in an array', { tenant: ['1', 2 ** 60] }, [], /too large/],
-    ['scopes in one string', { scope: 'read write' }, [], /"scope" is a single string/],
+    [
+      'scopes in one string',
+      { scope: 'read write' },
+      [missing('scope', 'read')],
+      /"scope" is a single string/,
+    ],
     ['nested roles', { realm_access: { roles: ['x'] } }, [], /realm_access/],
     ['groups that were left out of the token', { hasgroups: true }, [], /groups/],
     ['a key that differs in case', { Team: 'a' }, [missing('team', 'a')], /"Team": case matters/],
@@ -50,7 +55,8 @@ describe('hints', () => {
 
   it.each<[string, Record<string, unknown>, Step[]]>([
     ['a safe integer', { tenant: 12 }, []],
-    ['one scope', { scope: 'read' }, []],
+    ['one scope', { scope: 'read' }, [missing('scope', 'write')]],
+    ['scopes that nothing requires', { scope: 'read write' }, [missing('org', 'a')]],
     ['a similar key that is not required', { Team: 'a' }, [missing('org', 'a')]],
     ['another value', { team: 'b' }, [missing('team', 'a')]],
   ])('do not name %s', (_, held, steps) => expect(hintsFor(held, steps)).toEqual([]));

@@ -35,7 +35,7 @@ export function hintsFor(held: Held, steps: readonly Step[]): string[] {
     ...Object.keys(held)
       .filter((key) => isTooLarge(held[key]))
       .map(tooLarge),
-    ...scopeHint(held),
+    ...scopeHint(held, missing),
     ...similarClaims(held, distinct(missing).slice(0, MAX_COMPARED)),
     ...steps.flatMap(ofStep),
   ];
@@ -133,8 +133,8 @@ function tooLarge(key: string): string {
 }
 
 // RFC 8693 §4.2: scopes are a single string, separated by spaces.
-function scopeHint({ scope }: Held): string[] {
-  return typeof scope === 'string' && scope.includes(' ')
+function scopeHint({ scope }: Held, missing: readonly { readonly key: string }[]): string[] {
+  return typeof scope === 'string' && scope.includes(' ') && missing.some(({ key }) => key === 'scope')
     ? ['The claim "scope" is a single string and is compared as a whole, not scope by scope']
     : [];
 }

@@ -31,7 +31,8 @@ function stubFetch({ size, perPage }: { size: number; perPage: number }): void {
     const begin = Number(searchParams.get('cursor') ?? 0);
     const end = Math.min(begin + perPage, size);
     const items = Array.from({ length: end - begin }, (_, index) => item(begin + index));
-    const facets = { type: { server: size }, tag: {}, transport: { sse: size } };
+    const found = searchParams.get('installable') === 'true' ? size - 200 : size;
+    const facets = { type: { server: found }, tag: {}, transport: { sse: found } };
     return Response.json({ items, facets, metadata: end < size ? { nextCursor: String(end) } : {} });
   };
 }
@@ -61,6 +62,15 @@ describe('web UI: catalogue list', () => {
     await expect.poll(requests).toBeGreaterThan(5);
     expect(await visitor.page.locator('.card').count()).toBeLessThan(100);
     expect(await visitor.page.locator('.count').innerText()).toBe('3,000 entries');
+  });
+
+  it('counts the servers that can be installed, of more entries than are loaded', async () => {
+    await show(3_000);
+    await expect
+      .poll(() =>
+        visitor.main.getByRole('group', { name: 'Installation' }).getByRole('button').allInnerTexts(),
+      )
+      .toEqual(['Installable\n2,800', 'Not installable here\n200']);
   });
 
   it('restores the search and scroll position on navigating back', async () => {

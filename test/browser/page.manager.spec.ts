@@ -18,6 +18,16 @@ describe('web UI: manager', () => {
     ]);
   });
 
+  it('sees the current page in the menu on a phone', async () => {
+    await manager.page.setViewportSize({ width: 390, height: 844 });
+    await manager.goTo('/activity');
+    const current = manager.page.locator('header nav a[aria-current]', { hasText: 'Activity' });
+    await expect
+      .poll(() => current.evaluate((link) => link.getBoundingClientRect().right))
+      .toBeLessThanOrEqual(390);
+    await manager.page.setViewportSize({ width: 1280, height: 900 });
+  });
+
   it('sees the status of all sources', async () => {
     await manager.goTo('/sources');
     const rows = manager.page.locator('tbody tr');

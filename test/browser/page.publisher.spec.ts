@@ -132,6 +132,7 @@ describe('web UI: publisher', () => {
     expect(await publisher.link('New version').isVisible()).toBe(false);
     await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}`);
     await publisher.link('Manage').waitFor();
+    await publisher.link("Why can't someone see this?").waitFor();
     await publisher.link('New version').click();
     // The text of the test before.
     await publisher.button('Replace the draft').click();

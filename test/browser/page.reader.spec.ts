@@ -64,8 +64,8 @@ describe('web UI: visitor without a log-in', () => {
     await visitor.goTo('/catalogue');
     expect((await visitor.cards()).every((name) => name.startsWith('io.github.example/'))).toBe(true);
     await expect
-      .poll(() => visitor.page.locator('.registry-results h2').allInnerTexts())
-      .toEqual(['community']);
+      .poll(() => visitor.page.getByRole('list', { name: 'Registries' }).getByRole('link').allInnerTexts())
+      .toEqual([expect.stringMatching(/^community \d+ servers · \d+ skill/)]);
     await visitor.goTo('/catalogue/acme');
     expect(await visitor.refusal()).toMatchObject({ code: 'registry_forbidden', hasRequest: true });
   });
@@ -76,10 +76,22 @@ describe('web UI: reader', () => {
 
   it('starts at what is new in the registries they can access, with counts', async () => {
     await expect
-      .poll(() => reader.page.locator('.registry-results h2').allInnerTexts())
-      .toEqual(['acme', 'community']);
-    await reader.page.getByText('New and updated').first().waitFor();
-    expect(await reader.main.locator('.count').innerText()).toMatch(/^\d+ entries in 2 registries$/);
+      .poll(() => reader.page.getByRole('list', { name: 'Registries' }).getByRole('link').allInnerTexts())
+      .toEqual([
+        expect.stringMatching(/^acme \d+ servers · \d+ skills?/),
+        expect.stringMatching(/^community \d+/),
+      ]);
+    await reader.page.getByRole('heading', { name: 'New and updated' }).waitFor();
+    const names = await reader.cards();
+    expect(names).toEqual([...new Set(names)]);
+    await reader.page.setViewportSize({ width: 390, height: 844 });
+    await reader.page.getByRole('list', { name: 'Tags' }).getByRole('link').first().click();
+    await reader.page.waitForURL(/[?]tag=/);
+    await reader.page.setViewportSize({ width: 1280, height: 900 });
+    await reader.goTo('/catalogue');
+    await expect
+      .poll(() => reader.main.locator('.count').innerText())
+      .toMatch(/^\d+ entries in 2 registries$/);
     expect(await reader.page.getByLabel('Registry').locator('option').allInnerTexts()).toEqual([
       'All registries',
       'acme',
@@ -87,12 +99,22 @@ describe('web UI: reader', () => {
     ]);
   });
 
+  it('loads little script with the first page', async () => {
+    await reader.open('/catalogue');
+    await reader.cards();
+    const bytes = await reader.page.evaluate(() =>
+      (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+        .filter(({ name }) => name.endsWith('.js'))
+        .map(({ encodedBodySize }) => encodedBodySize),
+    );
+    expect(bytes).not.toContain(0);
+    expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(60_000);
+  });
+
   it('searches all registries at once, and one of them', async () => {
     await reader.page.getByLabel('Search').fill('weather');
     await reader.page.waitForURL(/search=weather/);
-    await expect
-      .poll(() => reader.main.locator('.count').innerText())
-      .toMatch(/^[24] entries in 2 registries$/);
+    await expect.poll(() => reader.main.locator('.count').innerText()).toMatch(/^1 entry in 2 registries$/);
     expect((await reader.cards()).filter((name) => name === 'io.github.example/weather')).toHaveLength(1);
     expect(await reader.page.locator('.card').first().innerText()).toContain('in acme, community');
     await reader.page.locator('.found-in').getByRole('link', { name: 'community' }).click();
@@ -152,6 +174,10 @@ describe('web UI: reader', () => {
     expect(message).toContain('the server com.example.platform/none in the registry acme?');
     expect(message).toContain('I am logged in as dev');
     expect(message).toContain(await refusal.locator('.refusal-source code').last().innerText());
+    const [, question = ''] = /why: \S+#\/access\?(\S+)$/.exec(message) ?? [];
+    const { as = '{}', ...asked } = Object.fromEntries(new URLSearchParams(question));
+    expect(asked).toEqual({ registry: 'acme', entry: 'com.example.platform/none' });
+    expect(JSON.parse(as)).toMatchObject({ org: 'acme', team: ['data'] });
   });
 
   it('finds their own claims in the menu', async () => {
@@ -188,7 +214,7 @@ describe('web UI: reader', () => {
 
   it('sees an entry with versions, packages, tools and document', async () => {
     await reader.goTo(LEDGER);
-    await reader.page.getByRole('heading', { name: 'Ledger' }).waitFor();
+    await reader.page.locator('.entry h1', { hasText: /^Ledger$/ }).waitFor();
     const text = await reader.main.innerText();
     for (const part of [
       'general ledger',
@@ -211,7 +237,9 @@ describe('web UI: reader', () => {
     await reader.page.getByRole('heading', { name: 'Install' }).waitFor();
     await reader.page.getByRole('radio', { name: 'Claude Code' }).check();
     await reader.page.getByText('Set these environment variables first').waitFor();
-    expect(await reader.page.locator('.variables').innerText()).toContain('A read-only token');
+    expect(await reader.page.locator('.variables').innerText()).toMatch(
+      /required\s+secret\s+A read-only token/,
+    );
     await reader.page.locator('.install').getByRole('button', { name: 'Copy' }).first().click();
     await reader.page.getByText('Copied').waitFor();
     const copied = await reader.page.evaluate(() => navigator.clipboard.readText());

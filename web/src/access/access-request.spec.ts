@@ -47,6 +47,7 @@ it('writes what an administrator needs to find the refusal', () => {
       missing: ['team platform', 'org acme'],
       requestId: 'r-1',
       code: 'registry_forbidden',
+      explanation: 'https://registry.example/#/access?as=%7B%7D',
     }),
   ).toBe(
     [
@@ -56,6 +57,7 @@ it('writes what an administrator needs to find the refusal', () => {
       'I lack these claims: team platform, org acme.',
       'Page: https://registry.example/#/catalogue/acme',
       'Request: r-1 (registry_forbidden, 2026-01-02T03:04:05.000Z)',
+      'For administrators, why: https://registry.example/#/access?as=%7B%7D',
     ].join('\n'),
   );
 });

@@ -11,11 +11,13 @@ export interface AccessRequest {
   readonly requestId?: string | undefined;
   readonly code?: string | undefined;
   readonly at: Date;
+  /** Address of the explanation for this person's claims. */
+  readonly explanation?: string | undefined;
 }
 
 /** Returns a message that the person can send to an administrator. */
 export function accessRequestText(request: AccessRequest): string {
-  const { address, subject, person, missing = [], requestId, code, at } = request;
+  const { address, subject, person, missing = [], requestId, code, at, explanation } = request;
   return [
     `Hello, could I get access to the ${subject}?`,
     '',
@@ -23,6 +25,7 @@ export function accessRequestText(request: AccessRequest): string {
     ...(missing.length === 0 ? [] : [`I lack these claims: ${missing.join(', ')}.`]),
     `Page: ${address}`,
     ...(requestId === undefined ? [] : [`Request: ${requestId} (${code ?? ''}, ${at.toISOString()})`]),
+    ...(explanation === undefined ? [] : [`For administrators, why: ${explanation}`]),
   ].join('\n');
 }
 

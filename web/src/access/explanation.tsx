@@ -6,8 +6,7 @@ import { Badge } from '../ui/badge.js';
 import { QueryResult, useQuery } from '../ui/query.js';
 import { AskForAccess } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { subjectOf } from './access-request.js';
-import type { Question } from './question-form.js';
+import { queryOf, type Question } from './question-form.js';
 
 type Step = Explanation['steps'][number];
 type Missing = NonNullable<Explanation['missing']>[number];
@@ -131,7 +130,7 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
       )}
       {decision !== 'shown' && isMe && (
         <AskForAccess
-          subject={subjectOf({ registry: question.registry, type: question.type, entry: question.entry })}
+          question={queryOf(question)}
           missing={missing.map(({ key, needs, anyOf = [] }) => `${key} ${anyOf[0] ?? needs}`)}
         />
       )}

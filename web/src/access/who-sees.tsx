@@ -55,8 +55,15 @@ export function WhoSees(props: Props): JSX.Element {
             <Grants who={who} asked={registry} />
             <OtherWays who={who} />
             <p>
-              <a href={hashOf(['access'], { registry, type: type === 'server' ? '' : type, entry: name })}>
-                Why does someone not see it?
+              <a
+                href={hashOf(['access'], {
+                  registry,
+                  type: type === 'server' ? '' : type,
+                  entry: name,
+                  as: '{}',
+                })}
+              >
+                Why can't someone see it?
               </a>
             </p>
           </div>
@@ -140,7 +147,7 @@ function OtherWays({ who }: { who: WhoHasAccess }): JSX.Element {
         <ul>
           {managedBy.map(({ role, sentence }, index) => (
             <li key={index}>
-              {ROLE_LABELS[role]}, if <UntrustedText text={sentence} class="break" />
+              {ROLE_LABELS[role]}: <UntrustedText text={sentence} class="break" />
             </li>
           ))}
         </ul>

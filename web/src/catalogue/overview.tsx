@@ -1,4 +1,4 @@
-import type { JSX } from 'preact';
+import { Fragment, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
 import type { SearchResult } from '../api/types.js';
@@ -30,9 +30,10 @@ interface Found {
 
 /** Items read of each registry. Up to this number of results, publishers can be counted. */
 const PER_REGISTRY = 100;
-const CARDS_SHOWN = 6;
-/** Cards of a search in all registries shown before "Show more". */
+/** Cards shown before "Show more": what is new, and results of a search. */
+const CARDS_SHOWN = 12;
 const MERGED_SHOWN = 30;
+const TAGS_SHOWN = 20;
 /** Registries searched before the user asks for more: each search reads a whole registry. */
 const REGISTRIES_AT_ONCE = 10;
 
@@ -56,15 +57,20 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
       <FilterPanel filter={filter} change={change} counts={countsOf(results)} />
       <div class={isLoading ? 'results is-stale' : 'results'}>
         <p class="count" role="status">
-          {results.length === 0
-            ? ' '
-            : `${pluralize(sum(results), 'entry', 'entries')} in ${pluralize(matching.length, 'registry', 'registries')}`}
+          {results.length === 0 ? ' ' : summaryOf(matching)}
         </p>
         {found.length === 0 && <Loading />}
         {isSearch ? (
-          <MergedResults key={JSON.stringify(filter)} matching={matching} filter={filter} />
+          <Fragment key={JSON.stringify(filter)}>
+            <Registries
+              matching={matching}
+              filter={filter}
+              countsOf={(result) => totalOf(result).toLocaleString('en')}
+            />
+            <MergedResults matching={matching} filter={filter} initial={MERGED_SHOWN} />
+          </Fragment>
         ) : (
-          matching.map((each) => <NewIn key={each.registry} {...each} filter={filter} />)
+          matching.length > 0 && <Home matching={matching} filter={filter} />
         )}
         {isDone && matching.length === 0 && <NothingFound filter={filter} reset={reset} />}
         {isDone && count < registries.length && (
@@ -80,72 +86,72 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
   );
 }
 
-interface NewInProps extends Found {
-  readonly filter: CatalogueFilter;
-}
-
-/** The first entries of one registry. */
-function NewIn({ registry, result, failure, filter }: NewInProps): JSX.Element {
-  const all = hashOf(['catalogue', registry], queryOf(filter));
-  return (
-    <section class="registry-results">
-      <div class="section-head">
-        <h2>
-          <a href={all}>
-            <UntrustedText text={registry} />
-          </a>
-        </h2>
-        {result && <span class="muted">{typeCounts(result)}</span>}
-      </div>
-      {failure && <Refusal failure={failure} />}
-      {result && (
-        <>
-          {sortOf(filter) === 'updated' && <h3 class="muted">New and updated</h3>}
-          <ul class="card-grid" aria-label={`Entries of ${registry}`}>
-            {result.items.slice(0, CARDS_SHOWN).map((entry) => (
-              <li key={`${entry.type} ${entry.name}`}>
-                <EntryCard registry={registry} entry={entry} />
-              </li>
-            ))}
-          </ul>
-          {totalOf(result) > CARDS_SHOWN && (
-            <p class="below">
-              <a href={all}>
-                Show all {totalOf(result).toLocaleString('en')} in <UntrustedText text={registry} />
-              </a>
-            </p>
-          )}
-        </>
-      )}
-    </section>
-  );
-}
-
-interface MergedProps {
+interface SectionProps {
   readonly matching: readonly Found[];
   readonly filter: CatalogueFilter;
 }
 
-/** One list over all registries, each entry once. */
-function MergedResults({ matching, filter }: MergedProps): JSX.Element {
-  const [shown, setShown] = useState(MERGED_SHOWN);
-  const results = matching.flatMap(({ registry, result }) => (result ? [{ registry, result }] : []));
-  const merged = mergeResults(results, filter.search, sortOf(filter));
-  const isCut = results.some(({ result }) => totalOf(result) > result.items.length);
+/** The registries, their tags, and what is new in them. */
+function Home({ matching, filter }: SectionProps): JSX.Element {
+  const results = readable(matching).map(({ result }) => result);
+  const tags = Object.entries(countsOf(results).tag).slice(0, TAGS_SHOWN);
   return (
     <>
-      {matching.map(({ registry, failure }) => failure && <Refusal key={registry} failure={failure} />)}
-      {results.length > 0 && (
-        <ul class="chips found-in" aria-label="Registries with matches">
-          {results.map(({ registry, result }) => (
-            <li key={registry}>
-              <a class="chip" href={hashOf(['catalogue', registry], queryOf(filter))}>
-                <UntrustedText text={registry} /> <span class="muted">{totalOf(result)}</span>
+      <Registries matching={matching} filter={filter} countsOf={typeCounts} />
+      {tags.length > 0 && (
+        <ul class="chips home-tags" aria-label="Tags">
+          {tags.map(([tag, count]) => (
+            <li key={tag}>
+              <a class="chip" href={hashOf(['catalogue'], queryOf({ ...filter, tag }))}>
+                <UntrustedText text={tag} /> <span class="muted">{count.toLocaleString('en')}</span>
               </a>
             </li>
           ))}
         </ul>
       )}
+      <h2>{sortOf(filter) === 'updated' ? 'New and updated' : 'Entries'}</h2>
+      <MergedResults matching={matching} filter={filter} initial={CARDS_SHOWN} />
+    </>
+  );
+}
+
+interface RegistriesProps extends SectionProps {
+  readonly countsOf: (result: SearchResult) => string;
+}
+
+/** Links to what was found in each registry. */
+function Registries({ matching, filter, countsOf: text }: RegistriesProps): JSX.Element {
+  return (
+    <>
+      {matching.map(({ registry, failure }) => failure && <Refusal key={registry} failure={failure} />)}
+      <ul class="chips found-in" aria-label="Registries">
+        {matching.map(
+          ({ registry, result }) =>
+            result && (
+              <li key={registry}>
+                <a class="chip" href={hashOf(['catalogue', registry], queryOf(filter))}>
+                  <UntrustedText text={registry} /> <span class="muted">{text(result)}</span>
+                </a>
+              </li>
+            ),
+        )}
+      </ul>
+    </>
+  );
+}
+
+interface MergedProps extends SectionProps {
+  /** Cards shown before "Show more". */
+  readonly initial: number;
+}
+
+/** One list over all registries, each entry once. */
+function MergedResults({ matching, filter, initial }: MergedProps): JSX.Element {
+  const [shown, setShown] = useState(initial);
+  const results = readable(matching);
+  const merged = mergeResults(results, filter.search, sortOf(filter));
+  return (
+    <>
       <ul class="card-grid" aria-label="Entries">
         {merged.slice(0, shown).map(({ entry, registries }) => (
           <li key={`${entry.type} ${entry.name}`}>
@@ -160,7 +166,7 @@ function MergedResults({ matching, filter }: MergedProps): JSX.Element {
           </button>
         </p>
       )}
-      {merged.length <= shown && isCut && (
+      {merged.length <= shown && isCut(results) && (
         <p class="muted below">
           These are the first {PER_REGISTRY} of each registry. Choose a registry to see all.
         </p>
@@ -169,8 +175,25 @@ function MergedResults({ matching, filter }: MergedProps): JSX.Element {
   );
 }
 
-function sum(results: readonly SearchResult[]): number {
-  return results.reduce((total, result) => total + totalOf(result), 0);
+type Readable = { readonly registry: string; readonly result: SearchResult };
+
+function readable(found: readonly Found[]): readonly Readable[] {
+  return found.flatMap(({ registry, result }) => (result ? [{ registry, result }] : []));
+}
+
+/** Whether a registry has more results than were read. */
+function isCut(results: readonly Readable[]): boolean {
+  return results.some(({ result }) => totalOf(result) > result.items.length);
+}
+
+/** `471 entries in 2 registries`: an entry of several registries counts once, if all of them were read completely. */
+function summaryOf(matching: readonly Found[]): string {
+  const results = readable(matching);
+  const where = `in ${pluralize(matching.length, 'registry', 'registries')}`;
+  const sum = results.reduce((total, { result }) => total + totalOf(result), 0);
+  if (isCut(results) && results.length > 1) return `Up to ${pluralize(sum, 'entry', 'entries')} ${where}`;
+  const count = isCut(results) ? sum : mergeResults(results, '', 'name').length;
+  return `${pluralize(count, 'entry', 'entries')} ${where}`;
 }
 
 /** `471 servers · 3 skills` */

@@ -88,29 +88,52 @@ export interface FilterCounts {
 }
 
 /**
- * Returns the counts of several results together. The server counts types, tags and transports; publishers and
- * installable servers are counted here, which needs all items.
+ * Returns the counts of several results together. If all items were read, each entry counts once. Otherwise, the
+ * server's counts are added up, and publishers and installable servers are not counted.
  */
 export function countsOf(results: readonly SearchResult[]): FilterCounts {
-  const items = results.flatMap((result) => result.items);
-  const isComplete = results.every((result) => result.items.length === totalOf(result));
-  const counted = (values: readonly string[]) => {
-    const counts = sumOf(values.map((value) => ({ [value]: 1 })));
-    return isComplete
-      ? counts
-      : Object.fromEntries(Object.keys(counts).map((value) => [value, undefined] as const));
-  };
+  const items = [
+    ...new Map(
+      results.flatMap((result) => result.items).map((item) => [JSON.stringify([item.type, item.name]), item]),
+    ).values(),
+  ];
+  const counted = (valuesOf: (item: FoundEntry) => readonly string[]) =>
+    sumOf(items.flatMap((item) => valuesOf(item).map((value) => ({ [value]: 1 }))));
+  const publisher = counted((item) => [publisherOf(item)]);
+  const installable = counted(({ type, installable: is }) => (type === 'server' ? [String(is)] : []));
+  if (results.every((result) => result.items.length === totalOf(result)))
+    return {
+      type: counted(({ type }) => [type]),
+      tag: counted(({ tags }) => [...new Set(tags)]),
+      transport: counted(({ transports }) => [...new Set(transports)]),
+      publisher,
+      installable,
+    };
   const sumOfFacet = (facet: 'type' | 'tag' | 'transport') =>
     sumOf(results.map(({ facets }) => facets[facet]));
   return {
     type: sumOfFacet('type'),
     tag: sumOfFacet('tag'),
     transport: sumOfFacet('transport'),
-    publisher: counted(items.map(publisherOf)),
-    installable: counted(
-      items.filter(({ type }) => type === 'server').map(({ installable }) => String(installable)),
-    ),
+    publisher: withoutNumbers(publisher),
+    installable: withoutNumbers(installable),
   };
+}
+
+function withoutNumbers(counts: Counts): Readonly<Record<string, undefined>> {
+  return Object.fromEntries(Object.keys(counts).map((value) => [value, undefined] as const));
+}
+
+/** Counts the servers that can be installed, and the others, by a search for the first: the server does not count them. */
+export async function countInstallable(
+  registry: string,
+  filter: CatalogueFilter,
+  servers: number,
+  signal: AbortSignal,
+): Promise<Counts> {
+  const { facets } = await readSearch(registry, { ...filter, installable: 'true' }, { limit: 1 }, signal);
+  const installable = facets.type['server'] ?? 0;
+  return { true: installable, false: servers - installable };
 }
 
 function publisherOf({ name }: FoundEntry): string {

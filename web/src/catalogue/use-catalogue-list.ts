@@ -1,7 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
 import type { FoundEntry } from '../api/types.js';
-import { type CatalogueFilter, countsOf, type FilterCounts, readSearch, totalOf } from './search.js';
+import {
+  type CatalogueFilter,
+  countInstallable,
+  countsOf,
+  type FilterCounts,
+  readSearch,
+  totalOf,
+} from './search.js';
+import { useQuery } from '../ui/query.js';
 
 export interface CatalogueListState {
   readonly items: readonly FoundEntry[];
@@ -96,11 +104,15 @@ export function useCatalogueList(
     run(now.key === key ? { ...now, failure: undefined } : { key, items: [] });
   }, [key, run]);
   const isStale = state.key !== key;
+  const isPartial = !isStale && state.total !== undefined && state.total > PER_PAGE;
+  const installable = useQuery(isPartial && filter.installable === '' ? key : null, (signal) =>
+    countInstallable(registry, filter, state.counts?.type['server'] ?? 0, signal),
+  );
   return {
     items: state.items,
     // Keeps showing the previous items and counts until the new ones arrive.
     total: state.total,
-    counts: state.counts,
+    counts: state.counts && { ...state.counts, ...(installable.value && { installable: installable.value }) },
     failure: isStale ? undefined : state.failure,
     isLoading: isStale || isLoading,
     isStale,

@@ -11,13 +11,15 @@ import { isOffered, useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
 import { EmptyState, HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
-import { Detail, DetailList } from '../ui/table.js';
+import { CollapsedList, Detail, DetailList } from '../ui/table.js';
 import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
 import { Packages, Remotes } from './installation.js';
 import { InstallFiles } from './install-files.js';
 import { Install } from './install.js';
 import { type Fact, publishedFacts, type PublishedFacts } from './published-facts.js';
 import { readVersions, type Version, Versions } from './versions.js';
+
+const TOOLS_SHOWN = 15;
 
 /** `#/catalogue/{registry}/{type}/{name}[/{version}]` */
 export function EntryPage({ route }: { route: Route }): JSX.Element {
@@ -145,16 +147,22 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
               <h2>
                 Tools <span class="muted">{tools.length}</span>
               </h2>
-              <ul class="tools">
-                {tools.map((tool) => (
-                  <li key={tool.name}>
-                    <code>
-                      <UntrustedText text={tool.name} class="break" />
-                    </code>{' '}
-                    {tool.description !== '' && <UntrustedText text={tool.description} class="break muted" />}
-                  </li>
-                ))}
-              </ul>
+              <CollapsedList items={tools} count={TOOLS_SHOWN}>
+                {(some) => (
+                  <ul class="tools">
+                    {some.map((tool) => (
+                      <li key={tool.name}>
+                        <code>
+                          <UntrustedText text={tool.name} class="break" />
+                        </code>{' '}
+                        {tool.description !== '' && (
+                          <UntrustedText text={tool.description} class="break muted" />
+                        )}
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </CollapsedList>
             </section>
           )}
         </div>
@@ -192,14 +200,14 @@ type EntryActionsProps = Pick<EntryDetailsProps, 'registry' | 'type' | 'name'>;
 function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element {
   const session = useSession();
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
-  // Somebody without any claims: what they lack is what everybody needs.
-  const mayAskForOthers = isOffered(session, 'manageRegistries');
-  const asked = { registry, type: type === 'server' ? '' : type, entry: name };
-  const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
   const path = { type, name };
   const managed = useQuery(isOffered(session, 'manageEntries') ? `${type} ${name}` : null, (signal) =>
     unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path }, signal })),
   );
+  const mayAskForOthers = isOffered(session, 'manageRegistries') || managed.value !== undefined;
+  const asked = { registry, type: type === 'server' ? '' : type, entry: name };
+  // Somebody without any claims: what they lack is what everybody needs.
+  const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
   return (
     <p class="buttons entry-actions">
       {managed.value && (

@@ -81,6 +81,7 @@ export function Install({ registry, name, version, document }: Props): JSX.Eleme
   // The setup is optional: the page still shows remotes and packages.
   if (!query.value) return <></>;
   const { options } = query.value;
+  const { remotes = [], packages = [] } = document;
   const usable = options.filter(({ clients }) => clients.some(({ configuration }) => configuration));
   if (usable.length === 0) return <NotInstallable options={options} />;
   const setupOf = (option: Option) => option.clients.find((setup) => setup.client === client);
@@ -113,7 +114,14 @@ export function Install({ registry, name, version, document }: Props): JSX.Eleme
           </select>
         </label>
       )}
-      {setup && <Steps setup={setup} title={CLIENTS[client]?.title ?? client} file={CLIENTS[client]?.file} />}
+      {option && setup && (
+        <Steps
+          setup={setup}
+          title={CLIENTS[client]?.title ?? client}
+          file={CLIENTS[client]?.file}
+          required={requiredNames(option.kind === 'remote' ? remotes[option.index] : packages[option.index])}
+        />
+      )}
     </section>
   );
 }
@@ -167,9 +175,10 @@ interface StepsProps {
   readonly setup: Setup;
   readonly title: string;
   readonly file: ComponentChildren;
+  readonly required: ReadonlySet<string>;
 }
 
-function Steps({ setup, title, file }: StepsProps): JSX.Element {
+function Steps({ setup, title, file, required }: StepsProps): JSX.Element {
   const { client, configuration, omitted, toml } = setup;
   if (!configuration)
     return (
@@ -196,7 +205,7 @@ function Steps({ setup, title, file }: StepsProps): JSX.Element {
           </a>
         </p>
       )}
-      <Variables client={client} variables={variables} />
+      <Variables client={client} variables={variables} required={required} />
       {command !== undefined && (
         <>
           <h3>Run this command</h3>
@@ -264,7 +273,20 @@ function withoutStart(text: string, start: string): string {
   return text.startsWith(start) ? text.slice(start.length) : text;
 }
 
-function Variables({ client, variables }: { client: string; variables: readonly Variable[] }): JSX.Element {
+/** The names of the inputs that a remote or package requires. */
+function requiredNames(part: unknown): ReadonlySet<string> {
+  if (typeof part !== 'object' || part === null) return new Set();
+  const { name, isRequired } = part as Readonly<Record<string, unknown>>;
+  const own = isRequired === true && typeof name === 'string' ? [name] : [];
+  return new Set([...own, ...Object.values(part).flatMap((each) => [...requiredNames(each)])]);
+}
+
+interface VariablesProps extends Pick<StepsProps, 'required'> {
+  readonly client: string;
+  readonly variables: readonly Variable[];
+}
+
+function Variables({ client, variables, required }: VariablesProps): JSX.Element {
   if (variables.length === 0) return <></>;
   const [{ table } = { table: undefined }] = variables;
   return (
@@ -279,10 +301,11 @@ function Variables({ client, variables }: { client: string; variables: readonly 
         )}
       </h3>
       <dl class="inputs variables">
-        {variables.map(({ variable, description, isSecret }) => (
+        {variables.map(({ variable, name, description, isSecret }) => (
           <div key={variable}>
             <dt>
               <UntrustedText text={variable} class="mono break" />
+              {required.has(name ?? variable) && <span class="badge plain">required</span>}
               {isSecret === true && <span class="badge plain">secret</span>}
             </dt>
             {description !== undefined && (

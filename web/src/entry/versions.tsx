@@ -6,6 +6,7 @@ import { Badge } from '../ui/badge.js';
 import { Day } from '../ui/format.js';
 import { CollapsedList } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
+import { publishedFacts } from './published-facts.js';
 
 interface VersionTableProps {
   readonly registry: string;
@@ -48,7 +49,7 @@ export function Versions({ registry, type, name, versions, shown }: VersionTable
                     {each.isLatest && <span class="badge plain">latest</span>}{' '}
                     {each.status !== 'active' && <Badge state={each.status} />}
                   </td>
-                  <td class="end muted">{each.publishedAt !== undefined && <Day at={each.publishedAt} />}</td>
+                  <td class="end muted">{dateOf(each) !== undefined && <Day at={dateOf(each) ?? ''} />}</td>
                 </tr>
               ))}
             </tbody>
@@ -57,6 +58,11 @@ export function Versions({ registry, type, name, versions, shown }: VersionTable
       </CollapsedList>
     </section>
   );
+}
+
+/** The date that the publisher states, as on cards. Otherwise when this server first saw the version. */
+function dateOf({ document, publishedAt }: Version): string | undefined {
+  return publishedFacts(document).updatedAt ?? publishedAt;
 }
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';

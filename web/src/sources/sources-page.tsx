@@ -70,7 +70,7 @@ function Row({ source }: { source: Source }): JSX.Element {
       <ResourceNameCell resource="sources" item={source} />
       <td>{kind}</td>
       <td>
-        {sync ? <Badge state={sync.status} /> : <span class="muted">not synced</span>}
+        {sync ? <Badge state={sync.status} /> : <span class="muted">–</span>}
         {skippedCount(source) > 0 && (
           <span class="badge warn">{skippedCount(source).toLocaleString('en')} skipped</span>
         )}

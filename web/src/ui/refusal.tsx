@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { accessRequestText, questionOf, subjectOf } from '../access/access-request.js';
 import type { Failure } from '../api/client.js';
 import type { Me } from '../api/types.js';
+import { heldClaims } from '../claims/claims.js';
 import { hashOf } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
@@ -14,6 +15,7 @@ interface Props {
   readonly isRetrying?: boolean;
 }
 
+const MAX_LINK = 2_000;
 const EXPLAIN_ENDPOINT = 'POST /v1/access/explain';
 /** With a log-in, these may hide what the page shows. */
 const HIDING = [403, 404];
@@ -62,7 +64,7 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
           </button>
         )}
       </p>
-      {question && <AskForAccess subject={subjectOf(question)} failure={failure} />}
+      {question && <AskForAccess question={question} failure={failure} />}
       <details class="refusal-source">
         <summary>Details</summary>
         <p>
@@ -86,31 +88,47 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
 }
 
 interface AskProps {
-  readonly subject: string;
+  /** A question for the Access page. */
+  readonly question: Readonly<Record<string, string>>;
   readonly missing?: readonly string[];
   readonly failure?: Failure;
 }
 
 /** A message to an administrator, to copy. */
-export function AskForAccess({ subject, missing, failure }: AskProps): JSX.Element {
+export function AskForAccess({ question, missing, failure }: AskProps): JSX.Element {
   const { me } = useSession();
   const [at] = useState(() => new Date());
+  const explanation = explanationFor(me, question);
   const text = accessRequestText({
     address: location.href,
-    subject,
+    subject: subjectOf(question),
     person: personOf(me),
     missing,
     requestId: failure?.requestId,
     code: failure?.code,
     at,
+    explanation,
   });
   return (
     <details class="ask">
       <summary>Ask for access</summary>
-      <p class="muted">Copy this message and send it to an administrator of the registry.</p>
+      <p class="muted">
+        Copy this message and send it to an administrator of the registry.{' '}
+        {explanation !== undefined && 'Its last line contains your claims.'}
+      </p>
       <Code text={text} label="Message" isWhole />
     </details>
   );
+}
+
+/** Address of the Access page with this question about the person's claims, if it is not too long for a message. */
+function explanationFor(me: Me | null, question: AskProps['question']): string | undefined {
+  if (!me) return undefined;
+  const { href } = new URL(
+    hashOf(['access'], { ...question, as: JSON.stringify(heldClaims(me)) }),
+    location.href,
+  );
+  return href.length <= MAX_LINK ? href : undefined;
 }
 
 /** `Ada (1fb57c10)` */
