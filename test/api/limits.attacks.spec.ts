@@ -13,6 +13,7 @@ import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { call, callWith, type Reply } from '../support/http.js';
+import { aGitServer } from '../support/git-server.js';
 import { anIssuer } from '../support/issuer.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { entryAt } from '../support/publishing.js';
@@ -21,7 +22,7 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 const MIB = 1_024 * 1_024;
-const SECONDS = inSoak(20, 0.4);
+const SECONDS = inSoak(20, 0.2);
 const SLOW = 120_000;
 const VITALS = resolve(import.meta.dirname, '../support/vitals.mjs');
 /** As the image and the manifests set them, and the report of the event loop. */
@@ -41,16 +42,18 @@ const NEIGHBOUR = '127.0.0.2';
 /** Persons of the attacking tenant. */
 const PERSONS = Array.from({ length: 8 }, (_, index) => `red-${index}`);
 
-const LARGE = 40;
+const LARGE = inSoak(60, 30);
 const FILLED = 200;
-const HELD = inSoak(10_000, 2_500);
+const HELD = inSoak(10_000, 4_000);
 const CLUSTER_OBJECTS = 40;
+const TREE_FILES = 100_000;
 const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
 const MAIN = '/registry/main';
 
 const folder = aFolder();
 const issuer = anIssuer().runs();
 const cluster = aCluster().runs();
+const git = aGitServer().runs();
 const tokens = new Map<string, string>();
 let database: TestDatabase;
 let served: Cli;
@@ -167,16 +170,31 @@ const writer = (sub: string) => red(sub, { role: 'writer' });
 /** Published by the attacking tenant: documents at their limits, held versions, files. */
 async function fill(): Promise<void> {
   await writer('red-0').send('POST', '/v1/entries', { server: aServer('io.red/first'), claims: RED });
+  await Promise.all([fillTables(), ...FILES.map(([name, files]) => fillSkill(name, files))]);
+}
+
+async function fillTables(): Promise<void> {
   const filled = Array.from({ length: FILLED }, (_, number) => {
     const tags = Array.from({ length: 400 }, (_, tag) => `t${number}-${tag}`);
     return aServer(`io.red/filled-${number}`, '1.0.0', {
       _meta: { [PUBLISHER]: { red: { tags } }, x: Array.from({ length: 18_000 }, () => []) },
     });
   });
-  const large = Array.from({ length: LARGE }, (_, number) =>
-    aServer(`io.red/large-${number}`, '1.0.0', { _meta: { x: 'x'.repeat(1_000_000) } }),
+  for (const server of filled) await insert(server);
+  const large = aServer('io.red/large-', '1.0.0', { _meta: { x: 'PADDING' } });
+  await insert({ ...large, name: 'io.red/large-0' });
+  await database.query(
+    `with added as (
+       insert into entry (source_id, type, name, claim_set_id)
+       select source_id, type, 'io.red/large-' || n, claim_set_id from entry, generate_series(1, $1::int) n
+       where name = 'io.red/large-0' returning id, name
+     )
+     insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
+       published_at, updated_at, is_latest, search)
+     select id, '1.0.0', name, replace(replace($2, 'io.red/large-', name), 'PADDING', repeat('x', 1000000)),
+       decode(md5(name), 'hex'), 'active', now(), now(), now(), true, name from added`,
+    [LARGE, JSON.stringify(large)],
   );
-  for (const server of [...filled, ...large]) await insert(server);
   await database.query(
     `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at, claims, document)
      select gen_random_uuid(), s.id, 'server', 'io.held/s' || n, '1.0.0', 'withdrawn', '[]', decode(md5(n::text), 'hex'), now(),
@@ -188,24 +206,27 @@ async function fill(): Promise<void> {
     `insert into webhook_delivery select w.id, n::text, 'entry.publish', 'failed', 9, now(), repeat('e', 500)
      from webhook w, generate_series(1, 1000) n`,
   );
-  for (const [name, files] of [
-    ['io.red/texts', { 'README.md': '\u0001'.repeat(256 * 1_024), ...paths(500) }],
-    ['io.red/bytes', { data: randomBytes(12 * MIB) }],
-  ] as const) {
-    await writer('red-0').send('POST', '/v1/entries', { skill: aSkill(name), claims: RED });
-    const skill = aSkillFile(name.slice(7), `The skill ${name}`, `# ${'\u0001'.repeat(255_000)}`);
-    const entries = Object.entries({ 'SKILL.md': skill, ...files }).map(([path, data]) => ({
-      name: path,
-      data,
-    }));
-    expect((await upload(writer('red-0'), name, aZip(entries))).status).toBe(204);
-  }
+}
+
+async function fillSkill(name: string, files: Readonly<Record<string, string | Buffer>>): Promise<void> {
+  await writer('red-0').send('POST', '/v1/entries', { skill: aSkill(name), claims: RED });
+  const skill = aSkillFile(name.slice(7), `The skill ${name}`, `# ${'\u0001'.repeat(255_000)}`);
+  const entries = Object.entries({ 'SKILL.md': skill, ...files }).map(([path, data]) => ({
+    name: path,
+    data,
+  }));
+  expect((await upload(writer('red-0'), name, aZip(entries))).status).toBe(204);
 }
 
 const paths = (count: number) =>
   Object.fromEntries(
     Array.from({ length: count }, (_, number) => [`${'p'.repeat(200)}/${'q'.repeat(200)}-${number}`, 'x']),
   );
+
+const FILES = [
+  ['io.red/texts', { 'README.md': '\u0001'.repeat(256 * 1_024), ...paths(500) }],
+  ['io.red/bytes', { data: randomBytes(12 * MIB) }],
+] as const;
 
 async function insert(server: Document): Promise<void> {
   const document = JSON.stringify(server);
@@ -479,7 +500,7 @@ const ATTACKS: Record<string, Attack> = {
   'lists of held versions with many claims': {
     answered: [200],
     run: () =>
-      flood(4, (person, number) => {
+      flood(6, (person, number) => {
         const limit = number % 2 ? 100 : 1;
         const reviewer = red(person, { job: 'reviewer' });
         return reviewer.ask('GET', `/v1/admission?status=withdrawn&limit=${limit}`);
@@ -495,6 +516,30 @@ const ATTACKS: Record<string, Attack> = {
       return flood(20, (person) => red(person).ask('GET', `${MAIN}/v0.1/x/icon/server/io.red%2Ficons`));
     },
   },
+
+  // Writing the tree takes seconds.
+  ...inSoak<Record<string, Attack>>(
+    {
+      'a Git tree with many files': {
+        answered: [200, 429],
+        run: async () => {
+          const tree = Object.fromEntries(
+            Array.from({ length: TREE_FILES }, (_, n) => [`d${n % 100}/${'f'.repeat(100)}${n}`, '']),
+          );
+          await git.repository('acme').commit({ ...tree, 'registry.json': '{' });
+          const settings = { repository: git.url('acme'), branch: 'main', path: 'registry.json' };
+          return flood(10, (person) =>
+            red(person, { role: 'admin' }).ask('POST', '/v1/sources/red-tree/test', {
+              git: settings,
+              syncPolicy: { interval: '1d' },
+              claims: RED,
+            }),
+          );
+        },
+      },
+    },
+    {},
+  ),
 
   'objects of a cluster at their limit': {
     answered: [200],

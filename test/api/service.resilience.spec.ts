@@ -32,6 +32,7 @@ const KILLS_AFTER_MS = inSoak(
 /** Pause between the requests of one client, ms. */
 const THINKING_MS = 10;
 
+// Tests that mostly wait for processes run side by side; those that depend on timing do not.
 let folder = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'registry-resilience-'));
@@ -77,7 +78,7 @@ async function serving(config: string, environment: Record<string, string> = {})
 const answers = (list: () => Promise<Reply>, status: number) =>
   within(30_000, async () => expect((await list()).status).toBe(status));
 
-describe('a database outage under load', () => {
+describe.concurrent('a database outage under load', () => {
   let postgres: EmbeddedPostgres;
   const start = (socket?: string) =>
     startEmbeddedPostgres(join(folder, 'away'), socket === undefined ? {} : { socketDirectory: socket });
@@ -118,23 +119,25 @@ describe('a database outage under load', () => {
   });
 });
 
-describe('a database that refuses connections during the start', () => {
-  const address = new DatabaseAddress();
-  beforeAll(() => address.listen());
-  afterAll(() => address.close());
-
+describe.concurrent('a database that refuses connections during the start', () => {
   it.each([
     ['53300', 0],
     ['57P03', 0],
     ['53300', 1],
     ['57P03', 2],
   ])('with SQLSTATE %s after %s connections is waited for', async (state, accepted) => {
+    const address = new DatabaseAddress();
+    await address.listen();
     const database = await aDatabase({ migrated: false });
     const { user, database: name } = database;
     address.leadTo(database);
     address.refuse(state, accepted);
     const connection = { host: '127.0.0.1', port: address.port, user, database: name };
-    const config = await configuration(`refused-${state}`, aCatalogue([aServer('io.acme/a')]), connection);
+    const config = await configuration(
+      `refused-${state}-${accepted}`,
+      aCatalogue([aServer('io.acme/a')]),
+      connection,
+    );
     const { cli, list } = await serving(config);
     await within(30_000, () => expect(address.refused).toBeGreaterThan(1));
     expect(cli.child.exitCode).toBeNull();
@@ -144,10 +147,11 @@ describe('a database that refuses connections during the start', () => {
     cli.child.kill('SIGTERM');
     expect((await cli.finished).code).toBe(0);
     await database.drop();
+    address.close();
   });
 });
 
-describe('a database restored to an earlier state under a running server', () => {
+describe.concurrent('a database restored to an earlier state under a running server', () => {
   it('invalidates everything cached from the lost future', async () => {
     const data = join(folder, 'restored');
     const start = (socket?: string) =>
@@ -190,6 +194,28 @@ describe('a database restored to an earlier state under a running server', () =>
       await chown(join(folderOfData, name), uid, gid);
     await chown(folderOfData, uid, gid);
   }
+});
+
+describe.concurrent('the embedded PostgreSQL', () => {
+  it('keeps its data between runs, stops with the server, and recovers from SIGKILL', async () => {
+    const config = await configuration('embedded', aCatalogue([aServer('io.acme/a')]), null);
+    const environment = { REGISTRY_DATA_DIR: join(folder, 'data'), PGHOST: '/nonexistent', PGPORT: '1' };
+    const first = await serving(config, environment);
+    await first.cli.logs('"Ready"');
+    const before = (await first.list()).text;
+    first.cli.child.kill('SIGTERM');
+    expect((await first.cli.finished).code).toBe(0);
+    const second = await serving(config, environment);
+    await second.cli.logs('"Ready"');
+    expect((await second.list()).text).toBe(before);
+    second.cli.child.kill('SIGKILL');
+    await second.cli.finished;
+    const third = await serving(config, environment);
+    await third.cli.logs('"Ready"');
+    expect((await third.list()).text).toBe(before);
+    third.cli.child.kill('SIGINT');
+    expect((await third.cli.finished).code).toBe(0);
+  });
 });
 
 describe('a server whose database connections are cut repeatedly', () => {
@@ -262,28 +288,6 @@ describe('a server killed with SIGKILL during a sync', () => {
     expect(outcomes).toEqual(new Set([true, false]));
     await database.drop();
   }, 240_000);
-});
-
-describe('the embedded PostgreSQL', () => {
-  it('keeps its data between runs, stops with the server, and recovers from SIGKILL', async () => {
-    const config = await configuration('embedded', aCatalogue([aServer('io.acme/a')]), null);
-    const environment = { REGISTRY_DATA_DIR: join(folder, 'data'), PGHOST: '/nonexistent', PGPORT: '1' };
-    const first = await serving(config, environment);
-    await first.cli.logs('"Ready"');
-    const before = (await first.list()).text;
-    first.cli.child.kill('SIGTERM');
-    expect((await first.cli.finished).code).toBe(0);
-    const second = await serving(config, environment);
-    await second.cli.logs('"Ready"');
-    expect((await second.list()).text).toBe(before);
-    second.cli.child.kill('SIGKILL');
-    await second.cli.finished;
-    const third = await serving(config, environment);
-    await third.cli.logs('"Ready"');
-    expect((await third.list()).text).toBe(before);
-    third.cli.child.kill('SIGINT');
-    expect((await third.cli.finished).code).toBe(0);
-  });
 });
 
 describe('several replicas that start at once on an empty database', () => {
