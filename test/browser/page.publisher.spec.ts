@@ -140,6 +140,16 @@ describe('web UI: publisher', () => {
     await editor().fill('');
   });
 
+  it('sees who sees their entry and why others do not, without the previews of managers', async () => {
+    await publisher.goTo(`/access/who/server/${encodeURIComponent(NAME)}?registry=acme`);
+    await publisher.page.locator('tbody tr').first().waitFor();
+    expect(await publisher.link('What they see').isVisible()).toBe(false);
+    await publisher.link("Why can't someone see it?").click();
+    await publisher.page.locator('.deciding').waitFor();
+    expect(await publisher.main.innerText()).toMatch(/team\s+needs\s+platform/);
+    expect(await publisher.page.locator('.refusal').isVisible()).toBe(false);
+  });
+
   it('deprecates a version with a message for readers', async () => {
     await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.page.getByLabel('Status of 1.1.0').selectOption('deprecated');

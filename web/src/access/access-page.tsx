@@ -28,6 +28,7 @@ export function AccessRoutes({ route }: { route: Route }): JSX.Element {
 /** Explains access. The API computes the explanation with the same code that serves requests. */
 function AccessPage({ route }: { route: Route }): JSX.Element {
   const session = useSession();
+  const isManager = isOffered(session, 'manageRegistries');
   const question = questionFromQuery(route.query);
   const [count, setCount] = useState(0);
   const ask = (to: Question) => {
@@ -58,10 +59,10 @@ function AccessPage({ route }: { route: Route }): JSX.Element {
           )}
         </section>
       </div>
-      {question.registry !== '' && question.as !== null && (
+      {isManager && question.registry !== '' && question.as !== null && (
         <Preview key={count} question={question} as={question.as} />
       )}
-      {isOffered(session, 'manageRegistries') && <AccessMatrix />}
+      {isManager && <AccessMatrix />}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { api, type Failure, failureFrom, unwrap } from '../api/client.js';
 import type { Claims, EntryType, WhoHasAccess } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { hashOf } from '../navigation/route.js';
+import { isOffered, useSession } from '../session/session.js';
 import { QueryResult, useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
 import { escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
@@ -80,6 +81,7 @@ interface GrantsProps {
 }
 
 function Grants({ who: { claimSets, anonymous, isCut }, asked }: GrantsProps): JSX.Element {
+  const mayPreview = isOffered(useSession(), 'manageRegistries');
   return (
     <section>
       {claimSets.length === 0 && !anonymous ? (
@@ -101,7 +103,7 @@ function Grants({ who: { claimSets, anonymous, isCut }, asked }: GrantsProps): J
                 )}
               </td>
               <td class="end">
-                {registry !== undefined && <a href={previewOf(registry, claims as Claims)}>What they see</a>}
+                {mayPreview && <a href={previewOf(registry, claims as Claims)}>What they see</a>}
               </td>
             </tr>
           ))}
