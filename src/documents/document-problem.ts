@@ -41,11 +41,13 @@ export const MAX_NAME_LENGTH = 255;
 
 /**
  * Characters that make text look different from its content (contract §7): bidirectional overrides and isolates (Unicode UAX
- * #9); zero-width characters, which hide words from filters; tags, which hide whole sentences from people. A zero-width
- * joiner may only join two emoji, where it shows.
+ * #9); zero-width characters, which hide words from filters; tags and runs of variation selectors, which hide whole
+ * sentences from people. A zero-width joiner may only join two emoji, where it shows; a selector of U+E0100–E01EF may only
+ * follow a Han character.
  */
 const DECEPTIVE =
-  '[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u200c\\u2060\\ufeff\\u{e0000}-\\u{e007f}]|' +
+  '[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u200c\\u2060-\\u2064\\ufeff\\u{e0000}-\\u{e007f}]|' +
+  '(?<!\\p{Script=Han})[\\u{e0100}-\\u{e01ef}]|(?<=[\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}])[\\ufe00-\\ufe0f]|' +
   '(?<!\\p{Extended_Pictographic}(?:\\ufe0f|\\p{Emoji_Modifier})?)\\u200d|\\u200d(?!\\p{Extended_Pictographic})';
 const NOT_LINE = new RegExp(`\\p{Cc}|${DECEPTIVE}`, 'u');
 const NOT_PROSE = new RegExp(`(?![\\n\\t])\\p{Cc}|${DECEPTIVE}`, 'gu');
