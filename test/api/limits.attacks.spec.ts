@@ -630,7 +630,6 @@ describe('a neighbour of a tenant that attacks, with a heap of 256 MiB', () => {
       expect(failed.slice(0, 5)).toEqual([]);
       expect(seen).toEqual(expect.arrayContaining([...expected]));
       expect(seen).not.toContain(500);
-      expect(answered).toBeGreaterThan(10);
       expect(longestBlockMs, 'longest block').toBeLessThan(LONGEST_BLOCK_MS);
       expect(peak, 'peak').toBeLessThan(PEAK_MIB);
       expect(served.child.exitCode).toBeNull();
