@@ -300,15 +300,16 @@ export class EntryIndex {
     const { order, count, names, nameStarts, numbers, numberStarts } = this;
     const { NONE, INSIDE, AT_WORD_START } = Occurrence;
     const ofWords = few?.map((number) => Buffer.from(bytesOfNumber(number)));
-    const mayMatch = inBlocks(count, (first, end, add) => {
-      if (!ofWords) return;
-      eachWith(bytes, names, nameStarts, first, end, add);
-      for (const ofWord of ofWords) eachWith(ofWord, numbers, numberStarts, first, end, add);
-    });
+    const mayMatch =
+      ofWords &&
+      inBlocks(count, (first, end, add) => {
+        eachWith(bytes, names, nameStarts, first, end, add);
+        for (const ofWord of ofWords) eachWith(ofWord, numbers, numberStarts, first, end, add);
+      });
     const reader = new NumberReader(numbers);
     return (position) => {
       const number = order[position] ?? 0;
-      if (ofWords && !mayMatch(number)) return NONE;
+      if (mayMatch && !mayMatch(number)) return NONE;
       const inName = occurrenceOf(bytes, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0);
       if (inName === AT_WORD_START || !found) return inName;
       reader.at = numberStarts[number] ?? 0;

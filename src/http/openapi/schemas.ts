@@ -30,7 +30,7 @@ export function schemasIn<T extends object>(
  */
 export function stateRules(document: OpenAPIObject): void {
   const schemas = (document.components ??= {}).schemas ?? {};
-  for (const schema of Object.values(schemas)) if ('properties' in schema) orderKeys(schema.properties);
+  for (const schema of Object.values(schemas)) if ('properties' in schema) putTypeFirst(schema.properties);
   schemas['ClaimValue'] = CLAIM_VALUE_SCHEMA;
   divide(schemas, 'PublishBody', ENTRY_TYPE_NAMES);
   // Not divided: the web UI builds its forms from the properties, and a GET returns all kinds in one schema.
@@ -44,8 +44,8 @@ export function stateRules(document: OpenAPIObject): void {
     if (!OPEN.test(name) && 'properties' in schema) schema.additionalProperties = false;
 }
 
-/** Puts `type` first: Swagger puts it last in some properties from the second document of a process on. */
-function orderKeys(properties: Schema['properties'] = {}): void {
+/** Puts `type` first. In some properties, Swagger puts it first in the first document of a process and last in later ones. */
+function putTypeFirst(properties: Schema['properties'] = {}): void {
   for (const [name, property] of Object.entries(properties))
     if ('type' in property) properties[name] = { type: property.type, ...property };
 }
