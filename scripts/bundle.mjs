@@ -70,7 +70,7 @@ const { metafile } = await build({
     js: `import { createRequire as _createRequire } from 'node:module';
 const require = _createRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;`,
   },
-  // Errors and logged stacks name classes and functions.
+  // Nest, TypeORM and errors use the names of classes.
   keepNames: true,
   minifyWhitespace: true,
   minifySyntax: true,
@@ -84,8 +84,21 @@ const require = _createRequire(import.meta.url), __filename = import.meta.filena
   logLevel: 'error',
 });
 
+nameOnlyClasses(Object.keys(metafile.outputs));
 writeFileSync('dist/main.js', "#!/usr/bin/env node\nimport './bundle/main.js';\n");
 writeFileSync('dist/bundle/licenses.txt', licences(Object.keys(metafile.inputs)));
+
+/** esbuild's helper also names each closure whenever it is created, which takes a twentieth of the time of a request. */
+function nameOnlyClasses(files) {
+  const name = '__defProp(target,"name",{value,configurable:!0})';
+  const helpers = files.filter((file) => {
+    const text = readFileSync(file, 'utf8');
+    const changed = text.replace(`=(target,value)=>${name}`, `=(target,value)=>value<"["?${name}:target`);
+    if (changed !== text) writeFileSync(file, changed);
+    return changed !== text;
+  });
+  if (helpers.length !== 1) throw new Error(`Found esbuild's helper in ${helpers.length} files`);
+}
 
 /** The licence of each bundled package, which most licences require us to include. */
 function licences(files) {
