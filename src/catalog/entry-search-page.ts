@@ -40,7 +40,11 @@ export class EntrySearchPages {
       if ('places' in found) {
         if (Buffer.byteLength(found.facets) > MAX_FACET_BYTES) throw new ApiError('search_too_broad');
         const shown = found.places.slice(0, request.limit);
-        return pageOf(request, found, shown.length > 0 ? await readShown(sql, shown) : []);
+        return pageOf(
+          request,
+          found,
+          shown.length > 0 ? await readShown(sql, shown, request.dates === true) : [],
+        );
       }
       await this.prepare(found.outdated, context);
     }
@@ -75,6 +79,8 @@ function pageOf(request: EntrySearch, { places, facets }: IndexResult, rows: rea
       transports: others.transports,
       installable: others.installable,
       updatedAt: others.updatedAt,
+      statedAt: others.statedAt ?? undefined,
+      publishedAt: others.publishedAt ?? undefined,
     }),
   );
   const last = found.at(-1);

@@ -61,6 +61,15 @@ export class EntrySearchQuery {
   sort?: Sort | '';
 
   @ApiPropertyOptional({
+    type: 'boolean',
+    description:
+      'Whether items have `statedAt` and `publishedAt`, where known; a cursor does not include this parameter',
+  })
+  @IsOptional()
+  @Validate(emptyOr(flagParameter))
+  dates?: string;
+
+  @ApiPropertyOptional({
     type: 'integer',
     minimum: 1,
     maximum: MAX_PAGE,
@@ -99,8 +108,25 @@ export class FoundEntry {
   @ApiProperty({ description: 'Whether `client-config` can express it for some client' })
   installable: boolean;
 
-  @ApiProperty({ format: 'date-time' })
+  @ApiProperty({
+    format: 'date-time',
+    description:
+      'The date that the document states, or else when it last changed here, which may be its first sync',
+  })
   updatedAt: string;
+
+  @ApiPropertyOptional({
+    format: 'date-time',
+    description: 'With `dates`: the date that the document states',
+  })
+  statedAt?: string;
+
+  @ApiPropertyOptional({
+    format: 'date-time',
+    description:
+      'With `dates`: when the version was published here or, according to it, in the upstream registry',
+  })
+  publishedAt?: string;
 }
 
 const COUNTS = { type: 'object', additionalProperties: { type: 'integer' } } as const;

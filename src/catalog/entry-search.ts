@@ -47,6 +47,8 @@ export interface EntrySearch {
   readonly filter: EntryFilter;
   readonly sort: Sort;
   readonly limit: number;
+  /** Whether items have the dates that are known. */
+  readonly dates?: true;
   readonly after: Place | null;
 }
 
@@ -59,10 +61,17 @@ const LIST = 'search';
  */
 export function entrySearch(query: EntrySearchQuery): EntrySearch {
   const limit = query.limit ? Number(query.limit) : undefined;
+  const shown = query.dates === 'true' ? ({ dates: true } as const) : {};
   if (query.cursor) {
     const state = decodeCursor(LIST, query.cursor, hasShape(SearchCursor));
     if (wordsOf(state.filter.q).length > MAX_WORDS) throw new ApiError('invalid_cursor');
-    return { filter: state.filter, sort: state.sort, limit: limit ?? state.limit, after: state.after };
+    return {
+      filter: state.filter,
+      sort: state.sort,
+      limit: limit ?? state.limit,
+      ...shown,
+      after: state.after,
+    };
   }
   const q = query.q?.trim().toLowerCase();
   if (wordsOf(q).length > MAX_WORDS)
@@ -75,7 +84,7 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
     ...(query.publisher ? { publisher: query.publisher } : {}),
     ...(query.installable ? { installable: query.installable === 'true' } : {}),
   };
-  return { filter, sort: query.sort || 'relevance', limit: limit ?? DEFAULT_LIMIT, after: null };
+  return { filter, sort: query.sort || 'relevance', limit: limit ?? DEFAULT_LIMIT, ...shown, after: null };
 }
 
 /** Returns the cursor for the page after this entry, with the same query. */

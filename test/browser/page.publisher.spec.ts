@@ -98,6 +98,9 @@ describe('web UI: publisher', () => {
     await publisher.page.locator('.published').getByRole('link', { name: NAME }).waitFor();
     await publisher.goTo('/catalogue/acme?search=journey');
     await expect.poll(() => publisher.cards()).toEqual([NAME]);
+    await publisher.main.locator('.card time').waitFor();
+    await publisher.main.locator('.card').click();
+    await publisher.page.getByText(/^published (now|\d+ (second|minute)s? ago)$/).waitFor();
   });
 
   it('sees version_exists before publishing', async () => {

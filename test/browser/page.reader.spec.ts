@@ -12,6 +12,17 @@ describe('web UI: visitor without a log-in', () => {
     expect(await visitor.menu()).toEqual(['Catalogue']);
   });
 
+  it('causes no refusal in the audit trail by opening the page', async () => {
+    const asked: string[] = [];
+    visitor.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await visitor.open('/catalogue');
+    await visitor.main.getByRole('button', { name: 'Log in' }).waitFor();
+    await visitor.page.waitForLoadState('networkidle');
+    expect(asked).toContain('/config.json');
+    expect(asked.filter((path) => /^\/(v1|registry)\b/.test(path))).toEqual([]);
+    visitor.page.removeAllListeners('request');
+  });
+
   it('sees "Log in to see this" at a registry that requires a token', async () => {
     await visitor.goTo('/catalogue/acme');
     expect(await visitor.refusal()).toEqual({
@@ -112,6 +123,11 @@ describe('web UI: reader', () => {
   });
 
   it('searches all registries at once, and one of them', async () => {
+    await reader.goTo('/catalogue?search=no-such-entry');
+    await reader.page.getByText('No matches').waitFor();
+    expect(await reader.main.locator('.count').innerText()).toBe('0 entries in 2 registries');
+    await reader.goTo('/catalogue');
+    await reader.cards();
     await reader.page.getByLabel('Search').fill('weather');
     await reader.page.waitForURL(/search=weather/);
     await expect.poll(() => reader.main.locator('.count').innerText()).toMatch(/^1 entry in 2 registries$/);
@@ -143,7 +159,7 @@ describe('web UI: reader', () => {
       shown.push(await reader.refusal());
     }
     expect(shown[0]).toEqual({
-      sentence: 'There is no such entry',
+      sentence: 'This does not exist, or you cannot see it',
       code: 'entry_not_found',
       hasRequest: true,
     });
@@ -236,16 +252,19 @@ describe('web UI: reader', () => {
     await reader.goTo(LEDGER);
     await reader.page.getByRole('heading', { name: 'Install' }).waitFor();
     await reader.page.getByRole('radio', { name: 'Claude Code' }).check();
-    await reader.page.getByText('Set these environment variables first').waitFor();
-    expect(await reader.page.locator('.variables').innerText()).toMatch(
-      /required\s+secret\s+A read-only token/,
+    await reader.page.getByText('Replace each YOUR_VALUE').waitFor();
+    expect(await reader.page.locator('.variables').first().innerText()).toMatch(
+      /LEDGER_TOKEN\s+required\s+secret\s+A read-only token/,
     );
     await reader.page.locator('.install').getByRole('button', { name: 'Copy' }).first().click();
     await reader.page.getByText('Copied').waitFor();
     const copied = await reader.page.evaluate(() => navigator.clipboard.readText());
     expect(copied).toMatch(
-      /^claude mcp add --env LEDGER_URL="\$\{\w+\}" .* --transport stdio ledger -- docker run /,
+      /^claude mcp add --env LEDGER_URL=YOUR_VALUE .* --transport stdio ledger -- docker run /,
     );
+    // The file refers to variables whose names no other server can use.
+    await reader.page.getByText('Or add this to').click();
+    await reader.page.getByText('Set these environment variables first').waitFor();
   });
 
   it('installs by a link in VS Code and Cursor', async () => {
@@ -357,6 +376,26 @@ describe('web UI: reader', () => {
       await reader.page.waitForURL((url) => !url.hash.includes('?'));
       await expect.poll(() => reader.main.locator('.count').innerText()).toBe(all);
     }
+  });
+
+  it('never sees the time of a sync as the date of an entry', async () => {
+    // Its entries come from a file whose documents state no date.
+    await reader.goTo('/catalogue/community');
+    expect((await reader.cards()).length).toBeGreaterThan(0);
+    expect(await reader.main.locator('.card time').count()).toBe(0);
+    await reader.goTo('/catalogue?search=weather');
+    await expect.poll(() => reader.main.locator('.count').innerText()).toMatch(/^1 entry/);
+    expect(await reader.main.locator('.card time').count()).toBe(0);
+    await reader.main.locator('.card').first().click();
+    await reader.page
+      .getByText(/^added here \w+ \d+, \d{4}$/)
+      .first()
+      .waitFor();
+    expect(await reader.main.locator('.entry-facts time').count()).toBe(0);
+    await reader.link('← Search results').click();
+    await reader.page.waitForURL(/catalogue\?search=weather$/);
+    await reader.goTo('/catalogue/community');
+    await reader.cards();
   });
 
   it('sorts by date and name', async () => {

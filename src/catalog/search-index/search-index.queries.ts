@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { utcText } from '../../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
+import { MANAGED_KIND } from '../../source-kinds/kinds.js';
 import { CURRENCY, DATABASE_EPOCH, IS_WORTH_READING } from '../../visibility/views.queries.js';
 import { rankedBy } from '../list-request.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from '../view-sql.queries.js';
@@ -243,10 +244,33 @@ export interface SummaryRow extends CurrencyRow {
   readonly transports: readonly string[];
   readonly installable: boolean;
   readonly updatedAt: string;
+  /** Null if unknown, or not asked for. */
+  readonly statedAt: string | null;
+  readonly publishedAt: string | null;
 }
 
+/**
+ * SQL: the dates of a found entry's latest version that are more than the time of a sync. Upstream registries may state
+ * no publication date; the version then has the time at which it was stored.
+ */
+const KNOWN_DATES = `lateral (
+  select case when s.updated_at <> stored.changed_at then ${utcText('s.updated_at')} end as stated_at,
+    case when o.kind = '${MANAGED_KIND}' or (o.kind = 'api' and v.published_at <> stored.changed_at)
+      then ${utcText('v.published_at')} end as published_at
+  from entry_version v
+  cross join lateral (select coalesce(v.document_changed_at, v.updated_at) as changed_at) stored
+  join entry e on e.id = v.entry_id
+  join source o on o.id = e.source_id
+  where v.entry_id = s.entry_id and v.is_latest and not s.is_outdated
+) dates on true`;
+const NO_DATES = `lateral (select null as stated_at, null as published_at) dates on true`;
+
 /** Reads what a page shows of entries, up to 1 MiB of items or the first. */
-export function readShown(sql: ViewSql, places: readonly FoundPlace[]): Promise<SummaryRow[]> {
+export function readShown(
+  sql: ViewSql,
+  places: readonly FoundPlace[],
+  withDates: boolean,
+): Promise<SummaryRow[]> {
   return sql.query<SummaryRow>(
     `
 with ${CURRENCY},
@@ -256,9 +280,11 @@ found as materialized (
   join entry_summary s on s.name = f.name and s.type = f.type and s.partition_id = f.partition_id
 )
 select currency."isCurrent", f.place::int as place, s.title, s.description, s.version, s.status, s.tags, s.transports,
-  s.is_installable as installable, ${utcText('s.updated_at')} as "updatedAt"
+  s.is_installable as installable, ${utcText('s.updated_at')} as "updatedAt",
+  dates.stated_at as "statedAt", dates.published_at as "publishedAt"
 from currency left join found f on f.place = 1 or f.total <= ${MAX_PAGE_BYTES}
 left join entry_summary s on s.entry_id = f.entry_id
+left join ${withDates ? KNOWN_DATES : NO_DATES}
 order by f.place`,
     {
       names: places.map(({ name }) => name),

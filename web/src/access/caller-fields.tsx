@@ -48,7 +48,12 @@ export function CallerFields({
         </label>
       ))}
       {caller && 'claims' in caller && (
-        <ClaimsEditor label="Claim" claims={caller.claims} change={(claims) => change({ claims })} />
+        <>
+          <ClaimsEditor label="Claim" claims={caller.claims} change={(claims) => change({ claims })} />
+          <p class="hint muted">
+            Starts with your claims. Colleagues find theirs under “My claims” in the account menu.
+          </p>
+        </>
       )}
       {caller && 'token' in caller && (
         <TokenFields token={caller.token} change={(token) => change({ token })} />

@@ -57,6 +57,16 @@ const STEP_LABELS: Readonly<Record<Step['step'], string>> = {
   admission: 'Admitted',
 };
 
+const BECAUSE: Readonly<Record<string, string>> = {
+  superAdmin: 'as a super-admin',
+  mode: 'not checked in this mode',
+  unlabeled: 'no claims: visible to super-admins only',
+  'unlabeled: allow': 'no claims: open to everyone',
+  'unlabeled: deny': 'no claims: open to super-admins only',
+  'origin: config': 'managed in the configuration file',
+  'origin: api': 'managed here',
+};
+
 export function ExplanationPanel({ question }: { question: Question }): JSX.Element {
   const { registry, type, entry, action, as } = question;
   const query = useQuery(JSON.stringify(question), (signal) =>
@@ -100,10 +110,18 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
   const deciding = decidingStep(explanation);
   const others = steps.filter((step) => step !== deciding);
   const isMe = question.as === null;
+  // The API then answers as for something missing, but other checks may still explain it.
+  const isUnknown = !isMe && deciding?.outcome === 'unknown_to_you';
   return (
     <section aria-label="Explanation">
       <p class="decision">
-        <Badge state={decision} /> {decisionText(decision, question.action, isMe)}
+        {isUnknown ? (
+          <>You are not allowed to see every check for this person. The others follow.</>
+        ) : (
+          <>
+            <Badge state={decision} /> {decisionText(decision, question.action, isMe)}
+          </>
+        )}
       </p>
       {deciding && (
         <ol class="steps deciding" aria-label="The check that decides">
@@ -134,7 +152,7 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
           missing={missing.map(({ key, needs, anyOf = [] }) => `${key} ${anyOf[0] ?? needs}`)}
         />
       )}
-      <details class="below" open={!deciding || undefined}>
+      <details class="below" open={!deciding || isUnknown || undefined}>
         <summary>{deciding ? `Other checks (${others.length})` : `All checks (${others.length})`}</summary>
         <ol class="steps">
           {others.map((step, index) => (
@@ -196,7 +214,7 @@ function StepRow({ step: details, isDeciding = false }: StepProps): JSX.Element 
         {missing.length > 0 && <MissingList missing={missing} />}
         {because !== undefined && (
           <p class="small-text muted">
-            <UntrustedText text={because} class="break" />
+            <UntrustedText text={BECAUSE[because] ?? because} class="break" />
           </p>
         )}
       </div>

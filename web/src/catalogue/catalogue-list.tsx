@@ -58,6 +58,9 @@ export function NothingFound({ filter, reset }: { filter: CatalogueFilter; reset
         <button type="button" onClick={reset}>
           Clear search and filters
         </button>
+        <p class="below">
+          Did you expect an entry? <a href="#/access">Access</a> explains whether you can see it.
+        </p>
       </EmptyState>
     );
   return (

@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
-import { useCallback } from 'preact/hooks';
+import { useCallback, useEffect } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
-import { hashOf, navigate, replaceHash, type Route } from '../navigation/route.js';
+import { hashOf, navigate, rememberResults, replaceHash, type Route } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
 import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { CatalogueList } from './catalogue-list.js';
 import { SearchBar } from './filters.js';
 import { Overview } from './overview.js';
-import { type CatalogueFilter, filterFromQuery, NO_FILTER, queryOf } from './search.js';
+import { type CatalogueFilter, countFilters, filterFromQuery, NO_FILTER, queryOf } from './search.js';
 
 /** `#/catalogue` for all registries, `#/catalogue/{registry}` for one. */
 export function CataloguePage({ route }: { route: Route }): JSX.Element {
@@ -40,6 +40,8 @@ function Catalogue({ registry, route, isLoggedOut }: Props): JSX.Element {
     },
     [registry, text],
   );
+  const isSearch = filter.search !== '' || countFilters(filter) > 0;
+  useEffect(() => rememberResults(isSearch ? location.hash : null), [registry, text, isSearch]);
   const reset = () => change(NO_FILTER);
   return (
     <>

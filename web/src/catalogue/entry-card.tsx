@@ -18,6 +18,8 @@ interface CardProps {
 
 export function EntryCard({ registry, entry, foundIn }: CardProps): JSX.Element {
   const { type, name, title = '', description = '', version, status, tags, transports, installable } = entry;
+  // `updatedAt` may be the time of a sync.
+  const date = entry.statedAt ?? entry.publishedAt;
   return (
     <a class="card" href={entryHash(registry, entry)}>
       <EntryIcon registry={registry} type={type} name={name} />
@@ -48,7 +50,7 @@ export function EntryCard({ registry, entry, foundIn }: CardProps): JSX.Element 
               .map((fact) => <UntrustedText key={fact} text={fact} class="cut" />)
           )}
           {foundIn && <UntrustedText text={`in ${foundIn.join(', ')}`} class="cut" />}
-          <Ago at={entry.updatedAt} />
+          {date !== undefined && <Ago at={date} />}
         </span>
       </span>
     </a>

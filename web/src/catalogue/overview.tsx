@@ -57,7 +57,7 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
       <FilterPanel filter={filter} change={change} counts={countsOf(results)} />
       <div class={isLoading ? 'results is-stale' : 'results'}>
         <p class="count" role="status">
-          {results.length === 0 ? ' ' : summaryOf(matching)}
+          {results.length === 0 ? ' ' : summaryOf(matching.length > 0 ? matching : found)}
         </p>
         {found.length === 0 && <Loading />}
         {isSearch ? (

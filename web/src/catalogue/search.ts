@@ -2,7 +2,7 @@ import { api, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, FoundEntry, SearchResult } from '../api/types.js';
 
-export const SORTS = { relevance: 'Best match', updated: 'Recently updated', name: 'Name' } as const;
+export const SORTS = { relevance: 'Best match', updated: 'New and updated', name: 'Name' } as const;
 export type Sort = keyof typeof SORTS;
 
 /** Search and filters of the catalogue, stored in the URL. Empty values do not filter. */
@@ -68,7 +68,7 @@ export function readSearch(
   const { search: q, ...rest } = filter;
   const asked = { q, ...rest, sort: sortOf(filter), cursor };
   const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));
-  const params = { path: { registry }, query: { ...query, limit } };
+  const params = { path: { registry }, query: { ...query, limit, dates: true } };
   return unwrap(api.GET('/registry/{registry}/v0.1/x/search', { params, signal }));
 }
 

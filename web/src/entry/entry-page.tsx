@@ -6,7 +6,7 @@ import type { EntryType, PluginDocument, ServerDocument, SkillDocument } from '.
 import { titleOf } from '../catalogue/entry-card.js';
 import { EntryIcon } from '../catalogue/entry-icon.js';
 import type { ContentSection } from '../content/content-section.js';
-import { hashOf, type Route } from '../navigation/route.js';
+import { hashOf, lastResults, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
@@ -17,6 +17,7 @@ import { Packages, Remotes } from './installation.js';
 import { InstallFiles } from './install-files.js';
 import { Install } from './install.js';
 import { type Fact, publishedFacts, type PublishedFacts } from './published-facts.js';
+import { useKnownDates } from './known-dates.js';
 import { readVersions, type Version, Versions } from './versions.js';
 
 const TOOLS_SHOWN = 15;
@@ -28,6 +29,7 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
   const query = useQuery(isKnown ? JSON.stringify([registry, type, name]) : null, (signal) =>
     readVersions(registry, type as EntryType, name, signal),
   );
+  const results = lastResults();
   if (!isKnown) return <EmptyState title="Page not found" isPage />;
   return (
     <article class="entry">
@@ -35,6 +37,7 @@ export function EntryPage({ route }: { route: Route }): JSX.Element {
         <a href={hashOf(['catalogue', registry])}>
           ← <UntrustedText text={registry} />
         </a>
+        {results !== null && <a href={results}>← Search results</a>}
       </p>
       {!query.value && <HiddenTitle text={name} />}
       <QueryResult query={query}>
@@ -74,7 +77,8 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   const { document: content } = shown;
   const facts = publishedFacts(content);
   const { tools } = facts;
-  const updatedAt = facts.updatedAt ?? shown.updatedAt;
+  const dates = useKnownDates(registry, type, name, versions);
+  const date = dates?.of(shown);
   const server = type === 'server' ? (content as ServerDocument) : undefined;
   return (
     <>
@@ -92,9 +96,9 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
             {type !== 'server' && <Badge state={type} />}
             <Badge state={shown.status} />
             {facts.tier !== undefined && <Badge state={facts.tier} />}
-            {updatedAt !== undefined && (
+            {date && (
               <span class="muted">
-                updated <Ago at={updatedAt} />
+                {date.event} <Ago at={date.at} />
               </span>
             )}
             {!shown.isLatest && (
@@ -168,7 +172,14 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
         </div>
         <div>
           <About content={content} facts={facts} />
-          <Versions registry={registry} type={type} name={name} versions={versions} shown={shown} />
+          <Versions
+            registry={registry}
+            type={type}
+            name={name}
+            versions={versions}
+            shown={shown}
+            dates={dates}
+          />
           <details class="document">
             <summary>Published document</summary>
             <Code text={JSON.stringify(content, null, 2)} label="Document" />

@@ -14,18 +14,22 @@ const npx = { type: 'stdio', command: 'npx', args: ['-y', '@acme/tool@1.2.3'] };
 
 describe('claudeCommand', () => {
   it.each([
-    [npx, 'claude mcp add --transport stdio tool-kit -- npx -y @acme/tool@1.2.3'],
+    [npx, [], 'claude mcp add --transport stdio tool-kit -- npx -y @acme/tool@1.2.3'],
     [
-      { ...npx, env: { MODE: 'a b', TOKEN: '${TOOL_TOKEN}' } },
-      `claude mcp add --env 'MODE=a b' --env TOKEN="\${TOOL_TOKEN}" --transport stdio tool-kit -- npx -y @acme/tool@1.2.3`,
+      { ...npx, env: { MODE: '${HOME} b', TOKEN: '${TOOL_TOKEN}' } },
+      ['TOOL_TOKEN'],
+      `claude mcp add --env 'MODE=\${HOME} b' --env TOKEN=YOUR_VALUE --transport stdio tool-kit -- npx -y @acme/tool@1.2.3`,
     ],
     [
       { type: 'http', url: 'https://acme.example/mcp', headers: { Authorization: 'Bearer ${TOOL_TOKEN:-}' } },
-      `claude mcp add --transport http tool-kit https://acme.example/mcp --header 'Authorization: Bearer '"\${TOOL_TOKEN:-}"`,
+      ['TOOL_TOKEN'],
+      "claude mcp add --transport http tool-kit https://acme.example/mcp --header 'Authorization: Bearer YOUR_VALUE'",
     ],
-    [{ type: 'stdio', command: 'npx', args: ['a\u001b[201~\nrm'] }, undefined],
-    [{ type: 'stdio' }, undefined],
-  ])('of %j is %s', (entry, command) => expect(claudeCommand(NAME, entry)).toBe(command));
+    [{ type: 'stdio', command: 'npx', args: ['a\u001b[201~\nrm'] }, [], undefined],
+    [{ type: 'stdio' }, [], undefined],
+  ])('of %j with %j is %s', (entry, variables, command) =>
+    expect(claudeCommand(NAME, entry, variables)).toBe(command),
+  );
 });
 
 describe('codexCommand', () => {
@@ -54,22 +58,15 @@ describe('commandLine', () => {
     ['a"b'],
     ['a\\b'],
     ['; id'],
-    ['$HOME ${HOME}'],
+    ['$HOME ${HOME} ${NONE:-}'],
     ['*'],
     ['~'],
     ['!!'],
     [''],
     ['--x=é'],
   ])('quotes %s so that a shell passes it on unchanged', (word) => {
-    const line = commandLine(['printf', '%s', word], false) ?? '';
+    const line = commandLine(['printf', '%s', word]) ?? '';
     expect(execFileSync('/bin/sh', ['-c', line]).toString()).toBe(word);
-  });
-
-  it('lets the shell replace a reference and nothing around it', () => {
-    const line = commandLine(['printf', '%s', 'a$(id) ${TOOL_TOKEN} ${NONE:-}.']) ?? '';
-    expect(execFileSync('/bin/sh', ['-c', line], { env: { TOOL_TOKEN: '$(x) y' } }).toString()).toBe(
-      'a$(id) $(x) y .',
-    );
   });
 });
 

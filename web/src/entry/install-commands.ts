@@ -39,16 +39,22 @@ function short(link: string): string | undefined {
   return link.length <= MAX_LINK ? link : undefined;
 }
 
+/** What the user replaces in a command: the shell must not, because a document could name any variable. */
+export const PLACEHOLDER = 'YOUR_VALUE';
+
 /**
- * Returns `claude mcp add …` for a POSIX shell, which replaces `${VARIABLE}`.
+ * Returns `claude mcp add …` for a POSIX shell.
  *
+ * @param variables that the entry refers to, as Claude Code writes it: `${VARIABLE}` or `${VARIABLE:-}`.
  * @returns undefined if the command cannot express the entry or would contain invisible characters.
  */
-export function claudeCommand(name: string, entry: Entry): string | undefined {
+export function claudeCommand(name: string, entry: Entry, variables: readonly string[]): string | undefined {
   const { type, url } = entry;
+  const filled = (words: readonly string[]) =>
+    commandLine(words.map((word) => withPlaceholders(word, variables)));
   const words = ['claude', 'mcp', 'add', '--transport'];
   if (typeof url === 'string')
-    return commandLine([
+    return filled([
       ...words,
       String(type),
       shortName(name),
@@ -59,15 +65,22 @@ export function claudeCommand(name: string, entry: Entry): string | undefined {
   if (!program) return undefined;
   const environment = pairs(entry['env']).flatMap(([variable, value]) => ['--env', `${variable}=${value}`]);
   // `--env` takes all words up to the next option.
-  return commandLine([
+  return filled([
     ...['claude', 'mcp', 'add', ...environment, '--transport', 'stdio', shortName(name), '--'],
     ...program,
   ]);
 }
 
+function withPlaceholders(text: string, variables: readonly string[]): string {
+  return variables.reduce(
+    (now, variable) =>
+      now.replaceAll(`\${${variable}:-}`, PLACEHOLDER).replaceAll(`\${${variable}}`, PLACEHOLDER),
+    text,
+  );
+}
+
 /**
- * Returns `codex mcp add …` for a POSIX shell. The user replaces `YOUR_VALUE`: the shell must not, because a document
- * could name any variable.
+ * Returns `codex mcp add …` for a POSIX shell.
  *
  * @param variables that the user sets in the entry's `env`.
  * @returns undefined if the command cannot express the entry or would contain invisible characters.
@@ -78,15 +91,15 @@ export function codexCommand(name: string, entry: Entry, variables: readonly str
   if (typeof url === 'string') {
     if (Object.keys(more).length > 0) return undefined;
     const tokenWords = typeof token === 'string' ? ['--bearer-token-env-var', token] : [];
-    return commandLine([...words, '--url', url, ...tokenWords], false);
+    return commandLine([...words, '--url', url, ...tokenWords]);
   }
   const program = programOf(entry);
   if (!program) return undefined;
   const environment = [
     ...pairs(entry['env']).map(([variable, value]) => `${variable}=${value}`),
-    ...variables.map((variable) => `${variable}=YOUR_VALUE`),
+    ...variables.map((variable) => `${variable}=${PLACEHOLDER}`),
   ].flatMap((pair) => ['--env', pair]);
-  return commandLine([...words, ...environment, '--', ...program], false);
+  return commandLine([...words, ...environment, '--', ...program]);
 }
 
 /** Returns the last segment of a name, in the characters that the commands accept. */
@@ -108,24 +121,12 @@ function pairs(value: unknown): (readonly [string, string])[] {
 
 /** Control characters could run a command when they are pasted into a terminal; others would be invisible there. */
 const UNSAFE_IN_TERMINAL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
-/** A reference to an environment variable, as Claude Code writes it. */
-const REFERENCE = /(\$\{[A-Za-z_][A-Za-z0-9_]*(?::-)?\})/;
 
 /** Returns the words as one line for a POSIX shell: undefined if one is unsafe in a terminal. */
-export function commandLine(words: readonly string[], expands = true): string | undefined {
-  if (words.some((word) => UNSAFE_IN_TERMINAL.test(word))) return undefined;
-  return words
-    .map((word) =>
-      word === ''
-        ? "''"
-        : word
-            .split(expands ? REFERENCE : /(?!)/)
-            .map((part, index) => (index % 2 === 1 ? `"${part}"` : quoted(part)))
-            .join(''),
-    )
-    .join(' ');
+export function commandLine(words: readonly string[]): string | undefined {
+  return words.some((word) => UNSAFE_IN_TERMINAL.test(word)) ? undefined : words.map(quoted).join(' ');
 }
 
 function quoted(text: string): string {
-  return /^[\w@%+=:,./-]*$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

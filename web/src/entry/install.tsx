@@ -5,7 +5,7 @@ import type { ServerDocument, ServerSetup } from '../api/types.js';
 import { useQuery } from '../ui/query.js';
 import { Choices } from '../ui/filter-controls.js';
 import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
-import { claudeCommand, codexCommand, cursorLink, vscodeLink } from './install-commands.js';
+import { claudeCommand, codexCommand, cursorLink, PLACEHOLDER, vscodeLink } from './install-commands.js';
 
 /** A variable that the user sets before the client starts, or in a table of its configuration. */
 interface Variable {
@@ -119,6 +119,7 @@ export function Install({ registry, name, version, document }: Props): JSX.Eleme
           setup={setup}
           title={CLIENTS[client]?.title ?? client}
           file={CLIENTS[client]?.file}
+          name={name}
           required={requiredNames(option.kind === 'remote' ? remotes[option.index] : packages[option.index])}
         />
       )}
@@ -172,13 +173,15 @@ function NotInstallable({ options }: { options: readonly Option[] }): JSX.Elemen
 }
 
 interface StepsProps {
+  /** Of the server. */
+  readonly name: string;
   readonly setup: Setup;
   readonly title: string;
   readonly file: ComponentChildren;
   readonly required: ReadonlySet<string>;
 }
 
-function Steps({ setup, title, file, required }: StepsProps): JSX.Element {
+function Steps({ name, setup, title, file, required }: StepsProps): JSX.Element {
   const { client, configuration, omitted, toml } = setup;
   if (!configuration)
     return (
@@ -189,8 +192,10 @@ function Steps({ setup, title, file, required }: StepsProps): JSX.Element {
   const content = configuration as Entry;
   const found = entryOf(content);
   const variables = variablesOf(content, found?.name ?? '');
-  const command = found && commandFor(client, found, variables);
+  const command = found && commandFor(client, { ...found, name }, variables);
   const link = found && linkFor(client, found, content['inputs']);
+  // The command has placeholders; the file refers to variables.
+  const isFilledIn = command?.includes(PLACEHOLDER) === true;
   // The variables are above.
   const written = Object.fromEntries(Object.entries(content).filter(([key]) => key !== 'x-environment'));
   const code = (
@@ -205,13 +210,14 @@ function Steps({ setup, title, file, required }: StepsProps): JSX.Element {
           </a>
         </p>
       )}
-      <Variables client={client} variables={variables} required={required} />
+      {!isFilledIn && <Variables client={client} variables={variables} required={required} />}
       {command !== undefined && (
         <>
           <h3>Run this command</h3>
           <Code text={command} label={`Command for ${title}`} isWhole />
         </>
       )}
+      {isFilledIn && <Placeholders variables={variables} required={required} />}
       {command === undefined && link === undefined ? (
         <>
           <h3>Add this to {file}</h3>
@@ -220,6 +226,7 @@ function Steps({ setup, title, file, required }: StepsProps): JSX.Element {
       ) : (
         <details class="below">
           <summary>Or add this to {file}</summary>
+          {isFilledIn && <Variables client={client} variables={variables} required={required} />}
           {code}
         </details>
       )}
@@ -249,7 +256,12 @@ function commandFor(
   { name, entry }: NamedEntry,
   variables: readonly Variable[],
 ): string | undefined {
-  if (client === 'claude-code') return claudeCommand(name, entry);
+  if (client === 'claude-code')
+    return claudeCommand(
+      name,
+      entry,
+      variables.map(({ variable }) => variable),
+    );
   const own = variables.filter(({ table }) => table !== undefined).map(({ variable }) => variable);
   return client === 'codex' ? codexCommand(name, entry, own) : undefined;
 }
@@ -300,22 +312,41 @@ function Variables({ client, variables, required }: VariablesProps): JSX.Element
           </>
         )}
       </h3>
-      <dl class="inputs variables">
-        {variables.map(({ variable, name, description, isSecret }) => (
-          <div key={variable}>
-            <dt>
-              <UntrustedText text={variable} class="mono break" />
-              {required.has(name ?? variable) && <span class="badge plain">required</span>}
-              {isSecret === true && <span class="badge plain">secret</span>}
-            </dt>
-            {description !== undefined && (
-              <dd>
-                <UntrustedText text={description} class="break" />
-              </dd>
-            )}
-          </div>
-        ))}
-      </dl>
+      <VariableList variables={variables} required={required} />
     </>
+  );
+}
+
+/** What to write instead of each placeholder of a command, in its order. */
+function Placeholders({ variables, required }: Omit<VariablesProps, 'client'>): JSX.Element {
+  const named = variables.map(({ name, ...more }) => ({ ...more, variable: name ?? more.variable }));
+  return (
+    <>
+      <h3>
+        Replace each <code>{PLACEHOLDER}</code> with your own
+      </h3>
+      <VariableList variables={named} required={required} />
+    </>
+  );
+}
+
+function VariableList({ variables, required }: Omit<VariablesProps, 'client'>): JSX.Element {
+  return (
+    <dl class="inputs variables">
+      {variables.map(({ variable, name, description, isSecret }) => (
+        <div key={variable}>
+          <dt>
+            <UntrustedText text={variable} class="mono break" />
+            {required.has(name ?? variable) && <span class="badge plain">required</span>}
+            {isSecret === true && <span class="badge plain">secret</span>}
+          </dt>
+          {description !== undefined && (
+            <dd>
+              <UntrustedText text={description} class="break" />
+            </dd>
+          )}
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -6,7 +6,7 @@ import { Badge } from '../ui/badge.js';
 import { Day } from '../ui/format.js';
 import { CollapsedList } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { publishedFacts } from './published-facts.js';
+import type { KnownDates } from './known-dates.js';
 
 interface VersionTableProps {
   readonly registry: string;
@@ -14,11 +14,13 @@ interface VersionTableProps {
   readonly name: string;
   readonly versions: readonly Version[];
   readonly shown: Version;
+  /** Undefined until they are read. */
+  readonly dates: KnownDates | undefined;
 }
 
 const VERSIONS_SHOWN = 12;
 
-export function Versions({ registry, type, name, versions, shown }: VersionTableProps): JSX.Element {
+export function Versions({ registry, type, name, versions, shown, dates }: VersionTableProps): JSX.Element {
   return (
     <section>
       <h2>
@@ -49,7 +51,9 @@ export function Versions({ registry, type, name, versions, shown }: VersionTable
                     {each.isLatest && <span class="badge plain">latest</span>}{' '}
                     {each.status !== 'active' && <Badge state={each.status} />}
                   </td>
-                  <td class="end muted">{dateOf(each) !== undefined && <Day at={dateOf(each) ?? ''} />}</td>
+                  <td class="end muted">
+                    <VersionDate version={each} dates={dates} />
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -60,9 +64,16 @@ export function Versions({ registry, type, name, versions, shown }: VersionTable
   );
 }
 
-/** The date that the publisher states, as on cards. Otherwise when this server first saw the version. */
-function dateOf({ document, publishedAt }: Version): string | undefined {
-  return publishedFacts(document).updatedAt ?? publishedAt;
+function VersionDate({ version, dates }: { version: Version; dates: KnownDates | undefined }): JSX.Element {
+  const date = dates?.of(version);
+  if (date) return <Day at={date.at} />;
+  if (!dates || version.publishedAt === undefined) return <></>;
+  // The server's own time, when nobody stated another.
+  return (
+    <>
+      added here <Day at={version.publishedAt} />
+    </>
+  );
 }
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';

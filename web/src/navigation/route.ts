@@ -30,6 +30,17 @@ export function entryHash(
   return hashOf(['catalogue', registry, type, name, ...(version === undefined ? [] : [version])]);
 }
 
+/** The search that the user left last, to which an entry links back; null after a list without a search. */
+let results: string | null = null;
+
+export function rememberResults(hash: string | null): void {
+  results = hash;
+}
+
+export function lastResults(): string | null {
+  return results;
+}
+
 export function navigate(hash: string): void {
   location.hash = hash;
 }

@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
 import { api, unwrap } from '../api/client.js';
+import type { Failure } from '../api/client.js';
 import type { Claims, EntryType } from '../api/types.js';
 import { ClaimChips, claimsKey } from '../claims/claims-editor.js';
 import { claimPairs } from '../claims/claims.js';
 import { useQuery } from '../ui/query.js';
+import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 
 interface Props {
@@ -11,14 +13,17 @@ interface Props {
   readonly name: string;
   readonly claims: Claims;
   readonly use: (claims: Claims) => void;
+  /** Shown instead if the caller cannot see the published entry. */
+  readonly failure: Failure;
 }
 
 /** Names the claims that differ from the published entry's. */
-export function ClaimsMismatch({ type, name, claims, use }: Props): JSX.Element {
+export function ClaimsMismatch({ type, name, claims, use, failure }: Props): JSX.Element {
   const query = useQuery(`${type} ${name}`, (signal) =>
     unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path: { type, name } }, signal })),
   );
   const stored = query.value?.claims as Claims | undefined;
+  if (query.failure) return <Refusal failure={failure} />;
   if (!stored || claimsKey(stored) === claimsKey(claims)) return <></>;
   return (
     <div class="notice">

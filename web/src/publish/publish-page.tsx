@@ -83,6 +83,8 @@ function PublishPage({ query }: { query: URLSearchParams }): JSX.Element {
     setChecked(undefined);
   });
   const isChecked = checked !== undefined && checked.text === body;
+  const known = isChecked ? checked.failure : undefined;
+  const claimsFailure = known && aboutClaims(known) ? known : undefined;
   const problems = problemsOf(parsed, checked?.failure?.details ?? [], type);
   // A failure applies only to the document and claims it was reported for.
   useEffect(publish.reset, [body]);
@@ -127,9 +129,18 @@ function PublishPage({ query }: { query: URLSearchParams }): JSX.Element {
             first.
           </p>
           <ClaimPicker claims={claims} change={setClaims} />
-          {isChecked && checked.failure?.code === 'claims_mismatch' && (
-            <ClaimsMismatch type={type} name={nameIn(type, document)} claims={claims} use={setClaims} />
-          )}
+          {claimsFailure &&
+            (claimsFailure.code === 'claims_mismatch' ? (
+              <ClaimsMismatch
+                type={type}
+                name={nameIn(type, document)}
+                claims={claims}
+                use={setClaims}
+                failure={claimsFailure}
+              />
+            ) : (
+              <Refusal failure={claimsFailure} />
+            ))}
           <p class="buttons form-end">
             <button
               type="button"
@@ -140,7 +151,7 @@ function PublishPage({ query }: { query: URLSearchParams }): JSX.Element {
               Publish
             </button>
           </p>
-          {publish.failure && <Refusal failure={publish.failure} />}
+          {publish.failure && publish.failure.code !== known?.code && <Refusal failure={publish.failure} />}
         </section>
       </div>
       <WaitingItems
@@ -191,6 +202,11 @@ function nameIn(type: EntryType, document: unknown): string {
   return type === 'server' ? String(name) : `${String(namespace)}/${String(name)}`;
 }
 
+/** Whether the claims are refused, not the document. */
+function aboutClaims({ code }: Failure): boolean {
+  return code.startsWith('claims_');
+}
+
 interface ValidationResultProps {
   readonly isEmpty: boolean;
   /** Whether the other properties apply to the current text. */
@@ -229,7 +245,12 @@ function ValidationResult({ isEmpty, isChecked, checked, problems }: ValidationR
       </div>
     );
   if (!isChecked) return <p class="muted">Checking…</p>;
-  if (checked?.failure) return <Refusal failure={checked.failure} />;
+  if (checked?.failure)
+    return aboutClaims(checked.failure) ? (
+      <p class="muted">The document is valid. The claims are not.</p>
+    ) : (
+      <Refusal failure={checked.failure} />
+    );
   return (
     <div role="status">
       <p class="good-text">Ready to publish.</p>

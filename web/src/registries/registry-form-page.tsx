@@ -62,7 +62,7 @@ function RegistryForm({
             path=""
             problems={problems}
             leaveOut={['sources']}
-            hints={{ claims: 'People must hold all of these to access the registry.' }}
+            hints={HINTS}
             value={values}
             change={setValues}
           />
@@ -71,6 +71,14 @@ function RegistryForm({
     </ResourceForm>
   );
 }
+
+const HINTS = {
+  claims: 'People must hold all of these to access the registry.',
+  anonymous: 'Opens the registry to readers without a token, who then hold these claims.',
+  keys: 'For clients that cannot log in: a key in the URL opens the registry for reading.',
+  publishClaims: 'What mcp-publisher publishes here gets these claims. Without them, it cannot publish here.',
+  marketplace: 'Offers the plugins and skills of the registry to Claude Code and similar clients.',
+};
 
 interface AddSourceProps {
   readonly sources: readonly string[];

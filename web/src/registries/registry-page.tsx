@@ -46,7 +46,7 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
       <RegistrySummary registry={registry} />
       <OrderSection registry={registry} etag={etag} refresh={refresh} />
       <ShadowedNames name={name} sources={registry.sources} />
-      <details>
+      <details class="below">
         <summary>Connect clients</summary>
         <ConnectRegistry registry={name} />
       </details>

@@ -21,12 +21,21 @@ interface Props {
   readonly read: (query: { limit: number; cursor?: string }, signal?: AbortSignal) => Promise<Page>;
   readonly hrefOf?: (entry: ListedEntry) => string;
   readonly empty: ComponentChildren;
+  /** What the date of an entry is. */
+  readonly dateTitle?: string;
   /** Shown for an entry without claims. */
   readonly noClaims?: string;
 }
 
 /** Entries of the admin API with their latest version and claims. */
-export function EntryTable({ list, read, hrefOf, empty, noClaims = 'no claims' }: Props): JSX.Element {
+export function EntryTable({
+  list,
+  read,
+  hrefOf,
+  empty,
+  dateTitle = 'Published',
+  noClaims = 'no claims',
+}: Props): JSX.Element {
   const readPage = async (cursor?: string, signal?: AbortSignal): Promise<CursorPage<ListedEntry>> => {
     const { entries, metadata } = await read(
       { limit: PER_PAGE, ...(cursor === undefined ? {} : { cursor }) },
@@ -43,7 +52,7 @@ export function EntryTable({ list, read, hrefOf, empty, noClaims = 'no claims' }
         ) : (
           <CursorList first={first} read={readPage} moreLabel="More entries">
             {(entries) => (
-              <Table columns={['Name', 'Latest', 'Published', 'Claims']}>
+              <Table columns={['Name', 'Latest', dateTitle, 'Claims']}>
                 {entries.map((entry) => (
                   <EntryRow
                     key={`${entry.type} ${entry.name}`}

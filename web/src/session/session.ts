@@ -11,15 +11,16 @@ interface Session {
   readonly isOver: boolean;
 }
 
-const ANONYMOUS: Session = {
-  settings: { mode: 'anonymous', logins: [], hasIcons: false, title: 'Registry', hasLogo: false },
+/** Before the settings are known: nothing is offered, and nothing is requested for the user. */
+const STARTING: Session = {
+  settings: { mode: 'oauth', logins: [], hasIcons: false, title: 'Registry', hasLogo: false },
   token: null,
   me: null,
   isOver: false,
 };
 
 class SessionStore {
-  current: Session = ANONYMOUS;
+  current: Session = STARTING;
   /** Renews the token before it expires. Set after a log-in. */
   keepFresh: () => Promise<void> = () => Promise.resolve();
   private readonly listeners = new Set<() => void>();

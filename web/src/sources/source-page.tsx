@@ -164,6 +164,8 @@ function SourceEntries({ name }: { name: string }): JSX.Element {
       {isOpen && (
         <EntryTable
           list={name}
+          // Only some sources state when a version was published.
+          dateTitle="Published or added"
           read={(query, signal) =>
             unwrap(api.GET('/v1/sources/{name}/entries', { params: { path: { name }, query }, signal }))
           }
@@ -197,13 +199,9 @@ function SkippedEntries({ skipped, count }: SkippedEntriesProps): JSX.Element {
             {shown.map(({ name, version, reasons }, index) => (
               <tr key={index}>
                 <th scope="row">
-                  {name === null ? (
-                    <span class="muted">no name</span>
-                  ) : (
-                    <UntrustedText text={name} class="break" />
-                  )}
+                  {!name ? <span class="muted">no name</span> : <UntrustedText text={name} class="break" />}
                 </th>
-                <td>{version !== null && <UntrustedText text={version} class="break" />}</td>
+                <td class="short">{version !== null && <UntrustedText text={version} class="break" />}</td>
                 <td>
                   {reasons.map((reason, at) => (
                     <p key={at}>

@@ -30,11 +30,14 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
   const offersLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
   // A failed log-in explains itself.
   const needsLogIn = offersLogIn && failure.code !== 'login_failed';
+  const isHidden = question !== null && failure.status === 404;
   const sentence = needsLogIn
     ? isOver
       ? 'Log in again to see this'
       : 'Log in to see this'
-    : failure.sentence;
+    : isHidden
+      ? 'This does not exist, or you cannot see it'
+      : failure.sentence;
   return (
     <section class={needsLogIn ? 'refusal needs-log-in' : 'refusal'} role="alert">
       <p class="refusal-sentence">
@@ -50,7 +53,6 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
           ))}
         </ul>
       )}
-      {question && failure.status === 404 && <p class="below">It does not exist, or you cannot see it.</p>}
       {offersLogIn && <LogInButtons />}
       <p class="buttons below">
         {question && (
@@ -68,7 +70,7 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
       <details class="refusal-source">
         <summary>Details</summary>
         <p>
-          {needsLogIn && (
+          {sentence !== failure.sentence && (
             <>
               <UntrustedText text={failure.sentence} />
               {' · '}

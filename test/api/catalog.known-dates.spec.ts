@@ -1,0 +1,103 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { aServer, aSkill } from '../support/documents.js';
+import { aPublication } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+import { anUpstreamRegistry } from '../support/upstream-registry.js';
+
+const STATED = '2020-02-03T04:05:06.000Z';
+const PUBLISHED = '2021-01-01T00:00:00.000Z';
+const stated = {
+  _meta: {
+    'io.modelcontextprotocol.registry/publisher-provided': {
+      'io.acme': { image: { metadata: { last_updated: STATED } } },
+    },
+  },
+};
+// A source that loses most of its entries at once keeps them.
+const others = [1, 2, 3, 4].map((number) => aServer(`io.file/other-${number}`));
+
+const upstream = anUpstreamRegistry().runs();
+const service = aService();
+beforeAll(() => {
+  upstream
+    .put([aServer('io.upstream/dated')], { publishedAt: PUBLISHED })
+    .put([aServer('io.upstream/stated', '1.0.0', stated)], { publishedAt: PUBLISHED })
+    .put([aServer('io.upstream/undated')], { publishedAt: undefined, updatedAt: undefined });
+  service.source('upstream', { kind: 'api', settings: { endpoint: upstream.url } });
+});
+service
+  .source('file', {
+    servers: [aServer('io.file/undated'), aServer('io.file/stated', '1.0.0', stated), ...others],
+    skills: [aSkill('io.file/skill')],
+  })
+  .source('published', { kind: 'managed' })
+  .registry('main', { sources: ['file', 'upstream', 'published'] })
+  .runs();
+
+interface Item {
+  name: string;
+  updatedAt: string;
+  statedAt?: string;
+  publishedAt?: string;
+}
+
+async function find(query: string): Promise<{ items: Item[]; metadata: { nextCursor?: string } }> {
+  const reply = await service.get(`/registry/main/v0.1/x/search?${query}`);
+  expect(reply.status).toBe(200);
+  return reply.json as unknown as Awaited<ReturnType<typeof find>>;
+}
+
+async function datesOf(name: string): Promise<Pick<Item, 'statedAt' | 'publishedAt'>> {
+  const { items } = await find(`q=${encodeURIComponent(name)}&dates=true`);
+  const { statedAt, publishedAt } = items.find((item) => item.name === name) ?? {};
+  return { ...(statedAt && { statedAt }), ...(publishedAt && { publishedAt }) };
+}
+
+const isNow = (time = '') => Math.abs(Date.parse(time) - Date.now()) < 60_000;
+
+describe('GET /x/search?dates=true', () => {
+  it.each([
+    ['io.file/undated', {}],
+    ['io.file/skill', {}],
+    ['io.file/stated', { statedAt: STATED }],
+    ['io.upstream/undated', {}],
+    ['io.upstream/dated', { publishedAt: PUBLISHED }],
+    ['io.upstream/stated', { statedAt: STATED, publishedAt: PUBLISHED }],
+  ])('has the dates of %s that were stated, never the time of a sync', async (name, dates) => {
+    expect(await datesOf(name)).toEqual(dates);
+    await service.synced(name.startsWith('io.file/') ? 'file' : 'upstream');
+    expect(await datesOf(name)).toEqual(dates);
+  });
+
+  it('has no date of a document that a sync changed', async () => {
+    const changed = aServer('io.file/undated', '1.0.0', { title: 'Changed' });
+    await service.rewrite('file', {
+      servers: [changed, aServer('io.file/stated', '1.0.0', stated), ...others],
+    });
+    await service.synced('file');
+    expect((await find('q=changed&dates=true')).items).toHaveLength(1);
+    expect(await datesOf('io.file/undated')).toEqual({});
+  });
+
+  it('has the time of a publication here', async () => {
+    const publication = aPublication('server', 'io.here/tool', {}, '1.0.0', {});
+    expect((await service.post('/v1/entries', publication)).status).toBe(201);
+    const { publishedAt, ...more } = await datesOf('io.here/tool');
+    expect(isNow(publishedAt)).toBe(true);
+    expect(more).toEqual({});
+  });
+
+  it('is about each page, and leaves `updatedAt` and the order as they are', async () => {
+    const plain = (await find('sort=updated&limit=100')).items;
+    expect(plain.some((item) => 'statedAt' in item || 'publishedAt' in item)).toBe(false);
+    expect(plain.every(({ updatedAt }) => updatedAt === STATED || isNow(updatedAt))).toBe(true);
+    const dated = (await find('sort=updated&limit=100&dates=true')).items;
+    expect(dated.map(({ name, updatedAt }) => [name, updatedAt])).toEqual(
+      plain.map(({ name, updatedAt }) => [name, updatedAt]),
+    );
+    const { metadata } = await find('q=stated&limit=1&dates=true');
+    const next = `cursor=${metadata.nextCursor ?? ''}`;
+    expect((await find(next)).items[0]).not.toHaveProperty('statedAt');
+    expect((await find(`${next}&dates=true`)).items[0]).toHaveProperty('statedAt', STATED);
+  });
+});
