@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ClientConfig, formsOf, type ItemPage, OMITTED } from '../client-config/client-config.js';
@@ -28,25 +27,11 @@ import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
+import { isLarge, readWithPermit } from './read-permits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
-/**
- * For each block of this size, a large page holds its permit for one extra event-loop turn. libuv accepts one
- * connection per turn; if every turn sent a large page, a few hundred slow readers would block new connections for
- * seconds.
- */
-const BYTES_PER_TURN = 64 * 1_024;
-const MAX_TURNS = 8;
 /** Maximum rate at which a caller receives large pages while other callers are active. */
 const SHARED_BYTES_PER_MS = 4 * 1_024;
-
-function turnsAfter(bytes: number): number {
-  return Math.min(MAX_TURNS, Math.floor(bytes / BYTES_PER_TURN));
-}
-
-async function loopTurns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await setImmediate();
-}
 
 /** How long a caller counts as active after a request. */
 const RECENT_MS = 1_000;
@@ -303,7 +288,7 @@ export class CatalogService {
             (signal) => this.read(key, check, request, { ...search, signal }),
             search.signal,
           )
-        : await this.withPermit(current, callerKey, () =>
+        : await this.withPermit(current, request, callerKey, () =>
             this.pending.share(key, () => this.read(key, check, request)),
           );
       if (!isCurrent) {
@@ -335,7 +320,7 @@ export class CatalogService {
     callerKey: string,
   ): Promise<CachedJson | undefined> {
     const key = cacheKey(access.view, request);
-    const result = await this.withPermit(access, callerKey, async () => {
+    const result = await this.withPermit(access, request, callerKey, async () => {
       if (this.isCachedOrPending(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
@@ -349,22 +334,23 @@ export class CatalogService {
   // behind.
   private async withPermit<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
+    { page }: PageRequest,
     callerKey: string,
     read: () => Promise<Result>,
   ): Promise<Result> {
-    const { reads } = this.semaphores;
-    const release = reads.tryAcquire(callerKey) ?? (await reads.acquire(callerKey, client.abortSource));
-    let turns = MAX_TURNS;
-    try {
-      const result = await read();
-      const bytes = result?.page?.bytes.length ?? 0;
-      turns = turnsAfter(bytes);
-      if (turns > 0 && this.recent.areSeveral()) reads.pause(callerKey, bytes / SHARED_BYTES_PER_MS);
-      return result;
-    } finally {
-      if (turns === 0) release();
-      else void loopTurns(turns).then(release);
-    }
+    const { reads, versions } = this.semaphores;
+    return readWithPermit(
+      page === 'version' ? versions : reads,
+      callerKey,
+      client.abortSource,
+      read,
+      (result) => {
+        const bytes = result?.page?.bytes.length ?? 0;
+        if (isLarge(bytes) && this.recent.areSeveral())
+          for (const semaphore of [reads, versions]) semaphore.pause(callerKey, bytes / SHARED_BYTES_PER_MS);
+        return bytes;
+      },
+    );
   }
 
   private async read(

@@ -3,7 +3,7 @@ import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { viewOfSources, type VisibleSource } from '../visibility/view-cache.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import { hasShownStatus, rankedBy } from './list-request.js';
+import { hasShownStatus } from './list-request.js';
 import { firstEntry, missingVersion, WHICH } from './version.queries.js';
 import { type CurrencyRow, SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
@@ -48,15 +48,11 @@ export class NameTraces {
     const sql = new ViewSql(this.prepared, new SnapshotCheck(viewOfSources(visible)));
     const [row] = await sql.query<TraceRow>(
       `
-with ${CURRENCY},
-${rankedBy('(select $rankedSources::int[])')},
-first_entry as materialized (
-  ${firstEntry('$name')}
-)
+with ${CURRENCY}
 select currency."isCurrent", e.source_id as "sourceId",
   asked.status, asked."isShown",
   exists (select from entry_version v where v.entry_id = e.id and ${WHICH.latest} and ${hasShownStatus()}) as "hasLatest"
-from currency left join (first_entry f join entry e on e.id = f.id) on true
+from currency left join ((${firstEntry('$name')}) first_entry join entry e on e.id = first_entry.id) on true
 left join lateral (
   select v.status, ${hasShownStatus()} as "isShown" from entry_version v where v.entry_id = e.id and ${WHICH[which]}
 ) asked on true`,

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientConfig } from '../client-config/client-config.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -38,6 +39,7 @@ import {
   VersionLoader,
   versionsOfName,
 } from './version.queries.js';
+import { PermittedStatements } from './read-permits.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
@@ -89,6 +91,7 @@ export class PageReader {
     private readonly searches: SearchPool,
     private readonly entrySearches: EntrySearchPages,
     private readonly index: SearchIndex,
+    private readonly semaphores: PoolSemaphores,
   ) {}
 
   /**
@@ -136,14 +139,20 @@ export class PageReader {
         await this.entrySearches.page(new ViewSql(this.prepared, check), request.search, search),
       ]);
     }
+    if (request.page === 'version') {
+      const statements = new PermittedStatements(
+        this.prepared,
+        this.semaphores.reads,
+        `versions ${check.view.tag}`,
+      );
+      return this.version(new ViewSql(statements, check), request);
+    }
     const sql = new ViewSql(this.prepared, check);
     switch (request.page) {
       case 'list':
         return this.list(sql, request.type, request.list);
       case 'versions':
         return this.versions(sql, request.type, request.name, request.versions);
-      case 'version':
-        return this.version(sql, request);
     }
   }
 

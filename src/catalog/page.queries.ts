@@ -160,8 +160,7 @@ export function versionsOfListed(
   const entry = { id: 'e.id', name: 'n.name', claimsChangedAt: 'null' };
   return sql.query<MaybeVersion & CurrencyRow>(
     `
-with ${CURRENCY},
-${rankedBy('(select $rankedSources::int[])')}
+with ${CURRENCY}
 select currency."isCurrent",
     ${FOUND_COLUMNS}
 from currency left join (

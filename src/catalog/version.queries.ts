@@ -1,10 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
-import { orAlone } from '../database/shared-reads.js';
+import { orAlone, SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { StorableText } from '../validation/storable-text.js';
-import { CURRENCY } from '../visibility/views.queries.js';
-import { hasShownStatus, isVisible, rankedBy } from './list-request.js';
+import { CURRENCY, IS_WORTH_READING } from '../visibility/views.queries.js';
+import { hasShownStatus, isVisible } from './list-request.js';
 import {
   FOUND_COLUMNS,
   type FoundVersion,
@@ -56,17 +55,15 @@ export function versionsOfName(
   const { columns, order } = which === 'all' ? ALL_FOUND : ONLY_FOUND;
   return sql.query<MaybeVersion & CurrencyRow>(
     `
-with ${CURRENCY},
-${rankedBy('(select $rankedSources::int[])')},
-first_entry as materialized (
-  ${firstEntry('$name')}
-)
+with ${CURRENCY}
 select currency."isCurrent",
     ${columns}
 from currency left join (
-  select f.name,
+  select first_entry.name,
     ${VERSION_COLUMNS}
-  from first_entry f join entry_version v on v.entry_id = f.id
+  from (
+  ${firstEntry('$name')}
+  ) first_entry join entry_version v on v.entry_id = first_entry.id
   where ${WHICH[which]} and ${hasShownStatus(includeDeleted)}
     and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
@@ -105,8 +102,7 @@ export function singleVersions(
 ): Promise<SingleVersionRow[]> {
   return sql.query<SingleVersionRow>(
     `
-with ${CURRENCY},
-${rankedBy('(select $rankedSources::int[])')}
+with ${CURRENCY}
 select currency."isCurrent", found.place,
     ${FOUND_COLUMNS}
 from currency left join (
@@ -127,15 +123,14 @@ window page as (order by found.place rows unbounded preceding)`,
   );
 }
 
+const RANKED_SOURCES = '(select $rankedSources::int[])::int[]';
+
 /** SQL: the first visible entry with this name, in source order; it shadows all others (contract §6). */
 export function firstEntry(name: string): string {
-  return `select e.id, e.name
-  from ranked r cross join lateral (
-    select e.id, e.name from entry e
-    where e.source_id = r.source_id and e.type = $type and e.name = ${name}
-      and ${isVisible('e')} offset 0
-  ) e
-  order by r.rank limit 1`;
+  return `select e.id, e.name from entry e
+  where e.source_id = any(${RANKED_SOURCES}) and e.type = $type and e.name = ${name}
+    and ${isVisible('e')} and ${IS_WORTH_READING}
+  order by array_position(${RANKED_SOURCES}, e.source_id) limit 1`;
 }
 
 /**
@@ -150,70 +145,115 @@ export function missingVersion(
 
 /** Maximum number of names per statement. */
 const MAX_NAMES = 16;
+/** Statements of one view that run at once; requests that arrive meanwhile share the next one. */
+const MAX_RUNNING = 2;
 
+/** Names that share a statement. More can be added until it begins. */
 interface Batch {
   readonly names: VersionName[];
-  /** Resolves when no more names can be added. */
-  readonly closed: Promise<void>;
+  readonly begins: Promise<void>;
+  readonly begin: () => void;
   rows?: Promise<SingleVersionRow[]>;
 }
 
+/** The reads of one kind of version in one view. */
+class Group {
+  private running = 0;
+  private readonly waiting = new Set<Batch>();
+
+  get isIdle(): boolean {
+    return this.running === 0 && this.waiting.size === 0;
+  }
+
+  /** Runs the statement of a lone request. Returns undefined if others run, so that it should join a batch. */
+  tryRun<Row>(read: () => Promise<Row>): Promise<Row> | undefined {
+    return this.running < MAX_RUNNING ? this.run(read) : undefined;
+  }
+
+  /** The batch that a further request joins. */
+  batch(): Batch {
+    const last = [...this.waiting].at(-1);
+    if (last && last.names.length < MAX_NAMES) return last;
+    let resolve: () => void;
+    const begins = new Promise<void>((resolved) => (resolve = resolved));
+    const batch: Batch = {
+      names: [],
+      begins,
+      begin: () => {
+        clearTimeout(timeout);
+        this.waiting.delete(batch);
+        resolve();
+      },
+    };
+    // The connections of running statements may be hanging.
+    const timeout = setTimeout(() => {
+      this.running = 0;
+      batch.begin();
+    }, SHARE_TIMEOUT_MS);
+    this.waiting.add(batch);
+    return batch;
+  }
+
+  async run<Row>(read: () => Promise<Row>): Promise<Row> {
+    this.running += 1;
+    try {
+      return await read();
+    } finally {
+      this.running = Math.max(0, this.running - 1);
+      const [next] = this.waiting;
+      next?.begin();
+    }
+  }
+}
+
 /**
- * Reads single versions. Requests for the same view in the same event-loop turn share a statement, which costs a
- * quarter as much as separate statements. A lone request does not wait for others.
+ * Reads single versions. Requests for the same view share statements, which costs a quarter as much as separate ones. A lone
+ * request does not wait for others.
  */
 export class VersionLoader {
-  /** Open batches by view and kind of version. */
-  private readonly open = new Map<string, Batch>();
-  private running = 0;
+  /** By view and kind of version. */
+  private readonly groups = new Map<string, Group>();
 
   /** @returns undefined if the view has no such version. */
   async load(sql: ViewSql, which: SingleVersions, name: VersionName): Promise<FoundVersion | undefined> {
     // A traced request runs its own statement, so that the statement appears in its trace.
-    const isAlone = this.running === 0 || tracing.traceId() !== undefined;
-    this.running += 1;
+    if (tracing.traceId() !== undefined) return loadAlone(sql, which, name);
+    const key = `${sql.state} ${which.type} ${which.which} ${which.includeDeleted}`;
+    let group = this.groups.get(key);
+    if (!group) this.groups.set(key, (group = new Group()));
     try {
-      return await (isAlone ? this.loadAlone(sql, which, name) : this.loadWithOthers(sql, which, name));
+      return await (group.tryRun(() => loadAlone(sql, which, name)) ??
+        loadWithOthers(group, sql, which, name));
     } finally {
-      this.running -= 1;
+      if (group.isIdle && this.groups.get(key) === group) this.groups.delete(key);
     }
   }
+}
 
-  private async loadWithOthers(
-    sql: ViewSql,
-    which: SingleVersions,
-    name: VersionName,
-  ): Promise<FoundVersion | undefined> {
-    const key = `${sql.state} ${which.type} ${which.which} ${which.includeDeleted}`;
-    const batch = this.open.get(key) ?? this.begin(key);
-    const place = batch.names.push(name) - 1;
-    if (batch.names.length === MAX_NAMES) this.open.delete(key);
-    await batch.closed;
-    if (batch.names.length === 1) return this.loadAlone(sql, which, name);
-    batch.rows ??= singleVersions(sql, which, batch.names);
-    const found = batch.rows.then((rows) => {
-      const row = sql.observe(rows).find((each) => each.place === place);
-      if (!row || !isVersion(row)) return undefined;
-      // The document did not fit next to the others.
-      return row.document === null ? this.loadAlone(sql, which, name) : row;
-    });
-    return orAlone(found, () => this.loadAlone(sql, which, name));
-  }
+async function loadWithOthers(
+  group: Group,
+  sql: ViewSql,
+  which: SingleVersions,
+  name: VersionName,
+): Promise<FoundVersion | undefined> {
+  const batch = group.batch();
+  const place = batch.names.push(name) - 1;
+  await batch.begins;
+  if (batch.names.length === 1) return group.run(() => loadAlone(sql, which, name));
+  batch.rows ??= group.run(() => singleVersions(sql, which, batch.names));
+  const found = batch.rows.then((rows) => {
+    const row = sql.observe(rows).find((each) => each.place === place);
+    if (!row || !isVersion(row)) return undefined;
+    // The document did not fit next to the others.
+    return row.document === null ? loadAlone(sql, which, name) : row;
+  });
+  return orAlone(found, () => loadAlone(sql, which, name));
+}
 
-  private async loadAlone(
-    sql: ViewSql,
-    { which, ...asked }: SingleVersions,
-    name: VersionName,
-  ): Promise<FoundVersion | undefined> {
-    return (await versionsOfName(sql, { ...asked, which, ...name })).find(isVersion);
-  }
-
-  private begin(key: string): Batch {
-    const close = () => {
-      if (this.open.get(key) === batch) this.open.delete(key);
-    };
-    const batch: Batch = { names: [], closed: setImmediate().then(close) };
-    this.open.set(key, batch);
-    return batch;
-  }
+async function loadAlone(
+  sql: ViewSql,
+  { which, ...asked }: SingleVersions,
+  name: VersionName,
+): Promise<FoundVersion | undefined> {
+  return (await versionsOfName(sql, { ...asked, which, ...name })).find(isVersion);
 }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { hasShownStatus, rankedBy } from '../catalog/list-request.js';
+import { hasShownStatus } from '../catalog/list-request.js';
 import { firstEntry } from '../catalog/version.queries.js';
 import { type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PreparedStatements } from '../database/statements.js';
@@ -9,15 +9,11 @@ import { type RegistryAccess, RegistryViews } from '../visibility/registry-views
 import { CURRENCY } from '../visibility/views.queries.js';
 
 const CONTENT_OF_VERSION = `
-with ${CURRENCY},
-${rankedBy('(select $rankedSources::int[])')},
-first_entry as materialized (
-  ${firstEntry('$name')}
-)
+with ${CURRENCY}
 select currency."isCurrent", found.digest
 from currency left join (
   select encode(c.tree, 'hex') as digest
-  from first_entry f join entry_version v on v.entry_id = f.id join version_content c on c.version_id = v.id
+  from (${firstEntry('$name')}) first_entry join entry_version v on v.entry_id = first_entry.id join version_content c on c.version_id = v.id
   where case when $version = 'latest' then v.is_latest else v.version = $version end
     and ${hasShownStatus()}
 ) found on true`;

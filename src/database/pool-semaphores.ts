@@ -3,6 +3,8 @@ import { Semaphore } from '../limits/semaphore.js';
 /** Shares of the pool's connections that each kind of work may use. */
 const READS = 0.4;
 const CHANGES = 0.2;
+/** Two full statements. */
+const VERSIONS = 32;
 
 /**
  * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other
@@ -12,6 +14,8 @@ export class PoolSemaphores {
   /** Reads of catalog pages. */
   readonly reads: Semaphore;
   readonly changes: Semaphore;
+  /** Reads of single versions, which share statements; each statement also needs a permit of `reads`. */
+  readonly versions = new Semaphore(VERSIONS);
   /** Complete lists of entries, which are built in memory. */
   readonly lists = new Semaphore(1);
   /** Long reads by consumers, which must not wait for `lists`. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
@@ -5,6 +6,7 @@ import type { Reply } from '../support/http.js';
 import { entryAt, publish } from '../support/publishing.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { StatementTap } from '../support/statement-tap.js';
+import { within } from '../support/within.js';
 
 const FOR_DATA = { org: 'acme', team: 'data' };
 const FOR_PLATFORM = { org: 'acme', team: 'platform' };
@@ -150,5 +152,41 @@ describe('concurrent reads of versions', () => {
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
     const [visible] = await asked(ACME_PLATFORM);
     expect(visible?.status).toBe(200);
+  });
+
+  const reads = () => tap.statements.filter((statement) => statement.includes('currency')).length;
+  /** Withholds PostgreSQL's answers until all requests have arrived and this many statements run. */
+  const whileHeld = async (asked: readonly (typeof questions)[number][], running: number) => {
+    await publish(alone.as(SUPER_ADMIN), 'server', `io.acme/latest-${reads()}`, FOR_DATA);
+    for (const { caller, registry } of asked)
+      await together.as(caller).get(`/registry/${registry}/v0.1/servers?limit=1`);
+    tap.statements.length = 0;
+    tap.hold();
+    const answers = asked.map((question) => ask(together, question));
+    // Once a later request without queries is answered, these are waiting.
+    await together.as(SUPER_ADMIN).get('/v1/me');
+    await within(1_000, () => expect(reads()).toBeGreaterThanOrEqual(running));
+    await sleep(50);
+    expect(reads()).toBe(running);
+    tap.release();
+    return Promise.all(answers);
+  };
+
+  it('share a statement while two others of their view run', async () => {
+    const asked = [...numbered('data'), ...numbered('platform')].map((name) => ({
+      ...{ caller: SUPER_ADMIN, registry: 'main', version: 'latest' },
+      name,
+    }));
+    const answers = await whileHeld(asked, 2);
+    expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 200));
+    expect(reads()).toBe(3);
+  });
+
+  it('use at most four of ten connections, whatever their views', async () => {
+    const asked = callers.flatMap((caller) =>
+      ['main', 'reversed'].map((registry) => ({ caller, registry, name: SHARED, version: 'latest' })),
+    );
+    const answers = await whileHeld(asked, 4);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 404, 404, 200, 200]);
   });
 });

@@ -1,5 +1,5 @@
--- $1 = "epoch|7:1,6:1,5:1"
--- $2 = "{7,6,5}"
+-- $1 = "{7,6,5}"
+-- $2 = "epoch|7:1,6:1,5:1"
 -- $3 = null
 -- $4 = null
 -- $5 = "{7,5}"
@@ -9,40 +9,28 @@
 -- $9 = false
 -- $10 = null
 with currency as materialized (
-  select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
-  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) and ($3::text is null or exists (
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition')) || '|' || $1::int[]::text || '|' || array(select s.revision from source s where s.id = any($1::int[]) order by s.id)::text = $2 and ($3::text is null or exists (
   select from registry r
   where r.name = $3 and r.xmin::text = $4
-    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $1::int[]
 )) as "isCurrent"
-),
-ranked as materialized (
-  select source_id, rank::int from unnest((select $5::int[])) with ordinality as r(source_id, rank)
-  where ($3::text is null or (select "isCurrent" from currency))
-),
-first_entry as materialized (
-  select e.id, e.name
-  from ranked r cross join lateral (
-    select e.id, e.name from entry e
-    where e.source_id = r.source_id and e.type = $6 and e.name = $7
-      and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) offset 0
-  ) e
-  order by r.rank limit 1
 )
 select currency."isCurrent",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document
 from currency left join (
-  select f.name,
+  select first_entry.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
-  from first_entry f join entry_version v on v.entry_id = f.id
+  from (
+  select e.id, e.name from entry e
+  where e.source_id = any((select $5::int[])::int[]) and e.type = $6 and e.name = $7
+    and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or (select "isCurrent" from currency))
+  order by array_position((select $5::int[])::int[], e.source_id) limit 1
+  ) first_entry join entry_version v on v.entry_id = first_entry.id
   where v.is_latest and v.status in ('active', 'deprecated', 'archived')
     and ($10::text is null or v.version_key < $10)
 ) found on true

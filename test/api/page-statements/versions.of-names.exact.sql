@@ -1,28 +1,20 @@
--- $1 = "epoch|7:1,6:1,5:1"
--- $2 = "{7,6,5}"
+-- $1 = "{7,6,5}"
+-- $2 = "epoch|7:1,6:1,5:1"
 -- $3 = null
 -- $4 = null
--- $5 = "{7,5}"
--- $6 = ["io.acme/deploy","io.acme/other"]
--- $7 = ["1.0.0","2.0.0"]
+-- $5 = ["io.acme/deploy","io.acme/other"]
+-- $6 = ["1.0.0","2.0.0"]
+-- $7 = "{7,5}"
 -- $8 = "server"
 -- $9 = "{1,2}"
 -- $10 = false
 with currency as materialized (
-  select (
   select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))
-    || '|' || coalesce(string_agg(s.id || ':' || s.revision, ',' order by p.position), '') = $1
-  from unnest($2::int[]) with ordinality p(id, position) join source s on s.id = p.id
-) and ($3::text is null or exists (
+    pg_relation_filepath('source'), pg_relation_filepath('source_partition')) || '|' || $1::int[]::text || '|' || array(select s.revision from source s where s.id = any($1::int[]) order by s.id)::text = $2 and ($3::text is null or exists (
   select from registry r
   where r.name = $3 and r.xmin::text = $4
-    and array(select source_id from registry_source where registry_id = r.id order by position) = $2::int[]
+    and array(select source_id from registry_source where registry_id = r.id order by position) = $1::int[]
 )) as "isCurrent"
-),
-ranked as materialized (
-  select source_id, rank::int from unnest((select $5::int[])) with ordinality as r(source_id, rank)
-  where ($3::text is null or (select "isCurrent" from currency))
 )
 select currency."isCurrent", found.place,
     found.name, found.version, found.key, found.status, found."statusMessage",
@@ -35,15 +27,12 @@ from currency left join (
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
-  from unnest((select $6::text[]), (select $7::text[])) with ordinality as asked(name, version, place)
+  from unnest((select $5::text[]), (select $6::text[])) with ordinality as asked(name, version, place)
   cross join lateral (
-  select e.id, e.name
-  from ranked r cross join lateral (
-    select e.id, e.name from entry e
-    where e.source_id = r.source_id and e.type = $8 and e.name = asked.name
-      and (coalesce(e.claim_set_id = any($9::int[]), false) or $10::boolean) offset 0
-  ) e
-  order by r.rank limit 1
+  select e.id, e.name from entry e
+  where e.source_id = any((select $7::int[])::int[]) and e.type = $8 and e.name = asked.name
+    and (coalesce(e.claim_set_id = any($9::int[]), false) or $10::boolean) and ($3::text is null or (select "isCurrent" from currency))
+  order by array_position((select $7::int[])::int[], e.source_id) limit 1
   ) e
   cross join lateral (
     select * from entry_version o
