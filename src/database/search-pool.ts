@@ -91,6 +91,11 @@ export interface StatementRunner {
   query<Rows>(text: string, values: unknown[]): Promise<Rows>;
 }
 
+/** The connection of a search. */
+export interface SearchStatements extends StatementRunner {
+  run<Rows>(statement: pg.QueryConfig): Promise<Rows>;
+}
+
 /** Thrown when a search exceeds its deadline. */
 export class SearchTimeout extends Error {
   override readonly name = 'SearchTimeout';
@@ -129,7 +134,7 @@ export class SearchPool {
    */
   async run<Result>(
     { callerKey, deadline, signal }: SearchContext,
-    search: (statements: StatementRunner) => Promise<Result>,
+    search: (statements: SearchStatements) => Promise<Result>,
   ): Promise<Result> {
     const began = performance.now();
     const release = await this.semaphore.acquire(callerKey, signal);
@@ -157,7 +162,7 @@ export class SearchPool {
 
   private async runUntil<Result>(
     end: AbortSignal,
-    search: (statements: StatementRunner) => Promise<Result>,
+    search: (statements: SearchStatements) => Promise<Result>,
   ): Promise<Result> {
     const ended = new Promise<undefined>((resolve) => {
       end.addEventListener('abort', () => resolve(undefined), { once: true });
@@ -182,7 +187,7 @@ export class SearchPool {
 }
 
 /** Runs statements on one connection until `end` aborts. */
-class CancellableStatements implements StatementRunner {
+class CancellableStatements implements SearchStatements {
   /** Whether the connection must be closed. */
   isBroken = false;
 
@@ -193,9 +198,13 @@ class CancellableStatements implements StatementRunner {
     private readonly ended: Promise<undefined>,
   ) {}
 
-  async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
+  query<Rows>(text: string, values: unknown[]): Promise<Rows> {
+    return this.run<Rows>({ text, values });
+  }
+
+  async run<Rows>(asked: pg.QueryConfig): Promise<Rows> {
     this.end.throwIfAborted();
-    const statement = this.client.query(text, values);
+    const statement = this.client.query(asked);
     try {
       const result = await Promise.race([statement, this.ended]);
       if (result) return result.rows as Rows;

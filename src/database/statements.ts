@@ -6,6 +6,7 @@ import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGene
 import { poolOf } from './connection.js';
 import { isTransactionAborted } from './database-errors.js';
 import { onPrimary } from './primary.js';
+import type { SearchStatements, StatementRunner } from './search-pool.js';
 
 /** Values by parameter name. */
 export type NamedValues = Readonly<Record<string, unknown>>;
@@ -149,6 +150,21 @@ export class PreparedStatements {
       await Promise.allSettled(sent);
       client.pipeline = false;
     }
+  }
+
+  /** Prepares the statements of a search. Their plans must not depend on their values. */
+  on(search: SearchStatements): StatementRunner {
+    return {
+      query: async <Rows>(text: string, values: unknown[]) => {
+        if (!this.isSupported) return search.query<Rows>(text, values);
+        try {
+          return await search.run<Rows>({ ...this.prepared(text), values });
+        } catch (error) {
+          this.giveUpIfStale(error);
+          return search.query<Rows>(text, values);
+        }
+      },
+    };
   }
 
   /** Runs a transaction, and once more if its prepared statements turn out to be unsupported. */
