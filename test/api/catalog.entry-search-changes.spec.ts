@@ -115,6 +115,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=late')).toEqual(['Late']);
     await service.database.query('begin');
     await service.database.query(`update entry_summary set tags = '{later}' where name = 'io.acme/late'`);
+    await service.database.query(`update source set revision = revision + 1 where name = 'first'`);
     await publish('io.acme/earlier', 'Earlier', '1.0.0', TEAM);
     expect(await titles('q=earlier')).toEqual(['Earlier']);
     expect(await titles('tag=later')).toEqual([]);

@@ -1,19 +1,20 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { isShown, type Status } from '../../documents/statuses.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { HAS_LONG_TEXTS, listMatch } from './list-match.js';
-import { bytesOfNumber, counted, NumberReader, writeNumbers } from './packed-numbers.js';
+import { COUNTED_GROUPS, HAS_LONG_TEXTS, listMatch } from './list-match.js';
+import { bytesOfNumbers, counted, NumberReader, withRoom, writeNumbers } from './packed-numbers.js';
 import {
   bytesOf,
   compareBytes,
-  eachWith,
+  entriesWith,
   firstTexts,
   gatherTexts,
-  inBlocks,
+  isWithin,
+  lettersOf,
+  MIN_ENTRIES_PER_USE,
   Occurrence,
   occurrenceOf,
   TextTable,
-  withRoom,
 } from './text-table.js';
 
 /** A summary (see `EntrySummary`) with its source. */
@@ -43,8 +44,8 @@ export interface EntryChange {
   readonly summary: IndexedSummary | null;
 }
 
-/** Of one entry: partition, flags, date, where its name and numbers start, and its place in the order. */
-const BYTES_OF_COLUMNS = 4 + 1 + 8 + 2 * 4 + 4;
+/** Of one entry: partition, kind, letters, flags, date, where its name and numbers start, its place, and `isRepeated`. */
+const BYTES_OF_COLUMNS = 4 + 4 + 4 + 1 + 8 + 2 * 4 + 4 + 1;
 
 const TYPE_BITS = 3;
 const IS_SHOWN = 4;
@@ -62,29 +63,39 @@ export class EntryIndex {
   private readonly words = new TextTable();
   private readonly tags = new TextTable();
   private readonly transports = new TextTable();
+  /**
+   * Distinct transports and tags of an entry, as numbers: count of transports and the transports; the same for tags, and for
+   * the words of tags.
+   */
+  private readonly kinds = new TextTable();
   /** Numbers of partitions, replaced by small ones. */
   private readonly partitionNumbers = new Map<number, number>();
   private readonly partitionIds: number[] = [];
   private readonly partitionSources: number[] = [];
 
   private partitions = new Uint32Array(0);
+  private kindOf = new Uint32Array(0);
+  /** See `lettersOf`; of the name. */
+  private letters = new Int32Array(0);
   private flags = new Uint8Array(0);
   private updated = new Float64Array(0);
   private names: Uint8Array = new Uint8Array(0);
   private nameStarts: Uint32Array = new Uint32Array(1);
   /**
-   * Numbers with variable length, for each entry: count of transports and the transports; the same for tags, for the words
-   * of the title, of the description, and of tags; the words of other search texts. Words are in the order of the text.
+   * Numbers with variable length, for each entry: count of words in the title and the words; the same for the description;
+   * the words of other search texts. Words are in the order of the text.
    */
   private numbers: Uint8Array = new Uint8Array(0);
   private numberStarts: Uint32Array = new Uint32Array(1);
-  private hasLongTexts = false;
   private count = 0;
   private order = new Int32Array(0);
+  /** For each place in the order: 1 if the entry before has the same name and type. */
+  private isRepeated = new Uint8Array(0);
 
   /** Bytes in use; columns have up to half as much spare room until `compact`. */
   get byteLength(): number {
-    const tables = this.words.byteLength + this.tags.byteLength + this.transports.byteLength;
+    const { words, tags, transports, kinds } = this;
+    const tables = [words, tags, transports, kinds].reduce((sum, { byteLength }) => sum + byteLength, 0);
     const texts = (this.nameStarts[this.count] ?? 0) + (this.numberStarts[this.count] ?? 0);
     return tables + texts + BYTES_OF_COLUMNS * this.count + 100 * this.partitionIds.length;
   }
@@ -121,6 +132,8 @@ export class EntryIndex {
     const nameStart = this.nameStarts[number] ?? 0;
     this.names = withRoom(this.names, nameStart + bytes.length);
     this.names.set(bytes, nameStart);
+    this.letters = withRoom(this.letters, number + 1);
+    this.letters[number] = lettersOf(bytes);
     this.nameStarts = withRoom(this.nameStarts, number + 2);
     this.nameStarts[number + 1] = nameStart + bytes.length;
 
@@ -129,16 +142,19 @@ export class EntryIndex {
       .filter((text) => text !== null)
       .join('\n')
       .toLowerCase();
-    if (summary.otherTexts === null) this.hasLongTexts = true;
     const others = (summary.otherTexts ?? []).filter((text) => text !== own);
     const numbers = [
-      ...counted(transports.map((transport) => this.transports.add(transport))),
-      ...counted(tags.map((tag) => this.tags.add(tag))),
       ...counted(numbersOf([...(hasUpperCase ? [lowerName] : []), ...wordsIn(title)])),
       ...counted(numbersOf(wordsIn(description))),
-      ...counted(numbersOf([...new Set(tags.flatMap(wordsIn))])),
       ...numbersOf(others.flatMap(wordsIn)),
     ];
+    const kind = [
+      ...counted(transports.map((transport) => this.transports.add(transport))),
+      ...counted(tags.map((tag) => this.tags.add(tag))),
+      ...counted(numbersOf([...new Set(tags.flatMap(wordsIn))])),
+    ];
+    this.kindOf = withRoom(this.kindOf, number + 1);
+    this.kindOf[number] = this.kinds.addBytes(bytesOfNumbers(kind));
     this.numberStarts = withRoom(this.numberStarts, number + 2);
     [this.numbers, this.numberStarts[number + 1]] = writeNumbers(
       this.numbers,
@@ -153,24 +169,37 @@ export class EntryIndex {
   async place(numbers: readonly number[]): Promise<void> {
     const slice = new TimeSlice();
     const before = this.order;
+    const wasRepeated = this.isRepeated;
     const merged = new Int32Array(before.length + numbers.length);
+    const isRepeated = new Uint8Array(merged.length);
     let length = 0;
     let next = 0;
+    /** Where the last entry was before; -1 if it is new. */
+    let lastAt = -1;
+    const add = (number: number, at: number) => {
+      const isUnchanged = at > 0 && lastAt === at - 1;
+      if (isUnchanged) isRepeated[length] = wasRepeated[at] ?? 0;
+      else if (length > 0) isRepeated[length] = this.sharesName(merged[length - 1] ?? 0, number) ? 1 : 0;
+      merged[length++] = number;
+      lastAt = at;
+    };
     const placeBefore = (number: number | undefined) => {
       const first = numbers[next];
       if (first === undefined || (number !== undefined && this.compare(first, number) >= 0)) return false;
-      merged[length++] = first;
+      add(first, -1);
       next += 1;
       return true;
     };
-    for (const number of before) {
+    for (let at = 0; at < before.length; at += 1) {
+      const number = before[at] ?? 0;
       if (slice.isOverAt(length)) await slice.pause();
       if (((this.flags[number] ?? 0) & IS_REMOVED) !== 0) continue;
       while (placeBefore(number)) if (slice.isOverAt(length)) await slice.pause();
-      merged[length++] = number;
+      add(number, at);
     }
     while (placeBefore(undefined)) if (slice.isOverAt(length)) await slice.pause();
     this.order = length === merged.length ? merged : merged.slice(0, length);
+    this.isRepeated = length === merged.length ? isRepeated : isRepeated.slice(0, length);
   }
 
   /** Applies changes, of which several may be of one name: the last state of an entry is the only one with a summary. */
@@ -192,7 +221,9 @@ export class EntryIndex {
   /** Removes the entries of all other sources. */
   async retain(sourceIds: ReadonlySet<number>): Promise<void> {
     const isKept = this.partitionSources.map((sourceId) => sourceIds.has(sourceId));
-    this.order = this.order.filter((number) => isKept[this.partitions[number] ?? 0]);
+    for (const number of this.order)
+      if (!isKept[this.partitions[number] ?? 0]) this.flags[number] = (this.flags[number] ?? 0) | IS_REMOVED;
+    await this.place([]);
     await this.compact();
   }
 
@@ -210,6 +241,10 @@ export class EntryIndex {
     [this.numbers, this.numberStarts] = await gathered(numbers, numberStarts);
     await slice.pause();
     this.partitions = Uint32Array.from(order, (number) => this.partitions[number] ?? 0);
+    await slice.pause();
+    this.kindOf = Uint32Array.from(order, (number) => this.kindOf[number] ?? 0);
+    await slice.pause();
+    this.letters = Int32Array.from(order, (number) => this.letters[number] ?? 0);
     await slice.pause();
     this.flags = Uint8Array.from(order, (number) => this.flags[number] ?? 0);
     await slice.pause();
@@ -242,20 +277,23 @@ export class EntryIndex {
     found: Int32Array,
     length: number,
   ): number {
-    const { order, partitions } = this;
+    const { order, partitions, isRepeated, flags } = this;
     let at = from;
-    if (from > 0) while (at < to && this.sharesName(at - 1, at)) at += 1;
+    if (from > 0) while (at < to && isRepeated[at] === 1) at += 1;
     while (at < to) {
-      let best = ranks[partitions[order[at] ?? 0] ?? 0] ?? 0;
+      let bestNumber = order[at] ?? 0;
+      let best = ranks[partitions[bestNumber] ?? 0] ?? 0;
       let bestAt = at;
       let next = at + 1;
-      for (; next < order.length && this.sharesName(at, next); next += 1) {
-        const rank = ranks[partitions[order[next] ?? 0] ?? 0] ?? 0;
+      for (; next < order.length && isRepeated[next] === 1; next += 1) {
+        const number = order[next] ?? 0;
+        const rank = ranks[partitions[number] ?? 0] ?? 0;
         if (rank === 0 || (best !== 0 && rank > best)) continue;
         best = rank;
+        bestNumber = number;
         bestAt = next;
       }
-      if (best !== 0 && ((this.flags[order[bestAt] ?? 0] ?? 0) & IS_SHOWN) !== 0) found[length++] = bestAt;
+      if (best !== 0 && ((flags[bestNumber] ?? 0) & IS_SHOWN) !== 0) found[length++] = bestAt;
       at = next;
     }
     return length;
@@ -275,6 +313,10 @@ export class EntryIndex {
     if (tag === -1 || transport === -1) return null;
     const type = filter.type === undefined ? undefined : ENTRY_TYPE_NAMES.indexOf(filter.type);
     const publisher = filter.publisher === undefined ? undefined : bytesOf(`${filter.publisher}/`);
+    const kindPasses = once(this.kinds.size, (kind) => {
+      const reader = this.kinds.reader(kind);
+      return reader.groupHas(transport) && reader.groupHas(tag);
+    });
     return (position) => {
       const number = order[position] ?? 0;
       const flags = this.flags[number] ?? 0;
@@ -282,58 +324,81 @@ export class EntryIndex {
       if (filter.installable !== undefined && ((flags & IS_INSTALLABLE) !== 0) !== filter.installable)
         return false;
       if (publisher && !this.nameBeginsWith(number, publisher)) return false;
-      if (transport === undefined && tag === undefined) return true;
-      const reader = new NumberReader(this.numbers, this.numberStarts[number]);
-      return reader.groupHas(transport) && reader.groupHas(tag);
+      return (transport === undefined && tag === undefined) || kindPasses(this.kindOf[number] ?? 0);
     };
   }
 
   /**
-   * Returns how the entry at a position matches a word in lower case: see `Occurrence`; at the beginning of a word only
-   * in its name or title.
+   * Finds a word in lower case in the entries at some positions.
+   *
+   * @param positions how many will be tested.
    */
-  match(word: string): (position: number) => number {
-    const bytes = Buffer.from(word);
-    const occurrences = this.words.occurrences(bytes);
-    const found = occurrences?.found;
-    const few = occurrences ? occurrences.few : [];
-    const { order, count, names, nameStarts, numbers, numberStarts } = this;
-    const { NONE, INSIDE, AT_WORD_START } = Occurrence;
-    const ofWords = few?.map((number) => Buffer.from(bytesOfNumber(number)));
-    const mayMatch =
-      ofWords &&
-      inBlocks(count, (first, end, add) => {
-        eachWith(bytes, names, nameStarts, first, end, add);
-        for (const ofWord of ofWords) eachWith(ofWord, numbers, numberStarts, first, end, add);
-      });
-    const reader = new NumberReader(numbers);
-    return (position) => {
-      const number = order[position] ?? 0;
-      if (mayMatch && !mayMatch(number)) return NONE;
-      const inName = occurrenceOf(bytes, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0);
-      if (inName === AT_WORD_START || !found) return inName;
-      reader.at = numberStarts[number] ?? 0;
+  async word(word: string, positions: number, slice: TimeSlice): Promise<WordMatch> {
+    const bytes = bytesOf(word);
+    const letters = lettersOf(bytes);
+    const { order, count, words, kindOf, names, nameStarts, numbers, numberStarts } = this;
+    const rare = await words.rare(bytes, count / MIN_ENTRIES_PER_USE, slice);
+    const isIn = once(words.size, (number) => words.occurrence(bytes, number) !== Occurrence.NONE);
+    const isInKind = once(this.kinds.size, (kind) => {
+      const reader = this.kinds.reader(kind);
       reader.skip(reader.next());
       reader.skip(reader.next());
-      let match: number = inName;
-      for (let left = reader.next(); left > 0; left -= 1) {
-        const inTitle = found[reader.next()] ?? NONE;
-        if (inTitle === AT_WORD_START) return AT_WORD_START;
-        if (inTitle !== NONE) match = INSIDE;
+      return reader.groupPasses(isIn);
+    });
+    const isInName = (number: number) =>
+      ((this.letters[number] ?? 0) & letters) === letters &&
+      isWithin(bytes, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0);
+    // Reads numbers like `NumberReader`, but in a single loop.
+    const isInTexts = (number: number) => {
+      let group = 0;
+      let left = 0;
+      for (let at = numberStarts[number] ?? 0; ;) {
+        let byte = numbers[at++] ?? 0;
+        let value = byte & 127;
+        for (let shift = 7; byte > 127; shift += 7) {
+          byte = numbers[at++] ?? 0;
+          value |= (byte & 127) << shift;
+        }
+        if (left > 0) {
+          if (isIn(value)) return true;
+          left -= 1;
+        } else {
+          left = value;
+          group += 1;
+        }
+        if (left === 0 && group === COUNTED_GROUPS) return false;
       }
-      if (match !== NONE) return match;
-      for (let group = 0; group < 2; group += 1)
-        for (let left = reader.next(); left > 0; left -= 1)
-          if ((found[reader.next()] ?? NONE) !== NONE) return INSIDE;
-      return NONE;
+    };
+    // One native search of all entries is faster than reading the numbers of many.
+    const isInRare =
+      rare && positions * MIN_ENTRIES_PER_USE > count
+        ? entriesWith(rare, { count, numbers, numberStarts }, isInTexts)
+        : isInTexts;
+    const isAbsent = rare?.length === 0;
+    return {
+      has: (position) => {
+        const number = order[position] ?? 0;
+        if (isAbsent) return isInName(number);
+        // A word in many texts is mostly found there.
+        if (rare) return isInName(number) || isInRare(number) || isInKind(kindOf[number] ?? 0);
+        return isInTexts(number) || isInKind(kindOf[number] ?? 0) || isInName(number);
+      },
+      begins: (position) => {
+        const number = order[position] ?? 0;
+        const start = nameStarts[number] ?? 0;
+        const { AT_WORD_START } = Occurrence;
+        if (occurrenceOf(bytes, names, start, nameStarts[number + 1] ?? 0) === AT_WORD_START) return true;
+        const reader = new NumberReader(numbers, numberStarts[number]);
+        return reader.groupPasses((title) => words.occurrence(bytes, title) === AT_WORD_START);
+      },
     };
   }
 
   /** Returns a test of whether a list with this search text may show a version of the entry at a position. */
   async listMatch(search: string, slice: TimeSlice): Promise<(position: number) => boolean> {
     const { order } = this;
-    const { words, count, flags, hasLongTexts, names, nameStarts, numbers, numberStarts } = this;
-    const columns = { words, count, flags, hasLongTexts, names, nameStarts, numbers, numberStarts };
+    const { words, count, flags, letters, names, nameStarts, numbers, numberStarts } = this;
+    const columns = { words, count, flags, letters, names, nameStarts, numbers, numberStarts };
     const matches = await listMatch(columns, search, slice);
     return (position) => matches(order[position] ?? 0);
   }
@@ -344,10 +409,8 @@ export class EntryIndex {
     const rank = rankAt(position);
     const shadows = (at: number) => rankAt(at) !== 0 && rankAt(at) < rank;
     if (rank === 0) return false;
-    for (let at = position - 1; at >= 0 && this.sharesName(at, position); at -= 1)
-      if (shadows(at)) return false;
-    for (let at = position + 1; at < this.order.length && this.sharesName(at, position); at += 1)
-      if (shadows(at)) return false;
+    for (let at = position; at > 0 && this.isRepeated[at] === 1; at -= 1) if (shadows(at - 1)) return false;
+    for (let at = position + 1; this.isRepeated[at] === 1; at += 1) if (shadows(at)) return false;
     return true;
   }
 
@@ -396,30 +459,41 @@ export class EntryIndex {
     return this.updated[this.order[position] ?? 0] ?? 0;
   }
 
-  /** Returns empty counters for the tags and transports of entries. */
+  /** Returns empty counters. */
   counters(): EntryCounts {
     return {
       type: new Uint32Array(ENTRY_TYPE_NAMES.length),
+      kind: new Uint32Array(this.kinds.size),
       tag: new Uint32Array(this.tags.size),
       transport: new Uint32Array(this.transports.size),
     };
   }
 
-  /** Counts the type, tags and transports of the entry at a position. */
-  countAt(position: number, counts: EntryCounts): void {
+  /** Counts the type and kind of the entry at a position. */
+  countAt(position: number, { type, kind }: EntryCounts): void {
     const number = this.order[position] ?? 0;
-    const type = (this.flags[number] ?? 0) & TYPE_BITS;
-    counts.type[type] = (counts.type[type] ?? 0) + 1;
-    const reader = new NumberReader(this.numbers, this.numberStarts[number]);
-    for (const counters of [counts.transport, counts.tag])
-      for (let left = reader.next(); left > 0; left -= 1) {
-        const value = reader.next();
-        counters[value] = (counters[value] ?? 0) + 1;
-      }
+    const ofType = (this.flags[number] ?? 0) & TYPE_BITS;
+    type[ofType] = (type[ofType] ?? 0) + 1;
+    const ofKind = this.kindOf[number] ?? 0;
+    kind[ofKind] = (kind[ofKind] ?? 0) + 1;
+  }
+
+  /** Counts the tags and transports of some kinds, once all entries are counted. */
+  countKinds([from, to]: readonly [number, number], { kind, transport, tag }: EntryCounts): void {
+    for (let ofKind = from; ofKind < to; ofKind += 1) {
+      const count = kind[ofKind] ?? 0;
+      if (count === 0) continue;
+      const reader = this.kinds.reader(ofKind);
+      for (const counters of [transport, tag])
+        for (let left = reader.next(); left > 0; left -= 1) {
+          const value = reader.next();
+          counters[value] = (counters[value] ?? 0) + count;
+        }
+    }
   }
 
   /** The values that counters count, by their numbers. */
-  get countedTexts(): Record<keyof EntryCounts, (number: number) => string> {
+  get countedTexts(): Record<Exclude<keyof EntryCounts, 'kind'>, (number: number) => string> {
     return {
       type: (number) => ENTRY_TYPE_NAMES[number] ?? '',
       tag: (number) => this.tags.text(number),
@@ -483,9 +557,7 @@ export class EntryIndex {
     );
   }
 
-  private sharesName(position: number, other: number): boolean {
-    const one = this.order[position] ?? 0;
-    const two = this.order[other] ?? 0;
+  private sharesName(one: number, two: number): boolean {
     if ((((this.flags[one] ?? 0) ^ (this.flags[two] ?? 0)) & TYPE_BITS) !== 0) return false;
     const { names, nameStarts } = this;
     const start = nameStarts[one] ?? 0;
@@ -519,11 +591,27 @@ export class EntryIndex {
   }
 }
 
-/** How many entries have each type, tag and transport, by their numbers. */
+/** How many entries have each type, kind, tag and transport, by their numbers. */
 export interface EntryCounts {
   readonly type: Uint32Array;
+  readonly kind: Uint32Array;
   readonly tag: Uint32Array;
   readonly transport: Uint32Array;
+}
+
+/** Finds a word in the entries at some positions. */
+export interface WordMatch {
+  /** Whether it is in the name, title, description or tags. */
+  has(position: number): boolean;
+  /** Whether it is at the beginning of a word in the name or title. */
+  begins(position: number): boolean;
+}
+
+/** Returns a test of numbers below `count` that tests each number at most once. */
+function once(count: number, test: (number: number) => boolean): (number: number) => boolean {
+  /** 0 if unknown, 1 if it fails, 2 if it passes. */
+  const results = new Uint8Array(count);
+  return (number) => (results[number] || (results[number] = test(number) ? 2 : 1)) === 2;
 }
 
 function wordsIn(text: string | null): string[] {

@@ -207,7 +207,7 @@ describe('searchIndex', () => {
           const words = wordsOf(request.filter.q);
           const { places, facets } = await searchIndex(
             index,
-            partitions,
+            index.ranksOf(partitions),
             { ...request, after },
             words,
             () => undefined,
@@ -252,7 +252,7 @@ describe('searchIndex', () => {
         for (let isLast = false; !isLast;) {
           const name = names.at(-1) ?? null;
           const part = { type, search, name, isAfter: true, limit };
-          const next = await listIndex(index, partitions, part, () => undefined);
+          const next = await listIndex(index, index.ranksOf(partitions), part, () => undefined);
           names.push(...next.names);
           isLast = next.isLast;
         }
@@ -288,7 +288,7 @@ describe('searchIndex', () => {
     }));
     await load(index, tagged);
     const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
-    const { facets } = await searchIndex(index, [[10, 1]], request, [], () => undefined);
+    const { facets } = await searchIndex(index, index.ranksOf([[10, 1]]), request, [], () => undefined);
     const ordered = /"tag":\{([^}]*)\}/u.exec(facets)?.[1]?.split(',') ?? [];
     expect(ordered.slice(0, 3)).toEqual(['"2024":25', '"often":4', '"tag-00":1']);
     expect(ordered).toHaveLength(20);
@@ -303,7 +303,7 @@ describe('searchIndex', () => {
     }
     const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
     const block = await longestBlock(async () => {
-      const { facets } = await searchIndex(index, [[10, 1]], request, [], () => undefined);
+      const { facets } = await searchIndex(index, index.ranksOf([[10, 1]]), request, [], () => undefined);
       expect(facets).toContain('"0-0":1,"0-1":1,"0-10":1,"0-100":1');
     });
     // It was a second.
@@ -319,7 +319,7 @@ describe('searchIndex', () => {
     await load(index, [{ ...base, name: 'io.a/many', tags }]);
     const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
     const before = process.cpuUsage();
-    const { facets } = await searchIndex(index, [[10, 1]], request, [], () => undefined);
+    const { facets } = await searchIndex(index, index.ranksOf([[10, 1]]), request, [], () => undefined);
     const { user, system } = process.cpuUsage(before);
     expect(facets.match(/"a{60000}\d\d":1/g)).toHaveLength(20);
     // It was 700 ms.

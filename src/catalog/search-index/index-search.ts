@@ -1,8 +1,7 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import type { EntrySearch } from '../entry-search.js';
-import type { EntryCounts, EntryIndex } from './entry-index.js';
-import { Occurrence } from './text-table.js';
+import type { EntryCounts, EntryIndex, WordMatch } from './entry-index.js';
 
 /** An entry of a page, and what its place depends on. */
 export interface FoundPlace {
@@ -40,53 +39,58 @@ export interface ListedNames {
   readonly isLast: boolean;
 }
 
+/** Positions per step: some tenths of a millisecond. */
+const STEP = 4_096;
+
 /**
  * Finds names of a list with a search text. The index must not change meanwhile.
  *
- * @param partitions see `searchIndex`.
+ * @param ranks see `searchIndex`.
  * @param goOn throws when the search must end.
  */
 export async function listIndex(
   index: EntryIndex,
-  partitions: readonly (readonly [id: number, rank: number])[],
+  ranks: Uint32Array,
   { type, search, name, isAfter, limit }: ListPart,
   goOn: () => void,
 ): Promise<ListedNames> {
   const slice = new TimeSlice();
-  const ranks = index.ranksOf(partitions);
   const matches = await index.listMatch(search, slice);
   const names: string[] = [];
   let position = name === null ? 0 : isAfter ? index.positionAfter({ name, type }) : index.positionFrom(name);
-  for (; position < index.size && names.length < limit; position += 1) {
-    if (slice.isOverAt(position)) {
-      await slice.pause();
-      goOn();
-    }
-    if (matches(position) && index.typeAt(position) === type && index.isFirst(ranks, position))
-      names.push(index.nameAt(position));
+  const step = (first: number, end: number): number => {
+    let at = first;
+    for (; at < end && names.length < limit; at += 1)
+      if (matches(at) && index.typeAt(at) === type && index.isFirst(ranks, at)) names.push(index.nameAt(at));
+    return at;
+  };
+  while (position < index.size && names.length < limit) {
+    position = step(position, Math.min(position + STEP, index.size));
+    await slice.pause();
+    goOn();
   }
   return { names, isLast: position === index.size };
 }
 
-/** Positions per step: some tenths of a millisecond. */
-const STEP = 4_096;
 /** Values of a facet per step: publishers may choose tags of tens of kilobytes. */
 const FACET_STEP = 256;
 /** Number of values in a facet (contract §6.3). */
 const FACET_VALUES = 20;
 /** The rank of an entry without a query, or whose match is none of the better ones. */
 const LOWEST_RANK = 3;
+/** The rank of an entry whose name or title has every word at the beginning of a word. */
+const BEGINS_RANK = 2;
 
 /**
  * Finds a page of a ranked search (contract §6.3). The index must not change meanwhile.
  *
- * @param partitions the visible partitions with the rank of their source; the lowest comes first.
+ * @param ranks of the visible partitions, see `EntryIndex.ranksOf`; the lowest comes first.
  * @param words of the query, in lower case.
  * @param goOn throws when the search must end.
  */
 export async function searchIndex(
   index: EntryIndex,
-  partitions: readonly (readonly [id: number, rank: number])[],
+  ranks: Uint32Array,
   request: EntrySearch,
   words: readonly string[],
   goOn: () => void,
@@ -103,7 +107,6 @@ export async function searchIndex(
   const found = new Int32Array(passes ? index.size : 0);
   let length = 0;
   if (passes) {
-    const ranks = index.ranksOf(partitions);
     await inSteps(index.size, (from, to) => {
       const visible = index.visible(ranks, [from, to], found, length);
       for (let at = length; at < visible; at += 1) {
@@ -113,17 +116,15 @@ export async function searchIndex(
     });
   }
 
-  const begins = new Uint8Array(words.length > 0 ? length : 0).fill(1);
+  const matches: WordMatch[] = [];
   for (const word of words) {
-    const match = index.match(word);
+    const match = await index.word(word, length, slice);
+    matches.push(match);
     let kept = 0;
     await inSteps(length, (from, to) => {
       for (let at = from; at < to; at += 1) {
         const position = found[at] ?? 0;
-        const matched = match(position);
-        if (matched === Occurrence.NONE) continue;
-        begins[kept] = matched === Occurrence.AT_WORD_START ? (begins[at] ?? 0) : 0;
-        found[kept++] = position;
+        if (match.has(position)) found[kept++] = position;
       }
     });
     length = kept;
@@ -131,23 +132,31 @@ export async function searchIndex(
 
   const [word = ''] = words;
   const nameRank = words.length === 1 ? index.nameRank(word) : () => undefined;
-  const rankAt = (at: number) =>
-    words.length === 0 ? LOWEST_RANK : (nameRank(found[at] ?? 0) ?? (begins[at] === 1 ? 2 : LOWEST_RANK));
   const counts = index.counters();
-  const page = new PagePlaces(index, request);
+  const page = new PagePlaces(index, request, {
+    ofName: nameRank,
+    begins: (position) => words.length > 0 && matches.every((match) => match.begins(position)),
+  });
   await inSteps(length, (from, to) => {
     for (let at = from; at < to; at += 1) {
       const position = found[at] ?? 0;
       index.countAt(position, counts);
-      page.add(position, rankAt(at));
+      page.add(position);
     }
   });
+  await inSteps(counts.kind.length, (from, to) => index.countKinds([from, to], counts), FACET_STEP);
   return { places: page.places(), facets: await facetsOf(index, counts, inSteps) };
+}
+
+/** What the rank of an entry depends on. */
+interface RankTests {
+  readonly ofName: (position: number) => 0 | 1 | undefined;
+  /** Whether its name or title has every word of the query at the beginning of a word. */
+  readonly begins: (position: number) => boolean;
 }
 
 interface Placed {
   readonly position: number;
-  readonly rank: number;
   readonly updated: number;
 }
 
@@ -158,44 +167,58 @@ class PagePlaces {
   /** By relevance: the first of each rank. */
   private readonly ofRank: Placed[][] = Array.from({ length: LOWEST_RANK + 1 }, () => []);
   private first: Placed[] = [];
+  /** Whether the page depends on whether further entries have rank 2 or 3. */
+  private mayBegin = true;
 
   constructor(
     private readonly index: EntryIndex,
     private readonly request: EntrySearch,
+    private readonly tests: RankTests,
   ) {
     this.size = request.limit + 1;
     this.afterPosition = request.after ? index.positionAfter(request.after) : 0;
   }
 
-  add(position: number, rank: number): void {
+  add(position: number): void {
     const { sort, after } = this.request;
+    if (sort === 'relevance') return this.addRanked(position);
     const isAfterName = position >= this.afterPosition;
-    if (sort === 'relevance') {
-      const list = this.ofRank[rank];
-      if (!list || list.length >= this.size) return;
-      if (!after || rank > after.rank || (rank === after.rank && isAfterName))
-        list.push({ position, rank, updated: 0 });
-    } else if (sort === 'name') {
-      if (isAfterName && this.first.length < this.size) this.first.push({ position, rank, updated: 0 });
-    } else {
-      const updated = this.index.updatedAt(position);
-      if (after && (updated > after.updated || (updated === after.updated && !isAfterName))) return;
-      const last = this.first.at(-1);
-      if (this.first.length >= this.size && last && last.updated >= updated) return;
-      let at = this.first.length;
-      while (at > 0 && (this.first[at - 1]?.updated ?? 0) < updated) at -= 1;
-      this.first.splice(at, 0, { position, rank, updated });
-      if (this.first.length > this.size) this.first.pop();
+    if (sort === 'name') {
+      if (isAfterName && this.first.length < this.size) this.first.push({ position, updated: 0 });
+      return;
     }
+    const updated = this.index.updatedAt(position);
+    if (after && (updated > after.updated || (updated === after.updated && !isAfterName))) return;
+    const last = this.first.at(-1);
+    if (this.first.length >= this.size && last && last.updated >= updated) return;
+    let at = this.first.length;
+    while (at > 0 && (this.first[at - 1]?.updated ?? 0) < updated) at -= 1;
+    this.first.splice(at, 0, { position, updated });
+    if (this.first.length > this.size) this.first.pop();
+  }
+
+  // Looks for beginnings of words only while they matter: most matches come after the page.
+  private addRanked(position: number): void {
+    const rank = this.tests.ofName(position) ?? (this.mayBegin ? this.rankOf(position) : LOWEST_RANK);
+    const { after } = this.request;
+    const list = this.ofRank[rank];
+    if (!list || list.length >= this.size) return;
+    if (after && (rank < after.rank || (rank === after.rank && position < this.afterPosition))) return;
+    list.push({ position, updated: 0 });
+    if (list.length === this.size && rank === Math.max(BEGINS_RANK, after?.rank ?? 0)) this.mayBegin = false;
+  }
+
+  private rankOf(position: number): number {
+    return this.tests.ofName(position) ?? (this.tests.begins(position) ? BEGINS_RANK : LOWEST_RANK);
   }
 
   places(): FoundPlace[] {
     const found = this.request.sort === 'relevance' ? this.ofRank.flat().slice(0, this.size) : this.first;
-    return found.map(({ position, rank }) => ({
+    return found.map(({ position }) => ({
       type: this.index.typeAt(position),
       name: this.index.nameAt(position),
       partitionId: this.index.partitionAt(position),
-      rank,
+      rank: this.rankOf(position),
       updated: this.index.updatedAt(position),
     }));
   }
@@ -205,7 +228,7 @@ type InSteps = (length: number, step: (from: number, to: number) => void, size?:
 
 async function facetsOf(index: EntryIndex, counts: EntryCounts, inSteps: InSteps): Promise<string> {
   const texts = index.countedTexts;
-  const facet = async (name: keyof EntryCounts) =>
+  const facet = async (name: keyof typeof texts) =>
     `"${name}":${await facetOf(counts[name], texts[name], inSteps)}`;
   return `{${await facet('type')},${await facet('tag')},${await facet('transport')}}`;
 }

@@ -1,6 +1,12 @@
 import type { TimeSlice } from '../../json/time-slice.js';
-import { bytesOfNumber } from './packed-numbers.js';
-import { eachWith, inBlocks, type TextTable } from './text-table.js';
+import {
+  bytesOf,
+  entriesWith,
+  isWithin,
+  lettersOf,
+  MIN_ENTRIES_PER_USE,
+  type TextTable,
+} from './text-table.js';
 
 /** Flag of an entry whose other texts are too long for the index. */
 export const HAS_LONG_TEXTS = 64;
@@ -11,19 +17,19 @@ interface Columns {
   readonly count: number;
   readonly words: TextTable;
   readonly flags: Uint8Array;
-  /** Whether some entry has `HAS_LONG_TEXTS`. */
-  readonly hasLongTexts: boolean;
+  readonly letters: Int32Array;
   readonly names: Uint8Array;
   readonly nameStarts: Uint32Array;
   readonly numbers: Uint8Array;
   readonly numberStarts: Uint32Array;
 }
 
-/** Groups of numbers that begin with their count, and those, from 1, that have words of search texts: see `EntryIndex`. */
-const COUNTED_GROUPS = 5;
-const LISTED_GROUPS = (1 << 3) | (1 << 4) | (1 << 6);
+/** Groups of numbers that begin with their count, of words in titles and descriptions: see `EntryIndex`. */
+export const COUNTED_GROUPS = 2;
 /** Only the first words are checked: further ones exclude few more entries. */
 const MAX_WORDS = 4;
+const IS_KNOWN = 1 << MAX_WORDS;
+const NOTHING = new Uint8Array(0);
 
 /**
  * Whether the index can serve lists with this search text. It knows the order of words in a text, but not the white space
@@ -44,19 +50,38 @@ export async function listMatch(
   search: string,
   slice: TimeSlice,
 ): Promise<(number: number) => boolean> {
-  const { count, flags, hasLongTexts, names, nameStarts, numbers, numberStarts } = columns;
+  const { count, flags, letters, names, nameStarts, numbers, numberStarts } = columns;
   const all = search.trim().split(' ');
   const words = all.slice(0, MAX_WORDS);
   const edges = {
     isAtStart: search.startsWith(' '),
     isAtEnd: search.endsWith(' ') || words.length < all.length,
   };
-  const phrase = await columns.words.accepting(words, edges, slice);
-  const rarest = (phrase?.rarest ?? []).map((number) => Buffer.from(bytesOfNumber(number)));
+  const bytes = words.map(bytesOf);
+  const isAccepted = (place: number, number: number) => {
+    const begins = edges.isAtStart || place > 0;
+    const ends = edges.isAtEnd || place < words.length - 1;
+    return columns.words.has(bytes[place] ?? NOTHING, number, begins, ends);
+  };
+  // Texts with the rarest word; null if every word is in many.
+  let rarest: readonly number[] | null = null;
+  for (const [place, word] of bytes.entries()) {
+    const rare = await columns.words.rare(word, count / MIN_ENTRIES_PER_USE, slice);
+    const accepted = rare?.filter((number) => isAccepted(place, number));
+    if (accepted && accepted.length < (rarest?.length ?? Infinity)) rarest = accepted;
+  }
   const last = 1 << (words.length - 1);
+  /** For each text, one bit for each word that it matches, and `IS_KNOWN`. */
+  const accepting = new Uint8Array(columns.words.size);
+  const accepted = (number: number): number => {
+    let accepts = IS_KNOWN;
+    for (let place = 0; place < words.length; place += 1)
+      if (isAccepted(place, number)) accepts |= 1 << place;
+    return (accepting[number] = accepts);
+  };
 
   // Follows all beginnings of the words at once (Shift-And). Reads numbers like `NumberReader`, but in a single loop.
-  const hasWords = (number: number, accepting: Uint32Array): boolean => {
+  const hasWords = (number: number): boolean => {
     let state = 0;
     let group = 0;
     let left = 0;
@@ -73,23 +98,19 @@ export async function listMatch(
         if (group <= COUNTED_GROUPS) continue;
       }
       left -= 1;
-      if ((LISTED_GROUPS & (1 << group)) === 0) continue;
-      const accepts = accepting[value] ?? 0;
-      state = accepts === 0 ? 0 : ((state << 1) | 1) & accepts;
+      state = ((state << 1) | 1) & (accepting[value] || accepted(value));
       if ((state & last) !== 0) return true;
     }
     return false;
   };
 
-  return inBlocks(count, (first, end, add) => {
-    eachWith(Buffer.from(search), names, nameStarts, first, end, add);
-    const check = (number: number) => {
-      if (phrase && hasWords(number, phrase.accepted)) add(number);
-    };
-    if (!phrase?.rarest) for (let number = first; number < end; number += 1) check(number);
-    else for (const bytes of rarest) eachWith(bytes, numbers, numberStarts, first, end, check);
-    if (hasLongTexts)
-      for (let number = first; number < end; number += 1)
-        if (((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0) add(number);
-  });
+  const isListed = rarest ? entriesWith(rarest, columns, hasWords) : hasWords;
+  const isAbsent = rarest?.length === 0;
+  const whole = bytesOf(search);
+  const lettersOfWhole = lettersOf(whole);
+  return (number) =>
+    (((letters[number] ?? 0) & lettersOfWhole) === lettersOfWhole &&
+      isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0)) ||
+    ((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0 ||
+    (!isAbsent && isListed(number));
 }

@@ -1,4 +1,14 @@
-import { withRoom } from './text-table.js';
+/** Copies an array into a larger one if it has no room for `length` elements. */
+export function withRoom<Columns extends Uint8Array | Uint32Array | Int32Array | Float64Array>(
+  array: Columns,
+  length: number,
+): Columns {
+  if (array.length >= length) return array;
+  const Typed = array.constructor as new (size: number) => Columns;
+  const larger = new Typed(Math.max(length, Math.ceil(array.length * 1.5), 64));
+  larger.set(array as never);
+  return larger;
+}
 
 /** Writes numbers with variable length, 7 bits in each byte, and returns the array and where they end. */
 export function writeNumbers(
@@ -15,9 +25,9 @@ export function writeNumbers(
   return [written, at];
 }
 
-/** Returns a number as `writeNumbers` writes it. Other bytes may contain these too. */
-export function bytesOfNumber(number: number): Uint8Array {
-  const [written, end] = writeNumbers(new Uint8Array(5), 0, [number]);
+/** Returns numbers as `writeNumbers` writes them. Other bytes may contain these too. */
+export function bytesOfNumbers(numbers: readonly number[]): Uint8Array {
+  const [written, end] = writeNumbers(new Uint8Array(0), 0, numbers);
   return written.subarray(0, end);
 }
 
@@ -52,5 +62,11 @@ export class NumberReader {
     let has = wanted === undefined;
     for (let left = this.next(); left > 0; left -= 1) if (this.next() === wanted) has = true;
     return has;
+  }
+
+  /** Reads a count and as many numbers, until one passes; returns whether one did. */
+  groupPasses(test: (number: number) => boolean): boolean {
+    for (let left = this.next(); left > 0; left -= 1) if (test(this.next())) return true;
+    return false;
   }
 }

@@ -13,13 +13,7 @@ import type { ViewSql } from '../view-sql.queries.js';
 import { EntryIndex } from './entry-index.js';
 import { type IndexResult, listIndex, type ListedNames, type ListPart, searchIndex } from './index-search.js';
 import { isListable } from './list-match.js';
-import {
-  countSummaries,
-  type IndexState,
-  readIndexState,
-  readSummaries,
-  snapshotOf,
-} from './search-index.queries.js';
+import { countSummaries, readIndexState, readSummaries, snapshotOf } from './search-index.queries.js';
 
 /** Sources that no search needed for this long are removed. */
 const UNUSED_MS = 10 * 60_000;
@@ -33,6 +27,10 @@ const LEAST_FOR_AVERAGE = 1_000;
 const NO_ROOM =
   'The search index has no room for another registry at the moment: try again in a minute, or ask the administrator to raise limits.searchIndexBytes';
 const SWEEP_MS = 60_000;
+const MAX_VIEWS_BYTES = 4 * 1_024 * 1_024;
+const VIEW_OVERHEAD_BYTES = 500;
+/** The snapshot of the index must not become older than the changes that are kept. */
+const VIEW_MS = 60_000;
 /** contract §3: a search waits up to two seconds. */
 const WAIT_MS = 2_000;
 /** Key of the semaphore for work that no caller waits for. */
@@ -45,6 +43,16 @@ interface CurrentIndex {
   readonly entries: EntryIndex;
   /** When each source in the index was last searched, on the clock of `performance.now()`. */
   readonly sources: Map<number, number>;
+  /** Ranks of the partitions of views whose entries the index has as they are at the view's revisions, by `View.tag`. */
+  readonly views: LRUCache<string, Uint32Array>;
+}
+
+function viewsOfIndex(): CurrentIndex['views'] {
+  return new LRUCache({
+    maxSize: MAX_VIEWS_BYTES,
+    sizeCalculation: ({ byteLength }) => byteLength + VIEW_OVERHEAD_BYTES,
+    ttl: VIEW_MS,
+  });
 }
 
 /** Visible partitions whose summaries must be written before the search. */
@@ -95,8 +103,8 @@ export class SearchIndex implements OnApplicationShutdown {
   ): Promise<IndexResult | OutdatedPartitions> {
     for (;;) {
       const index = await this.withSources(sourcesOf(sql.view), context);
-      const found = await this.inTurn(sql, index, context, async ({ outdated, partitions }, goOn) =>
-        outdated ? { outdated } : searchIndex(index.entries, partitions, request, words, goOn),
+      const found = await this.inTurn(sql, index, context, (ranks, goOn) =>
+        searchIndex(index.entries, ranks, request, words, goOn),
       );
       if (found) return found;
     }
@@ -117,23 +125,25 @@ export class SearchIndex implements OnApplicationShutdown {
       this.loadLater(sourceIds);
       return undefined;
     }
-    return this.inTurn(sql, index, context, async ({ outdated, partitions }, goOn) =>
-      outdated ? undefined : listIndex(index.entries, partitions, part, goOn),
+    const found = await this.inTurn(sql, index, context, (ranks, goOn) =>
+      listIndex(index.entries, ranks, part, goOn),
     );
+    return found && 'names' in found ? found : undefined;
   }
 
   /**
-   * Brings an index up to date and searches it, while no other search changes it.
+   * Brings an index up to date and searches it, while no other search changes it. Reads no changes if the index was up to
+   * date for the same view: its tag has the revisions of its sources, and every answer proves that these are current.
    *
-   * @param find receives `goOn`, which throws when the search must end.
-   * @returns undefined if the index must be read again, or if `find` returns undefined.
+   * @param find receives the ranks of the view's partitions, and `goOn`, which throws when the search must end.
+   * @returns undefined if the index must be read again.
    */
   private inTurn<Found>(
     sql: ViewSql,
     index: CurrentIndex,
     { callerKey, signal, deadline }: SearchContext,
-    find: (state: IndexState, goOn: () => void) => Promise<Found>,
-  ): Promise<Found | undefined> {
+    find: (ranks: Uint32Array, goOn: () => void) => Promise<Found>,
+  ): Promise<Found | OutdatedPartitions | undefined> {
     const goOn = () => {
       signal.throwIfAborted();
       if (performance.now() > deadline) throw new SearchTimeout();
@@ -141,11 +151,14 @@ export class SearchIndex implements OnApplicationShutdown {
     return this.turns.run(callerKey, signal, async () => {
       goOn();
       if (this.current !== index) return undefined;
+      const known = index.views.get(sql.view.tag);
+      if (known) return find(known, goOn);
       const state = await readIndexState(sql, index.snapshot, [...index.sources.keys()]);
       if (state.changes === null || state.epoch !== index.epoch) {
         this.current = undefined;
         return undefined;
       }
+      if (state.changes.length > 0) index.views.clear();
       await index.entries.apply(state.changes);
       index.snapshot = state.snapshot;
       if (index.entries.byteLength > this.limits.searchIndexBytes) {
@@ -153,7 +166,11 @@ export class SearchIndex implements OnApplicationShutdown {
         return undefined;
       }
       if (index.entries.isSparse) this.compactLater(index);
-      return find(state, goOn);
+      const { outdated } = state;
+      if (outdated) return { outdated };
+      const ranks = index.entries.ranksOf(state.partitions);
+      if (sql.isCurrent) index.views.set(sql.view.tag, ranks);
+      return find(ranks, goOn);
     });
   }
 
@@ -236,6 +253,7 @@ export class SearchIndex implements OnApplicationShutdown {
         ...state,
         entries: new EntryIndex(),
         sources: new Map<number, number>(),
+        views: viewsOfIndex(),
       };
       // Older than what is about to be read, so changes since are read again, which does no harm.
       const { snapshot } = index;
@@ -251,6 +269,7 @@ export class SearchIndex implements OnApplicationShutdown {
       if (fits)
         await this.turns.run(OWN, undefined, async () => {
           if (this.current !== current) return;
+          index.views.clear();
           await index.entries.place(numbers);
           await index.entries.compact();
           index.snapshot = snapshot;

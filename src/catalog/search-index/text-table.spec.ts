@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { TimeSlice } from '../../json/time-slice.js';
 import { bytesOf, Occurrence, occurrenceOf, TextTable } from './text-table.js';
 
 describe('occurrenceOf', () => {
@@ -44,13 +45,25 @@ describe('TextTable', () => {
     expect([table.size, table.find('absent'), table.find('')]).toEqual([5_000, -1, -1]);
   });
 
-  it('finds a word in each text, or in none, and names the texts if they are few', () => {
+  it('finds the texts that contain a word, unless they are many or used often', async () => {
     const table = new TextTable();
     for (const text of ['git', 'digit', 'other', '', 'o1', 'o2', 'o3', 'o4', 'o5', 'o6', 'o7', 'o8'])
       table.add(text);
-    expect(table.occurrences(bytesOf('git'))).toMatchObject({ few: [0, 1] });
-    expect([...(table.occurrences(bytesOf('git'))?.found ?? [])].slice(0, 4)).toEqual([2, 1, 0, 0]);
-    expect(table.occurrences(bytesOf('o'))?.few).toBeNull();
-    expect(table.occurrences(bytesOf('absent'))).toBeNull();
+    table.add('git');
+    const rare = (word: string, most = 3) => table.rare(bytesOf(word), most, new TimeSlice());
+    expect(await rare('git')).toEqual([0, 1]);
+    expect(await rare('git', 2)).toBeNull();
+    expect(await rare('o', 100)).toBeNull();
+    expect(await rare('absent')).toEqual([]);
+    expect(await rare('to')).toEqual([]);
+  });
+
+  it('numbers distinct bytes', () => {
+    const table = new TextTable();
+    expect([[1, 128], [1], [], [1, 128]].map((bytes) => table.addBytes(Uint8Array.from(bytes)))).toEqual([
+      0, 1, 2, 0,
+    ]);
+    const reader = table.reader(1);
+    expect(reader.next()).toBe(1);
   });
 });

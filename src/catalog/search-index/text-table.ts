@@ -1,16 +1,5 @@
 import type { TimeSlice } from '../../json/time-slice.js';
-
-/** Copies an array into a larger one if it has no room for `length` elements. */
-export function withRoom<Columns extends Uint8Array | Uint32Array | Int32Array | Float64Array>(
-  array: Columns,
-  length: number,
-): Columns {
-  if (array.length >= length) return array;
-  const Typed = array.constructor as new (size: number) => Columns;
-  const larger = new Typed(Math.max(length, Math.ceil(array.length * 1.5), 64));
-  larger.set(array as never);
-  return larger;
-}
+import { bytesOfNumbers, NumberReader, withRoom } from './packed-numbers.js';
 
 /** How a word occurs in a text. */
 export const Occurrence = { NONE: 0, INSIDE: 1, AT_WORD_START: 2 } as const;
@@ -24,25 +13,13 @@ export function bytesOf(text: string): Uint8Array {
   return ENCODER.encode(text);
 }
 
-/** Which texts the words of a phrase match. */
-export interface AcceptedTexts {
-  /** For each text, one bit for each word that it matches. */
-  readonly accepted: Uint32Array;
-  /** The texts that match the rarest word; null if every word matches many. */
-  readonly rarest: readonly number[] | null;
-}
-
-/** How a word occurs in each text. */
-export interface Occurrences {
-  /** See `Occurrence`. */
-  readonly found: Uint8Array;
-  /** The texts in which it occurs; null if there are many. */
-  readonly few: readonly number[] | null;
-}
-
-const MAX_RAREST = 8;
+/** Maximum number of texts with a word that are worth looking for one by one. */
+const MAX_RARE = 8;
+/** Texts that are searched natively between two looks at the clock. */
+const TEXTS_A_STEP = 16_384;
 /** Texts that are searched together: most lists need only the first ones. */
 const BLOCK = 256;
+const BLOCK_BITS = 8;
 
 /**
  * Distinct texts, numbered from 0 in the order in which they were added. Their bytes are kept outside the heap, in about
@@ -54,6 +31,8 @@ export class TextTable {
   private starts = new Uint32Array(64);
   /** Hash table with linear probing: numbers of texts. */
   private slots = new Int32Array(128).fill(EMPTY);
+  /** How often each text was added. */
+  private uses = new Uint32Array(64);
   private count = 0;
 
   get size(): number {
@@ -61,20 +40,38 @@ export class TextTable {
   }
 
   get byteLength(): number {
-    return this.bytes.byteLength + this.starts.byteLength + this.slots.byteLength;
+    const { bytes, starts, slots, uses } = this;
+    return bytes.byteLength + starts.byteLength + slots.byteLength + uses.byteLength;
   }
 
   /** Returns the number of a text, and adds it if it is new. */
   add(text: string): number {
+    return this.added(this.write(text, this.starts[this.count] ?? 0));
+  }
+
+  /** Like `add`, for bytes that are no text. */
+  addBytes(bytes: Uint8Array): number {
     const start = this.starts[this.count] ?? 0;
-    const end = this.write(text, start);
-    const slot = this.slotOf(start, end);
+    const end = start + bytes.length;
+    this.bytes = withRoom(this.bytes, end);
+    this.bytes.set(bytes, start);
+    return this.added(end);
+  }
+
+  /** Returns the number of the text that ends here and was written after all others. */
+  private added(end: number): number {
+    const slot = this.slotOf(this.starts[this.count] ?? 0, end);
     const found = this.slots[slot] ?? EMPTY;
-    if (found !== EMPTY) return found;
+    if (found !== EMPTY) {
+      this.uses[found] = (this.uses[found] ?? 0) + 1;
+      return found;
+    }
     this.slots[slot] = this.count;
     this.count += 1;
     this.starts = withRoom(this.starts, this.count + 1);
     this.starts[this.count] = end;
+    this.uses = withRoom(this.uses, this.count);
+    this.uses[this.count - 1] = 1;
     if (this.count > this.slots.length * MAX_LOAD) this.rehash();
     return this.count - 1;
   }
@@ -89,43 +86,33 @@ export class TextTable {
     return DECODER.decode(this.bytes.subarray(this.starts[number], this.starts[number + 1]));
   }
 
-  /** Whether a text, or two adjacent texts together, contain these bytes. The native search is several times faster. */
-  private mayContain(word: Uint8Array): boolean {
-    const { bytes, starts, count } = this;
-    return Buffer.from(bytes.buffer, bytes.byteOffset, starts[count]).includes(Buffer.from(word));
+  /**
+   * Returns the texts that contain a word; null if there are many.
+   *
+   * @param most how often they may have been added altogether.
+   */
+  async rare(word: Uint8Array, most: number, slice: TimeSlice): Promise<readonly number[] | null> {
+    const found: number[] = [];
+    let uses = 0;
+    const add = (number: number) => {
+      uses += this.uses[number] ?? 0;
+      return found.push(number) <= MAX_RARE && uses <= most;
+    };
+    for (let first = 0; first < this.count; first += TEXTS_A_STEP) {
+      eachWith(word, this.bytes, this.starts, first, Math.min(first + TEXTS_A_STEP, this.count), add);
+      if (found.length > MAX_RARE || uses > most) return null;
+      await slice.pause();
+    }
+    return found;
   }
 
-  /**
-   * Finds the texts that each word of a phrase matches. The first word may match the end of a text, unless the phrase
-   * `isAtStart`; the last word may match the beginning of a text, unless it `isAtEnd`. Returns null if a word matches none.
-   */
-  async accepting(
-    phrase: readonly string[],
-    { isAtStart, isAtEnd }: { readonly isAtStart: boolean; readonly isAtEnd: boolean },
-    slice: TimeSlice,
-  ): Promise<AcceptedTexts | null> {
-    const accepted = new Uint32Array(this.count);
-    let rarest: readonly number[] | null = null;
-    for (const [place, word] of phrase.entries()) {
-      const bytes = bytesOf(word);
-      if (!this.mayContain(bytes)) return null;
-      const begins = isAtStart || place > 0;
-      const ends = isAtEnd || place < phrase.length - 1;
-      const some: number[] = [];
-      for (let number = 0; number < accepted.length; number += 1) {
-        if (slice.isOverAt(number)) await slice.pause();
-        if (!this.has(number, bytes, begins, ends)) continue;
-        accepted[number] = (accepted[number] ?? 0) | (1 << place);
-        if (some.length <= MAX_RAREST) some.push(number);
-      }
-      if (some.length === 0) return null;
-      if (some.length <= (rarest?.length ?? MAX_RAREST)) rarest = some;
-    }
-    return { accepted, rarest };
+  /** Returns how a word occurs in a text, see `Occurrence`. */
+  occurrence(word: Uint8Array, number: number): number {
+    return occurrenceOf(word, this.bytes, this.starts[number] ?? 0, this.starts[number + 1] ?? 0);
   }
 
   /** Whether a text contains a word: anywhere, at its start, at its end, or as the whole text. */
-  private has(number: number, word: Uint8Array, begins: boolean, ends: boolean): boolean {
+  has(word: Uint8Array, number: number, begins: boolean, ends: boolean): boolean {
     const { bytes, starts } = this;
     const from = starts[number] ?? 0;
     const to = starts[number + 1] ?? 0;
@@ -138,19 +125,9 @@ export class TextTable {
     return same === length;
   }
 
-  /** Returns how a word occurs in each text; null if it occurs in none. */
-  occurrences(word: Uint8Array): Occurrences | null {
-    if (!this.mayContain(word)) return null;
-    const { bytes, starts, count } = this;
-    const found = new Uint8Array(count);
-    const some: number[] = [];
-    for (let number = 0; number < count; number += 1) {
-      const occurrence = occurrenceOf(word, bytes, starts[number] ?? 0, starts[number + 1] ?? 0);
-      if (occurrence === Occurrence.NONE) continue;
-      found[number] = occurrence;
-      if (some.length <= MAX_RAREST) some.push(number);
-    }
-    return some.length === 0 ? null : { found, few: some.length > MAX_RAREST ? null : some };
+  /** Reads numbers that were added as bytes. */
+  reader(number: number): NumberReader {
+    return new NumberReader(this.bytes, this.starts[number]);
   }
 
   /** Writes a text after all others, and returns where it ends. */
@@ -215,6 +192,24 @@ export function occurrenceOf(word: Uint8Array, bytes: Uint8Array, from: number, 
   return found;
 }
 
+/** Returns which letters occur in a text, as bits: a word can only be in a text that has all its letters. */
+export function lettersOf(bytes: Uint8Array): number {
+  return bytes.reduce((letters, byte) => letters | (1 << (byte & 31)), 0);
+}
+
+/** Whether a word occurs in the text at these bytes. */
+export function isWithin(word: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
+  const { length } = word;
+  const first = word[0];
+  for (let at = from, last = to - length; at <= last; at += 1) {
+    if (bytes[at] !== first) continue;
+    let same = 1;
+    while (same < length && bytes[at + same] === word[same]) same += 1;
+    if (same === length) return true;
+  }
+  return false;
+}
+
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 const IS_ASCII_LETTER_OR_DIGIT = Uint8Array.from({ length: 128 }, (_, code) =>
   LETTER_OR_DIGIT.test(String.fromCharCode(code)) ? 1 : 0,
@@ -274,44 +269,85 @@ export function compareBytes(
   return oneEnd - oneStart - (otherEnd - otherStart);
 }
 
-/** Returns a test of the numbers below `count` that searches a block of them when it is first asked about one. */
+/** The numbers of a block that were found. */
+export type Block = Uint8Array | null;
+
+/**
+ * Finds numbers below `count` by searching a block of them when it is first asked about one.
+ *
+ * @returns a test whether a number was found.
+ */
 export function inBlocks(
   count: number,
-  search: (first: number, end: number, add: (number: number) => void) => void,
+  search: (first: number, end: number, add: (number: number) => boolean) => void,
 ): (number: number) => boolean {
-  const blocks: Uint8Array[] = [];
-  const searched = (at: number): Uint8Array => {
-    const found = new Uint8Array(BLOCK);
+  const blocks: (Block | undefined)[] = new Array<Block | undefined>((count >> BLOCK_BITS) + 1);
+  const searched = (at: number): Block => {
+    let found: Block = null;
     const first = at * BLOCK;
-    search(first, Math.min(first + BLOCK, count), (number) => (found[number - first] = 1));
+    search(first, Math.min(first + BLOCK, count), (number) => {
+      found ??= new Uint8Array(BLOCK);
+      found[number - first] = 1;
+      return true;
+    });
     return (blocks[at] = found);
   };
   return (number) => {
-    const at = Math.floor(number / BLOCK);
-    return (blocks[at] ?? searched(at))[number % BLOCK] === 1;
+    const at = number >> BLOCK_BITS;
+    let block = blocks[at];
+    if (block === undefined) block = searched(at);
+    return block !== null && block[number & (BLOCK - 1)] === 1;
   };
 }
 
 /**
- * Calls `each` for the texts from `first` to `end` that contain these bytes. The native search is several times faster than
- * one of ours.
+ * Calls `each` for the texts from `first` to `end` that contain these bytes, until it returns false. The native search is
+ * several times faster than one of ours.
  */
 export function eachWith(
-  bytes: Buffer,
+  bytes: Uint8Array,
   texts: Uint8Array,
   starts: Uint32Array,
   first: number,
   end: number,
-  each: (number: number) => void,
+  each: (number: number) => boolean,
 ): void {
   const start = starts[first] ?? 0;
   const range = Buffer.from(texts.buffer, texts.byteOffset + start, (starts[end] ?? 0) - start);
   let number = first;
   for (let at = range.indexOf(bytes); at !== -1;) {
-    while ((starts[number + 1] ?? 0) <= start + at) number += 1;
+    number = textAt(start + at, starts, number, end);
     const next = (starts[number + 1] ?? 0) - start;
     const isInside = at + bytes.length <= next;
-    if (isInside) each(number);
+    if (isInside && !each(number)) return;
     at = range.indexOf(bytes, isInside ? next : at + 1);
   }
+}
+
+/** Returns the text from `first` to `end` that has this byte. */
+function textAt(byte: number, starts: Uint32Array, first: number, end: number): number {
+  let low = first;
+  let high = end;
+  while (low + 1 < high) {
+    const middle = (low + high) >>> 1;
+    if ((starts[middle] ?? 0) <= byte) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A word is rare if there are at least this many entries for each time that it is used. */
+export const MIN_ENTRIES_PER_USE = 16;
+
+/** Returns a test whether one of these words is among an entry's numbers, and the entry passes another test. */
+export function entriesWith(
+  words: readonly number[],
+  { count, numbers, numberStarts }: { count: number; numbers: Uint8Array; numberStarts: Uint32Array },
+  test: (number: number) => boolean,
+): (number: number) => boolean {
+  const sought = words.map((word) => bytesOfNumbers([word]));
+  return inBlocks(count, (first, end, add) => {
+    for (const bytes of sought)
+      eachWith(bytes, numbers, numberStarts, first, end, (number) => !test(number) || add(number));
+  });
 }
