@@ -96,10 +96,14 @@ export class BrowserUser {
     await this.page.goto(`${this.address}/#${path}`);
   }
 
-  /** Changes the hash without a reload. */
+  /** Changes the hash without a reload, and waits until the previous page is gone. */
   async goTo(path: string): Promise<void> {
-    await this.page.evaluate((hash) => {
+    await this.page.evaluate(async (hash) => {
+      const before = location.hash;
       location.hash = hash;
+      if (location.hash === before) return;
+      await new Promise((done) => window.addEventListener('hashchange', done, { once: true }));
+      for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame);
     }, path);
   }
 
@@ -109,7 +113,7 @@ export class BrowserUser {
 
   /** Names on the rendered cards. */
   async cards(): Promise<string[]> {
-    await this.page.locator('.card, .empty, .refusal').first().waitFor();
+    await this.page.locator('.results:not(.is-stale) .card, .empty, .refusal').first().waitFor();
     return this.page.locator('.card .card-name').allInnerTexts();
   }
 

@@ -112,6 +112,7 @@ describe('web UI: manager', () => {
   it('sees only the fields of the chosen alternative', async () => {
     await manager.goTo('/sources');
     await manager.link('New source').click();
+    await manager.page.getByText('One commit').waitFor();
     expect(await manager.page.getByLabel('Commit', { exact: true }).count()).toBe(0);
     await manager.page.getByText('One commit').click();
     await manager.page.getByLabel('Commit', { exact: true }).fill('abc');

@@ -186,6 +186,7 @@ describe('web UI: reader', () => {
     const refusal = reader.page.locator('.refusal');
     await refusal.getByText('Ask for access').click();
     await refusal.getByRole('button', { name: 'Copy' }).click();
+    await refusal.getByText('Copied').waitFor();
     const message = await reader.page.evaluate(() => navigator.clipboard.readText());
     expect(message).toContain('the server com.example.platform/none in the registry acme?');
     expect(message).toContain('I am logged in as dev');
@@ -421,7 +422,7 @@ describe('web UI: reader', () => {
     const tags = reader.main.getByRole('group', { name: 'Tag' });
     expect(await tags.isVisible()).toBe(false);
     await reader.button('Filters').click();
-    expect(await tags.isVisible()).toBe(true);
+    await tags.waitFor();
     await reader.page.setViewportSize({ width: 1280, height: 900 });
   });
 

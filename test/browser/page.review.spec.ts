@@ -66,7 +66,7 @@ describe('web UI: review', () => {
     await reviewer.page.getByLabel('For me to decide').check();
     await reviewer.page.waitForURL(/view=decide/);
     await reviewer.link(NAME).click();
-    await expect.poll(() => reviewer.main.innerText()).toContain('No version of this entry is served today.');
+    await expect.poll(() => reviewer.main.innerText()).toContain('This entry has no approved version yet.');
     expect(await reviewer.page.getByLabel('Document').innerText()).toContain('Pays invoices');
   });
 
@@ -216,12 +216,12 @@ describe('web UI: blocks', () => {
       .waitFor();
     await admin.page.getByLabel('Versions').fill('');
     await admin.button('Preview').click();
-    const counted = await admin.page.getByText(/^This block stops \d+ versions/).innerText();
+    const counted = await admin.page.getByText(/^This block withdraws \d+ current versions/).innerText();
     expect(Number(/\d+/.exec(counted)?.[0])).toBeGreaterThan(3);
     expect((await call('ada', 'GET', '/v1/blocks')).status).toBe(200);
     await admin.page.getByLabel('Names').fill('io.github.example/none');
     await admin.button('Preview').click();
-    await admin.page.getByText('No version that is served now matches.').waitFor();
+    await admin.page.getByText('No current version matches.').waitFor();
     await admin.button('Create block').click();
     await admin.page.locator('tbody tr', { hasText: 'sec-14' }).waitFor();
   });

@@ -75,7 +75,7 @@ function MyClaims(): JSX.Element {
     <>
       <h2>My claims</h2>
       <p>
-        <ClaimChips claims={heldClaims(me)} none="Your token has no claims that rules can name" />
+        <ClaimChips claims={heldClaims(me)} none="You hold no claims" />
       </p>
     </>
   );
@@ -96,12 +96,9 @@ function Preview({ question, as }: { question: Question; as: AssumedCaller }): J
     <section class="preview">
       <h2>What this person sees</h2>
       <QueryResult query={query}>
-        {({ answer: response, counts, page }) =>
+        {({ counts, page }) =>
           page === null ? (
-            <p class="muted">
-              They have no access to the registry: {response.status}{' '}
-              {response.code !== undefined && <code>{response.code}</code>}
-            </p>
+            <p class="muted">They don't have access to this registry.</p>
           ) : (
             <>
               <p>{ENTRY_TYPES.map((type) => pluralize(counts[type], type)).join(', ')}. The first page:</p>

@@ -57,6 +57,11 @@ const STEP_LABELS: Readonly<Record<Step['step'], string>> = {
   admission: 'Admitted',
 };
 
+/** A source without the entry refuses nothing. */
+function labelOf({ step, outcome }: Step): string {
+  return step === 'source' && outcome === 'absent' ? 'The entry is in the source' : STEP_LABELS[step];
+}
+
 const BECAUSE: Readonly<Record<string, string>> = {
   superAdmin: 'as a super-admin',
   mode: 'not checked in this mode',
@@ -180,7 +185,7 @@ interface StepProps {
 }
 
 function StepRow({ step: details, isDeciding = false }: StepProps): JSX.Element {
-  const { step, outcome, code, role, required, missing = [], because, source, shadowedBy } = details;
+  const { outcome, code, role, required, missing = [], because, source, shadowedBy } = details;
   return (
     <li class={`step ${outcome}`}>
       <span class="step-mark" aria-hidden="true">
@@ -188,7 +193,7 @@ function StepRow({ step: details, isDeciding = false }: StepProps): JSX.Element 
       </span>
       <div>
         <p>
-          {STEP_LABELS[step]} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
+          {labelOf(details)} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
           {code !== undefined && !isDeciding && <code class="muted">{code}</code>}
         </p>
         {(source !== undefined || role !== undefined || shadowedBy !== undefined) && (

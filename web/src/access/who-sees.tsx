@@ -85,7 +85,7 @@ function Grants({ who: { claimSets, anonymous, isCut }, asked }: GrantsProps): J
   return (
     <section>
       {claimSets.length === 0 && !anonymous ? (
-        <p>No claims make it visible in a registry: only super-admins see it.</p>
+        <p>Visible to super-admins only.</p>
       ) : (
         <Table columns={['Everybody who holds', 'In registry', { title: 'Preview', isHidden: true }]}>
           {claimSets.map(({ claims, sentence, registry = asked, source }, index) => (

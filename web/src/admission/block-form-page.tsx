@@ -65,8 +65,8 @@ export function BlockFormPage({ query }: { query: URLSearchParams }): JSX.Elemen
       </p>
       <h1>New block</h1>
       <p class="muted">
-        A version is blocked if it matches a value of every field that you fill in. It is no longer served
-        from any source, and cannot be published.
+        A version is blocked if it matches a value of every field that you fill in. It disappears from every
+        registry and cannot be published.
       </p>
       <form
         onSubmit={(event) => {
@@ -139,8 +139,8 @@ export function BlockFormPage({ query }: { query: URLSearchParams }): JSX.Elemen
         {isCounted && (
           <p class="notice" role="status">
             {preview.matches === 0
-              ? 'No version that is served now matches. The block keeps later ones out.'
-              : `This block stops ${pluralize(preview.matches, 'version that is', 'versions that are')} served now.`}
+              ? 'No current version matches. Later ones will be blocked.'
+              : `This block withdraws ${pluralize(preview.matches, 'current version')}.`}
           </p>
         )}
         <p class="buttons form-end">

@@ -75,7 +75,7 @@ function BlockRow({ block, refresh }: { block: Block; refresh: () => void }): JS
             refresh();
           }}
         >
-          Versions that nothing else holds are served again at once.
+          Blocked versions return at once, unless something else holds them.
         </DangerButton>
       </td>
     </tr>

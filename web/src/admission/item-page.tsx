@@ -104,7 +104,7 @@ function Facts({ item }: { item: AdmissionItemDetails }): JSX.Element {
         <Detail name="First seen">
           <Ago at={firstSeenAt} />
         </Detail>
-        <Detail name="Admitted by itself">{dueAt !== undefined && <Ago at={dueAt} />}</Detail>
+        <Detail name="Approved automatically">{dueAt !== undefined && <Ago at={dueAt} />}</Detail>
         {/* Absent if the person does not reach the claims. */}
         <Detail name="Claims">
           {(claims as Claims | undefined) && <ClaimChips claims={claims as Claims} />}
@@ -130,7 +130,7 @@ function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
     return (
       <section>
         <h2>Document</h2>
-        {status === 'held' && <p class="muted">No version of this entry is served today.</p>}
+        {status === 'held' && <p class="muted above-code">This entry has no approved version yet.</p>}
         <Code text={text} label="Document" isWhole />
       </section>
     );
@@ -139,8 +139,7 @@ function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
       <section>
         <h2>Changes</h2>
         <p class="muted">
-          Compared with version <UntrustedText text={replaces.version} class="version" />, which is served
-          today.
+          Compared with version <UntrustedText text={replaces.version} class="version" />, the current one.
         </p>
         <Diff lines={diffJson(served, content)} />
       </section>

@@ -256,7 +256,7 @@ function ValidationResult({ isEmpty, isChecked, checked, problems }: ValidationR
       <p class="good-text">Ready to publish.</p>
       {checked?.admission && (
         <>
-          <p>It will wait for review before it is served:</p>
+          <p>It will wait for review:</p>
           <HoldReasons reasons={checked.admission.reasons} />
         </>
       )}

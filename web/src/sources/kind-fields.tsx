@@ -17,7 +17,7 @@ export interface KindProps {
 }
 
 const ON_THE_SERVER =
-  'A path on the server, below a folder that the configuration allows (adminFileRoots). The page cannot upload it.';
+  'A path on the server, below a folder that the configuration allows (adminFileRoots). It cannot be uploaded here.';
 
 /** The settings of each kind of source. */
 export const KIND_FIELDS: Readonly<Record<Kind, (props: KindProps) => JSX.Element>> = {
@@ -55,7 +55,7 @@ function FileFields({ value, change, problems }: KindProps): JSX.Element {
           label="URL"
           isRequired
           placeholder="https://example.com/registry.json"
-          hint="A JSON file in the registry format. It is read only if its ETag changed."
+          hint="A JSON file in the registry format. It is read again only when it has changed."
           value={value['url']}
           change={(url) => change({ url })}
           problems={problems.at('file.url')}
