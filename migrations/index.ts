@@ -41,6 +41,7 @@ import { DropSharedNames1798320000000 } from './1798320000000-drop-shared-names.
 import { UnusedSummaryColumns1798320000001 } from './1798320000001-unused-summary-columns.js';
 import { TextChanges1798320000002 } from './1798320000002-text-changes.js';
 import { GenericTriggerPlans1798320000003 } from './1798320000003-generic-trigger-plans.js';
+import { PublishedSearchKeys1798320000004 } from './1798320000004-published-search-keys.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -95,4 +96,5 @@ export const migrations = [
   UnusedSummaryColumns1798320000001,
   TextChanges1798320000002,
   GenericTriggerPlans1798320000003,
+  PublishedSearchKeys1798320000004,
 ];

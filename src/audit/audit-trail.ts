@@ -111,11 +111,13 @@ export class AuditTrail {
    * Runs a transaction; `work` must call `record` for each of its changes.
    *
    * @param requester null for changes made by the configuration.
+   * @param begins whether `work` begins the transaction itself (`PreparedStatements.together`).
    * @throws ApiError 429 `too_many_requests` if `work` records a change and the requester has reached the limit.
    */
   async transaction<T>(
     requester: Requester | null,
     work: (manager: EntityManager, record: RecordChange) => Promise<T>,
+    { begins = false } = {},
   ): Promise<T> {
     const written: WrittenEvent[] = [];
     const actor = requester
@@ -125,7 +127,7 @@ export class AuditTrail {
     const runner = this.dataSource.createQueryRunner();
     const { manager } = runner;
     try {
-      await runner.startTransaction();
+      if (!begins) await runner.startTransaction();
       const result = await work(manager, (change, statements = manager) => {
         // Throws before anything is sent.
         if (requester) undo ??= this.limit.count(requester);

@@ -103,6 +103,7 @@ export class PreparedStatements {
    * calls; after one that fails, it refuses the rest.
    *
    * @param send calls `query` for every statement before it waits for any.
+   * @param begins sends START TRANSACTION first.
    * @param commits sends COMMIT last, so that locks are not held while the answers are read. PostgreSQL rolls back if a
    *   statement fails, and nothing is committed if `send` fails before it has sent everything. Nothing that `send` finds in
    *   the answers can prevent the commit.
@@ -111,7 +112,7 @@ export class PreparedStatements {
   async together<T>(
     manager: EntityManager,
     send: (statements: Queries) => Promise<T>,
-    { commits = false } = {},
+    { begins = false, commits = false } = {},
   ): Promise<T> {
     const { queryRunner } = manager;
     const client = (await queryRunner?.connect()) as PipelinedClient | undefined;
@@ -130,6 +131,11 @@ export class PreparedStatements {
     try {
       let result: Promise<[T, unknown]>;
       try {
+        if (begins) {
+          const begun = queryRunner.startTransaction();
+          sent.push(begun);
+          await Promise.race([begun, afterMicrotasks()]);
+        }
         const answers = send({ query: query as Queries['query'] });
         isSending = false;
         let commit: Promise<void> | undefined;

@@ -139,6 +139,7 @@ export class EntriesService {
               this.admission.blockReason(statements, incoming),
               this.claimSets.find(statements, claims),
             ]),
+          { begins: true },
         );
         this.rules.checkSource(source);
         // Before anything about the name, so that the response does not reveal whether a reserved name exists.
@@ -183,7 +184,9 @@ export class EntriesService {
         if (dryRun) throw new DryRun({ outcome, publication });
         return { outcome, publication };
       };
-      const tried = await this.prepared.retrying(() => this.audit.transaction({ caller, context }, publish));
+      const tried = await this.prepared.retrying(() =>
+        this.audit.transaction({ caller, context }, publish, { begins: true }),
+      );
       if (!tried.outcome.isHeld && !dryRun) this.metrics.published(incoming.type);
       return tried;
     } catch (error) {

@@ -5,6 +5,7 @@ import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type LatestVersion, summaryOf, type WrittenSummary } from './entry-summary.js';
+import { mergeSearchKeys } from './search-texts.queries.js';
 
 const EVERY_MS = 2_000;
 /** Maximum number of entries, and of bytes of documents, per transaction. */
@@ -109,6 +110,7 @@ export class EntrySummaries implements OnApplicationShutdown {
       );
     });
     if (written === 0) await this.fill();
+    else await mergeSearchKeys(this.dataSource);
     return written;
   }
 

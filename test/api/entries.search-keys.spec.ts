@@ -1,0 +1,48 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import { aServer } from '../support/documents.js';
+import { publish } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const CLAIMS = { org: 'acme', team: 'platform' };
+const LIMIT_PAGES = 8;
+
+// Each lookup reads the whole pending list of the GIN index.
+describe('keys of search texts that wait to be merged into the index', () => {
+  const service = aService({ mode: 'full' })
+    .source('published', { kind: 'managed' })
+    .source('synced', { servers: [aServer('io.acme/synced')], claims: CLAIMS })
+    .registry('main', { sources: ['published', 'synced'] })
+    .runs();
+  beforeAll(async () => {
+    expect((await service.synced('synced')).status).toBe('complete');
+    await service.database.query('create extension pgstattuple');
+  });
+
+  const pendingPages = async (): Promise<number> => {
+    const [found] = await service.database.query<{ pages: number }>(
+      `select pending_pages::int as pages from pgstatginindex('search_text_keys')`,
+    );
+    return found?.pages ?? Number.NaN;
+  };
+
+  it('are none after a sync', async () => {
+    expect(await pendingPages()).toBe(0);
+  });
+
+  it('are at most 64 kB after publications, and merged soon', async () => {
+    const pages: number[] = [];
+    for (let number = 0; number < 40; number += 1) {
+      await publish(service.as(ACME_WRITER), 'server', `io.acme/published-${number}`, CLAIMS);
+      pages.push(await pendingPages());
+    }
+    expect(Math.max(...pages)).toBeGreaterThan(0);
+    expect(Math.max(...pages)).toBeLessThanOrEqual(LIMIT_PAGES + 1);
+    await within(5_000, async () => expect(await pendingPages()).toBe(0));
+    const { status, text } = await service
+      .as(SUPER_ADMIN)
+      .get('/registry/main/v0.1/servers?search=published-39');
+    expect([status, text.includes('io.acme/published-39')]).toEqual([200, true]);
+  });
+});
