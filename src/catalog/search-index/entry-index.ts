@@ -2,16 +2,14 @@ import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js
 import { isShown, type Status } from '../../documents/statuses.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { COUNTED_GROUPS, HAS_LONG_TEXTS, listMatch } from './list-match.js';
+import { Signatures } from './signatures.js';
 import { bytesOfNumbers, counted, NumberReader, withRoom, writeNumbers } from './packed-numbers.js';
 import {
   bytesOf,
   compareBytes,
-  entriesWith,
   firstTexts,
   gatherTexts,
   isWithin,
-  lettersOf,
-  MIN_ENTRIES_PER_USE,
   Occurrence,
   occurrenceOf,
   TextTable,
@@ -44,8 +42,8 @@ export interface EntryChange {
   readonly summary: IndexedSummary | null;
 }
 
-/** Of one entry: partition, kind, letters, flags, date, where its name and numbers start, its place, and `isRepeated`. */
-const BYTES_OF_COLUMNS = 4 + 4 + 4 + 1 + 8 + 2 * 4 + 4 + 1;
+/** Of one entry: partition, kind, signature, flags, date, where its name and numbers start, its place, and `isRepeated`. */
+const BYTES_OF_COLUMNS = 4 + 4 + Signatures.BYTES + 1 + 8 + 2 * 4 + 4 + 1;
 
 const TYPE_BITS = 3;
 const IS_SHOWN = 4;
@@ -75,8 +73,8 @@ export class EntryIndex {
 
   private partitions = new Uint32Array(0);
   private kindOf = new Uint32Array(0);
-  /** See `lettersOf`; of the name. */
-  private letters = new Int32Array(0);
+  /** Of all texts that ranked searches and lists look at. */
+  private readonly signatures = new Signatures();
   private flags = new Uint8Array(0);
   private updated = new Float64Array(0);
   private names: Uint8Array = new Uint8Array(0);
@@ -132,8 +130,6 @@ export class EntryIndex {
     const nameStart = this.nameStarts[number] ?? 0;
     this.names = withRoom(this.names, nameStart + bytes.length);
     this.names.set(bytes, nameStart);
-    this.letters = withRoom(this.letters, number + 1);
-    this.letters[number] = lettersOf(bytes);
     this.nameStarts = withRoom(this.nameStarts, number + 2);
     this.nameStarts[number + 1] = nameStart + bytes.length;
 
@@ -143,6 +139,7 @@ export class EntryIndex {
       .join('\n')
       .toLowerCase();
     const others = (summary.otherTexts ?? []).filter((text) => text !== own);
+    this.signatures.set(number, [own, ...others, ...tags.map((tag) => tag.toLowerCase())]);
     const numbers = [
       ...counted(numbersOf([...(hasUpperCase ? [lowerName] : []), ...wordsIn(title)])),
       ...counted(numbersOf(wordsIn(description))),
@@ -244,7 +241,7 @@ export class EntryIndex {
     await slice.pause();
     this.kindOf = Uint32Array.from(order, (number) => this.kindOf[number] ?? 0);
     await slice.pause();
-    this.letters = Int32Array.from(order, (number) => this.letters[number] ?? 0);
+    this.signatures.gather(order);
     await slice.pause();
     this.flags = Uint8Array.from(order, (number) => this.flags[number] ?? 0);
     await slice.pause();
@@ -328,16 +325,11 @@ export class EntryIndex {
     };
   }
 
-  /**
-   * Finds a word in lower case in the entries at some positions.
-   *
-   * @param positions how many will be tested.
-   */
-  async word(word: string, positions: number, slice: TimeSlice): Promise<WordMatch> {
+  /** Finds a word in lower case in the entries at some positions. */
+  word(word: string): WordMatch {
     const bytes = bytesOf(word);
-    const letters = lettersOf(bytes);
-    const { order, count, words, kindOf, names, nameStarts, numbers, numberStarts } = this;
-    const rare = await words.rare(bytes, count / MIN_ENTRIES_PER_USE, slice);
+    const { order, words, kindOf, names, nameStarts, numbers, numberStarts } = this;
+    const mayHave = this.signatures.test([word]);
     const isIn = once(words.size, (number) => words.occurrence(bytes, number) !== Occurrence.NONE);
     const isInKind = once(this.kinds.size, (kind) => {
       const reader = this.kinds.reader(kind);
@@ -346,7 +338,6 @@ export class EntryIndex {
       return reader.groupPasses(isIn);
     });
     const isInName = (number: number) =>
-      ((this.letters[number] ?? 0) & letters) === letters &&
       isWithin(bytes, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0);
     // Reads numbers like `NumberReader`, but in a single loop.
     const isInTexts = (number: number) => {
@@ -369,19 +360,10 @@ export class EntryIndex {
         if (left === 0 && group === COUNTED_GROUPS) return false;
       }
     };
-    // One native search of all entries is faster than reading the numbers of many.
-    const isInRare =
-      rare && positions * MIN_ENTRIES_PER_USE > count
-        ? entriesWith(rare, { count, numbers, numberStarts }, isInTexts)
-        : isInTexts;
-    const isAbsent = rare?.length === 0;
     return {
       has: (position) => {
         const number = order[position] ?? 0;
-        if (isAbsent) return isInName(number);
-        // A word in many texts is mostly found there.
-        if (rare) return isInName(number) || isInRare(number) || isInKind(kindOf[number] ?? 0);
-        return isInTexts(number) || isInKind(kindOf[number] ?? 0) || isInName(number);
+        return mayHave(number) && (isInTexts(number) || isInName(number) || isInKind(kindOf[number] ?? 0));
       },
       begins: (position) => {
         const number = order[position] ?? 0;
@@ -395,11 +377,10 @@ export class EntryIndex {
   }
 
   /** Returns a test of whether a list with this search text may show a version of the entry at a position. */
-  async listMatch(search: string, slice: TimeSlice): Promise<(position: number) => boolean> {
-    const { order } = this;
-    const { words, count, flags, letters, names, nameStarts, numbers, numberStarts } = this;
-    const columns = { words, count, flags, letters, names, nameStarts, numbers, numberStarts };
-    const matches = await listMatch(columns, search, slice);
+  listMatch(search: string): (position: number) => boolean {
+    const { order, words, flags, signatures, names, nameStarts, numbers, numberStarts } = this;
+    const columns = { words, flags, signatures, names, nameStarts, numbers, numberStarts };
+    const matches = listMatch(columns, search);
     return (position) => matches(order[position] ?? 0);
   }
 

@@ -55,7 +55,7 @@ export async function listIndex(
   goOn: () => void,
 ): Promise<ListedNames> {
   const slice = new TimeSlice();
-  const matches = await index.listMatch(search, slice);
+  const matches = index.listMatch(search);
   const names: string[] = [];
   let position = name === null ? 0 : isAfter ? index.positionAfter({ name, type }) : index.positionFrom(name);
   const step = (first: number, end: number): number => {
@@ -118,7 +118,7 @@ export async function searchIndex(
 
   const matches: WordMatch[] = [];
   for (const word of words) {
-    const match = await index.word(word, length, slice);
+    const match = index.word(word);
     matches.push(match);
     let kept = 0;
     await inSteps(length, (from, to) => {

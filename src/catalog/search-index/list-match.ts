@@ -1,23 +1,14 @@
-import type { TimeSlice } from '../../json/time-slice.js';
-import {
-  bytesOf,
-  entriesWith,
-  isWithin,
-  lettersOf,
-  MIN_ENTRIES_PER_USE,
-  type TextTable,
-} from './text-table.js';
+import type { Signatures } from './signatures.js';
+import { bytesOf, isWithin, type TextTable } from './text-table.js';
 
 /** Flag of an entry whose other texts are too long for the index. */
 export const HAS_LONG_TEXTS = 64;
 
 /** Columns of an `EntryIndex`. */
 interface Columns {
-  /** Number of entries; the other columns have spare room. */
-  readonly count: number;
   readonly words: TextTable;
   readonly flags: Uint8Array;
-  readonly letters: Int32Array;
+  readonly signatures: Signatures;
   readonly names: Uint8Array;
   readonly nameStarts: Uint32Array;
   readonly numbers: Uint8Array;
@@ -45,12 +36,8 @@ export function isListable(search: string): boolean {
  *
  * @param search see `isListable`.
  */
-export async function listMatch(
-  columns: Columns,
-  search: string,
-  slice: TimeSlice,
-): Promise<(number: number) => boolean> {
-  const { count, flags, letters, names, nameStarts, numbers, numberStarts } = columns;
+export function listMatch(columns: Columns, search: string): (number: number) => boolean {
+  const { flags, signatures, names, nameStarts, numbers, numberStarts } = columns;
   const all = search.trim().split(' ');
   const words = all.slice(0, MAX_WORDS);
   const edges = {
@@ -63,13 +50,6 @@ export async function listMatch(
     const ends = edges.isAtEnd || place < words.length - 1;
     return columns.words.has(bytes[place] ?? NOTHING, number, begins, ends);
   };
-  // Texts with the rarest word; null if every word is in many.
-  let rarest: readonly number[] | null = null;
-  for (const [place, word] of bytes.entries()) {
-    const rare = await columns.words.rare(word, count / MIN_ENTRIES_PER_USE, slice);
-    const accepted = rare?.filter((number) => isAccepted(place, number));
-    if (accepted && accepted.length < (rarest?.length ?? Infinity)) rarest = accepted;
-  }
   const last = 1 << (words.length - 1);
   /** For each text, one bit for each word that it matches, and `IS_KNOWN`. */
   const accepting = new Uint8Array(columns.words.size);
@@ -104,13 +84,10 @@ export async function listMatch(
     return false;
   };
 
-  const isListed = rarest ? entriesWith(rarest, columns, hasWords) : hasWords;
-  const isAbsent = rarest?.length === 0;
   const whole = bytesOf(search);
-  const lettersOfWhole = lettersOf(whole);
+  const mayHave = signatures.test(all);
   return (number) =>
-    (((letters[number] ?? 0) & lettersOfWhole) === lettersOfWhole &&
-      isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0)) ||
     ((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0 ||
-    (!isAbsent && isListed(number));
+    (mayHave(number) &&
+      (hasWords(number) || isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0)));
 }

@@ -25,7 +25,7 @@ export function writeNumbers(
   return [written, at];
 }
 
-/** Returns numbers as `writeNumbers` writes them. Other bytes may contain these too. */
+/** Returns numbers as `writeNumbers` writes them. */
 export function bytesOfNumbers(numbers: readonly number[]): Uint8Array {
   const [written, end] = writeNumbers(new Uint8Array(0), 0, numbers);
   return written.subarray(0, end);

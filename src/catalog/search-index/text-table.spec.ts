@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { TimeSlice } from '../../json/time-slice.js';
 import { bytesOf, Occurrence, occurrenceOf, TextTable } from './text-table.js';
 
 describe('occurrenceOf', () => {
@@ -43,19 +42,6 @@ describe('TextTable', () => {
     expect(texts.map((text) => table.find(text))).toEqual(texts.map((_, number) => number));
     expect(texts.map((_, number) => table.text(number))).toEqual(texts);
     expect([table.size, table.find('absent'), table.find('')]).toEqual([5_000, -1, -1]);
-  });
-
-  it('finds the texts that contain a word, unless they are many or used often', async () => {
-    const table = new TextTable();
-    for (const text of ['git', 'digit', 'other', '', 'o1', 'o2', 'o3', 'o4', 'o5', 'o6', 'o7', 'o8'])
-      table.add(text);
-    table.add('git');
-    const rare = (word: string, most = 3) => table.rare(bytesOf(word), most, new TimeSlice());
-    expect(await rare('git')).toEqual([0, 1]);
-    expect(await rare('git', 2)).toBeNull();
-    expect(await rare('o', 100)).toBeNull();
-    expect(await rare('absent')).toEqual([]);
-    expect(await rare('to')).toEqual([]);
   });
 
   it('numbers distinct bytes', () => {

@@ -1,5 +1,5 @@
 import type { TimeSlice } from '../../json/time-slice.js';
-import { bytesOfNumbers, NumberReader, withRoom } from './packed-numbers.js';
+import { NumberReader, withRoom } from './packed-numbers.js';
 
 /** How a word occurs in a text. */
 export const Occurrence = { NONE: 0, INSIDE: 1, AT_WORD_START: 2 } as const;
@@ -13,14 +13,6 @@ export function bytesOf(text: string): Uint8Array {
   return ENCODER.encode(text);
 }
 
-/** Maximum number of texts with a word that are worth looking for one by one. */
-const MAX_RARE = 8;
-/** Texts that are searched natively between two looks at the clock. */
-const TEXTS_A_STEP = 16_384;
-/** Texts that are searched together: most lists need only the first ones. */
-const BLOCK = 256;
-const BLOCK_BITS = 8;
-
 /**
  * Distinct texts, numbered from 0 in the order in which they were added. Their bytes are kept outside the heap, in about
  * a tenth of the memory of a Map of strings.
@@ -31,8 +23,6 @@ export class TextTable {
   private starts = new Uint32Array(64);
   /** Hash table with linear probing: numbers of texts. */
   private slots = new Int32Array(128).fill(EMPTY);
-  /** How often each text was added. */
-  private uses = new Uint32Array(64);
   private count = 0;
 
   get size(): number {
@@ -40,8 +30,7 @@ export class TextTable {
   }
 
   get byteLength(): number {
-    const { bytes, starts, slots, uses } = this;
-    return bytes.byteLength + starts.byteLength + slots.byteLength + uses.byteLength;
+    return this.bytes.byteLength + this.starts.byteLength + this.slots.byteLength;
   }
 
   /** Returns the number of a text, and adds it if it is new. */
@@ -62,16 +51,11 @@ export class TextTable {
   private added(end: number): number {
     const slot = this.slotOf(this.starts[this.count] ?? 0, end);
     const found = this.slots[slot] ?? EMPTY;
-    if (found !== EMPTY) {
-      this.uses[found] = (this.uses[found] ?? 0) + 1;
-      return found;
-    }
+    if (found !== EMPTY) return found;
     this.slots[slot] = this.count;
     this.count += 1;
     this.starts = withRoom(this.starts, this.count + 1);
     this.starts[this.count] = end;
-    this.uses = withRoom(this.uses, this.count);
-    this.uses[this.count - 1] = 1;
     if (this.count > this.slots.length * MAX_LOAD) this.rehash();
     return this.count - 1;
   }
@@ -84,26 +68,6 @@ export class TextTable {
 
   text(number: number): string {
     return DECODER.decode(this.bytes.subarray(this.starts[number], this.starts[number + 1]));
-  }
-
-  /**
-   * Returns the texts that contain a word; null if there are many.
-   *
-   * @param most how often they may have been added altogether.
-   */
-  async rare(word: Uint8Array, most: number, slice: TimeSlice): Promise<readonly number[] | null> {
-    const found: number[] = [];
-    let uses = 0;
-    const add = (number: number) => {
-      uses += this.uses[number] ?? 0;
-      return found.push(number) <= MAX_RARE && uses <= most;
-    };
-    for (let first = 0; first < this.count; first += TEXTS_A_STEP) {
-      eachWith(word, this.bytes, this.starts, first, Math.min(first + TEXTS_A_STEP, this.count), add);
-      if (found.length > MAX_RARE || uses > most) return null;
-      await slice.pause();
-    }
-    return found;
   }
 
   /** Returns how a word occurs in a text, see `Occurrence`. */
@@ -192,11 +156,6 @@ export function occurrenceOf(word: Uint8Array, bytes: Uint8Array, from: number, 
   return found;
 }
 
-/** Returns which letters occur in a text, as bits: a word can only be in a text that has all its letters. */
-export function lettersOf(bytes: Uint8Array): number {
-  return bytes.reduce((letters, byte) => letters | (1 << (byte & 31)), 0);
-}
-
 /** Whether a word occurs in the text at these bytes. */
 export function isWithin(word: Uint8Array, bytes: Uint8Array, from: number, to: number): boolean {
   const { length } = word;
@@ -267,87 +226,4 @@ export function compareBytes(
     if (difference !== 0) return difference;
   }
   return oneEnd - oneStart - (otherEnd - otherStart);
-}
-
-/** The numbers of a block that were found. */
-export type Block = Uint8Array | null;
-
-/**
- * Finds numbers below `count` by searching a block of them when it is first asked about one.
- *
- * @returns a test whether a number was found.
- */
-export function inBlocks(
-  count: number,
-  search: (first: number, end: number, add: (number: number) => boolean) => void,
-): (number: number) => boolean {
-  const blocks: (Block | undefined)[] = new Array<Block | undefined>((count >> BLOCK_BITS) + 1);
-  const searched = (at: number): Block => {
-    let found: Block = null;
-    const first = at * BLOCK;
-    search(first, Math.min(first + BLOCK, count), (number) => {
-      found ??= new Uint8Array(BLOCK);
-      found[number - first] = 1;
-      return true;
-    });
-    return (blocks[at] = found);
-  };
-  return (number) => {
-    const at = number >> BLOCK_BITS;
-    let block = blocks[at];
-    if (block === undefined) block = searched(at);
-    return block !== null && block[number & (BLOCK - 1)] === 1;
-  };
-}
-
-/**
- * Calls `each` for the texts from `first` to `end` that contain these bytes, until it returns false. The native search is
- * several times faster than one of ours.
- */
-export function eachWith(
-  bytes: Uint8Array,
-  texts: Uint8Array,
-  starts: Uint32Array,
-  first: number,
-  end: number,
-  each: (number: number) => boolean,
-): void {
-  const start = starts[first] ?? 0;
-  const range = Buffer.from(texts.buffer, texts.byteOffset + start, (starts[end] ?? 0) - start);
-  let number = first;
-  for (let at = range.indexOf(bytes); at !== -1;) {
-    number = textAt(start + at, starts, number, end);
-    const next = (starts[number + 1] ?? 0) - start;
-    const isInside = at + bytes.length <= next;
-    if (isInside && !each(number)) return;
-    at = range.indexOf(bytes, isInside ? next : at + 1);
-  }
-}
-
-/** Returns the text from `first` to `end` that has this byte. */
-function textAt(byte: number, starts: Uint32Array, first: number, end: number): number {
-  let low = first;
-  let high = end;
-  while (low + 1 < high) {
-    const middle = (low + high) >>> 1;
-    if ((starts[middle] ?? 0) <= byte) low = middle;
-    else high = middle;
-  }
-  return low;
-}
-
-/** A word is rare if there are at least this many entries for each time that it is used. */
-export const MIN_ENTRIES_PER_USE = 16;
-
-/** Returns a test whether one of these words is among an entry's numbers, and the entry passes another test. */
-export function entriesWith(
-  words: readonly number[],
-  { count, numbers, numberStarts }: { count: number; numbers: Uint8Array; numberStarts: Uint32Array },
-  test: (number: number) => boolean,
-): (number: number) => boolean {
-  const sought = words.map((word) => bytesOfNumbers([word]));
-  return inBlocks(count, (first, end, add) => {
-    for (const bytes of sought)
-      eachWith(bytes, numbers, numberStarts, first, end, (number) => !test(number) || add(number));
-  });
 }
