@@ -90,9 +90,12 @@ async function start() {
   for (;;) {
     await pause(500);
     const reply = await fetch(`${ORIGIN}/v1/sources/main`).catch(() => undefined);
-    if (reply?.ok && (await reply.json()).sync?.counts?.entries === ENTRIES) return child;
+    if (reply?.ok && (await reply.json()).sync?.counts?.entries === ENTRIES) break;
     if (child.exitCode !== null) throw new Error('The server has exited');
   }
+  // After a sync of this size, the search needs time to prepare all entries.
+  while ((await fetch(`${ORIGIN}/registry/main/v0.1/x/search?limit=1`)).status === 503) await pause(1_000);
+  return child;
 }
 
 async function firstLoad() {
@@ -190,6 +193,8 @@ async function watched({ ms, pixelsPerFrame }) {
   let framesWithoutCard = 0;
   const begin = performance.now();
   let before = begin;
+  let height = 0;
+  let grown = begin;
   while (performance.now() - begin < ms) {
     const now = await new Promise((done) => requestAnimationFrame(done));
     frames.push(now - before);
@@ -200,8 +205,9 @@ async function watched({ ms, pixelsPerFrame }) {
     const isCard = (down) =>
       document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2 + down)?.closest('.card');
     if (![0, 30].some(isCard)) framesWithoutCard += 1;
-    const isWhole = !document.querySelector('.count')?.textContent.includes('so far');
-    if (isWhole && window.scrollY >= end - 1) break;
+    if (end > height) [height, grown] = [end, now];
+    // Nothing more is loaded.
+    if (window.scrollY >= end - 1 && now - grown > 2_000) break;
   }
   observer.disconnect();
   frames.sort((one, other) => one - other);

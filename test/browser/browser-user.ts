@@ -2,8 +2,8 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { axeFindings } from './axe.js';
 
-/** Logged by the browser itself for every 4xx response. */
-const CLIENT_ERROR_LOG = /^Failed to load resource: the server responded with a status of 4\d\d/;
+/** Logged by the browser itself for every 4xx response, and while the server is busy. */
+const CLIENT_ERROR_LOG = /^Failed to load resource: the server responded with a status of (4\d\d|503)/;
 
 declare global {
   interface Window {

@@ -138,6 +138,16 @@ describe('web UI: reader', () => {
     await expect.poll(async () => (await reader.cards())[0]).toBe('io.github.example/weather');
   });
 
+  it('waits while the server prepares the search of a large registry', async () => {
+    const busy = { error: 'The search takes too long', code: 'search_too_broad', requestId: 'none' };
+    await reader.page.route('**/x/search?*', (route) => route.fulfill({ status: 503, json: busy }), {
+      times: 1,
+    });
+    await reader.goTo('/catalogue/community?search=issues');
+    await expect.poll(() => reader.cards()).toEqual(['io.github.example/issues']);
+    expect(await reader.main.locator('.refusal').count()).toBe(0);
+  });
+
   it('has a menu without manager pages', async () => {
     // They may have something to review: another spec publishes it.
     const menu = (await reader.menu()).filter((page) => !page.startsWith('Review'));

@@ -1,4 +1,4 @@
-import { api, unwrap } from '../api/client.js';
+import { api, failureFrom, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, FoundEntry, SearchResult } from '../api/types.js';
 
@@ -58,8 +58,12 @@ export function sortOf({ sort, search }: CatalogueFilter): Sort {
   return sort || (search === '' ? 'updated' : 'relevance');
 }
 
+/** How often, and after which pause, a search is repeated while the server still reads a large registry into memory. */
+const RETRIES = 4;
+const RETRY_MS = 2_000;
+
 /** Reads a page of the ranked search of a registry. Every page counts the whole result. */
-export function readSearch(
+export async function readSearch(
   registry: string,
   filter: CatalogueFilter,
   { limit, cursor }: Page,
@@ -69,7 +73,15 @@ export function readSearch(
   const asked = { q, ...rest, sort: sortOf(filter), cursor };
   const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));
   const params = { path: { registry }, query: { ...query, limit, dates: true } };
-  return unwrap(api.GET('/registry/{registry}/v0.1/x/search', { params, signal }));
+  for (let retry = 0; ; retry += 1) {
+    try {
+      return await unwrap(api.GET('/registry/{registry}/v0.1/x/search', { params, signal }));
+    } catch (thrown) {
+      if (failureFrom(thrown).code !== 'search_too_broad' || retry === RETRIES) throw thrown;
+    }
+    await new Promise((done) => setTimeout(done, RETRY_MS));
+    signal.throwIfAborted();
+  }
 }
 
 export function totalOf({ facets }: Pick<SearchResult, 'facets'>): number {
