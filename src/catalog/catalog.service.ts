@@ -269,9 +269,10 @@ export class CatalogService {
     let current: VerifiedAccess;
     if (access.isVerified) current = access;
     else {
-      const page = this.isCachedOrPending(cacheKey(access.view, request))
+      const key = cacheKey(access.view, request);
+      const page = this.isCachedOrPending(key)
         ? undefined
-        : await this.readRemembered(access, request, callerKey);
+        : await this.readRemembered(access, request, key, callerKey);
       if (page) return page;
       current = await this.views.verify(access);
     }
@@ -317,9 +318,9 @@ export class CatalogService {
   private async readRemembered(
     access: RememberedAccess,
     request: PageRequest,
+    key: string,
     callerKey: string,
   ): Promise<CachedJson | undefined> {
-    const key = cacheKey(access.view, request);
     const result = await this.withPermit(access, request, callerKey, async () => {
       if (this.isCachedOrPending(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);

@@ -52,9 +52,16 @@ export function versionsOfName(
   sql: ViewSql,
   { type, name, which, version, includeDeleted, after = null }: NamedVersions,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
+  const text = (VERSIONS_OF_NAME[`${which} ${includeDeleted}`] ??= versionsText(which, includeDeleted));
+  return sql.query<MaybeVersion & CurrencyRow>(text, { type, name, version, afterKey: after });
+}
+
+/** Texts by kind of version: putting one together for each request would take longer than binding it. */
+const VERSIONS_OF_NAME: Record<string, string> = {};
+
+function versionsText(which: NamedVersions['which'], includeDeleted: boolean): string {
   const { columns, order } = which === 'all' ? ALL_FOUND : ONLY_FOUND;
-  return sql.query<MaybeVersion & CurrencyRow>(
-    `
+  return `
 with ${CURRENCY}
 select currency."isCurrent",
     ${columns}
@@ -67,9 +74,7 @@ from currency left join (
   where ${WHICH[which]} and ${hasShownStatus(includeDeleted)}
     and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
-${order}`,
-    { type, name, version, afterKey: after },
-  );
+${order}`;
 }
 
 export interface SingleVersions {

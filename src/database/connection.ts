@@ -99,8 +99,9 @@ function queryingPrimary(query: Query): Query {
   return (statement, ...more) => {
     if (typeof statement === 'string') return query(onPrimary(statement), ...more);
     const { text } = statement;
-    const isOwnQuery = text === undefined || 'submit' in statement;
-    return query(isOwnQuery ? statement : { ...statement, text: onPrimary(text) }, ...more);
+    if (text === undefined || 'submit' in statement) return query(statement, ...more);
+    const primary = onPrimary(text);
+    return query(primary === text ? statement : { ...statement, text: primary }, ...more);
   };
 }
 
