@@ -76,6 +76,30 @@ export function personKey({ identified, subject, claims }: Caller): Buffer | nul
   return hash('sha256', `${issuer}\n${subject}`, 'buffer');
 }
 
+/**
+ * Aborts when the connection closes. A class, because V8 keeps the accessors of an object literal, and with them the
+ * request, until a full garbage collection.
+ */
+class ConnectionEnd implements AbortSource {
+  constructor(private readonly response: Response) {}
+
+  get aborted(): boolean {
+    return this.response.closed || this.response.destroyed;
+  }
+
+  get reason(): ClientGone {
+    return new ClientGone('The client closed the connection');
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.response.once('close', listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.response.off('close', listener);
+  }
+}
+
 /** The client that waits for the response to one request. */
 export class Client {
   constructor(
@@ -95,17 +119,7 @@ export class Client {
 
   /** A cheaper alternative to `abortSignal()` for waits that may be shorter than creating an AbortSignal. */
   get abortSource(): AbortSource {
-    const { response } = this;
-    return {
-      get aborted() {
-        return response.closed || response.destroyed;
-      },
-      get reason() {
-        return new ClientGone('The client closed the connection');
-      },
-      addEventListener: (_type, listener) => void response.once('close', listener),
-      removeEventListener: (_type, listener) => void response.off('close', listener),
-    };
+    return new ConnectionEnd(this.response);
   }
 
   /** Returns a copy of this client whose `callerKey` always returns the key of this caller. */
