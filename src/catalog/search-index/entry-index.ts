@@ -53,7 +53,7 @@ const HAS_UPPER_CASE = 16;
 const IS_REMOVED = 32;
 
 /**
- * The latest versions of some sources, as columns outside the heap: about 75 bytes each, beside the distinct words,
+ * The latest versions of some sources, as columns outside the heap: about 100 bytes each, beside the distinct words,
  * tags and transports. `order` has the entries by name and type, like a list of all sources; entries not yet in it are
  * invisible. Texts are split at white space, as queries are, so a word of a query is inside one word of a text.
  */
@@ -386,12 +386,13 @@ export class EntryIndex {
 
   /** Whether the entry at a position is visible, and shadowed by no other (contract §6). */
   isFirst(ranks: Uint32Array, position: number): boolean {
-    const rankAt = (at: number) => ranks[this.partitions[this.order[at] ?? 0] ?? 0] ?? 0;
-    const rank = rankAt(position);
-    const shadows = (at: number) => rankAt(at) !== 0 && rankAt(at) < rank;
+    const { isRepeated } = this;
+    const rank = this.rankAt(ranks, position);
     if (rank === 0) return false;
-    for (let at = position; at > 0 && this.isRepeated[at] === 1; at -= 1) if (shadows(at - 1)) return false;
-    for (let at = position + 1; this.isRepeated[at] === 1; at += 1) if (shadows(at)) return false;
+    for (let at = position; at > 0 && isRepeated[at] === 1; at -= 1)
+      if (this.shadows(ranks, at - 1, rank)) return false;
+    for (let at = position + 1; at < isRepeated.length && isRepeated[at] === 1; at += 1)
+      if (this.shadows(ranks, at, rank)) return false;
     return true;
   }
 
@@ -480,6 +481,15 @@ export class EntryIndex {
       tag: (number) => this.tags.text(number),
       transport: (number) => this.transports.text(number),
     };
+  }
+
+  private rankAt(ranks: Uint32Array, position: number): number {
+    return ranks[this.partitions[this.order[position] ?? 0] ?? 0] ?? 0;
+  }
+
+  private shadows(ranks: Uint32Array, position: number, rank: number): boolean {
+    const own = this.rankAt(ranks, position);
+    return own !== 0 && own < rank;
   }
 
   private partitionNumber({ partitionId, sourceId }: IndexedSummary): number {

@@ -61,7 +61,7 @@ export async function listIndex(
   const step = (first: number, end: number): number => {
     let at = first;
     for (; at < end && names.length < limit; at += 1)
-      if (matches(at) && index.typeAt(at) === type && index.isFirst(ranks, at)) names.push(index.nameAt(at));
+      if (index.isFirst(ranks, at) && index.typeAt(at) === type && matches(at)) names.push(index.nameAt(at));
     return at;
   };
   while (position < index.size && names.length < limit) {

@@ -5,8 +5,9 @@ const BITS_OF_A_LANE = 32;
 const SPACE = 0x20;
 
 /**
- * 128 bits for each entry: one for each pair of adjacent characters in its texts, by a hash. An entry can only contain a word
- * if it has the bits of all pairs of the word, which excludes most entries without reading them.
+ * 128 bits for each entry: one for each pair of adjacent characters in its texts, and for each character that is neither an
+ * small ASCII letter nor a digit, by a hash. An entry can only contain a word if it has all bits of the word, which excludes most
+ * entries without reading them.
  */
 export class Signatures {
   private bits = new Int32Array(0);
@@ -18,14 +19,14 @@ export class Signatures {
     const from = number * LANES;
     this.bits = withRoom(this.bits, from + LANES);
     this.bits.fill(0, from, from + LANES);
-    for (const text of texts) addPairs(text, this.bits, from);
+    for (const text of texts) addBits(text, this.bits, from);
   }
 
   /** Returns a test of whether an entry may contain all of these words in lower case. */
   test(words: readonly string[]): (number: number) => boolean {
     const { bits } = this;
     const wanted = new Int32Array(LANES);
-    for (const word of words) addPairs(word, wanted, 0);
+    for (const word of words) addBits(word, wanted, 0);
     const [first = 0, second = 0, third = 0, fourth = 0] = wanted;
     return (number) => {
       const from = number * LANES;
@@ -50,15 +51,24 @@ export class Signatures {
   }
 }
 
-function addPairs(text: string, bits: Int32Array, from: number): void {
+function addBits(text: string, bits: Int32Array, from: number): void {
   let before = SPACE;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code > SPACE && before > SPACE) {
-      const bit = Math.imul((before << 8) ^ code, 0x9e3779b1) >>> 25;
-      const lane = from + Math.floor(bit / BITS_OF_A_LANE);
-      bits[lane] = (bits[lane] ?? 0) | (1 << (bit % BITS_OF_A_LANE));
+    if (code > SPACE) {
+      if (before > SPACE) addBit((before << 8) ^ code, bits, from);
+      if (!isLetterOrDigit(code)) addBit(code, bits, from);
     }
     before = code;
   }
+}
+
+function isLetterOrDigit(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39);
+}
+
+function addBit(value: number, bits: Int32Array, from: number): void {
+  const bit = Math.imul(value, 0x9e3779b1) >>> 25;
+  const lane = from + Math.floor(bit / BITS_OF_A_LANE);
+  bits[lane] = (bits[lane] ?? 0) | (1 << (bit % BITS_OF_A_LANE));
 }
