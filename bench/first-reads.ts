@@ -17,7 +17,9 @@ const CALLERS = 100;
 /** The service's default. */
 const POOL = 10;
 const LIMITS = [30, 100];
-const CONNECTIONS = { 16: 0.6, 1: 0.5 };
+/** Targets by number of connections. */
+const BY_NAME = { 16: 0.8, 1: 0.8 };
+const LISTS = { 16: 0.6, 1: 0.5 };
 const PAGES = 4_000;
 const BARE_READS = fileURLToPath(new URL('./harness/bare-reads.js', import.meta.url));
 
@@ -49,9 +51,9 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
   const figures: Figure[] = [];
   const versions = await shownVersions(client);
   const names: Read[] = await latestOf(client);
-  const measure = async (row: string, reads: readonly Read[], bare: Child) => {
+  const measure = async (row: string, reads: readonly Read[], bare: Child, targets: typeof LISTS) => {
     await expectSameBytes(service, bare, reads, tokens[0] ?? '');
-    for (const [connections, target] of Object.entries(CONNECTIONS)) {
+    for (const [connections, target] of Object.entries(targets)) {
       const load = { connections: Number(connections), seconds: quick ? 2 : 3 };
       const asked = (path: keyof Read) =>
         shuffled(reads).map((read, at) => ({ path: read[path], token: tokens[at % CALLERS] ?? '' }));
@@ -77,12 +79,12 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
     }
   };
   const byName = await bareReads(stage, catalogue, [], 0);
-  await measure('latest of one name', names, byName);
+  await measure('latest of one name', names, byName, BY_NAME);
   await byName.stop();
   for (const limit of LIMITS) {
     const { reads, pages } = pagesOf(versions, limit);
     const bare = await bareReads(stage, catalogue, pages, limit);
-    await measure(`list of ${limit}`, reads, bare);
+    await measure(`list of ${limit}`, reads, bare, LISTS);
     await bare.stop();
   }
   await service.stop();
