@@ -153,6 +153,14 @@ describe('web UI: publisher', () => {
     expect(await publisher.page.locator('.refusal').isVisible()).toBe(false);
   });
 
+  it('sees which checks they may not know, instead of an entry that seems to be missing', async () => {
+    const as = encodeURIComponent(JSON.stringify({ org: 'acme', team: ['platform'] }));
+    await publisher.goTo(`/access?registry=acme&entry=${encodeURIComponent(NAME)}&as=${as}`);
+    await publisher.page.getByText('You are not allowed to know the result of every check').waitFor();
+    await publisher.page.locator('.step.passed', { hasText: 'Access to the entry' }).waitFor();
+    expect(await publisher.page.locator('.decision .badge, .deciding').count()).toBe(0);
+  });
+
   it('deprecates a version with a message for readers', async () => {
     await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.page.getByLabel('Status of 1.1.0').selectOption('deprecated');

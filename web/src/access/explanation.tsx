@@ -112,16 +112,17 @@ interface ExplanationsProps {
 /** The step that decides comes first; all others are one click away. */
 function Explanations({ explanation, question }: ExplanationsProps): JSX.Element {
   const { decision, answer: response, steps, missing = [], hints } = explanation;
-  const deciding = decidingStep(explanation);
-  const others = steps.filter((step) => step !== deciding);
   const isMe = question.as === null;
+  const found = decidingStep(explanation);
   // The API then answers as for something missing, but other checks may still explain it.
-  const isUnknown = !isMe && deciding?.outcome === 'unknown_to_you';
+  const isUnknown = !isMe && found?.outcome === 'unknown_to_you';
+  const deciding = isUnknown ? undefined : found;
+  const others = steps.filter((step) => step !== deciding);
   return (
     <section aria-label="Explanation">
       <p class="decision">
         {isUnknown ? (
-          <>You are not allowed to see every check for this person. The others follow.</>
+          <>You are not allowed to know the result of every check for this person.</>
         ) : (
           <>
             <Badge state={decision} /> {decisionText(decision, question.action, isMe)}
@@ -157,22 +158,24 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
           missing={missing.map(({ key, needs, anyOf = [] }) => `${key} ${anyOf[0] ?? needs}`)}
         />
       )}
-      <details class="below" open={!deciding || isUnknown || undefined}>
+      <details class="below" open={!deciding || undefined}>
         <summary>{deciding ? `Other checks (${others.length})` : `All checks (${others.length})`}</summary>
         <ol class="steps">
           {others.map((step, index) => (
             <StepRow key={index} step={step} />
           ))}
         </ol>
-        <p class="small-text muted">
-          The API answers {response.status}
-          {response.code !== undefined && (
-            <>
-              {' '}
-              <code>{response.code}</code>
-            </>
-          )}
-        </p>
+        {!isUnknown && (
+          <p class="small-text muted">
+            The API answers {response.status}
+            {response.code !== undefined && (
+              <>
+                {' '}
+                <code>{response.code}</code>
+              </>
+            )}
+          </p>
+        )}
       </details>
     </section>
   );
