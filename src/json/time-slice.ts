@@ -1,4 +1,4 @@
-const SLICE_MS = 10;
+const SLICE_MS = 2;
 /** Steps between two checks of the clock. A step takes microseconds. */
 const STEPS_A_LOOK = 64;
 
@@ -8,7 +8,8 @@ const waiting: (() => void)[] = [];
 let began = -Infinity;
 
 /**
- * Shares the event loop: long computations call `pause()` often and yield after each slice of 10 ms. All computations
+ * Shares the event loop: long computations call `pause()` often and yield after each slice of 2 ms: a request that waits for
+ * one in each of its steps is still fast. All computations
  * share the same slices, with other work in between, so a hundred computations delay other requests no longer than one
  * does.
  */
