@@ -1,7 +1,7 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { isShown, type Status } from '../../documents/statuses.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { COUNTED_GROUPS, HAS_LONG_TEXTS, listMatch } from './list-match.js';
+import { COUNTED_GROUPS, HAS_LONG_TEXTS, listMatch, type TextMatch } from './list-match.js';
 import { Signatures } from './signatures.js';
 import { bytesOfNumbers, counted, NumberReader, withRoom, writeNumbers } from './packed-numbers.js';
 import {
@@ -376,12 +376,15 @@ export class EntryIndex {
     };
   }
 
-  /** Returns a test of whether a list with this search text may show a version of the entry at a position. */
-  listMatch(search: string): (position: number) => boolean {
+  /** Returns tests, by position, of whether a list with this search text may show a version of the entry. */
+  listMatch(search: string): TextMatch {
     const { order, words, flags, signatures, names, nameStarts, numbers, numberStarts } = this;
     const columns = { words, flags, signatures, names, nameStarts, numbers, numberStarts };
-    const matches = listMatch(columns, search);
-    return (position) => matches(order[position] ?? 0);
+    const { mayHave, has } = listMatch(columns, search);
+    return {
+      mayHave: (position) => mayHave(order[position] ?? 0),
+      has: (position) => has(order[position] ?? 0),
+    };
   }
 
   /** Whether the entry at a position is visible, and shadowed by no other (contract §6). */

@@ -55,13 +55,14 @@ export async function listIndex(
   goOn: () => void,
 ): Promise<ListedNames> {
   const slice = new TimeSlice();
-  const matches = index.listMatch(search);
+  const { mayHave, has } = index.listMatch(search);
   const names: string[] = [];
   let position = name === null ? 0 : isAfter ? index.positionAfter({ name, type }) : index.positionFrom(name);
   const step = (first: number, end: number): number => {
     let at = first;
     for (; at < end && names.length < limit; at += 1)
-      if (index.isFirst(ranks, at) && index.typeAt(at) === type && matches(at)) names.push(index.nameAt(at));
+      if (mayHave(at) && index.isFirst(ranks, at) && index.typeAt(at) === type && has(at))
+        names.push(index.nameAt(at));
     return at;
   };
   while (position < index.size && names.length < limit) {

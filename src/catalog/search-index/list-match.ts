@@ -30,13 +30,20 @@ export function isListable(search: string): boolean {
   return search.trim() !== '' && !/[^\S ]| {2}/u.test(search);
 }
 
+/** Tests of whether a text of an entry may contain a search text. */
+export interface TextMatch {
+  /** A fast test, which accepts more entries. */
+  mayHave(number: number): boolean;
+  /** For entries that `mayHave` accepts. */
+  has(number: number): boolean;
+}
+
 /**
- * Returns a test, by number of the entry, of whether one of its texts may contain a search text. It accepts every entry that
- * matches, and a few others: those with other white space between the words, and those with long texts.
+ * Returns tests by number of the entry. They accept every entry that matches, and a few others: those with other white space between the words, and those with long texts.
  *
  * @param search see `isListable`.
  */
-export function listMatch(columns: Columns, search: string): (number: number) => boolean {
+export function listMatch(columns: Columns, search: string): TextMatch {
   const { flags, signatures, names, nameStarts, numbers, numberStarts } = columns;
   const all = search.trim().split(' ');
   const words = all.slice(0, MAX_WORDS);
@@ -85,9 +92,13 @@ export function listMatch(columns: Columns, search: string): (number: number) =>
   };
 
   const whole = bytesOf(search);
-  const mayHave = signatures.test(all);
-  return (number) =>
-    ((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0 ||
-    (mayHave(number) &&
-      (hasWords(number) || isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0)));
+  const hasBits = signatures.test(all);
+  const isLong = (number: number) => ((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0;
+  return {
+    mayHave: (number) => hasBits(number) || isLong(number),
+    has: (number) =>
+      isLong(number) ||
+      hasWords(number) ||
+      isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0),
+  };
 }
