@@ -57,6 +57,7 @@ export async function startService(
     readiness: { port: internal, path: '/readiness' },
     environment: await allocatorOfTheImage(),
     nodeArguments: [
+      ...(await nodeFlagsOfTheImage()),
       ...nodeArguments,
       ...(stage.profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', stage.profiles]),
     ],
@@ -67,6 +68,12 @@ export async function startService(
 async function allocatorOfTheImage(): Promise<Record<string, string>> {
   const all = (await readFile(DOCKERFILE, 'utf8')).matchAll(/(MALLOC_\w+)=(\S+)/g);
   return Object.fromEntries([...all].map(([, name, value]) => [name ?? '', value ?? '']));
+}
+
+async function nodeFlagsOfTheImage(): Promise<string[]> {
+  const [, flags = ''] =
+    /^ENTRYPOINT .*"node", (.*)"dist\/main.js"/m.exec(await readFile(DOCKERFILE, 'utf8')) ?? [];
+  return [...flags.matchAll(/"(--[^"]+)"/g)].map(([, flag]) => flag ?? '');
 }
 
 /** The path of a list with these parameters. */

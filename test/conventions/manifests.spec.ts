@@ -192,7 +192,10 @@ it("the image's health check uses the address from the command line", async () =
   const folder = await mkdtemp(join(tmpdir(), 'registry-health-'));
   const asked = async (question: string, ...flags: string[]) => {
     const commandLine = join(folder, randomUUID());
-    await writeFile(commandLine, ['tini', '--', 'node', 'dist/main.js', 'serve', ...flags, ''].join('\0'));
+    await writeFile(
+      commandLine,
+      ['tini', '--', 'node', '--max-semi-space-size=8', 'dist/main.js', 'serve', ...flags, ''].join('\0'),
+    );
     const run = promisify(execFile)(process.execPath, [HEALTH_CHECK, question, commandLine]);
     return run.then(
       () => 'good',
@@ -214,7 +217,9 @@ it("the image's health check uses the address from the command line", async () =
   expect(dockerfile).toContain('COPY package.json LICENSE deploy/health-check.mjs ./');
   expect(dockerfile).toContain('CMD ["node", "health-check.mjs"]');
   // Node as process 1 would not reap orphaned processes.
-  expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "node", "dist/main.js"]');
+  expect(dockerfile).toContain(
+    'ENTRYPOINT ["tini", "--", "node", "--max-semi-space-size=8", "dist/main.js"]',
+  );
   expect(dockerfile).toMatch(/apt-get install .* tini /);
   // Git over ssh needs the name of its user.
   expect(dockerfile).toContain('useradd --uid 1000');
