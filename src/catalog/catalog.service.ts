@@ -27,7 +27,7 @@ import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
-import { isLarge, readWithPermit } from './read-permits.js';
+import { isLarge, readWithPermit } from './read-permits.queries.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /** Maximum rate at which a caller receives large pages while other callers are active. */

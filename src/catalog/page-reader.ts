@@ -39,7 +39,7 @@ import {
   VersionLoader,
   versionsOfName,
 } from './version.queries.js';
-import { PermittedStatements } from './read-permits.js';
+import { PermittedStatements } from './read-permits.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
