@@ -53,7 +53,7 @@ export function ConnectRegistry({ registry }: { registry: string }): JSX.Element
   const base = `${API_BASE}/registry/${encodeURIComponent(registry)}`;
   const mcp = `${base}/mcp`;
   const name = shortName(registry);
-  const line = (...words: readonly string[]) => commandLine(words, false) ?? '';
+  const line = (...words: readonly string[]) => commandLine(words) ?? '';
   const vscode = vscodeLink(name, { type: 'http', url: mcp }, undefined);
   const cursor = cursorLink(name, { url: mcp });
   return (

@@ -53,8 +53,8 @@ export function MarketplaceSteps({ registry, entry }: Props): JSX.Element {
   const url = `${API_BASE}/registry/${encodeURIComponent(registry)}/git/marketplace.git`;
   const { title, add, install } = CLIENTS[client] ?? { title: '', add: [], install: [] };
   const lines = [
-    commandLine([...add, url], false),
-    ...(plugin === undefined ? [] : [commandLine([...install, `${plugin}@${name}`], false)]),
+    commandLine([...add, url]),
+    ...(plugin === undefined ? [] : [commandLine([...install, `${plugin}@${name}`])]),
   ];
   return (
     <section class="install">

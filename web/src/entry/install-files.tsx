@@ -82,12 +82,10 @@ function cloneCommands(
     return undefined;
   const clone = `${name}-source`;
   const from = ['.', clone, ...subfolder.split('/').filter((part) => part !== '' && part !== '.')].join('/');
-  const copy = commandLine(['cp', '-R', from], false);
+  const copy = commandLine(['cp', '-R', from]);
   const lines = [
-    commandLine(['git', 'clone', ...(ref === undefined ? [] : ['--branch', ref]), url, clone], false),
-    ...(commit === undefined
-      ? []
-      : [commandLine(['git', '-C', clone, 'checkout', '--detach', commit], false)]),
+    commandLine(['git', 'clone', ...(ref === undefined ? [] : ['--branch', ref]), url, clone]),
+    ...(commit === undefined ? [] : [commandLine(['git', '-C', clone, 'checkout', '--detach', commit])]),
     `mkdir -p ${folder}`,
     copy === undefined ? undefined : `${copy} ${folder}/${name}`,
   ];
