@@ -3,8 +3,8 @@ import { Semaphore } from '../limits/semaphore.js';
 /** Shares of the pool's connections that each kind of work may use. */
 const READS = 0.4;
 const CHANGES = 0.2;
-/** Two full statements. */
-const VERSIONS = 32;
+/** One full statement: also the number of large versions that a caller may read at once before it is throttled. */
+const VERSIONS = 16;
 
 /**
  * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other
