@@ -7,7 +7,7 @@ import { type EntrySearch, nextSearchCursor, wordsOf } from './entry-search.js';
 import type { IndexResult } from './search-index/index-search.js';
 import { nothingVisible } from './page.queries.js';
 import { readShown, type SummaryRow } from './search-index/search-index.queries.js';
-import { SearchIndex } from './search-index/search-index.service.js';
+import { BEING_PREPARED, SearchIndex } from './search-index/search-index.service.js';
 import { isEmptyView } from '../visibility/view-cache.js';
 import type { ViewSql } from './view-sql.queries.js';
 
@@ -28,7 +28,7 @@ export class EntrySearchPages {
     private readonly summaries: EntrySummaries,
   ) {}
 
-  /** @throws ApiError 503 `search_too_broad` if the facets are too large; errors of `SearchIndex.search`. */
+  /** @throws ApiError 503 `search_too_broad` if the facets are too large or entries are not prepared in time; errors of `SearchIndex.search`. */
   async page(sql: ViewSql, request: EntrySearch, context: SearchContext): Promise<string> {
     if (isEmptyView(sql.view)) {
       await nothingVisible(sql);
@@ -47,6 +47,7 @@ export class EntrySearchPages {
         );
       }
       await this.prepare(found.outdated, context);
+      if (performance.now() > context.deadline) throw new ApiError('search_too_broad', BEING_PREPARED);
     }
   }
 

@@ -19,6 +19,10 @@ const service = aService({ mode: 'anonymous' })
   })
   .registry('main', { sources: ['large'] })
   .runs();
+const unsearched = aService({ mode: 'anonymous' })
+  .source('main', { servers: [aServer('io.acme/one')] })
+  .registry('main', { sources: ['main'] })
+  .runs();
 const ask = (query: string) => service.send('GET', `/registry/main/v0.1/x/search?${query}`);
 
 interface Page {
@@ -38,6 +42,18 @@ it('a page of the ranked search ends at 1 MiB of items', async () => {
 
 it('facets of more than 8 MiB are refused', async () => {
   expectRefused(await ask('publisher=io.many'), 503, 'search_too_broad');
+});
+
+it('a search that ends before its registry is prepared should be tried again', async () => {
+  await unsearched.synced('main');
+  await unsearched.database.query('begin');
+  await unsearched.database.query('lock table entry_summary in access exclusive mode');
+  const search = () => unsearched.send('GET', '/registry/main/v0.1/x/search?q=acme');
+  const refused = await search();
+  await unsearched.database.query('rollback');
+  expectRefused(refused, 503, 'search_too_broad');
+  expect(refused.json).toMatchObject({ error: expect.stringContaining('preparing this registry') as string });
+  await expect.poll(async () => (await search()).status).toBe(200);
 });
 
 describe('search texts of other versions', () => {

@@ -26,6 +26,8 @@ const TYPICAL_BYTES = 80;
 const LEAST_FOR_AVERAGE = 1_000;
 const NO_ROOM =
   'The search index has no room for another registry at the moment: try again in a minute, or ask the administrator to raise limits.searchIndexBytes';
+/** Why a search ends early although its text is not to blame. */
+export const BEING_PREPARED = 'The server is preparing this registry for searches: try again shortly';
 const SWEEP_MS = 60_000;
 const MAX_VIEWS_BYTES = 4 * 1_024 * 1_024;
 const VIEW_OVERHEAD_BYTES = 500;
@@ -92,7 +94,7 @@ export class SearchIndex implements OnApplicationShutdown {
 
   /**
    * @param words of the query, in lower case.
-   * @throws ApiError 503 `search_too_broad` if the registry is too large for the index, or there is no room beside
+   * @throws ApiError 503 `search_too_broad` if the registry is too large for the index or not read in time, or there is no room beside
    *   registries searched just now; SearchTimeout, or the reason of the context's signal; SemaphoreTimeout.
    */
   async search(
@@ -319,10 +321,17 @@ export class SearchIndex implements OnApplicationShutdown {
   }
 }
 
-/** Waits until a search must end at most; the work goes on. */
+/**
+ * Waits for the index until a search must end at most; the work goes on.
+ *
+ * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal.
+ */
 async function beforeEnd({ deadline, signal }: SearchContext, work: Promise<unknown>): Promise<void> {
   const end = new AbortController();
-  const timeout = setTimeout(() => end.abort(new SearchTimeout()), deadline - performance.now());
+  const timeout = setTimeout(
+    () => end.abort(new ApiError('search_too_broad', BEING_PREPARED)),
+    deadline - performance.now(),
+  );
   const abort = () => end.abort(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
   const ended = new Promise<never>((_, reject) => {
