@@ -1,18 +1,20 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Lets nothing be allocated in V8's old generation from the start. V8 would do so with objects of requests whose siblings
- * once lived long, and each of them would keep its whole request until a full garbage collection.
+ * Tunes V8's heap for the start of a server (docs/decisions/013-runtime-tuning.md). While the modules load, their garbage
+ * is collected early, and the young generation keeps its initial size: a server at rest would keep both.
  *
- * Keeps V8's young generation at its initial size while the modules load (docs/decisions/013-runtime-tuning.md): it would
- * grow to 32 MiB, which a server at rest keeps and does not need.
+ * From now on, no allocation site allocates in the old generation at once. V8 would do so for objects of requests whose
+ * siblings once lived long, and each of them would keep its whole request until a full garbage collection.
  */
-export function holdYoungGeneration(): void {
+export function holdHeap(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
+  setFlagsFromString('--heap-growing-percent=40');
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/** Lets it grow again, by V8's default factor, as soon as requests or syncs allocate enough. */
-export function releaseYoungGeneration(): void {
+/** Lets the heap grow again, by V8's defaults, as soon as requests or syncs allocate enough. */
+export function releaseHeap(): void {
+  setFlagsFromString('--heap-growing-percent=0');
   setFlagsFromString('--semi-space-growth-factor=2');
 }

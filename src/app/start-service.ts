@@ -15,7 +15,7 @@ import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { createPublicApp } from './public-app.js';
 import { type AppliedRules, type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
-import { releaseYoungGeneration } from './young-generation.js';
+import { releaseHeap } from './heap-tuning.js';
 
 /** A server that answers the API and applies configurations. */
 interface Running {
@@ -128,7 +128,7 @@ export async function startApplication(
     if (inForce) await database.retry(() => reload.resume(config, inForce));
     else await applyResources(app.get(ConfiguredResources), config, database, logger);
     await app.init();
-    releaseYoungGeneration();
+    releaseHeap();
     if (role.runsBackgroundJobs) beginBackgroundJobs(app);
     const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);

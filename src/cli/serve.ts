@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { STOP_LIMIT_MS } from '../app/drain.js';
 import type { RunningService } from '../app/start-service.js';
-import { holdYoungGeneration } from '../app/young-generation.js';
+import { holdHeap } from '../app/heap-tuning.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
@@ -112,7 +112,7 @@ export async function serve(file: string, flags: Flags, workers = 1): Promise<nu
   // Workers export their own traces.
   const exported = workers > 1 ? { ...config.telemetry, traces: null } : config.telemetry;
   const telemetry = await startTelemetry(exported, version.version, metrics, logger);
-  holdYoungGeneration();
+  holdHeap();
   const start = [config, version, logger, metrics, stopping.signal] as const;
   const starting =
     workers > 1

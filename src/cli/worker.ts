@@ -1,6 +1,6 @@
 import { type RunningApplication } from '../app/start-service.js';
 import { answerCalls, type WorkerStart } from '../app/worker-calls.js';
-import { holdYoungGeneration } from '../app/young-generation.js';
+import { holdHeap } from '../app/heap-tuning.js';
 import { createLogger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { startTelemetry, type Telemetry } from './telemetry.js';
@@ -19,7 +19,7 @@ export function runWorker(): void {
     // The primary exports the metrics of all processes.
     const traces = { ...config.telemetry, metrics: null };
     telemetry = await startTelemetry(traces, version.version, metrics, logger);
-    holdYoungGeneration();
+    holdHeap();
     const { startApplication } = await import('../app/start-service.js');
     return startApplication(config, version.version, logger, metrics, stopping.signal, role);
   };
