@@ -214,5 +214,5 @@ it('limits heap growth while runs hold more than 32 MiB, and sets the V8 flag on
   const flags: number[] = [];
   const heap = new HeapGrowth((percent) => flags.push(percent));
   for (const held of [0, 10, 32, 33, 200, 40, 32, 0]) heap.fit(held * MIB);
-  expect(flags).toEqual([100, 20, 100]);
+  expect(flags).toEqual([50, 20, 50]);
 });

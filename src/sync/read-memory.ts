@@ -266,10 +266,10 @@ export class MemoryShare {
 }
 
 /**
- * Growth of the heap between two garbage collections, in percent. A lower value makes reads wait for collections
+ * Growth of the heap between two garbage collections, in percent, as `holdHeap` sets it
  * (docs/decisions/013-runtime-tuning.md).
  */
-const GROWTH = 100;
+const GROWTH = 50;
 /** Growth while syncs hold a lot of memory. At 33 %, four endless upstreams exceed the documented limit. */
 const GROWTH_UNDER_LOAD = 20;
 const LOAD_BYTES = 32 * MIB;
