@@ -166,7 +166,8 @@ export class ServiceUnderTest extends Sender {
       if (declared.missing) await rm(this.fileOf(name), { force: true });
       else if (isFile(declared)) await this.writeFile(name, declared);
     const file = join(this.folder, 'registry.yaml');
-    await writeFile(file, this.yaml());
+    // Replicas share this file: nothing may run between writing and reading it.
+    writeFileSync(file, this.yaml());
     const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
     return loadConfig(file, this.environment, flags).config;
   }
