@@ -6,6 +6,7 @@ import { useQuery } from '../ui/query.js';
 import { Choices } from '../ui/filter-controls.js';
 import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
 import { claudeCommand, codexCommand, cursorLink, PLACEHOLDER, vscodeLink } from './install-commands.js';
+import { InputList } from './installation.js';
 
 /** A variable that the user sets before the client starts, or in a table of its configuration. */
 interface Variable {
@@ -331,22 +332,15 @@ function Placeholders({ variables, required }: Omit<VariablesProps, 'client'>): 
 }
 
 function VariableList({ variables, required }: Omit<VariablesProps, 'client'>): JSX.Element {
+  const inputs = variables.map(({ variable, name, description, isSecret }) => ({
+    name: variable,
+    description,
+    isRequired: required.has(name ?? variable),
+    isSecret,
+  }));
   return (
-    <dl class="inputs variables">
-      {variables.map(({ variable, name, description, isSecret }) => (
-        <div key={variable}>
-          <dt>
-            <UntrustedText text={variable} class="mono break" />
-            {required.has(name ?? variable) && <span class="badge plain">required</span>}
-            {isSecret === true && <span class="badge plain">secret</span>}
-          </dt>
-          {description !== undefined && (
-            <dd>
-              <UntrustedText text={description} class="break" />
-            </dd>
-          )}
-        </div>
-      ))}
-    </dl>
+    <div class="variables">
+      <InputList inputs={inputs} />
+    </div>
   );
 }

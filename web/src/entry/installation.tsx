@@ -85,22 +85,29 @@ function Inputs({ title, inputs }: { title: string; inputs: readonly Input[] }):
   return (
     <>
       <h3>{title}</h3>
-      <dl class="inputs">
-        {inputs.map(({ name, description, isRequired, isSecret }, index) => (
-          <div key={index}>
-            <dt>
-              <UntrustedText text={name} class="mono break" />
-              {isRequired === true && <span class="badge plain">required</span>}
-              {isSecret === true && <span class="badge plain">secret</span>}
-            </dt>
-            {description !== undefined && (
-              <dd>
-                <UntrustedText text={description} class="break" />
-              </dd>
-            )}
-          </div>
-        ))}
-      </dl>
+      <InputList inputs={inputs} />
     </>
+  );
+}
+
+/** Variables and arguments with their descriptions. */
+export function InputList({ inputs }: { inputs: readonly Input[] }): JSX.Element {
+  return (
+    <dl class="inputs">
+      {inputs.map(({ name, description, isRequired, isSecret }, index) => (
+        <div key={index}>
+          <dt>
+            <UntrustedText text={name} class="mono break" />
+            {isRequired === true && <span class="badge plain">required</span>}
+            {isSecret === true && <span class="badge plain">secret</span>}
+          </dt>
+          {description !== undefined && (
+            <dd>
+              <UntrustedText text={description} class="break" />
+            </dd>
+          )}
+        </div>
+      ))}
+    </dl>
   );
 }
