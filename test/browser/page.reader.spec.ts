@@ -232,10 +232,10 @@ describe('web UI: reader', () => {
     await reader.page.keyboard.press('ArrowDown');
     await reader.page.keyboard.press('Enter');
     await reader.page.getByRole('heading', { name: 'Ledger' }).waitFor();
-    expect(await reader.page.title()).toBe('com.example.payments/ledger · Catalogue · Registry');
+    await expect.poll(() => reader.page.title()).toBe('com.example.payments/ledger · Catalogue · Registry');
     await reader.page.goBack();
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
-    expect(await reader.page.title()).toBe('acme · Catalogue · Registry');
+    await expect.poll(() => reader.page.title()).toBe('acme · Catalogue · Registry');
     await expect.poll(() => reader.page.getByLabel('Search').inputValue()).toBe('ledger');
   });
 
