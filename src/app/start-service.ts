@@ -13,9 +13,9 @@ import { Metrics, observePools } from '../telemetry/metrics.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
+import { releaseHeap } from './heap-tuning.js';
 import { createPublicApp } from './public-app.js';
 import { type AppliedRules, type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
-import { releaseHeap } from './heap-tuning.js';
 
 /** A server that answers the API and applies configurations. */
 interface Running {

@@ -39,7 +39,8 @@ export interface TextMatch {
 }
 
 /**
- * Returns tests by number of the entry. They accept every entry that matches, and a few others: those with other white space between the words, and those with long texts.
+ * Returns tests by number of the entry. They accept every entry that matches, and a few others: those with other white space
+ * between the words, and those with long texts.
  *
  * @param search see `isListable`.
  */
