@@ -172,7 +172,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     await publish(admin(), 'server', name, FOR_DATA);
     const registry = await cachedRegistry(['published'], [ACME_DATA]);
     const at = listOf(registry, `/${encodeURIComponent(name)}/versions/latest`);
-    tap.hold();
+    tap.hold('currency');
     const before = reader.as(ACME_DATA).get(at);
     await within(5_000, async () =>
       expect(

@@ -21,6 +21,8 @@ const LONG = [
   },
 ];
 const LONG_NAMES = numbered('long').slice(0, 6);
+/** Part of each statement that reads versions. */
+const READ = 'currency';
 const SHARED = 'io.acme/in-both';
 const DELETED = 'io.acme/deleted';
 
@@ -154,14 +156,14 @@ describe('concurrent reads of versions', () => {
     expect(visible?.status).toBe(200);
   });
 
-  const reads = () => tap.statements.filter((statement) => statement.includes('currency')).length;
-  /** Withholds PostgreSQL's answers until all requests have arrived and this many statements run. */
+  const reads = () => tap.statements.filter((statement) => statement.includes(READ)).length;
+  /** Withholds the results of reads until all requests have arrived and this many statements run. */
   const whileHeld = async (asked: readonly (typeof questions)[number][], running: number) => {
     await publish(alone.as(SUPER_ADMIN), 'server', `io.acme/latest-${reads()}`, FOR_DATA);
     for (const { caller, registry } of asked)
       await together.as(caller).get(`/registry/${registry}/v0.1/servers?limit=1`);
     tap.statements.length = 0;
-    tap.hold();
+    tap.hold(READ);
     const answers = asked.map((question) => ask(together, question));
     // Once a later request without queries is answered, these are waiting.
     await together.as(SUPER_ADMIN).get('/v1/me');

@@ -12,25 +12,29 @@ export class StatementTap {
   readonly answeredRows: number[] = [];
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  /** PostgreSQL connections, and the client connections their results go to. */
-  private readonly answering = new Map<Socket, Socket>();
-  private isHeld = false;
+  /** Results of statements with this text are withheld. */
+  private heldText: string | undefined;
+  /** PostgreSQL connections with withheld results, and the client connections that wait for them. */
+  private readonly held = new Map<Socket, Socket>();
 
   constructor({ host, port }: TestDatabase) {
     this.server = createServer((client) => {
       const database = host.startsWith('/')
         ? connect(join(host, `.s.PGSQL.${port}`))
         : connect({ host, port, noDelay: true });
-      const asked = new FrontendMessages((statement) => this.statements.push(statement));
+      const asked = new FrontendMessages((statement) => {
+        this.statements.push(statement);
+        if (this.heldText === undefined || !statement.includes(this.heldText)) return;
+        // Without a destination, it pauses.
+        database.unpipe(client);
+        this.held.set(database, client);
+      });
       client.on('data', (chunk: Buffer) => asked.read(chunk));
       client.pipe(database);
-      this.answering.set(database, client);
-      // Pause before adding a listener, or early data would be lost.
-      if (this.isHeld) database.pause();
-      else database.pipe(client);
+      database.pipe(client);
       const answered = new BackendMessages((rows) => this.answeredRows.push(rows));
       database.on('data', (chunk: Buffer) => answered.read(chunk));
-      database.on('close', () => this.answering.delete(database));
+      database.on('close', () => this.held.delete(database));
       for (const [socket, other] of [
         [client, database],
         [database, client],
@@ -51,15 +55,18 @@ export class StatementTap {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** PostgreSQL keeps executing, but results are withheld until `release`. */
-  hold(): void {
-    this.isHeld = true;
-    for (const [database, client] of this.answering) database.unpipe(client);
+  /**
+   * PostgreSQL keeps executing, but results of statements that contain this text are withheld until `release`. Other
+   * statements, and new connections, are answered.
+   */
+  hold(text: string): void {
+    this.heldText = text;
   }
 
   release(): void {
-    this.isHeld = false;
-    for (const [database, client] of this.answering) database.pipe(client);
+    this.heldText = undefined;
+    for (const [database, client] of this.held) database.pipe(client);
+    this.held.clear();
   }
 
   close(): void {
