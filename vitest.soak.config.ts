@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 /** Tests of `npm test` that run longer here (`test/support/soak.ts`). */
 const LONGER_HERE = [
+  'src/cli/check-against.spec.ts',
   'src/client-config/allowlist.spec.ts',
   'src/config/load-config.fuzz.spec.ts',
   'test/model/access.spec.ts',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Random } from '../../test/support/random.js';
+import { inSoak } from '../../test/support/soak.js';
 import { type Caller, ROLES, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { mapClaims } from '../auth/claim-mapping.js';
 import { callerOfClaims } from '../auth/token-claims.js';
@@ -383,12 +384,12 @@ function referenceOf(witness: ComparedCaller): ReferenceCaller {
 const ownClaims = ({ config }: World) => config.sources.some(({ kind }) => kind === 'managed');
 
 describe('somebody gains or loses access exactly if check --against reports it (contract §10)', () => {
-  const PAIRS = 2_000;
+  const PAIRS = inSoak(500, 150);
   const CALLERS = 25;
-  it.each([1, 2, 3, 4])('for 500 pairs of configurations, seed %i', (seed) => {
+  it.each([1, 2, 3, 4])('for pairs of configurations, seed %i', (seed) => {
     const draw = new Draw(new Random(seed));
     let changed = 0;
-    for (let pair = 0; pair < PAIRS / 4; pair += 1) {
+    for (let pair = 0; pair < PAIRS; pair += 1) {
       const before = draw.world();
       const after = draw.changed(before);
       const found = changes(
@@ -415,7 +416,7 @@ describe('somebody gains or loses access exactly if check --against reports it (
       }
       changed += found.length > 0 ? 1 : 0;
     }
-    expect(changed).toBeGreaterThan(PAIRS / 16);
-    expect(changed).toBeLessThan((PAIRS / 4) * 0.9);
+    expect(changed).toBeGreaterThan(PAIRS / 4);
+    expect(changed).toBeLessThan(PAIRS * 0.9);
   });
 });
