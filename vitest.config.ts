@@ -62,6 +62,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Each file starts a service and mostly waits for it.
     maxWorkers: 4,
+    // Of a value in a title, as `$0`, and in a failure.
+    chaiConfig: { truncateThreshold: 100 },
     // Isolation would reload Nest and TypeORM for each file, a third of the time. Files share no state
     // regardless.
     isolate: false,

@@ -80,7 +80,7 @@ describe('the claims of a provider', () => {
     [[{ to: 'org', value: 'x', when: { a: 1 } }], 'claims[0].when.a: must be a string or a list of strings'],
     [[{ to: 'org', value: 'x', wehn: { a: 'b' } }], 'claims[0].wehn: is not a known key'],
     [many(101), 'claims: must not define more than 100 claims'],
-  ])('may not be %j', (claims, problem) => {
+  ])('may not be $0', (claims, problem) => {
     expect(problemsOf({ claims })).toContain(`${P}.${problem}`);
   });
 });

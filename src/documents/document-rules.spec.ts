@@ -176,7 +176,7 @@ describe.each([
     expect(check({ ...good, unknown: { nested: [null] } })).toEqual([]);
   });
 
-  it.each(rows)('with %j: %s', (change, problem, twin) => {
+  it.each(rows)('with $0: $1', (change, problem, twin) => {
     const sentences = check(JSON.parse(JSON.stringify({ ...good, ...change }))).map(formatProblem);
     expect(
       sentences.some((sentence) => sentence.startsWith(problem)),

@@ -37,7 +37,7 @@ it.each<[object, string | null]>([
     'rewrite[0] from and to are only possible for registryType oci',
   ],
   [{ age: '7d' }, 'age is not a known key'],
-])('the admission settings %j have the problem %s', (settings, problem) => {
+])('the admission settings $0 have the problem $1', (settings, problem) => {
   const found = problems(settings);
   if (problem === null) expect(found).toEqual([]);
   else if (problem.startsWith('age')) expect(found[0]).toMatch(/^age /);

@@ -55,6 +55,6 @@ it.each([
   ['something', undefined],
   ['', undefined],
   ['x'.repeat(100_000), undefined],
-])('the closest candidate to %.20s is %s', (word, meant) =>
+])('the closest candidate to $0 is $1', (word, meant) =>
   expect(nearest(word, ['issuerUrl', 'mode', 'audience'])).toBe(meant),
 );

@@ -12,4 +12,4 @@ it.each([
   ['👨\u200d👩\u200d👧', '👨\u200d👩\u200d👧'],
   ['नमस्\u200cते', 'नमस्\u200cते'],
   ['x'.repeat(4_001), `${'x'.repeat(4_000)}… (4,001 characters)`],
-])('%j', (text, shown) => expect(escapeInvisible(text)).toBe(shown));
+])('$0', (text, shown) => expect(escapeInvisible(text)).toBe(shown));
