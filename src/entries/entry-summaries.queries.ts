@@ -65,6 +65,12 @@ select exists (select 1 from continued) as "isLeft"`;
 /** Null if the entry has no latest version. */
 type MaybeLatest = LatestVersion | (Pick<LatestVersion, 'entryId'> & { readonly version: null });
 
+interface Batch {
+  readonly written: number;
+  /** Whether it reached a limit, so that there may be more. */
+  readonly isFull: boolean;
+}
+
 const DROP = `delete from entry_summary where entry_id = any($1::bigint[])`;
 
 /**
@@ -91,7 +97,8 @@ export class EntrySummaries implements OnApplicationShutdown {
 
   private async writeAll(): Promise<void> {
     while (!this.polling.hasEnded && (await this.fill()));
-    while (!this.polling.hasEnded && (await this.write(null)) > 0);
+    // What is published meanwhile waits for the next poll, so that many publications share a batch.
+    while (!this.polling.hasEnded && (await this.writeBatch(null)).isFull);
   }
 
   /**
@@ -101,17 +108,20 @@ export class EntrySummaries implements OnApplicationShutdown {
    * @returns how many were written; 0 also if all others are being written or changed elsewhere.
    */
   async write(partitions: readonly number[] | null): Promise<number> {
-    const written = await this.dataSource.transaction(async (manager) => {
+    return (await this.writeBatch(partitions)).written;
+  }
+
+  private async writeBatch(partitions: readonly number[] | null): Promise<Batch> {
+    const batch = await this.dataSource.transaction(async (manager): Promise<Batch> => {
       const locked = await manager.query<{ entryId: string }[]>(LOCK, [partitions]);
-      if (locked.length === 0) return 0;
-      return this.writeLocked(
-        manager,
-        locked.map(({ entryId }) => entryId),
-      );
+      if (locked.length === 0) return { written: 0, isFull: false };
+      const ids = locked.map(({ entryId }) => entryId);
+      const written = await this.writeLocked(manager, ids);
+      return { written, isFull: locked.length === ENTRIES_PER_BATCH || written < locked.length };
     });
-    if (written === 0) await this.fill();
+    if (batch.written === 0) await this.fill();
     else await mergeSearchKeys(this.dataSource);
-    return written;
+    return batch;
   }
 
   /**

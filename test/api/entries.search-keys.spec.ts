@@ -7,6 +7,7 @@ import { within } from '../support/within.js';
 
 const CLAIMS = { org: 'acme', team: 'platform' };
 const LIMIT_PAGES = 8;
+const POLL_MS = 2_000;
 
 // Each lookup reads the whole pending list of the GIN index.
 describe('keys of search texts that wait to be merged into the index', () => {
@@ -44,5 +45,37 @@ describe('keys of search texts that wait to be merged into the index', () => {
       .as(SUPER_ADMIN)
       .get('/registry/main/v0.1/servers?search=published-39');
     expect([status, text.includes('io.acme/published-39')]).toEqual([200, true]);
+  });
+
+  // Otherwise each publication would cost a batch of its own.
+  it('are prepared for the ranked search in batches, however fast publications arrive', async () => {
+    const batches = async (names: readonly string[]): Promise<number> => {
+      const [found] = await service.database.query<{ batches: number }>(
+        `select count(distinct xmin::text)::int as batches from entry_summary where not is_outdated and name = any($1)`,
+        [names],
+      );
+      return found?.batches ?? Number.NaN;
+    };
+    const names: string[] = [];
+    const publishNext = async () => {
+      const name = `io.acme/batched-${names.length}`;
+      names.push(name);
+      await publish(service.as(ACME_WRITER), 'server', name, CLAIMS);
+    };
+    const before = performance.now();
+    const publishMany = async () => {
+      do await publishNext();
+      while ((await batches(names)) === 0);
+      for (let number = 0; number < 20; number += 1) await publishNext();
+    };
+    await Promise.all(Array.from({ length: 4 }, publishMany));
+    const most = 2 + Math.ceil((performance.now() - before) / POLL_MS);
+    await within(5_000, async () => {
+      const [found] = await service.database.query<{ waiting: number }>(
+        `select count(*)::int as waiting from entry_summary where is_outdated`,
+      );
+      expect(found?.waiting).toBe(0);
+    });
+    expect(await batches(names)).toBeLessThanOrEqual(most);
   });
 });
