@@ -58,11 +58,6 @@ export function isLockConflict(error: unknown): boolean {
   return ['55P03', '40P01'].includes(sqlStateOf(error));
 }
 
-/** Whether PostgreSQL refused a statement because an earlier one of its transaction failed. */
-export function isTransactionAborted(error: unknown): boolean {
-  return sqlStateOf(error) === '25P02';
-}
-
 /** Whether PostgreSQL could not convert a text, as statements do on purpose to fail. */
 export function isInvalidText(error: unknown): boolean {
   return sqlStateOf(error) === '22P02';

@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { Socket } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
-import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
+import {
+  Column,
+  type ColumnOptions,
+  DataSource,
+  type EntityManager,
+  PrimaryGeneratedColumn,
+  type QueryRunner,
+} from 'typeorm';
 import { poolOf } from './connection.js';
-import { isTransactionAborted } from './database-errors.js';
 import { onPrimary } from './primary.js';
+import { StatementBatch } from './statement-batch.js';
 import type { SearchStatements, StatementRunner } from './search-pool.js';
 
 /** Values by parameter name. */
@@ -65,13 +71,6 @@ const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 /** Runs statements of a transaction: an EntityManager, or the statements that are sent `together`. */
 export type Queries = Pick<EntityManager, 'query'>;
 
-/** A node-postgres connection in pipeline mode sends statements before earlier ones have been answered. */
-interface PipelinedClient {
-  pipeline: boolean;
-  readonly connection: { readonly stream: Pick<Socket, 'cork' | 'uncork'> };
-  query(statement: pg.QueryConfig): Promise<pg.QueryResult>;
-}
-
 /** Runs prepared statements, which PostgreSQL parses and plans once per connection. */
 @Injectable()
 export class PreparedStatements {
@@ -100,13 +99,12 @@ export class PreparedStatements {
 
   /**
    * Sends statements of a transaction together, so that they take one round trip. PostgreSQL runs them in the order of the
-   * calls; after one that fails, it refuses the rest.
+   * calls; after one that fails, it skips the rest.
    *
    * @param send calls `query` for every statement before it waits for any.
    * @param begins sends START TRANSACTION first.
-   * @param commits sends COMMIT last, so that locks are not held while the answers are read. PostgreSQL rolls back if a
-   *   statement fails, and nothing is committed if `send` fails before it has sent everything. Nothing that `send` finds in
-   *   the answers can prevent the commit.
+   * @param commits sends COMMIT last, so that locks are not held while the answers are read. Nothing is sent if `send` fails
+   *   before it has sent everything. Nothing that `send` finds in the answers can prevent the commit.
    * @throws errors from node-postgres.
    */
   async together<T>(
@@ -115,47 +113,24 @@ export class PreparedStatements {
     { begins = false, commits = false } = {},
   ): Promise<T> {
     const { queryRunner } = manager;
-    const client = (await queryRunner?.connect()) as PipelinedClient | undefined;
+    const client = (await queryRunner?.connect()) as pg.ClientBase | undefined;
     if (!queryRunner || !client) throw new Error('Statements are sent together in transactions only');
-    const { stream } = client.connection;
-    const sent: Promise<unknown>[] = [];
-    let isSending = true;
+    const batch = new StatementBatch();
+    let isSent = false;
     const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
-      if (!isSending) throw new Error('Statements that are sent together must not wait for each other');
-      const answer = client.query({ ...(this.isSupported ? this.prepared(text) : { text }), values });
-      sent.push(answer);
-      return (await answer).rows;
+      if (isSent) throw new Error('Statements that are sent together must not wait for each other');
+      return (await batch.add({ ...(this.isSupported ? this.prepared(text) : { text }), values })).rows;
     };
-    client.pipeline = true;
-    stream.cork();
-    try {
-      let result: Promise<[T, unknown]>;
-      try {
-        if (begins) {
-          const begun = queryRunner.startTransaction();
-          sent.push(begun);
-          await Promise.race([begun, afterMicrotasks()]);
-        }
-        const answers = send({ query: query as Queries['query'] });
-        isSending = false;
-        let commit: Promise<void> | undefined;
-        if (commits) {
-          await Promise.race([answers, afterMicrotasks()]);
-          commit = queryRunner.commitTransaction();
-          sent.push(commit);
-        }
-        result = Promise.all([answers, commit]);
-      } finally {
-        isSending = false;
-        stream.uncork();
-      }
-      return (await result)[0];
-    } catch (error) {
-      throw await causeOf(error, sent);
-    } finally {
-      await Promise.allSettled(sent);
-      client.pipeline = false;
-    }
+    const begun = begins ? query('start transaction') : undefined;
+    const answers = send({ query: query as Queries['query'] });
+    await Promise.race([answers, afterMicrotasks()]);
+    const committed = commits ? query('commit') : undefined;
+    isSent = true;
+    if (begins) noteTransaction(queryRunner, true);
+    client.query(batch);
+    const [result] = await Promise.all([answers, begun, committed]);
+    if (commits) noteTransaction(queryRunner, false);
+    return result;
   }
 
   /** Prepares the statements of a search. Their plans must not depend on their values. */
@@ -209,11 +184,9 @@ function afterMicrotasks(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }
 
-/** Returns the failure that made PostgreSQL refuse the later statements of a transaction, whose refusal may arrive first. */
-async function causeOf(error: unknown, sent: readonly Promise<unknown>[]): Promise<unknown> {
-  if (!isTransactionAborted(error)) return error;
-  const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
-  return failed?.status === 'rejected' ? failed.reason : error;
+/** Makes TypeORM know that a transaction has begun or ended without it. */
+function noteTransaction(queryRunner: QueryRunner, isActive: boolean): void {
+  Object.assign(queryRunner, { isTransactionActive: isActive, transactionDepth: isActive ? 1 : 0 });
 }
 
 /** Primary key `id integer generated always as identity`, for small tables. */

@@ -121,6 +121,17 @@ describe('statements that are sent together', () => {
     },
   );
 
+  it('run later if they were skipped after one that failed', async () => {
+    const text = 'select number + 1 as next from kept';
+    const next = (number: number | string) =>
+      inTransaction((statements) => Promise.all([insert(statements, number), statements.query(text)]));
+    await expect(next('none')).rejects.toMatchObject({ code: '22P02' });
+    expect(await next(1)).toEqual([[], [{ next: 2 }]]);
+    expect(
+      await dataSource.query(`select from pg_prepared_statements where statement ~ 'next'`),
+    ).toHaveLength(1);
+  });
+
   it('report the statement that failed, even if the sender notices one after it first', async () => {
     const sent = inTransaction((statements) => {
       insert(statements, 'none').catch(() => undefined);
