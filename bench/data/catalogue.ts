@@ -12,6 +12,8 @@ import { withoutIndexes } from './indexes.js';
 
 export interface CatalogueSize {
   readonly versions: number;
+  /** Versions of each entry, at most and by default `VERSIONS_A_NAME`. */
+  readonly versionsEach?: number;
   readonly claimSets: number;
   /** 3 to 8, all in the registry `main`. */
   readonly sources: number;
@@ -184,9 +186,11 @@ function* entryRows(size: CatalogueSize, claimSets: readonly number[]): Generato
 }
 
 function* versionRows(size: CatalogueSize): Generator<string> {
+  const first = VERSIONS_A_NAME - (size.versionsEach ?? VERSIONS_A_NAME);
   for (const { id, name } of entries(size)) {
     const newestIsDeleted = id % 20 === 0;
     for (const [at, version] of VERSIONS.entries()) {
+      if (at < first) continue;
       const document = documentOf(name, version, id, size.seed);
       const text = JSON.stringify(document);
       const isNewest = at === VERSIONS.length - 1;
@@ -212,8 +216,9 @@ interface BenchEntry {
   readonly name: string;
 }
 
-function* entries({ versions, sources, seed }: CatalogueSize): Generator<BenchEntry> {
-  for (let number = 0; number < versions / VERSIONS_A_NAME; number += 1) {
+function* entries(size: CatalogueSize): Generator<BenchEntry> {
+  const { versions, versionsEach = VERSIONS_A_NAME, sources, seed } = size;
+  for (let number = 0; number < versions / versionsEach; number += 1) {
     const ten = Math.floor(number / NAMES.length);
     const name = nameOf(ten * DISTINCT + (NAMES[number % NAMES.length] ?? 0), seed);
     yield { id: number + 1, source: 1 + ((number + ten) % sources), name };

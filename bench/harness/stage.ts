@@ -9,7 +9,7 @@ import {
 import { EntrySummaries } from '#service/entries/entry-summaries.queries.js';
 import { migrateUp } from '#service/database/migrate.js';
 import { createDataSource } from '#service/database/open-database.js';
-import { dealClaimSets, fillCatalogue } from '../data/catalogue.js';
+import { dealClaimSets, fillCatalogue, VERSIONS_A_NAME } from '../data/catalogue.js';
 import { say } from './report.js';
 import { type Issuer, startIssuer } from './tokens.js';
 
@@ -26,7 +26,7 @@ export interface Catalogue {
 
 /** What every benchmark needs: a PostgreSQL server with default settings, an identity provider, a directory. */
 export class Stage {
-  private readonly filled = new Map<number, { catalogue: Catalogue; claimSets: number }>();
+  private readonly filled = new Map<string, { catalogue: Catalogue; claimSets: number }>();
 
   private constructor(
     readonly folder: string,
@@ -45,8 +45,9 @@ export class Stage {
   }
 
   /** Returns a catalog of this size: filled on first use, its claim sets redistributed if their number differs. */
-  async catalogue(versions: number, claimSets: number): Promise<Catalogue> {
-    const known = this.filled.get(versions);
+  async catalogue(versions: number, claimSets: number, versionsEach = VERSIONS_A_NAME): Promise<Catalogue> {
+    const database = `size_${versions}_${versionsEach}`;
+    const known = this.filled.get(database);
     if (known && known.claimSets !== claimSets) {
       say(`distributing ${claimSets} claim sets over ${versions} versions`);
       await dealClaimSets(known.catalogue.client, claimSets);
@@ -54,9 +55,15 @@ export class Stage {
     }
     if (known) return known.catalogue;
     say(`filling a database with ${versions} versions`);
-    const catalogue = { versions, ...(await this.migratedDatabase(`size_${versions}`)) };
-    this.filled.set(versions, { catalogue, claimSets });
-    await fillCatalogue(catalogue.client, { versions, claimSets, sources: SOURCES, seed: SEED });
+    const catalogue = { versions, ...(await this.migratedDatabase(database)) };
+    this.filled.set(database, { catalogue, claimSets });
+    await fillCatalogue(catalogue.client, {
+      versions,
+      versionsEach,
+      claimSets,
+      sources: SOURCES,
+      seed: SEED,
+    });
     await writeSummaries(catalogue);
     return catalogue;
   }
