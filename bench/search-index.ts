@@ -1,5 +1,6 @@
 import { type EntrySearch, wordsOf } from '#service/catalog/entry-search.js';
-import { EntryIndex, type IndexedSummary } from '#service/catalog/search-index/entry-index.js';
+import type { IndexedSummary } from '#service/catalog/search-index/entry-columns.js';
+import { EntryIndex } from '#service/catalog/search-index/entry-index.js';
 import { searchIndex } from '#service/catalog/search-index/index-search.js';
 import { summaryOf } from '#service/entries/entry-summary.js';
 import { nameOf, serverDocument } from './data/documents.js';
@@ -55,7 +56,7 @@ export async function measureSearchIndex(quick: boolean): Promise<Figure[]> {
           const request = { filter, sort, limit: 30, after: null };
           await searchIndex(
             index,
-            index.ranksOf(partitionsOf(every)),
+            index.viewOf(partitionsOf(every)),
             request,
             wordsOf(filter.q),
             () => undefined,

@@ -96,7 +96,7 @@ describe('limits.searchIndexBytes', () => {
     .registry('other', { sources: ['other'] })
     .registry('fits', { sources: ['small'] })
     .registry('exceeds', { sources: ['small', 'big'] })
-    .configuration({ limits: { searchIndexBytes: '64KiB' } })
+    .configuration({ limits: { searchIndexBytes: '96KiB' } })
     .runs();
   let asked = 0;
   /** A search that was never asked for: no page is remembered. */

@@ -3,7 +3,8 @@ import { longestBlock } from '../../../test/support/event-loop.js';
 import { inSoak } from '../../../test/support/soak.js';
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
 import { type EntrySearch, wordsOf } from '../entry-search.js';
-import { type EntryChange, EntryIndex, type IndexedSummary } from './entry-index.js';
+import type { IndexedSummary } from './entry-columns.js';
+import { type EntryChange, EntryIndex } from './entry-index.js';
 import { type FoundPlace, listIndex, searchIndex } from './index-search.js';
 
 type Partitions = readonly (readonly [id: number, rank: number])[];
@@ -52,7 +53,7 @@ function aSummary(roll: (sides: number) => number): IndexedSummary {
     sourceId,
     partitionId: 10 * sourceId + roll(3),
     type: ENTRY_TYPE_NAMES[roll(3)] ?? 'server',
-    name: NAMES[roll(NAMES.length)] ?? '',
+    name: NAMES[roll(2 * NAMES.length)] ?? `io.d/tool-${roll(60)}`,
     status: roll(5) === 0 ? 'deleted' : 'active',
     title: roll(2) === 0 ? null : some(WORDS, 3).join(' '),
     description: roll(2) === 0 ? null : some(WORDS, 5).join('\n '),
@@ -149,7 +150,7 @@ describe('searchIndex', () => {
       const roll = dice(seed);
       const index = new EntryIndex();
       const stored = new Map<string, IndexedSummary>();
-      const loaded = Array.from({ length: 20 }, () => aSummary(roll));
+      const loaded = Array.from({ length: seed % 2 === 0 ? 20 : 200 }, () => aSummary(roll));
       for (const summary of loaded) stored.set(keyOf(summary), summary);
       for (const sourceId of [1, 2, 3])
         await load(
@@ -190,6 +191,9 @@ describe('searchIndex', () => {
             'tools',
             'i̇s',
             'io.A',
+            'tool-7',
+            '7',
+            'o',
           ]),
           type: pick(ENTRY_TYPE_NAMES),
           tag: pick(['git', 'ÜBER', 'absent']),
@@ -207,7 +211,7 @@ describe('searchIndex', () => {
           const words = wordsOf(request.filter.q);
           const { places, facets } = await searchIndex(
             index,
-            index.ranksOf(partitions),
+            index.viewOf(partitions),
             { ...request, after },
             words,
             () => undefined,
@@ -252,7 +256,7 @@ describe('searchIndex', () => {
         for (let isLast = false; !isLast;) {
           const name = names.at(-1) ?? null;
           const part = { type, search, name, isAfter: true, limit };
-          const next = await listIndex(index, index.ranksOf(partitions), part, () => undefined);
+          const next = await listIndex(index, index.viewOf(partitions), part, () => undefined);
           names.push(...next.names);
           isLast = next.isLast;
         }
@@ -288,7 +292,7 @@ describe('searchIndex', () => {
     }));
     await load(index, tagged);
     const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
-    const { facets } = await searchIndex(index, index.ranksOf([[10, 1]]), request, [], () => undefined);
+    const { facets } = await searchIndex(index, index.viewOf([[10, 1]]), request, [], () => undefined);
     const ordered = /"tag":\{([^}]*)\}/u.exec(facets)?.[1]?.split(',') ?? [];
     expect(ordered.slice(0, 3)).toEqual(['"2024":25', '"often":4', '"tag-00":1']);
     expect(ordered).toHaveLength(20);
@@ -303,7 +307,7 @@ describe('searchIndex', () => {
     }
     const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
     const block = await longestBlock(async () => {
-      const { facets } = await searchIndex(index, index.ranksOf([[10, 1]]), request, [], () => undefined);
+      const { facets } = await searchIndex(index, index.viewOf([[10, 1]]), request, [], () => undefined);
       expect(facets).toContain('"0-0":1,"0-1":1,"0-10":1,"0-100":1');
     });
     // It was a second.
@@ -319,7 +323,7 @@ describe('searchIndex', () => {
     await load(index, [{ ...base, name: 'io.a/many', tags }]);
     const request = { filter: {}, sort: 'name', limit: 1, after: null } as const;
     const before = process.cpuUsage();
-    const { facets } = await searchIndex(index, index.ranksOf([[10, 1]]), request, [], () => undefined);
+    const { facets } = await searchIndex(index, index.viewOf([[10, 1]]), request, [], () => undefined);
     const { user, system } = process.cpuUsage(before);
     expect(facets.match(/"a{60000}\d\d":1/g)).toHaveLength(20);
     // It was 700 ms.

@@ -1,7 +1,13 @@
-import type { EntryType } from '../../documents/entry-types.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import type { EntrySearch } from '../entry-search.js';
-import type { EntryCounts, EntryIndex, WordMatch } from './entry-index.js';
+import { countBits, forEachBit, hasBit, retain, subtract } from './bit-sets.js';
+import { entryFilter } from './entry-filter.js';
+import type { EntryIndex, IndexView } from './entry-index.js';
+import { facetsOf } from './facets.js';
+import { listMatch, listWords } from './list-match.js';
+import { ENTRIES_PER_STEP, type InSteps, stepping } from './search-steps.js';
+import { addShown, isFirst } from './visible-entries.js';
+import { matchWord, nameRank, type WordMatch } from './word-match.js';
 
 /** An entry of a page, and what its place depends on. */
 export interface FoundPlace {
@@ -39,44 +45,84 @@ export interface ListedNames {
   readonly isLast: boolean;
 }
 
-/** Positions per step: some tenths of a millisecond. */
-const STEP = 4_096;
+/** Elements of a set that are tested in one step, and that are only intersected. */
+const TESTED = ENTRIES_PER_STEP / 32;
+const INTERSECTED = 4_096;
 
 /**
  * Finds names of a list with a search text. The index must not change meanwhile.
  *
- * @param ranks see `searchIndex`.
  * @param goOn throws when the search must end.
  */
 export async function listIndex(
   index: EntryIndex,
-  ranks: Uint32Array,
+  { ranks }: IndexView,
   { type, search, name, isAfter, limit }: ListPart,
   goOn: () => void,
 ): Promise<ListedNames> {
-  const slice = new TimeSlice();
-  const { mayHave, has } = index.listMatch(search);
+  const inSteps = stepping(goOn);
+  const { columns, order } = index;
+  const { signatures } = columns;
+  const slices = signatures.slicesOf(listWords(search));
+  const candidates = new Int32Array(index.elements).fill(-1);
+  const restrict = (from: number, to: number) => signatures.restrict(candidates, slices, [from, to]);
+  await inSteps(candidates.length, restrict, INTERSECTED);
+  const has = listMatch(columns, search);
   const names: string[] = [];
-  let position = name === null ? 0 : isAfter ? index.positionAfter({ name, type }) : index.positionFrom(name);
-  const step = (first: number, end: number): number => {
-    let at = first;
-    for (; at < end && names.length < limit; at += 1)
-      if (mayHave(at) && index.isFirst(ranks, at) && index.typeAt(at) === type && has(at))
-        names.push(index.nameAt(at));
-    return at;
+  const start = name === null ? 0 : isAfter ? index.positionAfter({ name, type }) : index.positionFrom(name);
+  const typeNumber = ENTRY_TYPE_NAMES.indexOf(type);
+  const visit = (position: number) => {
+    const number = order[position] ?? 0;
+    if (columns.typeNumberOf(number) !== typeNumber || !isFirst(index, ranks, position)) return true;
+    if (has(number)) names.push(index.nameAt(position));
+    return names.length < limit;
   };
-  while (position < index.size && names.length < limit) {
-    position = step(position, Math.min(position + STEP, index.size));
-    await slice.pause();
-    goOn();
-  }
-  return { names, isLast: position === index.size };
+  const end = await inOrder(index, candidates, start, visit, inSteps);
+  return { names, isLast: end === index.size };
 }
 
-/** Values of a facet per step: publishers may choose tags of tens of kilobytes. */
-const FACET_STEP = 256;
-/** Number of values in a facet (contract §6.3). */
-const FACET_VALUES = 20;
+/** A set with fewer of the entries is sorted; otherwise the order is walked. */
+const FEW = 1 / 32;
+
+/**
+ * Visits the entries of a set in their order until `visit` returns false.
+ *
+ * @param start the first position to visit.
+ * @returns the position after the last visited entry, or the size of the index.
+ */
+async function inOrder(
+  { order, positions, size }: EntryIndex,
+  set: Int32Array,
+  start: number,
+  visit: (position: number) => boolean,
+  inSteps: InSteps,
+): Promise<number> {
+  let end = size;
+  const until = (position: number): boolean => {
+    if (visit(position)) return true;
+    end = position + 1;
+    return false;
+  };
+  if (countBits(set, [0, set.length]) >= FEW * size) {
+    const walk = (from: number, to: number) => {
+      for (let position = start + from; position < start + to; position += 1)
+        if (hasBit(set, order[position] ?? 0) && !until(position)) return false;
+      return true;
+    };
+    await inSteps(size - start, walk, ENTRIES_PER_STEP);
+    return end;
+  }
+  const found: number[] = [];
+  forEachBit(set, [0, set.length], (number) => {
+    const position = positions[number] ?? 0;
+    if (position >= start && order[position] === number) found.push(position);
+  });
+  const sorted = Int32Array.from(found).sort();
+  const visitSorted = (from: number, to: number) => sorted.subarray(from, to).every(until);
+  await inSteps(sorted.length, visitSorted, ENTRIES_PER_STEP / 8);
+  return end;
+}
+
 /** The rank of an entry without a query, or whose match is none of the better ones. */
 const LOWEST_RANK = 3;
 /** The rank of an entry whose name or title has every word at the beginning of a word. */
@@ -85,75 +131,101 @@ const BEGINS_RANK = 2;
 /**
  * Finds a page of a ranked search (contract §6.3). The index must not change meanwhile.
  *
- * @param ranks of the visible partitions, see `EntryIndex.ranksOf`; the lowest comes first.
  * @param words of the query, in lower case.
  * @param goOn throws when the search must end.
  */
 export async function searchIndex(
   index: EntryIndex,
-  ranks: Uint32Array,
+  view: IndexView,
   request: EntrySearch,
   words: readonly string[],
   goOn: () => void,
 ): Promise<IndexResult> {
-  const slice = new TimeSlice();
-  const inSteps = async (length: number, step: (from: number, to: number) => void, size = STEP) => {
-    for (let from = 0; from < length; from += size) {
-      step(from, Math.min(from + size, length));
-      await slice.pause();
-      goOn();
-    }
-  };
-  const passes = index.filter(request.filter);
-  const found = new Int32Array(passes ? index.size : 0);
-  let length = 0;
-  if (passes) {
-    await inSteps(index.size, (from, to) => {
-      const visible = index.visible(ranks, [from, to], found, length);
-      for (let at = length; at < visible; at += 1) {
-        const position = found[at] ?? 0;
-        if (passes(position)) found[length++] = position;
-      }
-    });
-  }
-
+  const inSteps = stepping(goOn);
+  const { columns } = index;
+  const { signatures } = columns;
+  const computed = await computedOf(index, view, inSteps);
+  const found = computed.shown.slice();
+  const passes = entryFilter(columns, request.filter);
+  if (passes === 'none') found.fill(0);
+  const slices = signatures.slicesOf(words);
+  const restrict = (from: number, to: number) => signatures.restrict(found, slices, [from, to]);
+  await inSteps(found.length, restrict, INTERSECTED);
+  if (typeof passes === 'function')
+    await inSteps(found.length, (from, to) => retain(found, [from, to], passes), TESTED);
   const matches: WordMatch[] = [];
   for (const word of words) {
-    const match = index.word(word);
+    const match = matchWord(columns, word);
     matches.push(match);
-    let kept = 0;
-    await inSteps(length, (from, to) => {
-      for (let at = from; at < to; at += 1) {
-        const position = found[at] ?? 0;
-        if (match.has(position)) found[kept++] = position;
-      }
-    });
-    length = kept;
+    const among = await uncertain(index, word, match, inSteps);
+    await inSteps(found.length, (from, to) => retain(found, [from, to], match.has, among), TESTED);
   }
 
+  const isEverything = words.length === 0 && passes === 'all';
+  const facets = (isEverything && computed.facets) || (await facetsOf(columns, found, inSteps));
+  if (isEverything) computed.facets = facets;
+
   const [word = ''] = words;
-  const nameRank = words.length === 1 ? index.nameRank(word) : () => undefined;
-  const counts = index.counters();
   const page = new PagePlaces(index, request, {
-    ofName: nameRank,
-    begins: (position) => words.length > 0 && matches.every((match) => match.begins(position)),
+    ofName: words.length === 1 ? nameRank(columns, word) : () => undefined,
+    begins: (number) => words.length > 0 && matches.every((match) => match.begins(number)),
   });
-  await inSteps(length, (from, to) => {
-    for (let at = from; at < to; at += 1) {
-      const position = found[at] ?? 0;
-      index.countAt(position, counts);
-      page.add(position);
+  const within = (entries: Int32Array, all: readonly number[]) => {
+    const set = entries.slice();
+    signatures.restrict(set, all, [0, set.length]);
+    return set;
+  };
+  if (request.sort !== 'relevance') {
+    await inOrder(index, found, page.start, (position) => page.add(position), inSteps);
+    return { places: page.places(), facets };
+  }
+  if (words.length > 0) {
+    // Few entries have one of the better ranks.
+    const ranked = within(found, signatures.slicesOfStarts(words));
+    if (words.length === 1) {
+      const named = within(ranked, signatures.slicesOf([`/${word}`]));
+      await inOrder(index, named, 0, (position) => page.addNamed(position), inSteps);
     }
-  });
-  await inSteps(counts.kind.length, (from, to) => index.countKinds([from, to], counts), FACET_STEP);
-  return { places: page.places(), facets: await facetsOf(index, counts, inSteps) };
+    await inOrder(index, ranked, 0, (position) => page.addRanked(position, BEGINS_RANK), inSteps);
+  }
+  await inOrder(index, found, page.start, (position) => page.addRanked(position, LOWEST_RANK), inSteps);
+  return { places: page.places(), facets };
 }
 
-/** What the rank of an entry depends on. */
+/** Returns the entries whose texts must be read for a word; undefined if all. */
+async function uncertain(
+  { columns, elements }: EntryIndex,
+  word: string,
+  { certain }: WordMatch,
+  inSteps: InSteps,
+): Promise<Int32Array | undefined> {
+  if (columns.signatures.isExact(word)) return columns.signatures.withOthers;
+  if (certain.length === 0) return undefined;
+  const rest = new Int32Array(elements).fill(-1);
+  const subtractCertain = (from: number, to: number) => {
+    for (const set of certain) subtract(rest, set, [from, to]);
+  };
+  await inSteps(rest.length, subtractCertain, INTERSECTED);
+  return rest;
+}
+
+async function computedOf(
+  index: EntryIndex,
+  view: IndexView,
+  inSteps: InSteps,
+): Promise<NonNullable<IndexView['computed']>> {
+  const { version } = index;
+  if (view.computed?.version === version) return view.computed;
+  const shown = new Int32Array(index.elements);
+  await inSteps(index.size, (from, to) => addShown(index, view.ranks, [from, to], shown), ENTRIES_PER_STEP);
+  return (view.computed = { version, shown });
+}
+
+/** What the rank of an entry depends on, by its number. */
 interface RankTests {
-  readonly ofName: (position: number) => 0 | 1 | undefined;
+  readonly ofName: (number: number) => 0 | 1 | undefined;
   /** Whether its name or title has every word of the query at the beginning of a word. */
-  readonly begins: (position: number) => boolean;
+  readonly begins: (number: number) => boolean;
 }
 
 interface Placed {
@@ -161,56 +233,73 @@ interface Placed {
   readonly updated: number;
 }
 
-/** Keeps the first entries after the cursor in each order; entries are added in name order. */
+/** Keeps the first entries after the cursor in each order; entries are added in name order, and by relevance also by rank. */
 class PagePlaces {
+  /** Entries of the lowest rank before this position are not on the page. */
+  readonly start: number;
   private readonly size: number;
   private readonly afterPosition: number;
   /** By relevance: the first of each rank. */
   private readonly ofRank: Placed[][] = Array.from({ length: LOWEST_RANK + 1 }, () => []);
   private first: Placed[] = [];
-  /** Whether the page depends on whether further entries have rank 2 or 3. */
-  private mayBegin = true;
 
   constructor(
     private readonly index: EntryIndex,
     private readonly request: EntrySearch,
     private readonly tests: RankTests,
   ) {
-    this.size = request.limit + 1;
-    this.afterPosition = request.after ? index.positionAfter(request.after) : 0;
+    const { after, sort, limit } = request;
+    this.size = limit + 1;
+    this.afterPosition = after ? index.positionAfter(after) : 0;
+    const isInOrder = sort === 'name' || (sort === 'relevance' && after?.rank === LOWEST_RANK);
+    this.start = isInOrder ? this.afterPosition : 0;
   }
 
-  add(position: number): void {
+  /** By relevance: adds an entry if its name gives it a rank; returns true. */
+  addNamed(position: number): true {
+    const rank = this.tests.ofName(this.index.numberAt(position));
+    if (rank !== undefined) this.keep(position, rank);
+    return true;
+  }
+
+  /** By relevance: adds an entry if it has this rank; returns whether further ones of the rank may be on the page. */
+  addRanked(position: number, rank: 2 | 3): boolean {
+    const better = this.ofRank.slice(0, rank).reduce((sum, { length }) => sum + length, 0);
+    const wanted = rank < (this.request.after?.rank ?? 0) ? 0 : this.size - better;
+    if ((this.ofRank[rank]?.length ?? 0) >= wanted) return false;
+    if (this.rankOf(this.index.numberAt(position)) === rank) this.keep(position, rank);
+    return true;
+  }
+
+  /** In another order: adds an entry; returns whether further ones may change the page. */
+  add(position: number): boolean {
     const { sort, after } = this.request;
-    if (sort === 'relevance') return this.addRanked(position);
-    const isAfterName = position >= this.afterPosition;
     if (sort === 'name') {
-      if (isAfterName && this.first.length < this.size) this.first.push({ position, updated: 0 });
-      return;
+      this.first.push({ position, updated: 0 });
+      return this.first.length < this.size;
     }
+    const isAfterName = position >= this.afterPosition;
     const updated = this.index.updatedAt(position);
-    if (after && (updated > after.updated || (updated === after.updated && !isAfterName))) return;
+    if (after && (updated > after.updated || (updated === after.updated && !isAfterName))) return true;
     const last = this.first.at(-1);
-    if (this.first.length >= this.size && last && last.updated >= updated) return;
+    if (this.first.length >= this.size && last && last.updated >= updated) return true;
     let at = this.first.length;
     while (at > 0 && (this.first[at - 1]?.updated ?? 0) < updated) at -= 1;
     this.first.splice(at, 0, { position, updated });
     if (this.first.length > this.size) this.first.pop();
+    return true;
   }
 
-  // Looks for beginnings of words only while they matter: most matches come after the page.
-  private addRanked(position: number): void {
-    const rank = this.tests.ofName(position) ?? (this.mayBegin ? this.rankOf(position) : LOWEST_RANK);
+  private keep(position: number, rank: number): void {
     const { after } = this.request;
     const list = this.ofRank[rank];
     if (!list || list.length >= this.size) return;
     if (after && (rank < after.rank || (rank === after.rank && position < this.afterPosition))) return;
     list.push({ position, updated: 0 });
-    if (list.length === this.size && rank === Math.max(BEGINS_RANK, after?.rank ?? 0)) this.mayBegin = false;
   }
 
-  private rankOf(position: number): number {
-    return this.tests.ofName(position) ?? (this.tests.begins(position) ? BEGINS_RANK : LOWEST_RANK);
+  private rankOf(number: number): number {
+    return this.tests.ofName(number) ?? (this.tests.begins(number) ? BEGINS_RANK : LOWEST_RANK);
   }
 
   places(): FoundPlace[] {
@@ -219,55 +308,8 @@ class PagePlaces {
       type: this.index.typeAt(position),
       name: this.index.nameAt(position),
       partitionId: this.index.partitionAt(position),
-      rank: this.rankOf(position),
+      rank: this.rankOf(this.index.numberAt(position)),
       updated: this.index.updatedAt(position),
     }));
   }
-}
-
-type InSteps = (length: number, step: (from: number, to: number) => void, size?: number) => Promise<void>;
-
-async function facetsOf(index: EntryIndex, counts: EntryCounts, inSteps: InSteps): Promise<string> {
-  const texts = index.countedTexts;
-  const facet = async (name: keyof typeof texts) =>
-    `"${name}":${await facetOf(counts[name], texts[name], inSteps)}`;
-  return `{${await facet('type')},${await facet('tag')},${await facet('transport')}}`;
-}
-
-interface Counted {
-  readonly text: string;
-  readonly bytes: Buffer;
-  readonly count: number;
-}
-
-// Publishers choose the tags: there may be a million with the same count.
-async function facetOf(
-  counts: Uint32Array,
-  text: (number: number) => string,
-  inSteps: InSteps,
-): Promise<string> {
-  const largest: Counted[] = [];
-  const add = (count: number, value: string) => {
-    const last = largest.length === FACET_VALUES ? largest.at(-1) : undefined;
-    const counted = { count, text: value, bytes: Buffer.from(value) };
-    if (last && !comesBefore(counted, last)) return;
-    const at = largest.findIndex((other) => comesBefore(counted, other));
-    largest.splice(at < 0 ? largest.length : at, 0, counted);
-    if (largest.length > FACET_VALUES) largest.pop();
-  };
-  const step = (from: number, to: number) => {
-    for (let number = from; number < to; number += 1) {
-      const count = counts[number] ?? 0;
-      const least = largest.length === FACET_VALUES ? (largest.at(-1)?.count ?? 1) : 1;
-      if (count >= least) add(count, text(number));
-    }
-  };
-  await inSteps(counts.length, step, FACET_STEP);
-  return `{${largest.map(({ text: value, count }) => `${JSON.stringify(value)}:${count}`).join()}}`;
-}
-
-/** The order of a facet: by count, then bytewise. */
-function comesBefore(one: Counted, other: Counted): boolean {
-  if (one.count !== other.count) return one.count > other.count;
-  return Buffer.compare(one.bytes, other.bytes) < 0;
 }

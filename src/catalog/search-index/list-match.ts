@@ -1,22 +1,6 @@
-import type { Signatures } from './signatures.js';
-import { bytesOf, isWithin, type TextTable } from './text-table.js';
+import { COUNTED_GROUPS, type EntryColumns, HAS_LONG_TEXTS } from './entry-columns.js';
+import { bytesOf, isWithin } from './text-table.js';
 
-/** Flag of an entry whose other texts are too long for the index. */
-export const HAS_LONG_TEXTS = 64;
-
-/** Columns of an `EntryIndex`. */
-interface Columns {
-  readonly words: TextTable;
-  readonly flags: Uint8Array;
-  readonly signatures: Signatures;
-  readonly names: Uint8Array;
-  readonly nameStarts: Uint32Array;
-  readonly numbers: Uint8Array;
-  readonly numberStarts: Uint32Array;
-}
-
-/** Groups of numbers that begin with their count, of words in titles and descriptions: see `EntryIndex`. */
-export const COUNTED_GROUPS = 2;
 /** Only the first words are checked: further ones exclude few more entries. */
 const MAX_WORDS = 4;
 const IS_KNOWN = 1 << MAX_WORDS;
@@ -30,23 +14,20 @@ export function isListable(search: string): boolean {
   return search.trim() !== '' && !/[^\S ]| {2}/u.test(search);
 }
 
-/** Tests of whether a text of an entry may contain a search text. */
-export interface TextMatch {
-  /** A fast test, which accepts more entries. */
-  mayHave(number: number): boolean;
-  /** For entries that `mayHave` accepts. */
-  has(number: number): boolean;
+/** Returns the words of which each is within one word of a text. */
+export function listWords(search: string): readonly string[] {
+  return search.trim().split(' ');
 }
 
 /**
- * Returns tests by number of the entry. They accept every entry that matches, and a few others: those with other white space
- * between the words, and those with long texts.
+ * Returns a test of entries, by number, that have all bits of the words (see `Signatures`). It accepts every entry that matches,
+ * and a few others: those with other white space between the words, and those with long texts.
  *
  * @param search see `isListable`.
  */
-export function listMatch(columns: Columns, search: string): TextMatch {
-  const { flags, signatures, names, nameStarts, numbers, numberStarts } = columns;
-  const all = search.trim().split(' ');
+export function listMatch(columns: EntryColumns, search: string): (number: number) => boolean {
+  const { flags, names, nameStarts, numbers, numberStarts } = columns;
+  const all = listWords(search);
   const words = all.slice(0, MAX_WORDS);
   const edges = {
     isAtStart: search.startsWith(' '),
@@ -93,13 +74,8 @@ export function listMatch(columns: Columns, search: string): TextMatch {
   };
 
   const whole = bytesOf(search);
-  const hasBits = signatures.test(all);
-  const isLong = (number: number) => ((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0;
-  return {
-    mayHave: (number) => hasBits(number) || isLong(number),
-    has: (number) =>
-      isLong(number) ||
-      hasWords(number) ||
-      isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0),
-  };
+  return (number) =>
+    ((flags[number] ?? 0) & HAS_LONG_TEXTS) !== 0 ||
+    hasWords(number) ||
+    isWithin(whole, names, nameStarts[number] ?? 0, nameStarts[number + 1] ?? 0);
 }

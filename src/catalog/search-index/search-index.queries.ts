@@ -5,7 +5,8 @@ import { MANAGED_KIND } from '../../source-kinds/kinds.js';
 import { CURRENCY, DATABASE_EPOCH, IS_WORTH_READING } from '../../visibility/views.queries.js';
 import { rankedBy } from '../list-request.js';
 import { type CurrencyRow, partitionValues, type ViewSql } from '../view-sql.queries.js';
-import type { EntryChange, IndexedSummary } from './entry-index.js';
+import type { IndexedSummary } from './entry-columns.js';
+import type { EntryChange } from './entry-index.js';
 import type { FoundPlace } from './index-search.js';
 
 /** More changes are not read one by one: the index is read again. */

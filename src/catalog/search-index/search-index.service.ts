@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { LRUCache } from 'lru-cache';
@@ -10,7 +11,7 @@ import { Semaphore } from '../../limits/semaphore.js';
 import type { View } from '../../visibility/view-cache.js';
 import type { EntrySearch } from '../entry-search.js';
 import type { ViewSql } from '../view-sql.queries.js';
-import { EntryIndex } from './entry-index.js';
+import { EntryIndex, type IndexView } from './entry-index.js';
 import { type IndexResult, listIndex, type ListedNames, type ListPart, searchIndex } from './index-search.js';
 import { isListable } from './list-match.js';
 import { countSummaries, readIndexState, readSummaries, snapshotOf } from './search-index.queries.js';
@@ -22,7 +23,7 @@ const TOO_LARGE_MS = 10 * 60_000;
 /** How long a registry that replaced others keeps its place: each load takes seconds. */
 const MIN_STAY_MS = 30_000;
 /** Assumed bytes per entry where the index has too few entries for an average. */
-const TYPICAL_BYTES = 80;
+const TYPICAL_BYTES = 120;
 const LEAST_FOR_AVERAGE = 1_000;
 const NO_ROOM =
   'The search index has no room for another registry at the moment: try again in a minute, or ask the administrator to raise limits.searchIndexBytes';
@@ -45,16 +46,38 @@ interface CurrentIndex {
   readonly entries: EntryIndex;
   /** When each source in the index was last searched, on the clock of `performance.now()`. */
   readonly sources: Map<number, number>;
-  /** Ranks of the partitions of views whose entries the index has as they are at the view's revisions, by `View.tag`. */
-  readonly views: LRUCache<string, Uint32Array>;
+  /** Views whose entries the index has as they are at the view's revisions, by `View.tag`. */
+  readonly current: LRUCache<string, IndexView>;
+  /** The same views and earlier ones, by a digest of their ranks. */
+  readonly views: LRUCache<string, IndexView>;
 }
 
-function viewsOfIndex(): CurrentIndex['views'] {
-  return new LRUCache({
+function newIndex(state: { readonly epoch: string; readonly snapshot: string }): CurrentIndex {
+  const entries = new EntryIndex();
+  const sizes = {
     maxSize: MAX_VIEWS_BYTES,
-    sizeCalculation: ({ byteLength }) => byteLength + VIEW_OVERHEAD_BYTES,
-    ttl: VIEW_MS,
-  });
+    sizeCalculation: ({ ranks }: IndexView) => ranks.byteLength + 4 * entries.elements + VIEW_OVERHEAD_BYTES,
+  };
+  return {
+    ...state,
+    entries,
+    sources: new Map(),
+    current: new LRUCache({ ...sizes, ttl: VIEW_MS }),
+    views: new LRUCache(sizes),
+  };
+}
+
+/** Returns the view with these partitions, with what was computed from it. */
+function knownView(
+  { entries, views }: CurrentIndex,
+  partitions: Parameters<EntryIndex['viewOf']>[0],
+): IndexView {
+  const view = entries.viewOf(partitions);
+  const key = createHash('sha256').update(view.ranks).digest('base64');
+  const known = views.get(key);
+  if (known) return known;
+  views.set(key, view);
+  return view;
 }
 
 /** Visible partitions whose summaries must be written before the search. */
@@ -105,8 +128,8 @@ export class SearchIndex implements OnApplicationShutdown {
   ): Promise<IndexResult | OutdatedPartitions> {
     for (;;) {
       const index = await this.withSources(sourcesOf(sql.view), context);
-      const found = await this.inTurn(sql, index, context, (ranks, goOn) =>
-        searchIndex(index.entries, ranks, request, words, goOn),
+      const found = await this.inTurn(sql, index, context, (view, goOn) =>
+        searchIndex(index.entries, view, request, words, goOn),
       );
       if (found) return found;
     }
@@ -127,8 +150,8 @@ export class SearchIndex implements OnApplicationShutdown {
       this.loadLater(sourceIds);
       return undefined;
     }
-    const found = await this.inTurn(sql, index, context, (ranks, goOn) =>
-      listIndex(index.entries, ranks, part, goOn),
+    const found = await this.inTurn(sql, index, context, (view, goOn) =>
+      listIndex(index.entries, view, part, goOn),
     );
     return found && 'names' in found ? found : undefined;
   }
@@ -137,14 +160,14 @@ export class SearchIndex implements OnApplicationShutdown {
    * Brings an index up to date and searches it, while no other search changes it. Reads no changes if the index was up to
    * date for the same view: its tag has the revisions of its sources, and every answer proves that these are current.
    *
-   * @param find receives the ranks of the view's partitions, and `goOn`, which throws when the search must end.
+   * @param find receives the view, and `goOn`, which throws when the search must end.
    * @returns undefined if the index must be read again.
    */
   private inTurn<Found>(
     sql: ViewSql,
     index: CurrentIndex,
     { callerKey, signal, deadline }: SearchContext,
-    find: (ranks: Uint32Array, goOn: () => void) => Promise<Found>,
+    find: (view: IndexView, goOn: () => void) => Promise<Found>,
   ): Promise<Found | OutdatedPartitions | undefined> {
     const goOn = () => {
       signal.throwIfAborted();
@@ -153,14 +176,14 @@ export class SearchIndex implements OnApplicationShutdown {
     return this.turns.run(callerKey, signal, async () => {
       goOn();
       if (this.current !== index) return undefined;
-      const known = index.views.get(sql.view.tag);
+      const known = index.current.get(sql.view.tag);
       if (known) return find(known, goOn);
       const state = await readIndexState(sql, index.snapshot, [...index.sources.keys()]);
       if (state.changes === null || state.epoch !== index.epoch) {
         this.current = undefined;
         return undefined;
       }
-      if (state.changes.length > 0) index.views.clear();
+      if (state.changes.length > 0) index.current.clear();
       await index.entries.apply(state.changes);
       index.snapshot = state.snapshot;
       if (index.entries.byteLength > this.limits.searchIndexBytes) {
@@ -170,9 +193,9 @@ export class SearchIndex implements OnApplicationShutdown {
       if (index.entries.isSparse) this.compactLater(index);
       const { outdated } = state;
       if (outdated) return { outdated };
-      const ranks = index.entries.ranksOf(state.partitions);
-      if (sql.isCurrent) index.views.set(sql.view.tag, ranks);
-      return find(ranks, goOn);
+      const view = knownView(index, state.partitions);
+      if (sql.isCurrent) index.current.set(sql.view.tag, view);
+      return find(view, goOn);
     });
   }
 
@@ -251,12 +274,7 @@ export class SearchIndex implements OnApplicationShutdown {
           throw new ApiError('search_too_broad', NO_ROOM);
         return false;
       }
-      const index = reused ?? {
-        ...state,
-        entries: new EntryIndex(),
-        sources: new Map<number, number>(),
-        views: viewsOfIndex(),
-      };
+      const index = reused ?? newIndex(state);
       // Older than what is about to be read, so changes since are read again, which does no harm.
       const { snapshot } = index;
       const numbers: number[] = [];
@@ -271,6 +289,7 @@ export class SearchIndex implements OnApplicationShutdown {
       if (fits)
         await this.turns.run(OWN, undefined, async () => {
           if (this.current !== current) return;
+          index.current.clear();
           index.views.clear();
           await index.entries.place(numbers);
           await index.entries.compact();

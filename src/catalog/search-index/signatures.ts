@@ -1,74 +1,165 @@
-import { withRoom } from './packed-numbers.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import { addBit, elementsFor, hasBit } from './bit-sets.js';
 
-const LANES = 4;
-const BITS_OF_A_LANE = 32;
 const SPACE = 0x20;
+const HASHED = 256;
+const LETTERS_AND_DIGITS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const STARTS = 64;
+const LONGEST_START = 3;
+const FIRST_START = HASHED + LETTERS_AND_DIGITS.length;
+const HAS_OTHERS = FIRST_START + STARTS;
+const SLICES = HAS_OTHERS + 1;
 
 /**
- * 128 bits for each entry: one for each pair of adjacent characters in its texts, and for each character that is neither an
- * small ASCII letter nor a digit, by a hash. An entry can only contain a word if it has all bits of the word, which excludes most
- * entries without reading them.
+ * Bits for each entry: one for each pair of adjacent characters in its texts and for each character that is neither a small
+ * ASCII letter nor a digit, by a hash; one for each of these letters and digits; one for each beginning of a word in its name
+ * and title, by a hash; and one if it has other texts. An entry can only contain a word if it has all bits of the word, which
+ * excludes most entries without reading them.
+ *
+ * Bits are stored by slice: all entries' first bits, then all second bits. A search reads only the slices of its words, 32
+ * entries at once.
  */
 export class Signatures {
-  private bits = new Int32Array(0);
+  static readonly BYTES = SLICES / 8;
 
-  static readonly BYTES = 4 * LANES;
+  private slices = new Int32Array(0);
+  /** Elements of each slice. */
+  private width = 0;
+  private readonly marks = new Uint8Array(SLICES);
 
-  /** @param texts in lower case. */
-  set(number: number, texts: readonly string[]): void {
-    const from = number * LANES;
-    this.bits = withRoom(this.bits, from + LANES);
-    this.bits.fill(0, from, from + LANES);
-    for (const text of texts) addBits(text, this.bits, from);
+  /**
+   * Adds the entry with the next number.
+   *
+   * @param titles its name and title, in lower case.
+   * @param own texts that ranked searches look at, in lower case.
+   * @param others further texts that lists look at; null if they are unknown, so the entry may contain any word.
+   */
+  add(
+    number: number,
+    titles: readonly string[],
+    own: readonly string[],
+    others: readonly string[] | null,
+  ): void {
+    this.makeRoom(number + 1);
+    const { marks } = this;
+    if (others) for (const text of [...own, ...others]) mark(text, marks);
+    else marks.fill(1);
+    for (const text of titles) markStarts(text, marks);
+    if (!others || others.length > 0) marks[HAS_OTHERS] = 1;
+    const element = number >>> 5;
+    const bit = 1 << (number & 31);
+    for (let slice = 0; slice < SLICES; slice += 1) {
+      if (marks[slice] === 0) continue;
+      const at = slice * this.width + element;
+      this.slices[at] = (this.slices[at] ?? 0) | bit;
+    }
+    marks.fill(0);
   }
 
-  /** Returns a test of whether an entry may contain all of these words in lower case. */
-  test(words: readonly string[]): (number: number) => boolean {
-    const { bits } = this;
-    const wanted = new Int32Array(LANES);
-    for (const word of words) addBits(word, wanted, 0);
-    const [first = 0, second = 0, third = 0, fourth = 0] = wanted;
-    return (number) => {
-      const from = number * LANES;
-      return (
-        ((bits[from] ?? 0) & first) === first &&
-        ((bits[from + 1] ?? 0) & second) === second &&
-        ((bits[from + 2] ?? 0) & third) === third &&
-        ((bits[from + 3] ?? 0) & fourth) === fourth
-      );
-    };
+  /** Returns the slices in which an entry with these words in lower case has its bits. */
+  slicesOf(words: readonly string[]): readonly number[] {
+    const marks = new Uint8Array(SLICES);
+    for (const word of words) mark(word, marks);
+    return Array.from(marks.keys()).filter((slice) => marks[slice] === 1);
+  }
+
+  /** Returns the slices in which an entry has its bits if these words are at the beginning of words in its name or title. */
+  slicesOfStarts(words: readonly string[]): readonly number[] {
+    const marks = new Uint8Array(SLICES);
+    for (const word of words) markStart(word, 0, marks);
+    return Array.from(marks.keys()).filter((slice) => marks[slice] === 1);
+  }
+
+  /** Removes entries that lack a bit in one of these slices from some elements of a set. */
+  restrict(set: Int32Array, slices: readonly number[], [from, to]: readonly [number, number]): void {
+    for (const slice of slices) {
+      const start = slice * this.width;
+      for (let element = from; element < to; element += 1)
+        set[element] = (set[element] ?? 0) & (this.slices[start + element] ?? 0);
+    }
+  }
+
+  /** Whether an entry without other texts contains a word if it has the bits of the word. */
+  isExact(word: string): boolean {
+    return word.length === 1 && LETTERS_AND_DIGITS.includes(word);
+  }
+
+  /** The set of entries with other texts. */
+  get withOthers(): Int32Array {
+    return this.slices.subarray(HAS_OTHERS * this.width, SLICES * this.width);
   }
 
   /** Keeps these entries alone, in this order. */
-  gather(order: Int32Array): void {
-    const gathered = new Int32Array(order.length * LANES);
-    for (let position = 0; position < order.length; position += 1) {
-      const from = (order[position] ?? 0) * LANES;
-      for (let lane = 0; lane < LANES; lane += 1)
-        gathered[position * LANES + lane] = this.bits[from + lane] ?? 0;
+  async gather(order: Int32Array): Promise<void> {
+    const pausing = new TimeSlice();
+    const width = elementsFor(order.length);
+    const gathered = new Int32Array(SLICES * width);
+    const isInOrder = order.every((number, position) => number === position);
+    const beyond = order.length % 32 === 0 ? 0 : -1 << (order.length % 32);
+    for (let slice = 0; slice < SLICES; slice += 1) {
+      await pausing.pause();
+      const from = this.slices.subarray(slice * this.width, (slice + 1) * this.width);
+      const to = gathered.subarray(slice * width, (slice + 1) * width);
+      if (isInOrder) {
+        to.set(from.subarray(0, width));
+        if (width > 0) to[width - 1] = (to[width - 1] ?? 0) & ~beyond;
+        continue;
+      }
+      for (let position = 0; position < order.length; position += 1) {
+        if (pausing.isOverAt(position)) await pausing.pause();
+        if (hasBit(from, order[position] ?? 0)) addBit(to, position);
+      }
     }
-    this.bits = gathered;
+    this.slices = gathered;
+    this.width = width;
+  }
+
+  private makeRoom(count: number): void {
+    if (elementsFor(count) <= this.width) return;
+    const width = Math.max(elementsFor(count), Math.ceil(1.5 * this.width));
+    const larger = new Int32Array(SLICES * width);
+    for (let slice = 0; slice < SLICES; slice += 1)
+      larger.set(this.slices.subarray(slice * this.width, (slice + 1) * this.width), slice * width);
+    this.slices = larger;
+    this.width = width;
   }
 }
 
-function addBits(text: string, bits: Int32Array, from: number): void {
+/** The slice of each ASCII letter and digit; 0 for other characters. */
+const SLICE_OF = new Uint8Array(0x80);
+for (let at = 0; at < LETTERS_AND_DIGITS.length; at += 1)
+  SLICE_OF[LETTERS_AND_DIGITS.charCodeAt(at)] = HASHED + at;
+
+/** Marks the slices of a text. */
+function mark(text: string, marks: Uint8Array): void {
   let before = SPACE;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code > SPACE) {
-      if (before > SPACE) addBit((before << 8) ^ code, bits, from);
-      if (!isLetterOrDigit(code)) addBit(code, bits, from);
+      if (before > SPACE) marks[hashed((before << 8) ^ code)] = 1;
+      marks[SLICE_OF[code] || hashed(code)] = 1;
     }
     before = code;
   }
 }
 
-function isLetterOrDigit(code: number): boolean {
-  return (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39);
+/** Marks the slices of all beginnings of words in a text, and possibly of others: see `Occurrence.AT_WORD_START`. */
+function markStarts(text: string, marks: Uint8Array): void {
+  for (let at = 0; at < text.length; at += 1)
+    if (at === 0 || !SLICE_OF[text.charCodeAt(at - 1)]) markStart(text, at, marks);
 }
 
-function addBit(value: number, bits: Int32Array, from: number): void {
-  const bit = Math.imul(value, 0x9e3779b1) >>> 25;
-  const lane = from + Math.floor(bit / BITS_OF_A_LANE);
-  bits[lane] = (bits[lane] ?? 0) | (1 << (bit % BITS_OF_A_LANE));
+/** Marks the slices of a beginning with one, two and three characters, if it is as long. */
+function markStart(text: string, start: number, marks: Uint8Array): void {
+  let value = 0;
+  for (let at = start; at < Math.min(text.length, start + LONGEST_START); at += 1) {
+    const code = text.charCodeAt(at);
+    if (code <= SPACE) return;
+    value = Math.imul(value + code, 0x01000193);
+    marks[FIRST_START + (Math.imul(value, 0x9e3779b1) >>> 26)] = 1;
+  }
+}
+
+function hashed(value: number): number {
+  return Math.imul(value, 0x9e3779b1) >>> 24;
 }
