@@ -6,7 +6,7 @@ import { nextCursor } from '#service/catalog/list-request.js';
 import { changeRevisions, SEES_ALL } from './data/catalogue.js';
 import type { BareReads } from './harness/bare-reads.js';
 import { Child, freePort } from './harness/child.js';
-import { eachOncePerSecond } from './harness/each-once.js';
+import { eachOncePerSecond, sendAll } from './harness/each-once.js';
 import { atLeast, type Figure, figure } from './harness/figure.js';
 import { say } from './harness/report.js';
 import { median, rounds } from './harness/rounds.js';
@@ -21,6 +21,12 @@ const LIMITS = [30, 100];
 const BY_NAME = { 16: 0.8, 1: 0.8 };
 const LISTS = { 16: 0.6, 1: 0.5 };
 const PAGES = 4_000;
+/**
+ * Requests to both sides before they are measured: until V8 has compiled a route, its requests take several times as long
+ * as later. A round of two seconds would otherwise measure compiling, and more so on the slower side, which gets fewer requests.
+ */
+const WARM_UP = { names: 10_000, pages: 2_000 };
+const WARM_UP_CONNECTIONS = 16;
 const BARE_READS = fileURLToPath(new URL('./harness/bare-reads.js', import.meta.url));
 
 /** One resource: its path in the service and in the bare route. */
@@ -51,12 +57,23 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
   const figures: Figure[] = [];
   const versions = await shownVersions(client);
   const names: Read[] = await latestOf(client);
-  const measure = async (row: string, reads: readonly Read[], bare: Child, targets: typeof LISTS) => {
+  const measure = async (
+    row: string,
+    reads: readonly Read[],
+    bare: Child,
+    { targets, warmUp }: { readonly targets: typeof LISTS; readonly warmUp: number },
+  ) => {
     await expectSameBytes(service, bare, reads, tokens[0] ?? '');
+    const asked = (path: keyof Read) =>
+      shuffled(reads).map((read, at) => ({ path: read[path], token: tokens[at % CALLERS] ?? '' }));
+    say(`${row}, warm-up`);
+    for (const [{ url }, path] of [
+      [bare, 'barePath'],
+      [service, 'path'],
+    ] as const)
+      await sendAll({ url, requests: asked(path).slice(0, warmUp), connections: WARM_UP_CONNECTIONS });
     for (const [connections, target] of Object.entries(targets)) {
       const load = { connections: Number(connections), seconds: quick ? 2 : 3 };
-      const asked = (path: keyof Read) =>
-        shuffled(reads).map((read, at) => ({ path: read[path], token: tokens[at % CALLERS] ?? '' }));
       const measured = await rounds(quick ? 3 : 7, async (round) => {
         say(`${row}, ${connections} connections, round ${round}`);
         const plain = await eachOncePerSecond({ ...load, url: bare.url, requests: asked('barePath') });
@@ -79,12 +96,12 @@ export async function measureFirstReads(stage: Stage, quick: boolean): Promise<F
     }
   };
   const byName = await bareReads(stage, catalogue, [], 0);
-  await measure('latest of one name', names, byName, BY_NAME);
+  await measure('latest of one name', names, byName, { targets: BY_NAME, warmUp: WARM_UP.names });
   await byName.stop();
   for (const limit of LIMITS) {
     const { reads, pages } = pagesOf(versions, limit);
     const bare = await bareReads(stage, catalogue, pages, limit);
-    await measure(`list of ${limit}`, reads, bare, LISTS);
+    await measure(`list of ${limit}`, reads, bare, { targets: LISTS, warmUp: WARM_UP.pages });
     await bare.stop();
   }
   await service.stop();
