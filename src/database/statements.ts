@@ -10,6 +10,7 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import { poolOf } from './connection.js';
+import { PreparedQuery } from './prepared-query.js';
 import { onPrimary } from './primary.js';
 import { StatementBatch } from './statement-batch.js';
 import type { SearchStatements, StatementRunner } from './search-pool.js';
@@ -90,7 +91,8 @@ export class PreparedStatements {
     const pool = poolOf(this.dataSource);
     if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
     try {
-      return (await pool.query({ ...this.prepared(text), values })).rows as Rows;
+      const { name, text: sent } = this.prepared(text);
+      return (await new PreparedQuery(name, sent, values).on(pool)).rows as Rows;
     } catch (error) {
       this.giveUpIfStale(error);
       return this.dataSource.query<Rows>(text, values);
