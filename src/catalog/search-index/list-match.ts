@@ -40,8 +40,8 @@ export function listMatch(columns: EntryColumns, search: string): (number: numbe
     return columns.words.has(bytes[place] ?? NOTHING, number, begins, ends);
   };
   const last = 1 << (words.length - 1);
-  /** For each text, one bit for each word that it matches, and `IS_KNOWN`. */
-  const accepting = new Uint8Array(columns.words.size);
+  /** For each text, one bit for each word that it matches, and `IS_KNOWN`. Most searches need none. */
+  let accepting = NOTHING;
   const accepted = (number: number): number => {
     let accepts = IS_KNOWN;
     for (let place = 0; place < words.length; place += 1)
@@ -51,6 +51,7 @@ export function listMatch(columns: EntryColumns, search: string): (number: numbe
 
   // Follows all beginnings of the words at once (Shift-And). Reads numbers like `NumberReader`, but in a single loop.
   const hasWords = (number: number): boolean => {
+    if (accepting === NOTHING) accepting = new Uint8Array(columns.words.size);
     let state = 0;
     let group = 0;
     let left = 0;

@@ -12,7 +12,7 @@ const SLICES = HAS_OTHERS + 1;
 
 /**
  * Bits for each entry: one for each pair of adjacent characters in its texts and for each character that is neither a small
- * ASCII letter nor a digit, by a hash; one for each of these letters and digits; one for each beginning of a word in its name
+ * ASCII letter nor a digit, by a hash (three if it is not ASCII); one for each of these letters and digits; one for each beginning of a word in its name
  * and title, by a hash; and one if it has other texts. An entry can only contain a word if it has all bits of the word, which
  * excludes most entries without reading them.
  *
@@ -138,6 +138,7 @@ function mark(text: string, marks: Uint8Array): void {
     if (code > SPACE) {
       if (before > SPACE) marks[hashed((before << 8) ^ code)] = 1;
       marks[SLICE_OF[code] || hashed(code)] = 1;
+      if (code >= 0x80) marks[hashed(code << 16)] = marks[hashed(~code)] = 1;
     }
     before = code;
   }

@@ -79,7 +79,16 @@ export function nameRank(columns: EntryColumns, word: string): (number: number) 
 
 /** Returns a test of numbers below `count` that tests each number at most once. */
 export function once(count: number, test: (number: number) => boolean): (number: number) => boolean {
-  /** 0 if unknown, 1 if it fails, 2 if it passes. */
-  const results = new Uint8Array(count);
-  return (number) => (results[number] || (results[number] = test(number) ? 2 : 1)) === 2;
+  /** Two bits for each number: 0 if unknown, 1 if it fails, 2 if it passes. Most searches need none. */
+  let results: Uint8Array | undefined;
+  return (number) => {
+    results ??= new Uint8Array((count >>> 2) + 1);
+    const at = number >>> 2;
+    const shift = (number & 3) << 1;
+    const known = ((results[at] ?? 0) >>> shift) & 3;
+    if (known !== 0) return known === 2;
+    const result = test(number);
+    results[at] = (results[at] ?? 0) | ((result ? 2 : 1) << shift);
+    return result;
+  };
 }
