@@ -194,6 +194,7 @@ describe('searchIndex', () => {
             'tool-7',
             '7',
             'o',
+            ...'abcdghlmnrstuy02',
           ]),
           type: pick(ENTRY_TYPE_NAMES),
           tag: pick(['git', 'ÜBER', 'absent']),

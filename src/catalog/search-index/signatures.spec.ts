@@ -63,6 +63,19 @@ describe('Signatures', () => {
     expect(new Signatures().isExact(word)).toBe(expected);
   });
 
+  it('has exactly the entries with each letter and digit', () => {
+    const letters = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
+    const signatures = new Signatures();
+    const texts = letters.flatMap((one) => [...letters, '-', 'é', '😀'].map((other) => `${one}${other}`));
+    for (const [number, text] of texts.entries()) signatures.add(number, [text], [text], []);
+    for (const letter of letters) {
+      expect(signatures.isExact(letter)).toBe(true);
+      const expected = [...texts.keys()].filter((number) => texts[number]?.includes(letter));
+      expect(having(signatures, texts.length, signatures.slicesOf([letter])), letter).toEqual(expected);
+    }
+    expect(signatures.withOthers.every((element) => element === 0)).toBe(true);
+  });
+
   const PIECES = [...'abz09-./_%é倉😀ß', 'i̇', 'ς', '\u0301', ' ', '\n', '\u00a0', '\u3000', '  '];
 
   it.each(Array.from({ length: 20 }, (_, seed) => seed + 1))(

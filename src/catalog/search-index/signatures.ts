@@ -25,7 +25,10 @@ export class Signatures {
   private slices = new Int32Array(0);
   /** Elements of each slice. */
   private width = 0;
-  private readonly marks = new Uint8Array(SLICES);
+  /** The newest element of each slice, which is written only before it is read or when the next one begins. */
+  private readonly newest = new Int32Array(SLICES);
+  private newestElement = 0;
+  private isWritten = true;
 
   /**
    * Adds the entry with the next number.
@@ -40,38 +43,35 @@ export class Signatures {
     own: readonly string[],
     others: readonly string[] | null,
   ): void {
-    this.makeRoom(number + 1);
-    const { marks } = this;
-    if (others) for (const text of [...own, ...others]) mark(text, marks);
-    else marks.fill(1);
-    for (const text of titles) markStarts(text, marks);
-    if (!others || others.length > 0) marks[HAS_OTHERS] = 1;
     const element = number >>> 5;
+    if (element !== this.newestElement) this.write();
+    this.newestElement = element;
+    this.isWritten = false;
+    const { newest } = this;
     const bit = 1 << (number & 31);
-    for (let slice = 0; slice < SLICES; slice += 1) {
-      if (marks[slice] === 0) continue;
-      const at = slice * this.width + element;
-      this.slices[at] = (this.slices[at] ?? 0) | bit;
-    }
-    marks.fill(0);
+    if (others) for (const text of [...own, ...others]) mark(text, newest, bit);
+    else for (let slice = 0; slice < SLICES; slice += 1) newest[slice] = (newest[slice] ?? 0) | bit;
+    for (const text of titles) markStarts(text, newest, bit);
+    if (!others || others.length > 0) newest[HAS_OTHERS] = (newest[HAS_OTHERS] ?? 0) | bit;
   }
 
   /** Returns the slices in which an entry with these words in lower case has its bits. */
   slicesOf(words: readonly string[]): readonly number[] {
-    const marks = new Uint8Array(SLICES);
-    for (const word of words) mark(word, marks);
-    return Array.from(marks.keys()).filter((slice) => marks[slice] === 1);
+    const marked = new Int32Array(SLICES);
+    for (const word of words) mark(word, marked, 1);
+    return Array.from(marked.keys()).filter((slice) => marked[slice] === 1);
   }
 
   /** Returns the slices in which an entry has its bits if these words are at the beginning of words in its name or title. */
   slicesOfStarts(words: readonly string[]): readonly number[] {
-    const marks = new Uint8Array(SLICES);
-    for (const word of words) markStart(word, 0, marks);
-    return Array.from(marks.keys()).filter((slice) => marks[slice] === 1);
+    const marked = new Int32Array(SLICES);
+    for (const word of words) markStart(word, 0, marked, 1);
+    return Array.from(marked.keys()).filter((slice) => marked[slice] === 1);
   }
 
   /** Removes entries that lack a bit in one of these slices from some elements of a set. */
   restrict(set: Int32Array, slices: readonly number[], [from, to]: readonly [number, number]): void {
+    this.write();
     for (const slice of slices) {
       const start = slice * this.width;
       for (let element = from; element < to; element += 1)
@@ -86,11 +86,13 @@ export class Signatures {
 
   /** The set of entries with other texts. */
   get withOthers(): Int32Array {
+    this.write();
     return this.slices.subarray(HAS_OTHERS * this.width, SLICES * this.width);
   }
 
   /** Keeps these entries alone, in this order. */
   async gather(order: Int32Array): Promise<void> {
+    this.write();
     const pausing = new TimeSlice();
     const width = elementsFor(order.length);
     const gathered = new Int32Array(SLICES * width);
@@ -114,9 +116,20 @@ export class Signatures {
     this.width = width;
   }
 
-  private makeRoom(count: number): void {
-    if (elementsFor(count) <= this.width) return;
-    const width = Math.max(elementsFor(count), Math.ceil(1.5 * this.width));
+  private write(): void {
+    if (this.isWritten) return;
+    const { newest, newestElement: element } = this;
+    if (element >= this.width) this.widen(element + 1);
+    for (let slice = 0; slice < SLICES; slice += 1) {
+      const at = slice * this.width + element;
+      this.slices[at] = (this.slices[at] ?? 0) | (newest[slice] ?? 0);
+    }
+    newest.fill(0);
+    this.isWritten = true;
+  }
+
+  private widen(elements: number): void {
+    const width = Math.max(elements, Math.ceil(1.5 * this.width));
     const larger = new Int32Array(SLICES * width);
     for (let slice = 0; slice < SLICES; slice += 1)
       larger.set(this.slices.subarray(slice * this.width, (slice + 1) * this.width), slice * width);
@@ -126,39 +139,46 @@ export class Signatures {
 }
 
 /** The slice of each ASCII letter and digit; 0 for other characters. */
-const SLICE_OF = new Uint8Array(0x80);
+const SLICE_OF = new Uint16Array(0x80);
 for (let at = 0; at < LETTERS_AND_DIGITS.length; at += 1)
   SLICE_OF[LETTERS_AND_DIGITS.charCodeAt(at)] = HASHED + at;
 
-/** Marks the slices of a text. */
-function mark(text: string, marks: Uint8Array): void {
+/** Adds a bit to the slices of a text. */
+function mark(text: string, slices: Int32Array, bit: number): void {
   let before = SPACE;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code > SPACE) {
-      if (before > SPACE) marks[hashed((before << 8) ^ code)] = 1;
-      marks[SLICE_OF[code] || hashed(code)] = 1;
-      if (code >= 0x80) marks[hashed(code << 16)] = marks[hashed(~code)] = 1;
+      if (before > SPACE) add(slices, hashed((before << 8) ^ code), bit);
+      add(slices, SLICE_OF[code] || hashed(code), bit);
+      if (code >= 0x80) {
+        add(slices, hashed(code << 16), bit);
+        add(slices, hashed(~code), bit);
+      }
     }
     before = code;
   }
 }
 
-/** Marks the slices of all beginnings of words in a text, and possibly of others: see `Occurrence.AT_WORD_START`. */
-function markStarts(text: string, marks: Uint8Array): void {
+/** Adds a bit to the slices of all beginnings of words in a text, and possibly of others: see `Occurrence.AT_WORD_START`. */
+function markStarts(text: string, slices: Int32Array, bit: number): void {
   for (let at = 0; at < text.length; at += 1)
-    if (at === 0 || !SLICE_OF[text.charCodeAt(at - 1)]) markStart(text, at, marks);
+    if (at === 0 || !SLICE_OF[text.charCodeAt(at - 1)]) markStart(text, at, slices, bit);
 }
 
-/** Marks the slices of a beginning with one, two and three characters, if it is as long. */
-function markStart(text: string, start: number, marks: Uint8Array): void {
+/** Adds a bit to the slices of a beginning with one, two and three characters, if it is as long. */
+function markStart(text: string, start: number, slices: Int32Array, bit: number): void {
   let value = 0;
   for (let at = start; at < Math.min(text.length, start + LONGEST_START); at += 1) {
     const code = text.charCodeAt(at);
     if (code <= SPACE) return;
     value = Math.imul(value + code, 0x01000193);
-    marks[FIRST_START + (Math.imul(value, 0x9e3779b1) >>> 26)] = 1;
+    add(slices, FIRST_START + (Math.imul(value, 0x9e3779b1) >>> 26), bit);
   }
+}
+
+function add(slices: Int32Array, slice: number, bit: number): void {
+  slices[slice] = (slices[slice] ?? 0) | bit;
 }
 
 function hashed(value: number): number {
