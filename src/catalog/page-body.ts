@@ -3,11 +3,8 @@ import { ENTRY_TYPES, type EntryType, officialMeta } from '../documents/entry-ty
 import type { Status } from '../documents/statuses.js';
 import type { ListFilter } from './list-request.js';
 
-/** A stored version as the consumer API shows it. Dates are RFC 3339 in UTC. */
-export interface VersionRow {
-  readonly name: string;
-  readonly version: string;
-  readonly key: string;
+/** What the consumer API shows of a stored version. Dates are RFC 3339 in UTC. */
+export interface ShownVersion {
   readonly document: string;
   readonly status: Status;
   readonly statusMessage: string | null;
@@ -17,11 +14,21 @@ export interface VersionRow {
   readonly isLatest: boolean;
 }
 
-/** SQL: the columns of a `VersionRow` except its name, selected from version `v`. */
-export const VERSION_COLUMNS = `v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
+/** A version on a page of several. */
+export interface VersionRow extends ShownVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly key: string;
+}
+
+/** SQL: the columns of a `ShownVersion`, selected from version `v`. */
+export const SHOWN_COLUMNS = `v.document, v.status, v.status_message as "statusMessage",
     ${utcText('v.status_changed_at')} as "statusChangedAt",
     ${utcText('v.published_at')} as "publishedAt",
     ${utcText('v.updated_at')} as "updatedAt", v.is_latest as "isLatest"`;
+
+/** SQL: the columns of a `VersionRow` except its name, selected from version `v`. */
+export const VERSION_COLUMNS = `v.version, v.version_key as key, ${SHOWN_COLUMNS}`;
 
 /** SQL: like VERSION_COLUMNS, but documents longer than `$maxDocumentBytes` are empty, and are not read. */
 export const VERSION_COLUMNS_WITHOUT_LONG = VERSION_COLUMNS.replace(
@@ -65,7 +72,7 @@ class Parts {
   }
 
   /** Adds a version, wrapped in an item with `_meta` or as the bare document, depending on the type. */
-  addItem(type: EntryType, row: VersionRow): void {
+  addItem(type: EntryType, row: ShownVersion): void {
     const { isShownBare } = ENTRY_TYPES[type];
     if (!isShownBare) this.add(`{"${type}":`);
     this.add(row.document);
@@ -78,7 +85,7 @@ class Parts {
 }
 
 /** Returns the body for a single version. */
-export function itemBody(type: EntryType, row: VersionRow): readonly string[] {
+export function itemBody(type: EntryType, row: ShownVersion): readonly string[] {
   const parts = new Parts();
   parts.addItem(type, row);
   return parts.all();
@@ -112,10 +119,6 @@ export const FOUND_COLUMNS = `found.name, found.version, found.key, found.status
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= ${MAX_PAGE_BYTES} or row_number() over page = 1
       then found.document end as document`;
-
-/** SQL: like FOUND_COLUMNS, but for at most one version, which always fits. */
-export const ONLY_FOUND_COLUMNS = `found.name, found.version, found.key, found.status, found."statusMessage",
-    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document`;
 
 /** SQL: window over the versions up to the current one, in page order. */
 export const PAGE_WINDOW = `(order by found.name, found.key desc rows unbounded preceding)`;

@@ -29,6 +29,7 @@ import {
   listBody,
   type PageBody,
   RowsPerName,
+  type ShownVersion,
   withinPage,
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
@@ -182,7 +183,7 @@ export class PageReader {
     name: string,
     request: VersionsRequest,
   ): Promise<readonly string[]> {
-    const found = isStorable(name) ? await readVersions(sql, { type, name, which: 'all', ...request }) : [];
+    const found = isStorable(name) ? await readVersions(sql, { type, name, ...request }) : [];
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
     const rows = withinPage(found.slice(0, MAX_VERSIONS));
     const last = rows.at(-1);
@@ -193,7 +194,7 @@ export class PageReader {
   private async version(sql: ViewSql, asked: VersionPage): Promise<readonly string[]> {
     const which = asked.version === 'latest' ? 'latest' : 'exact';
     const row = await this.singleVersion(sql, asked, which);
-    if (row) return withinPage([row]).flatMap((found) => itemBody(asked.type, found));
+    if (row) return itemBody(asked.type, row);
     const latest = which === 'exact' ? await this.singleVersion(sql, asked, 'latest') : undefined;
     throw new ApiError(missingVersion(which, latest !== undefined));
   }
@@ -202,7 +203,7 @@ export class PageReader {
     sql: ViewSql,
     { type, name, version, includeDeleted }: VersionPage,
     which: 'latest' | 'exact',
-  ): Promise<FoundVersion | undefined> {
+  ): Promise<ShownVersion | undefined> {
     if (!isStorable(name)) return undefined;
     if (isEmptyView(sql.view)) {
       await nothingVisible(sql);

@@ -53,8 +53,10 @@ export type WalkRow = MaybeVersion &
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
-  return sql.query<WalkRow>(
-    `
+  const text = textFor(
+    'partitions',
+    request,
+    () => `
 with ${CURRENCY},
 partitions as materialized (
   select * from unnest(
@@ -87,8 +89,12 @@ progress as (
 )
 select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
     ${versionsOfNames(request)}`,
-    { ...walkValues(type, request), ...partitionValues(sql.view), ...sizes },
   );
+  return sql.query<WalkRow>(text, {
+    ...walkValues(type, request),
+    ...partitionValues(sql.view),
+    ...sizes,
+  });
 }
 
 /**
@@ -97,8 +103,10 @@ select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare"
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
-  return sql.query<WalkRow>(
-    `
+  const text = textFor(
+    'sources',
+    request,
+    () => `
 with ${CURRENCY},
 ${rankedBy('(select $rankedSources::int[])')},
 next_entries as materialized (
@@ -127,8 +135,28 @@ progress as (
 )
 select (select "isCurrent" from currency), progress.reached, progress."visibleShare",
     ${versionsOfNames(request)}`,
-    { ...walkValues(type, request), ...sizes },
   );
+  return sql.query<WalkRow>(text, { ...walkValues(type, request), ...sizes });
+}
+
+/** Texts of the walks by kind of request: putting one together for each request would take longer than binding it. */
+const texts = new Map<string, string>();
+
+function textFor(walk: string, request: ListRequest, text: () => string): string {
+  const { after, maxDocumentBytes, filter } = request;
+  const set = Object.entries(filter).filter(([, value]) => value !== undefined);
+  // Of the filter's values, only these two are part of a text.
+  const kind = [
+    walk,
+    after !== null,
+    maxDocumentBytes !== undefined,
+    filter.version === 'latest',
+    filter.includeDeleted,
+    ...set.map(([key]) => key),
+  ].join();
+  const known = texts.get(kind) ?? text();
+  texts.set(kind, known);
+  return known;
 }
 
 function walkValues(type: EntryType, request: ListRequest): NamedValues {

@@ -2,22 +2,25 @@ import { orAlone, SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { StorableText } from '../validation/storable-text.js';
-import { CURRENCY, IS_WORTH_READING } from '../visibility/views.queries.js';
+import {
+  CURRENCY,
+  CURRENCY_ITEM,
+  IS_ITEM_WORTH_READING,
+  IS_WORTH_READING,
+} from '../visibility/views.queries.js';
 import { hasShownStatus, isVisible } from './list-request.js';
 import {
   FOUND_COLUMNS,
-  type FoundVersion,
-  isVersion,
   type MaybeVersion,
-  ONLY_FOUND_COLUMNS,
   PAGE_WINDOW,
+  SHOWN_COLUMNS,
+  type ShownVersion,
   VERSION_COLUMNS,
 } from './page-body.js';
 import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
-/** SQL: the condition that selects versions `v` of a name. */
+/** SQL: the condition that selects version `v` of a name. */
 export const WHICH = {
-  all: 'true',
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
@@ -25,20 +28,9 @@ export const WHICH = {
 /** Maximum number of versions of a name per page: their rows are read even if their documents do not fit. */
 export const MAX_VERSIONS = 2_000;
 
-/** SQL: the columns and order for all versions of a name. A single version needs no size check or sorting. */
-const ALL_FOUND = {
-  columns: FOUND_COLUMNS,
-  order: `window page as ${PAGE_WINDOW}
-order by found.key desc limit ${MAX_VERSIONS + 1}`,
-};
-const ONLY_FOUND = { columns: ONLY_FOUND_COLUMNS, order: 'limit 1' };
-
 export interface NamedVersions {
   readonly type: EntryType;
   readonly name: StorableText;
-  readonly which: keyof typeof WHICH;
-  /** Required for `exact`. */
-  readonly version?: StorableText;
   readonly includeDeleted: boolean;
   /** Sort key; only older versions are returned. */
   readonly after?: string | null;
@@ -50,31 +42,26 @@ export interface NamedVersions {
  */
 export function versionsOfName(
   sql: ViewSql,
-  { type, name, which, version, includeDeleted, after = null }: NamedVersions,
+  { type, name, includeDeleted, after = null }: NamedVersions,
 ): Promise<(MaybeVersion & CurrencyRow)[]> {
-  const text = (VERSIONS_OF_NAME[`${which} ${includeDeleted}`] ??= versionsText(which, includeDeleted));
-  return sql.query<MaybeVersion & CurrencyRow>(text, { type, name, version, afterKey: after });
-}
-
-/** Texts by kind of version: putting one together for each request would take longer than binding it. */
-const VERSIONS_OF_NAME: Record<string, string> = {};
-
-function versionsText(which: NamedVersions['which'], includeDeleted: boolean): string {
-  const { columns, order } = which === 'all' ? ALL_FOUND : ONLY_FOUND;
-  return `
+  return sql.query<MaybeVersion & CurrencyRow>(
+    `
 with ${CURRENCY}
 select currency."isCurrent",
-    ${columns}
+    ${FOUND_COLUMNS}
 from currency left join (
-  select first_entry.name,
+  select $name::text as name,
     ${VERSION_COLUMNS}
   from (
   ${firstEntry('$name')}
   ) first_entry join entry_version v on v.entry_id = first_entry.id
-  where ${WHICH[which]} and ${hasShownStatus(includeDeleted)}
+  where ${hasShownStatus(includeDeleted)}
     and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
-${order}`;
+window page as ${PAGE_WINDOW}
+order by found.key desc limit ${MAX_VERSIONS + 1}`,
+    { type, name, afterKey: after },
+  );
 }
 
 export interface SingleVersions {
@@ -90,6 +77,33 @@ export interface VersionName {
 }
 
 /** A version, or nulls if none was found. */
+type MaybeShown = ShownVersion | { readonly [column in keyof ShownVersion]: null };
+
+/**
+ * Reads one version of a name, from the first source with a visible entry; returns a row of nulls if there is none. Reads by
+ * name are so frequent that every column and every step of the plan counts.
+ */
+export function singleVersion(
+  sql: ViewSql,
+  { type, which, includeDeleted }: SingleVersions,
+  { name, version }: VersionName,
+): Promise<(MaybeShown & CurrencyRow)[]> {
+  const text = (SINGLE_VERSION[`${which} ${includeDeleted}`] ??= singleVersionText(which, includeDeleted));
+  return sql.query<MaybeShown & CurrencyRow>(text, { type, name, version });
+}
+
+/** Texts by kind of version: putting one together for each request would take longer than binding it. */
+const SINGLE_VERSION: Record<string, string> = {};
+
+function singleVersionText(which: SingleVersions['which'], includeDeleted: boolean): string {
+  return `
+select currency."isCurrent", ${SHOWN_COLUMNS}
+from ${CURRENCY_ITEM} left join entry_version v on v.entry_id = (
+  ${firstEntry('$name', IS_ITEM_WORTH_READING)}
+) and ${WHICH[which]} and ${hasShownStatus(includeDeleted)}`;
+}
+
+/** A version, or nulls if none was found; the document is also null if it does not fit. */
 export type SingleVersionRow = MaybeVersion &
   CurrencyRow & {
     /** Index into the list of requested names. */
@@ -111,7 +125,7 @@ with ${CURRENCY}
 select currency."isCurrent", found.place,
     ${FOUND_COLUMNS}
 from currency left join (
-  select asked.place::int - 1 as place, e.name,
+  select asked.place::int - 1 as place, asked.name,
     ${VERSION_COLUMNS}
   from unnest((select $names::text[]), (select $versions::text[])) with ordinality as asked(name, version, place)
   cross join lateral (
@@ -131,10 +145,10 @@ window page as (order by found.place rows unbounded preceding)`,
 const RANKED_SOURCES = '(select $rankedSources::int[])::int[]';
 
 /** SQL: the first visible entry with this name, in source order; it shadows all others (contract §6). */
-export function firstEntry(name: string): string {
-  return `select e.id, e.name from entry e
+export function firstEntry(name: string, isWorthReading = IS_WORTH_READING): string {
+  return `select e.id from entry e
   where e.source_id = any(${RANKED_SOURCES}) and e.type = $type and e.name = ${name}
-    and ${isVisible('e')} and ${IS_WORTH_READING}
+    and ${isVisible('e')} and ${isWorthReading}
   order by array_position(${RANKED_SOURCES}, e.source_id) limit 1`;
 }
 
@@ -220,7 +234,7 @@ export class VersionLoader {
   private readonly groups = new Map<string, Group>();
 
   /** @returns undefined if the view has no such version. */
-  async load(sql: ViewSql, which: SingleVersions, name: VersionName): Promise<FoundVersion | undefined> {
+  async load(sql: ViewSql, which: SingleVersions, name: VersionName): Promise<ShownVersion | undefined> {
     // A traced request runs its own statement, so that the statement appears in its trace.
     if (tracing.traceId() !== undefined) return loadAlone(sql, which, name);
     const key = `${sql.state} ${which.type} ${which.which} ${which.includeDeleted}`;
@@ -240,25 +254,29 @@ async function loadWithOthers(
   sql: ViewSql,
   which: SingleVersions,
   name: VersionName,
-): Promise<FoundVersion | undefined> {
+): Promise<ShownVersion | undefined> {
   const batch = group.batch();
   const place = batch.names.push(name) - 1;
   await batch.begins;
   if (batch.names.length === 1) return group.run(() => loadAlone(sql, which, name));
   batch.rows ??= group.run(() => singleVersions(sql, which, batch.names));
-  const found = batch.rows.then((rows) => {
+  const found = batch.rows.then(async (rows): Promise<ShownVersion | undefined> => {
     const row = sql.observe(rows).find((each) => each.place === place);
-    if (!row || !isVersion(row)) return undefined;
+    if (!row || row.name === null) return undefined;
     // The document did not fit next to the others.
-    return row.document === null ? loadAlone(sql, which, name) : row;
+    return hasDocument(row) ? row : loadAlone(sql, which, name);
   });
   return orAlone(found, () => loadAlone(sql, which, name));
 }
 
+function hasDocument<Row extends MaybeVersion | MaybeShown>(row: Row): row is Row & ShownVersion {
+  return row.document !== null;
+}
+
 async function loadAlone(
   sql: ViewSql,
-  { which, ...asked }: SingleVersions,
+  which: SingleVersions,
   name: VersionName,
-): Promise<FoundVersion | undefined> {
-  return (await versionsOfName(sql, { ...asked, which, ...name })).find(isVersion);
+): Promise<ShownVersion | undefined> {
+  return (await singleVersion(sql, which, name)).find(hasDocument);
 }

@@ -73,8 +73,17 @@ export const CURRENCY = `currency as materialized (
   select ${IS_CURRENT} as "isCurrent"
 )`;
 
+/**
+ * SQL: like `CURRENCY`, but an item of FROM, for statements that refer to it in a join only: PostgreSQL then needs no
+ * storage for it.
+ */
+export const CURRENCY_ITEM = `(select ${IS_CURRENT} as "isCurrent" offset 0) currency`;
+
 /** SQL: false for a remembered view that is no longer current, because the rows read for it would be discarded. */
 export const IS_WORTH_READING = `($registry::text is null or (select "isCurrent" from currency))`;
+
+/** SQL: like `IS_WORTH_READING`, for statements that join `CURRENCY_ITEM`. */
+export const IS_ITEM_WORTH_READING = `($registry::text is null or currency."isCurrent")`;
 
 /** The partitions of one source. */
 export interface PartitionList {

@@ -5,11 +5,7 @@ import { readByNames, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { readIndexState } from '../../dist/catalog/search-index/search-index.queries.js';
-import {
-  type NamedVersions,
-  type SingleVersions,
-  singleVersions,
-} from '../../dist/catalog/version.queries.js';
+import { singleVersion, type SingleVersions, singleVersions } from '../../dist/catalog/version.queries.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
@@ -120,9 +116,14 @@ const lists: readonly [string, Ask, string?][] = [
     NAMES,
   ],
 ];
-function versions(view: typeof ALL, asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Ask {
-  const one = { type: 'server', name: toStorable(NAME), includeDeleted: false, ...asked } as const;
-  return (dataSource) => readVersions(sqlOf(dataSource, view), one);
+function versions(view: typeof ALL): Ask {
+  const all = { type: 'server', name: toStorable(NAME), includeDeleted: false } as const;
+  return (dataSource) => readVersions(sqlOf(dataSource, view), all);
+}
+function version(view: typeof ALL, which: SingleVersions['which'], name = NAME): Ask {
+  const asked = { name: toStorable(name), version: toStorable('1.0.0') };
+  const single = { type: 'server', which, includeDeleted: false } as const;
+  return (dataSource) => singleVersion(sqlOf(dataSource, view), single, asked);
 }
 function ofNames(view: typeof ALL, which: SingleVersions['which']): Ask {
   const names = [NAME, 'io.acme/c81e728d9d4c2f636f067f89cc14862c', 'io.acme/x'].map((name) => ({
@@ -147,10 +148,10 @@ const ofSeveral: readonly [string, Ask][] = [
   ['versions of several names', ofNames(FEW, 'exact')],
 ];
 const ofOne: readonly [string, Ask][] = [
-  ['a name', versions(ALL, { which: 'all' })],
-  ['the latest of a name', versions(ALL, { which: 'latest' })],
-  ['a version of a name', versions(FEW, { which: 'exact', version: toStorable('1.0.0') })],
-  ['a missing name', versions(ALL, { which: 'latest', name: toStorable('io.acme/x') })],
+  ['a name', versions(ALL)],
+  ['the latest of a name', version(ALL, 'latest')],
+  ['a version of a name', version(FEW, 'exact')],
+  ['a missing name', version(ALL, 'latest', 'io.acme/x')],
 ];
 
 /** Frequent queries, sent as prepared statements. */

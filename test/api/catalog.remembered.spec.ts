@@ -177,7 +177,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     await within(5_000, async () =>
       expect(
         await writer.database.query(
-          `select 1 from pg_stat_activity where datname = current_database() and query like '%currency%first_entry%'
+          `select 1 from pg_stat_activity where datname = current_database() and query like '%currency."isCurrent", v.document%'
              and state = 'idle' and pid <> pg_backend_pid()`,
         ),
       ).not.toEqual([]),

@@ -8,6 +8,7 @@ import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';
 import {
   type NamedVersions,
+  singleVersion,
   type SingleVersions,
   singleVersions,
 } from '../../dist/catalog/version.queries.js';
@@ -66,9 +67,18 @@ const named =
   };
 
 const versions =
-  (asked: Pick<NamedVersions, 'which'> & Partial<NamedVersions>): Read =>
+  (asked: Partial<NamedVersions> = {}): Read =>
   (sql) =>
     readVersions(sql, { type: 'server', name: toStorable(NAME), includeDeleted: false, ...asked });
+
+const one =
+  (which: SingleVersions['which'], includeDeleted = false): Read =>
+  (sql) =>
+    singleVersion(
+      sql,
+      { type: 'server', which, includeDeleted },
+      { name: toStorable(NAME), version: toStorable('1.0.0') },
+    );
 
 const ofSeveralNames =
   (which: SingleVersions['which'], includeDeleted = false): Read =>
@@ -80,15 +90,11 @@ const ofSeveralNames =
 
 const statements: Record<string, Read> = {
   'nothing-visible': nothingVisible,
-  'versions.all': versions({ which: 'all' }),
-  'versions.all.with-deleted': versions({ which: 'all', includeDeleted: true }),
-  'versions.latest': versions({ which: 'latest' }),
-  'versions.exact': versions({ which: 'exact', version: toStorable('1.0.0') }),
-  'versions.exact.with-deleted': versions({
-    which: 'exact',
-    version: toStorable('1.0.0'),
-    includeDeleted: true,
-  }),
+  'versions.all': versions(),
+  'versions.all.with-deleted': versions({ includeDeleted: true }),
+  'versions.latest': one('latest'),
+  'versions.exact': one('exact'),
+  'versions.exact.with-deleted': one('exact', true),
   'versions.of-names.latest': ofSeveralNames('latest'),
   'versions.of-names.exact': ofSeveralNames('exact'),
   'versions.of-names.exact.with-deleted': ofSeveralNames('exact', true),

@@ -32,7 +32,7 @@ from currency left join (
     select name collate "C" as name from unnest((select $5::text[])) as asked(name) order by 1 offset 0
   ) n
   cross join lateral (
-  select e.id, e.name from entry e
+  select e.id from entry e
   where e.source_id = any((select $6::int[])::int[]) and e.type = $7 and e.name = n.name
     and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or (select "isCurrent" from currency))
   order by array_position((select $6::int[])::int[], e.source_id) limit 1

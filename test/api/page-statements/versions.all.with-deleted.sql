@@ -2,9 +2,9 @@
 -- $2 = "epoch|7:1,6:1,5:1"
 -- $3 = null
 -- $4 = null
--- $5 = "{7,5}"
--- $6 = "server"
--- $7 = "io.acme/deploy"
+-- $5 = "io.acme/deploy"
+-- $6 = "{7,5}"
+-- $7 = "server"
 -- $8 = "{1,2}"
 -- $9 = false
 -- $10 = null
@@ -22,18 +22,18 @@ select currency."isCurrent",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
       then found.document end as document
 from currency left join (
-  select first_entry.name,
+  select $5::text as name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from (
-  select e.id, e.name from entry e
-  where e.source_id = any((select $5::int[])::int[]) and e.type = $6 and e.name = $7
+  select e.id from entry e
+  where e.source_id = any((select $6::int[])::int[]) and e.type = $7 and e.name = $5
     and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or (select "isCurrent" from currency))
-  order by array_position((select $5::int[])::int[], e.source_id) limit 1
+  order by array_position((select $6::int[])::int[], e.source_id) limit 1
   ) first_entry join entry_version v on v.entry_id = first_entry.id
-  where true and v.status in ('active', 'deprecated', 'deleted', 'archived')
+  where v.status in ('active', 'deprecated', 'deleted', 'archived')
     and ($10::text is null or v.version_key < $10)
 ) found on true
 window page as (order by found.name, found.key desc rows unbounded preceding)

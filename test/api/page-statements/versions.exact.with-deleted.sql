@@ -8,31 +8,18 @@
 -- $8 = "{1,2}"
 -- $9 = false
 -- $10 = "1.0.0"
--- $11 = null
-with currency as materialized (
-  select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
+select currency."isCurrent", v.document, v.status, v.status_message as "statusMessage",
+    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
+    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
+    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
+from (select concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition')) || '|' || $1::int[]::text || '|' || array(select s.revision from source s where s.id = any($1::int[]) order by s.id)::text = $2 and ($3::text is null or exists (
   select from registry r
   where r.name = $3 and r.xmin::text = $4
     and array(select source_id from registry_source where registry_id = r.id order by position) = $1::int[]
-)) as "isCurrent"
-)
-select currency."isCurrent",
-    found.name, found.version, found.key, found.status, found."statusMessage",
-    found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest", found.document
-from currency left join (
-  select first_entry.name,
-    v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
-    to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
-    to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
-    to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
-  from (
-  select e.id, e.name from entry e
+)) as "isCurrent" offset 0) currency left join entry_version v on v.entry_id = (
+  select e.id from entry e
   where e.source_id = any((select $5::int[])::int[]) and e.type = $6 and e.name = $7
-    and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or (select "isCurrent" from currency))
+    and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or currency."isCurrent")
   order by array_position((select $5::int[])::int[], e.source_id) limit 1
-  ) first_entry join entry_version v on v.entry_id = first_entry.id
-  where v.version = $10 and v.status in ('active', 'deprecated', 'deleted', 'archived')
-    and ($11::text is null or v.version_key < $11)
-) found on true
-limit 1
+) and v.version = $10 and v.status in ('active', 'deprecated', 'deleted', 'archived')

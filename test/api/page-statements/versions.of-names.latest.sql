@@ -22,14 +22,14 @@ select currency."isCurrent", found.place,
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1
       then found.document end as document
 from currency left join (
-  select asked.place::int - 1 as place, e.name,
+  select asked.place::int - 1 as place, asked.name,
     v.version, v.version_key as key, v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
   from unnest((select $5::text[]), (select $6::text[])) with ordinality as asked(name, version, place)
   cross join lateral (
-  select e.id, e.name from entry e
+  select e.id from entry e
   where e.source_id = any((select $7::int[])::int[]) and e.type = $8 and e.name = asked.name
     and (coalesce(e.claim_set_id = any($9::int[]), false) or $10::boolean) and ($3::text is null or (select "isCurrent" from currency))
   order by array_position((select $7::int[])::int[], e.source_id) limit 1
