@@ -63,12 +63,16 @@ describe('keys of search texts that wait to be merged into the index', () => {
       await publish(service.as(ACME_WRITER), 'server', name, CLAIMS);
     };
     const before = performance.now();
+    let hasBegun = false;
+    const begins = within(5_000, async () => expect(await batches(names)).toBeGreaterThan(0)).finally(() => {
+      hasBegun = true;
+    });
     const publishMany = async () => {
       do await publishNext();
-      while ((await batches(names)) === 0);
+      while (!hasBegun);
       for (let number = 0; number < 20; number += 1) await publishNext();
     };
-    await Promise.all(Array.from({ length: 4 }, publishMany));
+    await Promise.all([begins, ...Array.from({ length: 4 }, publishMany)]);
     const most = 2 + Math.ceil((performance.now() - before) / POLL_MS);
     await within(5_000, async () => {
       const [found] = await service.database.query<{ waiting: number }>(
