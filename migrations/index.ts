@@ -42,6 +42,7 @@ import { UnusedSummaryColumns1798320000001 } from './1798320000001-unused-summar
 import { TextChanges1798320000002 } from './1798320000002-text-changes.js';
 import { GenericTriggerPlans1798320000003 } from './1798320000003-generic-trigger-plans.js';
 import { PublishedSearchKeys1798320000004 } from './1798320000004-published-search-keys.js';
+import { LaterSearchKeys1798320000005 } from './1798320000005-later-search-keys.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -97,4 +98,5 @@ export const migrations = [
   TextChanges1798320000002,
   GenericTriggerPlans1798320000003,
   PublishedSearchKeys1798320000004,
+  LaterSearchKeys1798320000005,
 ];

@@ -43,6 +43,11 @@ const keysOf = (prefix: string) =>
   `string_to_array(${prefix} || ' ' || replace($grams, chr(1), chr(1) || ${prefix} || ' '), chr(1))`;
 const TEXT_KEYS = 'search_keys(t.partition_id, t.type, t.grams)';
 
+/** SQL: the texts whose keys are not in the index yet (`addSearchKeys`), if `condition` holds. */
+const textsWithoutKeys = (condition: string) => `select t.entry_id, t.name, t.content from (
+    select t.entry_id, t.name, t.content from search_text t where t.grams = '' and ${condition} offset 0
+  ) t`;
+
 /** SQL: the texts in all partitions that contain the grams, if `condition` holds. */
 const textsOfAll = (condition = 'true') => `select t.entry_id, t.name, t.content from (
     select t.entry_id, t.name, t.content from search_text t
@@ -50,7 +55,7 @@ const textsOfAll = (condition = 'true') => `select t.entry_id, t.name, t.content
   ) t`;
 
 /**
- * SQL: the texts in visible partitions that contain the grams, without reading hidden partitions. Makes one index
+ * SQL: the texts in visible partitions that may contain the grams, without reading hidden partitions. Makes one index
  * lookup per partition, then reads the table once; a single lookup suffices if all partitions are visible.
  */
 const TEXTS_OF_PARTITIONS = `partitions as materialized (
@@ -73,10 +78,14 @@ texts as (
   ) t
   union all
   ${textsOfAll('(select visible from whole)')}
+  union all
+  ${textsWithoutKeys('t.partition_id in (select id from partitions)')}
 )`;
 
 const TEXTS_OF_ALL = `texts as (
   ${textsOfAll()}
+  union all
+  ${textsWithoutKeys('t.type = $type')}
 )`;
 
 /**

@@ -5,7 +5,7 @@ import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type LatestVersion, summaryOf, type WrittenSummary } from './entry-summary.js';
-import { mergeSearchKeys } from './search-texts.queries.js';
+import { addSearchKeys } from './search-texts.queries.js';
 
 const EVERY_MS = 2_000;
 /** Maximum number of entries, and of bytes of documents, per transaction. */
@@ -74,8 +74,8 @@ interface Batch {
 const DROP = `delete from entry_summary where entry_id = any($1::bigint[])`;
 
 /**
- * Writes the summaries of changed entries after the change is committed: continuously, and at once for a search that
- * needs them. Replicas share the work.
+ * Writes the summaries and search keys of changed entries after the change is committed: continuously, and summaries at once
+ * for a search that needs them. Replicas share the work.
  */
 @Injectable()
 @BackgroundJob()
@@ -99,6 +99,7 @@ export class EntrySummaries implements OnApplicationShutdown {
     while (!this.polling.hasEnded && (await this.fill()));
     // What is published meanwhile waits for the next poll, so that many publications share a batch.
     while (!this.polling.hasEnded && (await this.writeBatch(null)).isFull);
+    while (!this.polling.hasEnded && (await addSearchKeys(this.dataSource)));
   }
 
   /**
@@ -120,7 +121,6 @@ export class EntrySummaries implements OnApplicationShutdown {
       return { written, isFull: locked.length === ENTRIES_PER_BATCH || written < locked.length };
     });
     if (batch.written === 0) await this.fill();
-    else await mergeSearchKeys(this.dataSource);
     return batch;
   }
 

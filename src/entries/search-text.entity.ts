@@ -35,6 +35,7 @@ export class SearchPartition {
 @Entity('search_text')
 // TypeORM does not support this type of index, so a migration creates the index.
 @Index('search_text_keys', { synchronize: false })
+@Index('search_text_keyless', ['entryId'], { where: `grams = ''` })
 export class SearchText {
   @PrimaryColumn({ name: 'entry_id', type: 'bigint', primaryKeyConstraintName: PRIMARY_KEY })
   entryId: string;
@@ -56,7 +57,7 @@ export class SearchText {
   @BytewiseText()
   content: string;
 
-  /** See `gramsOf`. */
+  /** See `gramsOf`; empty until `addSearchKeys` adds them. */
   @BytewiseText()
   grams: string;
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { EntityManager } from 'typeorm';
-import type { Queries } from '../database/statements.js';
+import type { DataSource, EntityManager } from 'typeorm';
 import { entryMapKey, type IncomingVersion } from '../documents/entry-types.js';
+import { TimeSlice } from '../json/time-slice.js';
+import type { SearchText } from './search-text.entity.js';
 import { batches } from './writer/catalog-diff.js';
 
 /** Separates grams; grams containing it are omitted, as in the database function `search_grams`. */
@@ -45,12 +46,36 @@ function joined(grams: readonly string[]): string {
   return withoutSeparator(grams).join(SEPARATOR);
 }
 
+/** Texts that get their keys in one transaction. */
+const TEXTS_WITHOUT_KEYS = 250;
+
 /**
- * Merges the keys of published texts into the index, by the trigger that runs after each statement. Until then each lookup
- * reads them one by one; there are at most 64 kB of them (migration 1798320000004).
+ * Adds the keys of a batch of texts that triggers stored without grams, as they do for publications. The statement that
+ * updates them ends with an empty pending list, which each lookup would read in full (migration 1798320000004).
+ *
+ * @returns whether the batch was full, so that there may be more.
  */
-export async function mergeSearchKeys(statements: Queries): Promise<void> {
-  await statements.query(`update search_text set content = content where false`);
+export async function addSearchKeys(dataSource: DataSource): Promise<boolean> {
+  return dataSource.transaction(async (manager) => {
+    const texts = await manager.query<Pick<SearchText, 'entryId' | 'digest' | 'content'>[]>(
+      `select entry_id as "entryId", digest, content from search_text where grams = ''
+       order by entry_id limit ${TEXTS_WITHOUT_KEYS} for update skip locked`,
+    );
+    if (texts.length === 0) return false;
+    const slice = new TimeSlice();
+    const grams: string[] = [];
+    for (const { content } of texts) {
+      await slice.pause();
+      grams.push(gramsOf(content));
+    }
+    await manager.query(
+      `update search_text t set grams = n.grams
+       from unnest($1::bigint[], $2::bytea[], $3::text[]) as n(entry_id, digest, grams)
+       where t.entry_id = n.entry_id and t.digest = n.digest`,
+      [texts.map(({ entryId }) => entryId), texts.map(({ digest }) => digest), grams],
+    );
+    return texts.length === TEXTS_WITHOUT_KEYS;
+  });
 }
 
 /** Texts processed before yielding to the event loop. */

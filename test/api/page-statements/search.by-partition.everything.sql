@@ -53,6 +53,10 @@ texts as (
     select t.entry_id, t.name, t.content from search_text t
     where search_keys(t.partition_id, t.type, t.grams) @> string_to_array($8 || ' ' || replace($9, chr(1), chr(1) || $8 || ' '), chr(1)) and (select visible from whole) offset 0
   ) t
+  union all
+  select t.entry_id, t.name, t.content from (
+    select t.entry_id, t.name, t.content from search_text t where t.grams = '' and t.partition_id in (select id from partitions) offset 0
+  ) t
 ),
 nearest as materialized (
   select entry_id, name, number from (

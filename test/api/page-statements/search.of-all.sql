@@ -28,6 +28,10 @@ texts as (
     select t.entry_id, t.name, t.content from search_text t
     where search_keys(t.partition_id, t.type, t.grams) @> string_to_array($6 || ' ' || replace($7, chr(1), chr(1) || $6 || ' '), chr(1)) and true offset 0
   ) t
+  union all
+  select t.entry_id, t.name, t.content from (
+    select t.entry_id, t.name, t.content from search_text t where t.grams = '' and t.type = $6 offset 0
+  ) t
 ),
 nearest as materialized (
   select entry_id, name, number from (
