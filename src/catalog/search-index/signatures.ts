@@ -4,17 +4,19 @@ import { addBit, elementsFor, hasBit } from './bit-sets.js';
 const SPACE = 0x20;
 const HASHED = 256;
 const LETTERS_AND_DIGITS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+/** Characters with a slice of their own: printable ASCII in lower case. */
+const CHARACTERS = `${LETTERS_AND_DIGITS}!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~`;
 const STARTS = 64;
 const LONGEST_START = 3;
-const FIRST_START = HASHED + LETTERS_AND_DIGITS.length;
+const FIRST_START = HASHED + CHARACTERS.length;
 const HAS_OTHERS = FIRST_START + STARTS;
 const SLICES = HAS_OTHERS + 1;
 
 /**
- * Bits for each entry: one for each pair of adjacent characters in its texts and for each character that is neither a small
- * ASCII letter nor a digit, by a hash (three if it is not ASCII); one for each of these letters and digits; one for each beginning of a word in its name
- * and title, by a hash; and one if it has other texts. An entry can only contain a word if it has all bits of the word, which
- * excludes most entries without reading them.
+ * Bits for each entry: one for each printable ASCII character in its texts; one for each pair of adjacent characters and three
+ * for each other character, by a hash; one for each beginning of a word in its name and title, by a hash; and one if it has
+ * other texts. An entry can only contain a word if it has all bits of the word, which excludes most entries without reading
+ * them.
  *
  * Bits are stored by slice: all entries' first bits, then all second bits. A search reads only the slices of its words, 32
  * entries at once.
@@ -81,7 +83,7 @@ export class Signatures {
 
   /** Whether an entry without other texts contains a word if it has the bits of the word. */
   isExact(word: string): boolean {
-    return word.length === 1 && LETTERS_AND_DIGITS.includes(word);
+    return word.length === 1 && CHARACTERS.includes(word);
   }
 
   /** The set of entries with other texts. */
@@ -138,10 +140,14 @@ export class Signatures {
   }
 }
 
-/** The slice of each ASCII letter and digit; 0 for other characters. */
+/** The slice of each of `CHARACTERS`; 0 for other characters. */
 const SLICE_OF = new Uint16Array(0x80);
-for (let at = 0; at < LETTERS_AND_DIGITS.length; at += 1)
-  SLICE_OF[LETTERS_AND_DIGITS.charCodeAt(at)] = HASHED + at;
+for (let at = 0; at < CHARACTERS.length; at += 1) SLICE_OF[CHARACTERS.charCodeAt(at)] = HASHED + at;
+
+function isLetterOrDigit(code: number): boolean {
+  const slice = SLICE_OF[code] ?? 0;
+  return slice !== 0 && slice < HASHED + LETTERS_AND_DIGITS.length;
+}
 
 /** Adds a bit to the slices of a text. */
 function mark(text: string, slices: Int32Array, bit: number): void {
@@ -163,7 +169,7 @@ function mark(text: string, slices: Int32Array, bit: number): void {
 /** Adds a bit to the slices of all beginnings of words in a text, and possibly of others: see `Occurrence.AT_WORD_START`. */
 function markStarts(text: string, slices: Int32Array, bit: number): void {
   for (let at = 0; at < text.length; at += 1)
-    if (at === 0 || !SLICE_OF[text.charCodeAt(at - 1)]) markStart(text, at, slices, bit);
+    if (at === 0 || !isLetterOrDigit(text.charCodeAt(at - 1))) markStart(text, at, slices, bit);
 }
 
 /** Adds a bit to the slices of a beginning with one, two and three characters, if it is as long. */
