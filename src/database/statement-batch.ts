@@ -37,7 +37,7 @@ export class StatementBatch implements pg.Submittable {
   private completed = 0;
   private error: unknown;
 
-  /** Adds a statement. @returns its result, once PostgreSQL has run all of them. */
+  /** Adds a statement. @returns its result, once PostgreSQL has run all of them, or those before one that failed. */
   add(config: pg.QueryConfig): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
       const done = (error: unknown, result?: pg.QueryResult) => {
@@ -90,9 +90,8 @@ export class StatementBatch implements pg.Submittable {
   }
 
   handleReadyForQuery(connection: Connection): void {
-    for (const query of this.queries)
-      if (this.error === undefined) query.handleReadyForQuery(connection);
-      else query.handleError(this.error, connection);
+    if (this.error !== undefined) return this.rejectRest(connection);
+    for (const query of this.queries) query.handleReadyForQuery(connection);
   }
 
   handleError(error: unknown, connection: Connection): void {
@@ -100,6 +99,15 @@ export class StatementBatch implements pg.Submittable {
     // PostgreSQL has not parsed these.
     for (const { name } of this.queries.slice(this.completed))
       if (name !== undefined) Reflect.deleteProperty(connection.submittedNamedStatements, name);
-    for (const query of this.queries) query.handleError(this.error, connection);
+    for (const query of this.queries.slice(0, this.completed)) query.handleReadyForQuery(connection);
+    this.current?.handleError(error, connection);
+    this.rejectRest(connection);
+  }
+
+  // Later: code that waits for all statements should first get what the sender of the failed one makes of its error.
+  private rejectRest(connection: Connection): void {
+    setImmediate(() => {
+      for (const query of this.queries) query.handleError(this.error, connection);
+    });
   }
 }

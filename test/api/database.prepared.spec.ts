@@ -140,6 +140,17 @@ describe('statements that are sent together', () => {
     await expect(sent).rejects.toMatchObject({ code: '22P02' });
   });
 
+  it('report what the sender makes of the failure, not the failure itself', async () => {
+    const sent = inTransaction((statements) =>
+      Promise.all([
+        insert(statements, 1),
+        insert(statements, 'none').catch(() => Promise.reject(new Error('not a number'))),
+        insert(statements, 2),
+      ]),
+    );
+    await expect(sent).rejects.toThrow('not a number');
+  });
+
   it('are sent for nothing if the sender throws', async () => {
     const sent = inTransaction((statements) => {
       void insert(statements, 1).catch(() => undefined);
