@@ -107,29 +107,31 @@ export class PreparedStatements {
    * @param begins sends START TRANSACTION first.
    * @param commits sends COMMIT last, so that locks are not held while the answers are read. Nothing is sent if `send` fails
    *   before it has sent everything. Nothing that `send` finds in the answers can prevent the commit.
+   * @param singly sends each statement after the answer to the one before, so that each has a span in a trace.
    * @throws errors from node-postgres.
    */
   async together<T>(
     manager: EntityManager,
     send: (statements: Queries) => Promise<T>,
-    { begins = false, commits = false } = {},
+    { begins = false, commits = false, singly = false } = {},
   ): Promise<T> {
     const { queryRunner } = manager;
     const client = (await queryRunner?.connect()) as pg.ClientBase | undefined;
     if (!queryRunner || !client) throw new Error('Statements are sent together in transactions only');
-    const batch = new StatementBatch();
+    const batch = singly ? undefined : new StatementBatch();
     let isSent = false;
     const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
       if (isSent) throw new Error('Statements that are sent together must not wait for each other');
-      return (await batch.add({ ...(this.isSupported ? this.prepared(text) : { text }), values })).rows;
+      const statement = { ...(this.isSupported ? this.prepared(text) : { text: onPrimary(text) }), values };
+      return (await (batch ? batch.add(statement) : client.query(statement))).rows;
     };
     const begun = begins ? query('start transaction') : undefined;
+    if (begins) noteTransaction(queryRunner, true);
     const answers = send({ query: query as Queries['query'] });
     await Promise.race([answers, afterMicrotasks()]);
     const committed = commits ? query('commit') : undefined;
     isSent = true;
-    if (begins) noteTransaction(queryRunner, true);
-    client.query(batch);
+    if (batch) client.query(batch);
     const [result] = await Promise.all([answers, begun, committed]);
     if (commits) noteTransaction(queryRunner, false);
     return result;

@@ -17,6 +17,7 @@ import { checkPreconditions, contentTag, type Preconditions } from '../http/prec
 import type { RequestContext } from '../http/request-context.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
+import { tracing } from '../telemetry/tracing.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
@@ -125,6 +126,7 @@ export class EntriesService {
     answers: PublicationAnswers,
     context: RequestContext,
   ): Promise<Tried> {
+    const singly = tracing.traceId() !== undefined;
     try {
       const publish = async (manager: EntityManager, record: RecordChange) => {
         const [source, now, entry, held, blocked, claimSetId] = await this.prepared.together(
@@ -139,7 +141,7 @@ export class EntriesService {
               this.admission.blockReason(statements, incoming),
               this.claimSets.find(statements, claims),
             ]),
-          { begins: true },
+          { begins: true, singly },
         );
         this.rules.checkSource(source);
         // Before anything about the name, so that the response does not reveal whether a reserved name exists.
@@ -178,7 +180,7 @@ export class EntriesService {
               dryRun ? undefined : record(publicationEvent(source.name, incoming, shownClaims), statements),
               this.entries.add(statements, ofEntry, added),
             ]),
-          { commits: !dryRun },
+          { commits: !dryRun, singly },
         );
         const outcome = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
         if (dryRun) throw new DryRun({ outcome, publication });
