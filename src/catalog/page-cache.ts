@@ -5,7 +5,7 @@ import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './page-body.js';
 
 /** Maximum total size of the cached pages, including all encodings. */
-const MAX_CACHED_BYTES = 16 * 1024 * 1024;
+const MAX_CACHED_BYTES = 12 * 1024 * 1024;
 /** Overhead per cached page. */
 const OVERHEAD_BYTES = 1_000;
 
