@@ -1,3 +1,4 @@
+import { setImmediate as afterCallbacks } from 'node:timers/promises';
 import pg from 'pg';
 
 /** A connection of node-postgres, whose types lack these members. */
@@ -47,6 +48,10 @@ export class StatementBatch implements pg.Submittable {
       };
       this.queries.push(new QueryOf(config, done));
     });
+  }
+
+  run(client: pg.ClientBase): void {
+    client.query(this);
   }
 
   // The client notes the statement with these as parsed.
@@ -109,5 +114,33 @@ export class StatementBatch implements pg.Submittable {
     setImmediate(() => {
       for (const query of this.queries) query.handleError(this.error, connection);
     });
+  }
+}
+
+interface Waiting {
+  readonly statement: pg.QueryConfig;
+  readonly resolve: (result: pg.QueryResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Like a StatementBatch, but each statement is sent after the answer to the one before, so that each has a span in a trace. */
+export class StatementSequence {
+  private readonly waiting: Waiting[] = [];
+
+  /** Adds a statement. @returns its result. */
+  add(statement: pg.QueryConfig): Promise<pg.QueryResult> {
+    return new Promise((resolve, reject) => this.waiting.push({ statement, resolve, reject }));
+  }
+
+  async run(client: pg.ClientBase): Promise<void> {
+    for (let next = this.waiting.shift(); next; next = this.waiting.shift())
+      try {
+        next.resolve(await client.query(next.statement));
+      } catch (error) {
+        next.reject(error);
+        // See `StatementBatch.rejectRest`.
+        await afterCallbacks();
+        for (const { reject } of this.waiting.splice(0)) reject(error);
+      }
   }
 }

@@ -12,7 +12,7 @@ import {
 import { poolOf } from './connection.js';
 import { PreparedQuery } from './prepared-query.js';
 import { onPrimary } from './primary.js';
-import { StatementBatch } from './statement-batch.js';
+import { StatementBatch, StatementSequence } from './statement-batch.js';
 import type { SearchStatements, StatementRunner } from './search-pool.js';
 
 /** Values by parameter name. */
@@ -118,12 +118,12 @@ export class PreparedStatements {
     const { queryRunner } = manager;
     const client = (await queryRunner?.connect()) as pg.ClientBase | undefined;
     if (!queryRunner || !client) throw new Error('Statements are sent together in transactions only');
-    const batch = singly ? undefined : new StatementBatch();
+    const batch = singly ? new StatementSequence() : new StatementBatch();
     let isSent = false;
     const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
       if (isSent) throw new Error('Statements that are sent together must not wait for each other');
       const statement = { ...(this.isSupported ? this.prepared(text) : { text: onPrimary(text) }), values };
-      return (await (batch ? batch.add(statement) : client.query(statement))).rows;
+      return (await batch.add(statement)).rows;
     };
     const begun = begins ? query('start transaction') : undefined;
     if (begins) noteTransaction(queryRunner, true);
@@ -131,7 +131,7 @@ export class PreparedStatements {
     await Promise.race([answers, afterMicrotasks()]);
     const committed = commits ? query('commit') : undefined;
     isSent = true;
-    if (batch) client.query(batch);
+    void batch.run(client);
     const [result] = await Promise.all([answers, begun, committed]);
     if (commits) noteTransaction(queryRunner, false);
     return result;

@@ -67,7 +67,10 @@ describe('a prepared statement', () => {
   });
 });
 
-describe('statements that are sent together', () => {
+describe.each([
+  ['in a batch', { singly: false }],
+  ['one by one', { singly: true }],
+])('statements that are sent together, %s', (_how, options) => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let prepared: PreparedStatements;
@@ -76,7 +79,7 @@ describe('statements that are sent together', () => {
       ({ number }) => number,
     );
   const inTransaction = <T>(send: Parameters<typeof prepared.together<T>>[1]) =>
-    dataSource.transaction((manager) => prepared.together(manager, send));
+    dataSource.transaction((manager) => prepared.together(manager, send, options));
 
   beforeEach(async () => {
     database = await aDatabase();
@@ -166,7 +169,7 @@ describe('statements that are sent together', () => {
       const runner = dataSource.createQueryRunner();
       try {
         await runner.startTransaction();
-        await prepared.together(runner.manager, send, { commits: true });
+        await prepared.together(runner.manager, send, { ...options, commits: true });
       } finally {
         if (runner.isTransactionActive) await runner.rollbackTransaction();
         await runner.release();
