@@ -38,7 +38,7 @@ export class StatementBatch implements pg.Submittable {
   private completed = 0;
   private error: unknown;
 
-  /** Adds a statement. @returns its result, once PostgreSQL has run all of them, or those before one that failed. */
+  /** Adds a statement. @returns its result, once PostgreSQL has run all statements or one has failed. */
   add(config: pg.QueryConfig): Promise<pg.QueryResult> {
     return new Promise((resolve, reject) => {
       const done = (error: unknown, result?: pg.QueryResult) => {

@@ -11,7 +11,7 @@ interface Filter {
   readonly installable?: boolean;
 }
 
-/** Returns a test of entries by number; `all` or `none` if it has one result. */
+/** Returns a test of entries by number, or `all` or `none` if every entry has the same result. */
 export function entryFilter(
   columns: EntryColumns,
   { type, installable, publisher, ...kind }: Filter,

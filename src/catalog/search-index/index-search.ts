@@ -45,7 +45,7 @@ export interface ListedNames {
   readonly isLast: boolean;
 }
 
-/** Elements of a set that are tested in one step, and that are only intersected. */
+/** Elements of a set per step: to test entries one by one, and to intersect sets. */
 const TESTED = ENTRIES_PER_STEP / 32;
 const INTERSECTED = 4_096;
 
@@ -81,7 +81,7 @@ export async function listIndex(
   return { names, isLast: end === index.size };
 }
 
-/** A set with fewer of the entries is sorted; otherwise the order is walked. */
+/** A set with a smaller share of the entries is sorted; for a larger one, the order is walked. */
 const FEW = 1 / 32;
 
 /**
@@ -192,7 +192,7 @@ export async function searchIndex(
   return { places: page.places(), facets };
 }
 
-/** Returns the entries whose texts must be read for a word; undefined if all. */
+/** Returns the entries whose texts must be read to find a word; undefined: of every entry. */
 async function uncertain(
   { columns, elements }: EntryIndex,
   word: string,

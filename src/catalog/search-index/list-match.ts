@@ -14,7 +14,7 @@ export function isListable(search: string): boolean {
   return search.trim() !== '' && !/[^\S ]| {2}/u.test(search);
 }
 
-/** Returns the words of which each is within one word of a text. */
+/** Returns the words of a search; each must be part of one word of a text. */
 export function listWords(search: string): readonly string[] {
   return search.trim().split(' ');
 }

@@ -46,7 +46,7 @@ interface CurrentIndex {
   readonly entries: EntryIndex;
   /** When each source in the index was last searched, on the clock of `performance.now()`. */
   readonly sources: Map<number, number>;
-  /** Views whose entries the index has as they are at the view's revisions, by `View.tag`. */
+  /** Views for which the index was up to date, by `View.tag`. */
   readonly current: LRUCache<string, IndexView>;
   /** The same views and earlier ones, by a digest of their ranks. */
   readonly views: LRUCache<string, IndexView>;
