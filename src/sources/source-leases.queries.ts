@@ -73,7 +73,7 @@ export class SourceLeases {
          group by 1
        )
        update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
-         status = 'syncing', attempts = y.attempts + 1, last_attempt_at = now()
+         status = 'syncing', attempts = y.attempts + 1, last_attempt_at = clock_timestamp()
        from source s join claim_set c on c.id = s.claim_set_id
        where s.id = y.source_id and y.source_id = (
          select d.source_id from source_sync d join source k on k.id = d.source_id join turns t on t.owner = ${ownerOf('k')}
@@ -97,7 +97,7 @@ export class SourceLeases {
   async takeUnwatched(owner: string, leaseMs: number): Promise<WatchedSource[]> {
     const [sources] = await this.dataSource.query<[WatchedSource[], number]>(
       `update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
-         status = 'syncing', attempts = 0, last_attempt_at = now()
+         status = 'syncing', attempts = 0, last_attempt_at = clock_timestamp()
        from source s
        where s.id = y.source_id and y.source_id in (
          select d.source_id from source_sync d join source k on k.id = d.source_id

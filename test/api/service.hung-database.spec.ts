@@ -111,7 +111,10 @@ describe('a statement that takes long', () => {
     await holder.query('lock table entry in access exclusive mode');
     const list = sigrid().get(`${SERVERS}?limit=${(limit -= 1)}`);
     await within(30_000, async () => {
-      const { rows } = await holder.query(`select from pg_stat_activity where wait_event_type = 'Lock'`);
+      // Unlike pg_stat_activity, this view is read anew within a transaction.
+      const { rows } = await holder.query(
+        `select from pg_locks where not granted and relation = 'entry'::regclass`,
+      );
       expect(rows).not.toHaveLength(0);
     });
     await meanwhile(list);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { versionsIn } from '../support/matchers.js';
@@ -90,5 +90,45 @@ describe('a lease lost during a run', () => {
     answer(current, 'io.acme/new');
     await expect.poll(list, patience).toEqual(['io.acme/new@1.0.0']);
     expect(await stateOf('moved')).toMatchObject({ status: 'complete' });
+  });
+});
+
+describe('a sync requested while a replica takes the source', () => {
+  let reads = 0;
+  const upstream = createServer((_request, response) => {
+    reads += 1;
+    response.end(JSON.stringify(aCatalogue([aServer('io.acme/a')], [])));
+  });
+  listensMeanwhile(upstream);
+  const service = aService();
+  beforeAll(() => void service.source('main', { settings: { url: urlOf(upstream) } }));
+  service.runs();
+
+  it('is one run, and its permission to shrink ends with it', async () => {
+    await service.synced('main');
+    reads = 0;
+    const { database } = service;
+    await database.query('begin');
+    await database.query('lock table source_sync');
+    const taking = async () => {
+      // Within a transaction, the view stays as it was first read.
+      await database.query('select pg_stat_clear_snapshot()');
+      return database.query(
+        `select 1 from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock' and query like 'with turns as%'`,
+      );
+    };
+    await expect.poll(taking, { timeout: 20_000 }).not.toEqual([]);
+    // What the route writes, after the other statement began and before it reads the row.
+    await database.query(
+      `update source_sync set requested_at = clock_timestamp(), shrink_allowed_at = clock_timestamp(), next_run_at = now()`,
+    );
+    await database.query('commit');
+    const open = () =>
+      database.query(
+        `select 1 from source_sync where requested_at is not null or shrink_allowed_at is not null or lease_owner is not null`,
+      );
+    await expect.poll(open, { timeout: 20_000 }).toEqual([]);
+    expect(reads).toBe(1);
   });
 });
