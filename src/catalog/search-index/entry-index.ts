@@ -1,7 +1,7 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { elementsFor } from './bit-sets.js';
-import { EntryColumns, type IndexedSummary, IS_REMOVED } from './entry-columns.js';
+import { addBit, elementsFor } from './bit-sets.js';
+import { EntryColumns, type IndexedSummary, IS_REMOVED, IS_SHOWN } from './entry-columns.js';
 import { bytesOf } from './text-table.js';
 
 /** An entry that was written, moved or removed. */
@@ -12,6 +12,9 @@ export interface EntryChange {
   /** Null if there is none any more, or it is being written. */
   readonly summary: IndexedSummary | null;
 }
+
+/** Entries per step of a search: some tenths of a millisecond at most. */
+export const ENTRIES_PER_STEP = 4_096;
 
 /** Of one entry: its place in both directions, and `isRepeated`. */
 const BYTES_OF_ORDER = 2 * 4 + 1;
@@ -206,4 +209,55 @@ export class EntryIndex {
     }
     return low;
   }
+}
+
+/**
+ * Adds visible entries that no other shadows (contract §6) to a set.
+ *
+ * @param ranks see `IndexView`.
+ * @param positions from and to which position of the order; a name that begins before `from` is skipped, and one that
+ *   begins before `to` is completed.
+ */
+export function addShown(
+  { order, isRepeated, columns }: EntryIndex,
+  ranks: Uint32Array,
+  [from, to]: readonly [number, number],
+  shown: Int32Array,
+): void {
+  const { partitions, flags } = columns;
+  let at = from;
+  if (from > 0) while (at < to && isRepeated[at] === 1) at += 1;
+  while (at < to) {
+    let bestNumber = order[at] ?? 0;
+    let best = ranks[partitions[bestNumber] ?? 0] ?? 0;
+    let next = at + 1;
+    for (; next < order.length && isRepeated[next] === 1; next += 1) {
+      const number = order[next] ?? 0;
+      const rank = ranks[partitions[number] ?? 0] ?? 0;
+      if (rank === 0 || (best !== 0 && rank > best)) continue;
+      best = rank;
+      bestNumber = number;
+    }
+    if (best !== 0 && ((flags[bestNumber] ?? 0) & IS_SHOWN) !== 0) addBit(shown, bestNumber);
+    at = next;
+  }
+}
+
+/** Whether the entry at a position is visible, and shadowed by no other (contract §6). */
+export function isFirst(index: EntryIndex, ranks: Uint32Array, position: number): boolean {
+  const { isRepeated } = index;
+  const rank = rankAt(index, ranks, position);
+  if (rank === 0) return false;
+  const shadows = (at: number) => {
+    const other = rankAt(index, ranks, at);
+    return other !== 0 && other < rank;
+  };
+  for (let at = position; at > 0 && isRepeated[at] === 1; at -= 1) if (shadows(at - 1)) return false;
+  for (let at = position + 1; at < isRepeated.length && isRepeated[at] === 1; at += 1)
+    if (shadows(at)) return false;
+  return true;
+}
+
+function rankAt({ columns, order }: EntryIndex, ranks: Uint32Array, position: number): number {
+  return ranks[columns.partitions[order[position] ?? 0] ?? 0] ?? 0;
 }

@@ -1,6 +1,7 @@
 import { ENTRY_TYPE_NAMES } from '../../documents/entry-types.js';
+import type { InSteps } from '../../json/time-slice.js';
 import { type EntryColumns, TYPE_BITS } from './entry-columns.js';
-import { ENTRIES_PER_STEP, type InSteps } from './search-steps.js';
+import { ENTRIES_PER_STEP } from './entry-index.js';
 
 /** Values of a facet per step: publishers may choose tags of tens of kilobytes. */
 const FACET_STEP = 256;

@@ -1,13 +1,13 @@
 import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
+import { type InSteps, stepping } from '../../json/time-slice.js';
 import type { EntrySearch } from '../entry-search.js';
 import { countBits, forEachBit, hasBit, retain, subtract } from './bit-sets.js';
-import { entryFilter } from './entry-filter.js';
-import type { EntryIndex, IndexView } from './entry-index.js';
+import { type EntryColumns, IS_INSTALLABLE } from './entry-columns.js';
+import { addShown, type EntryIndex, ENTRIES_PER_STEP, type IndexView, isFirst } from './entry-index.js';
 import { facetsOf } from './facets.js';
 import { listMatch, listWords } from './list-match.js';
-import { ENTRIES_PER_STEP, type InSteps, stepping } from './search-steps.js';
-import { addShown, isFirst } from './visible-entries.js';
-import { matchWord, nameRank, type WordMatch } from './word-match.js';
+import { bytesOf } from './text-table.js';
+import { matchWord, nameRank, once, type WordMatch } from './word-match.js';
 
 /** An entry of a page, and what its place depends on. */
 export interface FoundPlace {
@@ -190,6 +190,38 @@ export async function searchIndex(
   }
   await inOrder(index, found, page.start, (position) => page.addRanked(position, LOWEST_RANK), inSteps);
   return { places: page.places(), facets };
+}
+
+/** Returns a test of entries by number, or `all` or `none` if every entry has the same result. */
+function entryFilter(
+  columns: EntryColumns,
+  { type, installable, publisher, ...kind }: EntrySearch['filter'],
+): 'all' | 'none' | ((number: number) => boolean) {
+  const { kinds, flags, kindOf } = columns;
+  const tag = kind.tag === undefined ? undefined : columns.tags.find(kind.tag);
+  const transport = kind.transport === undefined ? undefined : columns.transports.find(kind.transport);
+  if (tag === -1 || transport === -1) return 'none';
+  const tests: ((number: number) => boolean)[] = [];
+  if (type !== undefined) {
+    const typeNumber = ENTRY_TYPE_NAMES.indexOf(type);
+    tests.push((number) => columns.typeNumberOf(number) === typeNumber);
+  }
+  if (installable !== undefined)
+    tests.push((number) => (((flags[number] ?? 0) & IS_INSTALLABLE) !== 0) === installable);
+  if (publisher !== undefined) {
+    const beginning = bytesOf(`${publisher}/`);
+    tests.push((number) => columns.nameBeginsWith(number, beginning));
+  }
+  if (tag !== undefined || transport !== undefined) {
+    const passes = once(kinds.size, (number) => {
+      const reader = kinds.reader(number);
+      return reader.groupHas(transport) && reader.groupHas(tag);
+    });
+    tests.push((number) => passes(kindOf[number] ?? 0));
+  }
+  const [first, ...others] = tests;
+  if (!first) return 'all';
+  return others.length === 0 ? first : (number) => tests.every((test) => test(number));
 }
 
 /** Returns the entries whose texts must be read to find a word; undefined: of every entry. */
