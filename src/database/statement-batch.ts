@@ -24,7 +24,7 @@ interface Query {
 }
 
 const QueryOf = pg.Query as unknown as new (
-  config: pg.QueryConfig,
+  config: pg.QueryConfig & { queryMode: 'extended' },
   done: (error: unknown, result?: pg.QueryResult) => void,
 ) => Query;
 
@@ -46,7 +46,8 @@ export class StatementBatch implements pg.Submittable {
         this.error ??= error;
         reject(this.error as Error);
       };
-      this.queries.push(new QueryOf(config, done));
+      // node-postgres would send a statement without name and values as a simple query, whose end PostgreSQL reports like a Sync.
+      this.queries.push(new QueryOf({ ...config, queryMode: 'extended' }, done));
     });
   }
 

@@ -154,17 +154,20 @@ export class PreparedStatements {
 
   /** Runs a transaction, and once more if its prepared statements turn out to be unsupported. */
   async retrying<T>(transaction: () => Promise<T>): Promise<T> {
+    const wasSupported = this.isSupported;
     try {
       return await transaction();
     } catch (error) {
+      if (!wasSupported) throw error;
       this.giveUpIfStale(error);
       return transaction();
     }
   }
 
+  /** Call it for an error of prepared statements. Other requests may have noticed meanwhile that they are not supported. */
   private giveUpIfStale(error: unknown): void {
-    if (!this.isSupported || !STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code)))
-      throw error;
+    if (!STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code))) throw error;
+    if (!this.isSupported) return;
     this.isSupported = false;
     this.logger.warn(
       'PostgreSQL, or a connection pooler in front of it, does not support prepared statements: they are no longer used',

@@ -67,10 +67,43 @@ describe('a prepared statement', () => {
   });
 });
 
+describe('prepared statements that several connections have lost', () => {
+  it('run unprepared, for every request that had sent one', async () => {
+    const database = await aDatabase();
+    const dataSource = await createDataSource({ ...database, poolMax: 4 }, [], () => undefined).initialize();
+    const prepared = new PreparedStatements(dataSource);
+    const onEach = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 4 }, work));
+    // Long enough that each takes a connection.
+    const sleep = () => prepared.query('select 1 as one from pg_sleep($1)', [0.2]);
+    const publish = () =>
+      prepared.retrying(() =>
+        dataSource.transaction((manager) =>
+          prepared.together(manager, (statements) =>
+            Promise.all([statements.query('select pg_sleep(0.2)'), statements.query('select 2 as two')]),
+          ),
+        ),
+      );
+    await onEach(sleep);
+    await onEach(publish);
+    await onEach(() =>
+      dataSource.transaction((manager) => manager.query('deallocate all; select pg_sleep(0.2)')),
+    );
+    const answers = await Promise.all([onEach(publish), onEach(sleep)]);
+    expect(answers).toEqual([
+      Array.from({ length: 4 }, () => [[{ pg_sleep: '' }], [{ two: 2 }]]),
+      Array.from({ length: 4 }, () => [{ one: 1 }]),
+    ]);
+    await dataSource.destroy();
+    await database.drop();
+  });
+});
+
 describe.each([
-  ['in a batch', { singly: false }],
-  ['one by one', { singly: true }],
-])('statements that are sent together, %s', (_how, options) => {
+  ['in a batch', { singly: false }, true],
+  ['one by one', { singly: true }, true],
+  ['in a batch, unprepared', { singly: false }, false],
+  ['one by one, unprepared', { singly: true }, false],
+])('statements that are sent together, %s', (_how, options, isPrepared) => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let prepared: PreparedStatements;
@@ -86,6 +119,10 @@ describe.each([
     await database.query('create table kept (number int primary key)');
     dataSource = await createDataSource({ ...database, poolMax: 1 }, [], () => undefined).initialize();
     prepared = new PreparedStatements(dataSource);
+    if (isPrepared) return;
+    await prepared.query('select 1', []);
+    await dataSource.query('deallocate all');
+    await prepared.query('select 1', []);
   });
   afterEach(async () => {
     await dataSource.destroy();
@@ -132,7 +169,25 @@ describe.each([
     expect(await next(1)).toEqual([[], [{ next: 2 }]]);
     expect(
       await dataSource.query(`select from pg_prepared_statements where statement ~ 'next'`),
-    ).toHaveLength(1);
+    ).toHaveLength(isPrepared ? 1 : 0);
+  });
+
+  it('may begin and commit their transaction', async () => {
+    const runner = dataSource.createQueryRunner();
+    const answers = await prepared.together(
+      runner.manager,
+      (statements) =>
+        Promise.all([
+          insert(statements, 1),
+          statements.query('select number from kept'),
+          statements.query('select 2 as two'),
+        ]),
+      { ...options, begins: true, commits: true },
+    );
+    expect(answers).toEqual([[], [{ number: 1 }], [{ two: 2 }]]);
+    expect(await runner.query('select 3 as three')).toEqual([{ three: 3 }]);
+    await runner.release();
+    expect(await kept()).toEqual([1]);
   });
 
   it('report the statement that failed, even if the sender notices one after it first', async () => {
