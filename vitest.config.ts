@@ -60,6 +60,7 @@ export default defineConfig({
     // Generous: a busy machine is no failure.
     testTimeout: 90_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     // Each file starts a service and mostly waits for it.
     maxWorkers: 4,
     // Of a value in a title, as `$0`, and in a failure.

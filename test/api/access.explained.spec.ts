@@ -561,7 +561,7 @@ describe('a refusal', () => {
       expect(details).toEqual(status === 403 ? hint : undefined);
       const logged = () =>
         service.logs().find((line) => line['requestId'] === requestId && line.msg === 'request');
-      await within(5_000, () => expect(logged()).toMatchObject({ step }));
+      await within(20_000, () => expect(logged()).toMatchObject({ step }));
     },
   );
 

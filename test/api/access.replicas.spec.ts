@@ -122,7 +122,7 @@ describe('two replicas on one database', () => {
     await replicas.database.query('lock table entry_version in access exclusive mode');
     const answer = read();
     try {
-      await within(5_000, async () => expect(await waitingStatements(replicas.database)).toBe(1));
+      await within(20_000, async () => expect(await waitingStatements(replicas.database)).toBe(1));
       await change();
     } finally {
       await replicas.database.query('rollback');

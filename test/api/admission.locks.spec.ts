@@ -34,6 +34,8 @@ describe('admitting a publication while others publish', () => {
   };
   const isWaiting = (count: number) =>
     within(PATIENCE, async () => {
+      // Within a transaction, the view stays as it was first read.
+      await service.database.query('select pg_stat_clear_snapshot()');
       const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
       expect(await service.database.query(waiting)).toHaveLength(count);
     });

@@ -11,7 +11,7 @@ import { type Replicas, startReplicas } from '../support/two-replicas.js';
 const ACME = { org: 'acme' };
 const WRITER = { sub: 'wim', org: 'acme', role: 'writer' };
 const NAME = 'com.acme/payments-api';
-const PATIENCE = { timeout: 10_000, interval: 20 };
+const PATIENCE = { timeout: 20_000, interval: 20 };
 
 describe('admission on two replicas', () => {
   const issuer = anIssuer().runs();

@@ -89,7 +89,7 @@ describe('displayName', () => {
       name: 'Nora Named',
       roles: ['manageEntries'],
     });
-    await within(5_000, async () => {
+    await within(20_000, async () => {
       const lines = service.logs().filter(({ requestId }) => requestId === reply.headers['x-request-id']);
       expect(lines).toMatchObject(
         expect.arrayContaining([

@@ -87,7 +87,7 @@ describe('a JSON Web Key Set', () => {
     expectRefused(await service.bearing(token).get('/v1/me'), 503, 'provider_unavailable');
     issuer.injectFault('jwks', { answer: { keys: [] } });
     await expect
-      .poll(async () => (await service.bearing(token).get('/v1/me')).status, { timeout: 5_000 })
+      .poll(async () => (await service.bearing(token).get('/v1/me')).status, { timeout: 20_000 })
       .toBe(401);
     issuer.behave();
   });

@@ -107,7 +107,7 @@ describe('reload of auth.oauth.providers', () => {
       partner.injectFault('introspection', { after: new Promise((resolve) => (release = resolve)) });
       const asked = partner.requestsTo('introspection').length;
       const reply = service.bearing(partner.opaque({ team: 'blue' })).get(LIST);
-      await within(5_000, async () =>
+      await within(20_000, async () =>
         expect(partner.requestsTo('introspection').length).toBeGreaterThan(asked),
       );
       await edit();

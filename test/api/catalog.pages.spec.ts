@@ -20,7 +20,7 @@ const tagOf = (reply: Reply) => String(reply.headers['etag']);
 
 /** Waits until one statement waits for a lock the test holds. */
 async function oneStatementWaits(database: TestDatabase): Promise<void> {
-  await within(5_000, async () => expect(await waitingStatements(database)).toBe(1));
+  await within(20_000, async () => expect(await waitingStatements(database)).toBe(1));
 }
 
 describe('a cached page', () => {

@@ -174,7 +174,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     const at = listOf(registry, `/${encodeURIComponent(name)}/versions/latest`);
     tap.hold('currency');
     const before = reader.as(ACME_DATA).get(at);
-    await within(5_000, async () =>
+    await within(20_000, async () =>
       expect(
         await writer.database.query(
           `select 1 from pg_stat_activity where datname = current_database() and query like '%currency."isCurrent", v.document%'

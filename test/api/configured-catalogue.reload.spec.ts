@@ -202,7 +202,7 @@ describe('SIGHUP', () => {
     write({ ...good, registries: [{ name: 'main', sources: ['nowhere'] }] });
     served.child.kill('SIGHUP');
     expect(await served.logs('was not applied')).toMatch(/registries\[0\]\.sources\[0\]/);
-    await within(5_000, async () => expect(await status()).toBe(200));
+    await within(20_000, async () => expect(await status()).toBe(200));
     served.child.kill('SIGTERM');
     expect((await served.finished).code).toBe(0);
     await database.drop();

@@ -226,7 +226,7 @@ it(
       await raw;
     }
     // The refusals beside mangled ones are recorded, in the same batches.
-    await within(10_000, async () => {
+    await within(20_000, async () => {
       const recorded = new Set(
         (await auditOf(service.as(SUPER_ADMIN), 'outcome=refused')).map((event) => event.requestId),
       );

@@ -39,7 +39,7 @@ const aSmallCatalogue = (limits: object) =>
 /** Retries until the status matches: sent or closed connections may not be processed yet. */
 async function eventually(service: ServiceUnderTest, status: number): Promise<void> {
   await expect
-    .poll(async () => (await service.get(LIST)).status, { timeout: 5_000, interval: 20 })
+    .poll(async () => (await service.get(LIST)).status, { timeout: 20_000, interval: 20 })
     .toBe(status);
 }
 
@@ -108,7 +108,7 @@ describe.runIf(process.platform === 'linux')('an address that uses up its share'
     for (let count = 0; count < 20; count += 1) await aConnection(service, HALF_SENT);
     await eventually(service, 503);
     for (let count = 0; count < 4; count += 1) await aConnection(service);
-    await expect.poll(() => isClosed(service), { timeout: 5_000, interval: 20 }).toBe(true);
+    await expect.poll(() => isClosed(service), { timeout: 20_000, interval: 20 }).toBe(true);
     const other = await service.send('GET', LIST, { from: '127.0.0.2' });
     expect(versionsIn(other)).toEqual(['io.acme/a@1.0.0']);
   });
@@ -145,10 +145,10 @@ describe('limits.connections', () => {
     const open = [await aConnection(service), await aConnection(service), await aConnection(service)];
     expect((await service.get(LIST)).status).toBe(200);
     const fourth = await aConnection(service);
-    await expect.poll(() => isClosed(service), { timeout: 5_000, interval: 20 }).toBe(true);
+    await expect.poll(() => isClosed(service), { timeout: 20_000, interval: 20 }).toBe(true);
     for (const socket of [...open, fourth]) expect(socket.readyState).toBe('open');
     open[0]?.destroy();
-    await expect.poll(() => isClosed(service), { timeout: 5_000, interval: 20 }).toBe(false);
+    await expect.poll(() => isClosed(service), { timeout: 20_000, interval: 20 }).toBe(false);
     expect((await service.get(LIST)).status).toBe(200);
   });
 });

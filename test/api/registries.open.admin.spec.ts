@@ -81,7 +81,7 @@ describe('anonymous access and keys of an API-made registry', () => {
     });
     expect(outcomeOf(await replica.get(keyed))).toBe('200');
     await expect
-      .poll(async () => outcomeOf(await replica.get(keyed)), { timeout: 5_000 })
+      .poll(async () => outcomeOf(await replica.get(keyed)), { timeout: 20_000 })
       .toBe('404 registry_not_found');
     await admin().delete('/v1/registries/taken');
     expectChallenge(await replica.get(open));

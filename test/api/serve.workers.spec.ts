@@ -105,7 +105,7 @@ describe('serve --workers 2', () => {
     await call(origin + LIST);
     const before = await total(name);
     for (let request = 0; request < 20; request += 1) await call(origin + LIST);
-    await within(5_000, async () => expect(await total(name)).toBe(before + 20));
+    await within(20_000, async () => expect(await total(name)).toBe(before + 20));
     const all = await metrics();
     expect(all.get('registry_workers')).toBe(2);
     expect(all.get('registry_sources{kind="file",status="complete"}')).toBe(1);
@@ -177,7 +177,7 @@ describe('serve --workers 2', () => {
     const pids = await workerPids();
     const stopAsking = keepAsking();
     served.child.kill('SIGTERM');
-    await within(5_000, async () => expect((await call(`${internal}/readiness`)).status).toBe(503));
+    await within(20_000, async () => expect((await call(`${internal}/readiness`)).status).toBe(503));
     expect((await call(origin + LIST)).headers['connection']).toBe('close');
     expect(await stopAsking()).toEqual([]);
     const { code, output } = await served.finished;

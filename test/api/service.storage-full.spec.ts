@@ -61,7 +61,7 @@ describe('while the disk of PostgreSQL is full', () => {
     expectRefused(refused, 403, 'role_required');
     await new Promise((resolve) => setTimeout(resolve, 500));
     await free();
-    await within(10_000, async () => {
+    await within(20_000, async () => {
       const ids = (await auditOf(sigrid())).map(({ requestId }) => requestId);
       expect(ids).toContain(refused.headers['x-request-id']);
     });

@@ -212,7 +212,7 @@ describe('a webhook', () => {
     const [before, lost] = [aName(), aName()];
     await publish(before);
     await arrived(1);
-    await within(5_000, async () => {
+    await within(20_000, async () => {
       const rows = await service.database.query(
         `select 1 from webhook where until is null and latest is not null`,
       );
@@ -270,7 +270,7 @@ describe('the administration of webhooks', () => {
     return reply.json as { deliveries: Document[]; metadata: { count: number; nextCursor?: string } };
   };
   const stateIs = (state: Document) =>
-    within(10_000, async () => expect((await listed()).webhooks[0]).toMatchObject(state));
+    within(20_000, async () => expect((await listed()).webhooks[0]).toMatchObject(state));
 
   it('lists webhooks with host, actions, view and status', async () => {
     const as = { claims: { org: 'acme' }, registry: 'main' };
@@ -317,7 +317,7 @@ describe('the administration of webhooks', () => {
     expect((await deliveries(`?cursor=${more.nextCursor}`)).deliveries).toEqual([delivered]);
     expect(JSON.stringify([both, await listed()])).not.toContain(TOKEN);
     await arrived(3);
-    await within(5_000, async () =>
+    await within(20_000, async () =>
       expect((await deliveries()).deliveries[0]).toMatchObject({
         id: ids[1],
         status: 'delivered',
@@ -360,7 +360,7 @@ describe('the administration of webhooks', () => {
     await publish(aName());
     await arrived(1);
     await publish(aName());
-    await within(10_000, async () =>
+    await within(20_000, async () =>
       expect((await figures()).get('registry_webhook_paused{webhook="counted"}')).toBe(1),
     );
     const counted = await figures();
@@ -368,7 +368,7 @@ describe('the administration of webhooks', () => {
     expect(counted.get(attempts('failed'))).toBe(receiver.deliveries.length - 1);
     expect(counted.get('registry_webhook_lag_seconds{webhook="counted"}')).toBeGreaterThan(0);
     await configure();
-    await within(5_000, async () =>
+    await within(20_000, async () =>
       expect((await figures()).has('registry_webhook_lag_seconds{webhook="counted"}')).toBe(false),
     );
   });

@@ -139,7 +139,7 @@ describe('a webhook with `as`', () => {
     receiver.answer = () => ({ status: 500 });
     const name = aName();
     await publish(name);
-    await within(5_000, () => expect(receiver.deliveries.length).toBeGreaterThan(0));
+    await within(20_000, () => expect(receiver.deliveries.length).toBeGreaterThan(0));
     await relabel(name, { org: 'contoso' });
     receiver.answer = () => undefined;
     receiver.deliveries.length = 0;
@@ -170,7 +170,7 @@ describe('a webhook with `as`', () => {
     receiver.answer = ({ event }, count) =>
       event.type === 'entry.publish' && count === 2 ? { status: 500 } : undefined;
     await publish(name);
-    await within(5_000, () => expect(receiver.deliveries.length).toBeGreaterThan(1));
+    await within(20_000, () => expect(receiver.deliveries.length).toBeGreaterThan(1));
     expect((await admin().post('/v1/webhooks/team/resume')).status).toBe(204);
     expect(await sent()).toEqual([
       `entry.added server/${name}`,

@@ -100,7 +100,7 @@ describe('dashboard and alerts', () => {
     await writer.get('/v1/sources');
     await service.synced('tools');
     const ask = async () => (await call(`${service.internalOrigin}/metrics`)).text;
-    await within(10_000, async () => expect(await ask()).toContain('registry_webhook_lag_seconds{'));
+    await within(20_000, async () => expect(await ask()).toContain('registry_webhook_lag_seconds{'));
     const shown = await ask();
     // An in-process service lacks the metrics of the process, the build and its workers, which `serve` adds.
     const { Metrics, WorkerMetrics } = await import('../../dist/telemetry/metrics.js');

@@ -51,7 +51,7 @@ export async function auditOf(sender: Sender, query = ''): Promise<AuditEvent[]>
 /** Waits for the events of a request: refusals and reads are written in batches. */
 export async function eventsOf(sender: Sender, reply: Reply, query = ''): Promise<AuditEvent[]> {
   let events: AuditEvent[] = [];
-  await within(5_000, async () => {
+  await within(20_000, async () => {
     const all = await auditOf(sender, query);
     events = all.filter(({ requestId }) => requestId === reply.headers['x-request-id']);
     expect(events.length).toBeGreaterThan(0);
