@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOf } from './attacks.js';
 
 /** Interval between requests: several times faster than a person who clicks continuously. */
-const EVERY_MS = 40;
+const EVERY_MS = 20;
 const HEALTH_EVERY_MS = 50;
 /** The caller's timeout. */
 const PATIENCE_MS = 15_000;

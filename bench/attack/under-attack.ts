@@ -90,7 +90,8 @@ export async function measureUnderAttack(
 }
 
 async function measure(stage: Stage, catalogue: Catalogue, round: Round, quick: boolean): Promise<Figure[]> {
-  const seconds = quick ? 4 : 20;
+  // p99 needs hundreds of requests: of 100, it is the second slowest, and varies by a factor of two without an attack.
+  const seconds = quick ? 10 : 20;
   const introspection = round.isIntrospected ? await startSlowIntrospection(SEES_ALL) : undefined;
   const service = await startService(stage, catalogue, await optionsOf(introspection));
   const attacker = { sub: 'mallory', org: 'acme', team: ['everybody', ...TEAMS], job: 'publisher' };
@@ -164,7 +165,7 @@ function figuresOf(row: string, alone: Seen, now: Seen): Figure[] {
   const slowest = (seen: Seen) => Math.max(...seen.health);
   return [
     one(row, 'p50 of a list / p50 alone', p50(now) / p50(alone), reportedOnly, note(p50)),
-    one(row, 'p99 of a list / p99 alone', p99(now) / p99(alone), atMost(3), note(p99)),
+    one(row, 'p99 of a list / p99 alone', p99(now) / p99(alone), atMost(2), note(p99)),
     one(row, '503 for the well-behaved', now.overloaded, atMost(0), `of ${now.times.length}`),
     one(row, 'other failures for the well-behaved', now.failed, atMost(0), `of ${now.times.length}`),
     one(row, 'slowest /health in ms', slowest(now), atMost(100), `alone ${slowest(alone).toFixed(0)} ms`),
