@@ -23,6 +23,7 @@ const LONGER_HERE = [
   'test/api/access.replicas.spec.ts',
   'test/api/sync.kubernetes.many.spec.ts',
   'test/api/sync.memory.spec.ts',
+  'test/api/client-config.memory.spec.ts',
   'test/api/catalog.paging.spec.ts',
   'test/api/catalogue.files.spec.ts',
   'test/api/versions.order.spec.ts',

@@ -78,6 +78,7 @@ describe.each(KINDS)('an endless registry, %s', (kind) => {
 
 /** More than fit into the heap together. */
 const FILES = inSoak(5, 3);
+const SERVERS = inSoak(10_000, 2_500);
 
 describe(`${FILES} files of 37 MB at once`, () => {
   const folder = aFolder();
@@ -85,8 +86,9 @@ describe(`${FILES} files of 37 MB at once`, () => {
   let served: Cli;
   beforeAll(async () => {
     database = await aDatabase();
-    const servers = Array.from({ length: 10_000 }, (_, index) =>
-      aServer(`io.acme/s${index}`, '1.0.0', { padding: 'y'.repeat(3_500) }),
+    const padding = 'y'.repeat(37_000_000 / SERVERS - 200);
+    const servers = Array.from({ length: SERVERS }, (_, index) =>
+      aServer(`io.acme/s${index}`, '1.0.0', { padding }),
     );
     const path = folder.catalogue('catalogue', servers);
     const sources = Array.from({ length: FILES }, (_, index) => ({
@@ -109,7 +111,7 @@ describe(`${FILES} files of 37 MB at once`, () => {
     expect(served.output).toContain('"Sync waits for memory that other syncs hold"');
     expect(
       await database.query(`select status, attempts, counts->'entries' as entries from source_sync`),
-    ).toEqual(Array.from({ length: FILES }, () => ({ status: 'complete', attempts: 0, entries: 10_000 })));
+    ).toEqual(Array.from({ length: FILES }, () => ({ status: 'complete', attempts: 0, entries: SERVERS })));
     expect(peakBytes(served)).toBeLessThan(400 * MIB);
   });
 });
