@@ -27,6 +27,7 @@ const LONGER_HERE = [
   'test/api/catalog.paging.spec.ts',
   'test/api/catalogue.files.spec.ts',
   'test/api/versions.order.spec.ts',
+  'test/api/webhooks.crash.spec.ts',
 ];
 
 // Separate from the other tests: takes many minutes, and measurements of speed and memory need an idle

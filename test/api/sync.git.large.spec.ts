@@ -14,7 +14,7 @@ import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
 /** Exceeds the limit of 64 MiB and must never be held in memory. */
-const LARGE_MIB = inSoak(1024, 80);
+const LARGE_MIB = inSoak(1024, 66);
 const leftovers = aTemporaryDirectory();
 
 /** Yields this many bytes by repeating one chunk. */

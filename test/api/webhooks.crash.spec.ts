@@ -5,12 +5,13 @@ import { DayReplica } from '../support/day-replica.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aWebhookSecret, Receiver } from '../support/receiver.js';
+import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 /** A release is tested with 10,000. */
-const CHANGES = Number(process.env['WEBHOOK_CHANGES'] ?? 240);
+const CHANGES = Number(process.env['WEBHOOK_CHANGES'] ?? inSoak(240, 120));
 const NAMES = Array.from({ length: 12 }, (_, at) => `com.acme/c${at}`);
-const KILLS = 4;
+const KILLS = inSoak(4, 2);
 
 const folder = aFolder();
 const receiver = new Receiver().runs();

@@ -14,7 +14,7 @@ import { expectedOfTool, isForTool, observedByTool, toolRequest } from '../suppo
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
-const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 200));
+const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 120));
 /** Every n-th state is also explained: all states in the soak tests and when MODEL_STATES is set. */
 const EXPLAINED = process.env['MODEL_STATES'] === undefined ? inSoak(1, 6) : 1;
 const BATCHES_A_ROUND = 10;

@@ -23,7 +23,7 @@ import { Random } from '../support/random.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-const REQUESTS = Number(process.env['TENANT_REQUESTS'] ?? inSoak(20_000, 400));
+const REQUESTS = Number(process.env['TENANT_REQUESTS'] ?? inSoak(20_000, 240));
 const AT_ONCE = 16;
 const ROUND_MS = 3_000;
 const MIB = 1_024 * 1_024;
