@@ -7,6 +7,7 @@ const LONGEST = [
   'api/service.resilience.spec.ts',
   'api/content.fetch.spec.ts',
   'api/sync.day.spec.ts',
+  'api/marketplace.spec.ts',
   'api/sync.memory.spec.ts',
   'api/sync.api.trouble.spec.ts',
   'api/client-config.memory.spec.ts',

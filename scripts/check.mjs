@@ -12,7 +12,7 @@ const CHECKS = [
   ['../scripts/check-web.mjs'],
 ];
 
-/** In MiB. Garbage collection takes a third of eslint's processor time with the default of 16. */
+/** In MiB. With the default of 16, eslint spends much of its time on garbage collection. */
 const LARGE_YOUNG_GENERATION = '--max-semi-space-size=64';
 
 const passed = process.argv.includes('--in-turn') ? [] : await Promise.all(CHECKS.map(passes));
