@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests of `npm test` that run longer here (`test/support/soak.ts`). */
-const LONGER_HERE = [
+export const LONGER_HERE = [
+  'src/catalog/search-index/index-search.spec.ts',
   'src/cli/check-against.spec.ts',
   'src/client-config/allowlist.spec.ts',
   'src/config/load-config.fuzz.spec.ts',
@@ -15,6 +16,7 @@ const LONGER_HERE = [
   'test/api/sync.replicas.spec.ts',
   'test/api/sync.api.spec.ts',
   'test/api/catalog.search.spec.ts',
+  'test/api/catalog.entry-search-limits.spec.ts',
   'test/api/sync.git.large.spec.ts',
   'test/api/service.resilience.spec.ts',
   'test/api/service.standby.spec.ts',

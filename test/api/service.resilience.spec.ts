@@ -21,7 +21,7 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 /** How often the server's connections are cut. */
-const CUTS = inSoak(60, 8);
+const CUTS = inSoak(60, 5);
 const KILLED_ENTRIES = inSoak(3_000, 1_000);
 /** Roughly the duration of a sync. The server is killed at various points of it, and after its end. */
 const SYNC_MS = inSoak(1_400, 600);

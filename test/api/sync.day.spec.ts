@@ -27,7 +27,7 @@ import { inSoak } from '../support/soak.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 import { within } from '../support/within.js';
 
-const RUNS = Number(process.env['DAY_RUNS'] ?? inSoak(10_000, 100));
+const RUNS = Number(process.env['DAY_RUNS'] ?? inSoak(10_000, 60));
 const TICK_MS = 100;
 const A_WHILE = 60_000;
 /** Heap growth allowed between the first quarter of the day and its end. */

@@ -29,6 +29,21 @@ describe('the folders of src', () => {
   });
 });
 
+describe('a spec that runs longer in the soak tests', () => {
+  it('is in vitest.soak.config.ts', async () => {
+    const { LONGER_HERE } = (await import(join(ROOT, 'vitest.soak.config.ts'))) as {
+      LONGER_HERE: readonly string[];
+    };
+    const specs = ['src', 'test/api', 'test/model', 'web/src'].flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.spec.ts'))
+        .map((file) => posix.join(folder, file.replaceAll('\\', '/'))),
+    );
+    const longer = specs.filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('inSoak('));
+    expect([...LONGER_HERE].sort()).toEqual(longer.sort());
+  });
+});
+
 describe('the files of src', () => {
   it('have no import cycles, types included', () => {
     const circles = files.map((file) => {

@@ -6,7 +6,7 @@ import { Random } from '../support/random.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
-const STEPS = Number(process.env['ADMISSION_STEPS'] ?? inSoak(20_000, 200));
+const STEPS = Number(process.env['ADMISSION_STEPS'] ?? inSoak(20_000, 120));
 /** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/admission.spec.ts takes the same steps. */
 const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31));
 

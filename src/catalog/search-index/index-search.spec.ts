@@ -335,7 +335,7 @@ describe('searchIndex', () => {
     const index = new EntryIndex();
     const base = { ...aSummary(dice(1)), title: null, description: null, tags: [], transports: [] };
     const named = (sourceId: number, first: number) =>
-      Array.from({ length: inSoak(500_000, 100_000) }, (_, number) => {
+      Array.from({ length: inSoak(500_000, 50_000) }, (_, number) => {
         const name = `io.acme/${String(2 * number + first).padStart(9, '0')}`;
         return index.append({ ...base, name, sourceId, partitionId: 10 * sourceId });
       });
