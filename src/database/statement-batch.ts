@@ -46,7 +46,7 @@ export class StatementBatch implements pg.Submittable {
         this.error ??= error;
         reject(this.error as Error);
       };
-      // node-postgres would send a statement without name and values as a simple query, whose end PostgreSQL reports like a Sync.
+      // Without name and values, node-postgres would send a simple query, and the answer to it would end the batch.
       this.queries.push(new QueryOf({ ...config, queryMode: 'extended' }, done));
     });
   }

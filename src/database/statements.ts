@@ -164,7 +164,7 @@ export class PreparedStatements {
     }
   }
 
-  /** Call it for an error of prepared statements. Other requests may have noticed meanwhile that they are not supported. */
+  /** Stops using prepared statements if the error shows that one was lost; throws any other. Another request may have noticed first. */
   private giveUpIfStale(error: unknown): void {
     if (!STALE_STATEMENT_STATES.has(String((error as { code?: unknown }).code))) throw error;
     if (!this.isSupported) return;

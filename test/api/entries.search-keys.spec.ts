@@ -32,7 +32,7 @@ describe('the search keys of published texts', () => {
     expect([await pendingPages(), await withoutKeys()]).toEqual([0, []]);
   });
 
-  it('are added in batches to a list that PostgreSQL merges from 64 kB on', async () => {
+  it('are added in batches, to a pending list of 64 kB', async () => {
     const pages: number[] = [];
     for (let number = 0; number < 40; number += 1) {
       await publish(service.as(ACME_WRITER), 'server', `io.acme/published-${number}`, CLAIMS);

@@ -104,7 +104,7 @@ describe('a sync requested while a replica takes the source', () => {
   beforeAll(() => void service.source('main', { settings: { url: urlOf(upstream) } }));
   service.runs();
 
-  it('is one run, and its permission to shrink ends with it', async () => {
+  it('runs once, and its permission to shrink ends with that run', async () => {
     await service.synced('main');
     reads = 0;
     const { database } = service;
