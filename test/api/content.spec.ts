@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { request } from 'node:http';
+import { request, type ClientRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -221,30 +221,41 @@ describe('the content of a version', () => {
     expect((await upload(writer('blue'), other, archiveOf(other))).status).toBe(204);
   });
 
-  it('is uploaded twice at once by a caller, and no more often', async () => {
+  it('is uploaded twice at once by a caller, eight times by all, and twice more by callers without an upload', async () => {
     const name = aName();
     await publish(name);
     const archive = archiveOf(name);
-    const begin = () => {
+    const uploader = (sub: string) => ({ sub, role: 'writer', org: 'acme', team: 'blue' });
+    const begin = (sub: string) => {
       const sent = request(`${service.origin}${at(name)}`, {
         method: 'PUT',
         headers: {
           'Content-Type': 'application/zip',
           'Content-Length': archive.length,
-          Authorization: `Bearer ${token}`,
+          Authorization: `Bearer ${service.issuer.sign(uploader(sub))}`,
         },
       });
       sent.on('error', () => undefined);
       sent.write(archive.subarray(0, 10));
       return sent;
     };
-    const token = service.issuer.sign({ sub: 'blue', role: 'writer', org: 'acme', team: 'blue' });
-    const uploads = [begin(), begin()];
-    await expect.poll(async () => (await leftovers()).length).toBe(2);
-    expectRefused(await upload(writer('blue'), name, archive), 429, 'too_many_requests');
+    const uploads: ClientRequest[] = [];
+    const beginTogether = async (subs: readonly string[]) => {
+      uploads.push(...subs.map(begin));
+      await expect.poll(async () => (await leftovers()).length).toBe(uploads.length);
+    };
+    const uploadBy = (sub: string) => upload(service.as(uploader(sub)), name, archive);
+
+    await beginTogether(['blue', 'blue']);
+    expectRefused(await uploadBy('blue'), 429, 'too_many_requests');
+    await beginTogether(['b', 'b', 'c', 'c', 'd', 'd']);
+    await beginTogether(['e']);
+    expectRefused(await uploadBy('e'), 503, 'overloaded');
+    await beginTogether(['f']);
+    expectRefused(await uploadBy('g'), 503, 'overloaded');
     for (const sent of uploads) sent.destroy();
     await expect.poll(leftovers).toEqual([]);
-    expect((await upload(writer('blue'), name, archive)).status).toBe(204);
+    expect((await uploadBy('g')).status).toBe(204);
   });
 
   it('is audited when it is stored, and with audit.reads when it is read', async () => {
