@@ -53,7 +53,13 @@ export interface AuditActor {
 }
 
 export type AuditTargetType =
-  'source' | 'registry' | 'block' | 'webhook' | 'configuration' | 'route' | EntryType;
+  | 'source'
+  | 'registry'
+  | 'block'
+  | 'webhook'
+  | 'configuration'
+  | 'route'
+  | EntryType;
 
 /** The resource that an event is about (contract §9). */
 export interface AuditTarget {

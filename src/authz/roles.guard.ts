@@ -54,7 +54,8 @@ export class ReadOnlyGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request>();
     if (request.method === 'GET' || request.method === 'HEAD') return true;
     const writesNothing = this.reflector.get(WritesNothing, context.getHandler()) as
-      ((request: Request) => boolean) | undefined;
+      | ((request: Request) => boolean)
+      | undefined;
     if (writesNothing?.(request) !== true) throw new ApiError('read_only');
     return true;
   }

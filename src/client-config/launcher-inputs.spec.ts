@@ -128,7 +128,7 @@ describe('runtime arguments', () => {
   });
 });
 
-// prettier-ignore
+// oxfmt-ignore
 const READ_BY_LAUNCHERS = [
   'npm_config_registry', 'NPM_CONFIG_REGISTRY', 'Npm_Config_Registry', 'npm_package_name', 'NODE_OPTIONS', 'node_options',
   'NODE_PATH', 'PATH', 'Path', 'HOME', 'BASH_ENV', 'ENV', 'IFS', 'LD_PRELOAD', 'ld_preload', 'LD_LIBRARY_PATH', 'DYLD_INSERT_LIBRARIES',
@@ -140,7 +140,7 @@ const READ_BY_LAUNCHERS = [
   'PNPM_HOME', 'BUN_INSTALL', 'DENO_DIR', 'ELECTRON_RUN_AS_NODE', 'COREPACK_NPM_REGISTRY', 'CORECLR_PROFILER', 'COMPlus_EnableDiagnostics',
   'PREFIX', 'LDSHARED', 'LDCXXSHARED', 'RANLIB', 'NODENV_HOOK_PATH', 'R_LIBS_USER', '__PYVENV_LAUNCHER__', 'SSH_ASKPASS', 'GODEBUG', 'HOSTALIASES', 'PSModulePath', 'CC', 'NETRC', 'TERMINFO', 'DBUS_SESSION_BUS_ADDRESS',
 ];
-// prettier-ignore
+// oxfmt-ignore
 const OTHERS = [
   'API_KEY', 'TOKEN', 'GITHUB_TOKEN', 'OPENAI_API_KEY', 'GOOGLE_API_KEY', 'GEMINI_API_KEY', 'PERPLEXITY_API_KEY', 'AWS_REGION', 'DATABASE_URL',
   'LOG_LEVEL', 'MY_PATH', 'PATHS', 'HOMEPAGE', 'ENVIRONMENT', 'NODES', 'PIPELINE_ID', 'SSH_HOST', 'KUBECONFIG', 'PROXY_HOST', 'MODE', 'a',

@@ -65,7 +65,7 @@ describe('the targets of traces and metrics', () => {
     const { config, warnings } = read(section ? { telemetry: section } : {}, environment);
     expect(config.telemetry).toMatchObject(expected);
     expect(warnings).toEqual([]);
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 
   it.each([
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /must be http\/protobuf or http\/json/],

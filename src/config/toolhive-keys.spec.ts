@@ -63,7 +63,7 @@ const FOREIGN: [path: string, tree: object, advice: string][] = [
   ...['enabled', 'logFile', 'eventTypes', 'excludeEventTypes', 'includeRequestData', 'maxDataSize'].map(
     (key): [string, object, string] => [`audit.${key}`, { ...SHARED, audit: { [key]: 'x' } }, 'has no equivalent'],
   ),
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describe('a configuration of a ToolHive registry server', () => {
   it.each(FOREIGN)('is recognised by %s', (path, tree, advice) => {

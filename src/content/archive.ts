@@ -68,12 +68,22 @@ export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>)
  * @throws ApiError 400 `invalid_archive`, 413 `content_too_large`.
  */
 export async function unpackArchive(archive: string, unpacked: UnpackedFiles): Promise<void> {
-  const file = await open(archive);
-  const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0).finally(() => file.close());
-  if (buffer.readUInt16BE() === 0x1f8b) return unpackTarGz(createReadStream(archive), unpacked);
-  if (['PK\u0003\u0004', 'PK\u0005\u0006'].includes(buffer.toString('latin1')))
+  const start = await firstBytes(archive, 4);
+  if (start.readUInt16BE() === 0x1f8b) return unpackTarGz(createReadStream(archive), unpacked);
+  if (['PK\u0003\u0004', 'PK\u0005\u0006'].includes(start.toString('latin1')))
     return unpackZip(archive, unpacked);
   throw invalid('it must be a zip or a tar.gz file');
+}
+
+/** The first bytes of a file, followed by zeros where it is shorter. */
+async function firstBytes(path: string, count: number): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { buffer } = await file.read(Buffer.alloc(count), 0, count, 0);
+    return buffer;
+  } finally {
+    await file.close();
+  }
 }
 
 /** Unpacks a tar.gz stream; see `unpackArchive`. */

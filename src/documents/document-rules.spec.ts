@@ -117,7 +117,7 @@ const SERVERS: [object, string, object][] = [
   [{ _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_537) } }, `_meta.${PUBLISHER_PROVIDED}: has 65537 bytes as compact JSON, at most 65536 (64 KiB) are allowed`, { _meta: { [PUBLISHER_PROVIDED]: ofBytes(65_536), other: ofBytes(90_000) } }],
   [{ _meta: [] }, '_meta: must be an object, not an array', { _meta: { anything: 1 } }],
   [{ _meta: { 'io.modelcontextprotocol.registry/publisher-provided': 'x' } }, '_meta.io.modelcontextprotocol.registry/publisher-provided: must be an object', { _meta: { 'io.modelcontextprotocol.registry/publisher-provided': {} } }],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 const SKILLS: [object, string, object][] = [
   [{ namespace: undefined }, 'namespace: is required', { namespace: 'com.example' }],
@@ -160,7 +160,7 @@ const SKILLS: [object, string, object][] = [
   [{ version: '..' }, 'version: ".." is a path segment', { version: '0..1' }],
   [{ repository: { url: 'javascript:x' } }, 'repository.url:', { repository: { url: 'http://a' } }],
   [{ repository: { url: 'x' } }, 'repository.url:', { repository: { url: 'https://a', type: 'git' } }],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 /** Plugins share the rules of skills, except for skill-only keys, which count as unknown keys. */
 const PLUGINS = SKILLS.filter(([change]) =>

@@ -17,7 +17,7 @@ const ORDERED = [
   '1.2.3-4.5', '1.2.3', '1.9.0', '1.10.0', '1.11.0', '2.0.0-rc.1', '2.0.0-rc.1+exp.sha.5114f85', '2.0.0-rc.2', '2.0.0',
   '2.1.0', '3.0.0', '9.99.999', '10.0.0-beta', '10.0.0', '10.2.10', '99.0.0', '100.0.0', '2024.1.1', '2025.6.1', '2025.11.24',
   '2025.11.25', '2026.1.1', '20250101.0.0', '9007199254740991.0.0',
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 /** Pairs of versions published at the same time. */
 const PAIRS: readonly (readonly [older: string, newer: string])[] = [
@@ -50,7 +50,7 @@ const PAIRS: readonly (readonly [older: string, newer: string])[] = [
   ['nightly', '0.0.0-0'], ['nightly', 'v0.0.0-0'], ['1', '1.0.0'], ['1.0', '0.0.1'], ['99.0', 'v0.0.1'], ['v1', 'v0.0.1'], ['v1.0', '0.1.0'],
   ['v99', '1.0.0-alpha'], ['1.0.0.0', '0.9.0'], ['01.2.3', '0.0.1'], ['v01.2.3', 'v0.0.1'], ['2021.03.15', '0.0.1'], ['V1.0.0', 'v0.0.1'],
   ['vv1.0.0', '0.0.1'], ['v.1.0.0', '0.0.1'], ['v1.0.0-', '0.0.0-0'], ['v1.0.0-01', '0.0.0-0'], ['2024-05', 'v0.1.0'],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 const numbers = fc.integer({ min: 0, max: 120 }).map(String);
 const identifier = fc.oneof(numbers, fc.stringMatching(/^[A-Za-z-][0-9A-Za-z-]{0,3}$/));
@@ -218,7 +218,7 @@ const RANGES = [
   '^1.x', '>=1 <2', '>=1,<2', '>=1, <2', '1.0, <2', '1 ||', '||', '1.0 <2', '^1.0 || ^2.0', '>=1.0.0-rc.1', '^1.0.0+build', '1 - 2', '1.2.3 - 2.0.0',
   'v1.2 - v2', '1.0 || 2.0', '1||2', '1.0.0-rc.1 || 2', '1 || 2.x || 3', '*', '1.x', '1.X', '1.*', '1.2.x', '1.x.x',
   'v1.x', 'V1.x', 'x.1', '*.*', '1.x-beta', '1.2.*-rc.1', '1.2.3.x', '1.x+build',
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 const LATEST = ['latest', 'LATEST', 'Latest', 'lAtEsT'];
 
@@ -228,7 +228,7 @@ const VERSIONS = [
   '1.0-SNAPSHOT', '1.0.0-x', '1.0.0-x.1', '1.2.3-next.4', '1.0.0-experimental', '2.0.0-alpha.x', '1.0.0+x', '1.x1', 'x', 'X', 'x1', 'xenial',
   'a=b', 'a>b', 'a^b', '1=2', '1-2', '1.0-2.0', 'a||b', 'latest-1', 'newest', 'nightly', '...', '.1', '1\\2', '%2e',
   'r12', 'sha256:0123abcd', 'e83c5163316f89bfbde7d9ab23ca2e25604af290', '1.0.0~rc1', '1:2.3-4', '1,5', '[1.0', 'версия', '🚀',
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describe.each([
   ['an entry', versionProblem],

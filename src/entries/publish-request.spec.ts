@@ -38,7 +38,7 @@ it.each<[says: string, name: string, held: Record<string, unknown>, given: Claim
 ])('the name rules decide for %s: %s', (_says, name, held, given, reserved) => {
   expect(isReserved(RULES, name, held, given)).toBe(reserved);
   expect(isReserved([], name, held, given)).toBe(false);
-}); // prettier-ignore
+}); // oxfmt-ignore
 
 it('refuses everyone if the rule has an empty claim list', () => {
   const broken = [{ include: ['*'], claims: { org: [] } }];

@@ -32,7 +32,8 @@ export type MarketplacePlugin = Plugin<MarketplaceEntry>;
 
 /** A file of the repository: content by digest, or generated text. */
 export type TreeFile = { readonly path: string; readonly executable: boolean } & (
-  { readonly digest: string; readonly bytes: number } | { readonly text: string }
+  | { readonly digest: string; readonly bytes: number }
+  | { readonly text: string }
 );
 
 /** contract §13: `{namespace with hyphens}-{name}`, in lower case, because some file systems ignore case. */

@@ -26,7 +26,8 @@ const ADVERTISEMENT = 'application/x-git-upload-pack-advertisement';
 
 /** What a client asks of `git upload-pack`: its references and features, or a command. */
 export type UploadPackRequest =
-  { readonly kind: 'advertisement' } | { readonly kind: 'command'; readonly body: Buffer };
+  | { readonly kind: 'advertisement' }
+  | { readonly kind: 'command'; readonly body: Buffer };
 
 /** Limits of answers that are kept in memory: all of them, one, and the command that it answers. */
 const MAX_KEPT_BYTES = 4 * 1_024 * 1_024;

@@ -45,7 +45,7 @@ const REGISTRIES = [
   { name: 'open', sources, claims: ACME, anonymous: { claims: ACME } },
   { name: 'public', sources },
   { name: 'hidden', sources, claims: { org: 'contoso' }, anonymous: { claims: { org: 'contoso' } }, keys: [key('hidden', { org: 'contoso' })] },
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 const service = aService({ ...AUTH, publicPaths: [...AUTH.publicPaths], blocked: [...AUTH.blocked] });
 for (const { name, claims, server } of SOURCES) service.source(name, { claims, servers: [aServer(server)] });
@@ -146,7 +146,7 @@ describe('a caller is identified as in a request', () => {
     expect(output).toContain('\n  token ');
     expect(exit).toBe(status === 200 ? 0 : 1);
     expect(await requested(form, asked)).toBe(status);
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 
   it('with mapped claims, too', async () => {
     const mallory = { claims: { sub: 'mallory', org: 'acme', team: 'platform' } };
@@ -253,7 +253,7 @@ describe('a caller in a body', () => {
   ])('%j is refused', async (as) => {
     expectRefused(await ask(SUPER_ADMIN, as as Form), 400, 'invalid_body');
     expectRefused(await service.as(SUPER_ADMIN).post('/v1/access/preview', { registry: 'acme', as }), 400, 'invalid_body');
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 
   it('holds at most 1,000 values in its token', async () => {
     const groups = (count: number) => token({ sub: 'pia', groups: Array.from({ length: count }, String) });

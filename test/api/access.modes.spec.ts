@@ -90,7 +90,7 @@ describe('the same catalogue in each auth mode', () => {
       { anonymous: '401 anonymous_mode', 'auth-only': '200', full: '200' }],
     ['an unknown registry', SUPER_ADMIN, outcome('GET', '/registry/nowhere/v0.1/servers'),
       { anonymous: '404 registry_not_found', 'auth-only': '404 registry_not_found', full: '404 registry_not_found' }],
-  ]; // prettier-ignore
+  ]; // oxfmt-ignore
   const cases = rows.flatMap(([what, who, ask, answers]) =>
     MODES.map((mode) => ({ mode, what, who, ask, answer: answers[mode] })),
   );

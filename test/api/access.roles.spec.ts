@@ -67,7 +67,7 @@ describe('role rules', () => {
     ['manageRegistries', '__proto__ is ignored', { ...underProto({ level: 3 }), level: 3 }, underProto({ level: 3 })],
     ['manageSources', 'constructor is ignored', { constructor: { prototype: { group: 'ops' } }, group: 'ops' }, { constructor: { prototype: { group: 'ops' } } }],
     ['manageSources', 'a claim named like a role grants nothing', { manageSources: true, roles: ['manageSources'], group: 'ops' }, { manageSources: true, roles: ['manageSources'] }],
-  ]; // prettier-ignore
+  ]; // oxfmt-ignore
 
   it.each(rows)('grant %s (%s) to %j', async (role, _rule, granted) => {
     const caller = service.as(granted);

@@ -56,7 +56,7 @@ describe('roles of the admin routes', () => {
     { method: 'PUT', path: '/v1/registries/made-ROLE', role: 'registries', answer: '201', body: aView },
     { method: 'PUT', path: '/v1/registries/tools', role: 'registries', answer: '403 config_managed', body: aView },
     { method: 'DELETE', path: '/v1/registries/doomed-ROLE', role: 'registries', answer: '204' },
-  ]; // prettier-ignore
+  ]; // oxfmt-ignore
 
   const allowed = rows.flatMap((row) => [row.role, 'super'].map((as) => ({ ...row, as })));
   const refused = rows.flatMap((row) =>

@@ -47,12 +47,12 @@ describe.each([
     { what: 'a wrong type', body: { ...good, claims: 'acme' }, answer: '400 invalid_body' },
     { what: 'too many claim values', body: { ...good, claims: { org: Array.from({ length: 1_001 }, (_, n) => `v${n}`) } }, answer: '400 too_many_claims' },
     { what: 'claims beyond the token’s', body: { ...good, claims: { org: 'contoso' } }, answer: '400 claims_not_subset' },
-  ]; // prettier-ignore
+  ]; // oxfmt-ignore
   if (noun === 'sources')
     defects.push(
       { what: 'a file outside adminFileRoot', body: { ...good, file: { path: '/etc/passwd' } }, answer: '400 path_not_allowed' },
       { what: 'an invalid interval', body: { ...good, syncPolicy: { interval: 'x' } }, answer: '400 invalid_body' },
-    ); // prettier-ignore
+    ); // oxfmt-ignore
   else
     defects.push(
       { what: 'an unknown source', body: { sources: ['nowhere'] }, answer: '400 unknown_source' },

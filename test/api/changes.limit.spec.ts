@@ -70,7 +70,7 @@ describe('limits.changesPerMinute', () => {
     ['a manual sync', (sender) => sender.post('/v1/sources/catalog/sync'), 202],
     ['a new source', (sender, name) => sender.put(`/v1/sources/${name.replace('/', '-').replace('.', '-')}`, source), 201],
     ['a new registry', (sender, name) => sender.put(`/v1/registries/${name.replace('/', '-').replace('.', '-')}`, { sources: ['catalog'], claims: { org: 'acme' } }), 201],
-  ]; // prettier-ignore
+  ]; // oxfmt-ignore
   it.each(CHANGES)('counts and refuses %s', async (_what, change, status) => {
     const { sender } = await exhausted({});
     const name = aName();
@@ -91,7 +91,7 @@ describe('limits.changesPerMinute', () => {
     ['claims beyond the token', (sender, name) => sender.put(entryAt('server', name, '/claims'), { claims: { org: 'x' } }), 400],
     ['a missing entry', (sender) => sender.delete(entryAt('server', aName(), '/versions/1.0.0')), 404],
     ['a missing role', (sender) => sender.post('/v1/sources/catalog/sync'), 403],
-  ]; // prettier-ignore
+  ]; // oxfmt-ignore
   it.each(UNCOUNTED)('neither counts nor refuses %s', async (_what, send, status) => {
     const sender = fresh(ACME_WRITER);
     const name = aName();

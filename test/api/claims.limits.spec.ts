@@ -57,7 +57,7 @@ describe('the claim values in a body', () => {
   ])('%s are at most 1,000: %s %s', async (_, method, path, body, status) => {
     expectRefused(await service.send(method, path, { body: body(MOST + 1) }), 400, 'too_many_claims');
     expect((await service.send(method, path, { body: body(MOST) })).status).toBe(status);
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 
   it('of keys and of reserved names count too', async () => {
     const key = (name: string, count: number) => ({ name, secretFile: '/none', claims: claimsOf(count) });

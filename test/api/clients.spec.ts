@@ -62,7 +62,7 @@ describe('a client without a token', () => {
       expect((await service.get(path)).status).toBe(status);
       if (status === 200) expectRefused(await service.get(path.replace(BASE, '/registry/other')), 401, 'token_missing');
     },
-  ); // prettier-ignore
+  ); // oxfmt-ignore
 
   it('gets 401 for the admin API', async () => {
     expectRefused(await service.get('/v1/registries'), 401, 'token_missing');

@@ -56,7 +56,7 @@ const CHANGES: readonly Case[] = [
   ['old claims that a super-admin does not hold', PLATFORM, { role: 'super-admin' }, SUPER_ADMIN, OK],
   ['new claims that a super-admin does not hold', PLATFORM, CONTOSO, SUPER_ADMIN, ['ok', BEYOND[1], 'ok']],
   ['clearing the claims as a super-admin', PLATFORM, {}, SUPER_ADMIN, OK],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();

@@ -42,7 +42,7 @@ const KEPT: readonly [what: string, more: Document][] = [
   ['text in several scripts', { title: 'Ä 版 🚀 עברית \u200f', note: '\u202e\u0001\u007f\u2028\ufffe "\\/' }],
   ['unusual keys', { keys: { '': 1, ' ': 2, 'a.b': 3, constructor: 4, toString: 5, '10': 6, '9': 7 } }],
   ['90 levels', { deep: nested(90) }],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describe.each(TYPES)('a %s', (type) => {
   const service = aPublishingService('full').runs();
@@ -184,7 +184,7 @@ const WRONG: Record<Type, readonly Wrong[]> = {
     ['provenance.signer', 'is not allowed here', { provenance: { signer: 'x' } }, { provenance: { signer_identity: 'x' } }],
     ['_meta', 'must be an object', { _meta: [] }, { _meta: {} }],
   ],
-}; // prettier-ignore
+}; // oxfmt-ignore
 
 describe.each(TYPES)('the rules of a %s', (type) => {
   const service = aPublishingService('full').runs();

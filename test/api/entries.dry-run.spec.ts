@@ -51,7 +51,7 @@ const REQUESTS: readonly PublishRequest[] = [
   { what: 'no JSON', held: ACME_WRITER, body: () => '{', answer: always('400 malformed_json') },
   { what: 'no body', held: ACME_WRITER, body: () => undefined, answer: always('400 invalid_body') },
   { what: 'no role', held: ACME_PLATFORM, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: { ...always('ok'), full: '403 role_required' } },
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();

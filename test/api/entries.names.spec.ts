@@ -49,7 +49,7 @@ const PUBLISHED: readonly Case[] = [
   ['a free name', RED_WRITER, 'io.free/tool', RED, OK],
   ['a free name that resembles a reserved one', RED_WRITER, 'xcom.blue/tool', RED, OK],
   ['a reserved name by a super-admin', SUPER_ADMIN, 'com.blue/admin-tool', RED, NOT_FOR_ADMINS],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 let count = 0;
 
@@ -150,5 +150,5 @@ describe('managed.names of a source created through the API', () => {
   ])('return 400 for %s', async (_what, names, twin) => {
     expectRefused(await put(names), 400, 'invalid_body');
     expect((await put(twin)).status).toBeLessThan(300);
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 });

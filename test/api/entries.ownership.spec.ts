@@ -68,7 +68,7 @@ const LATER_VERSIONS: readonly Case[] = [
   ['the same beyond the token, as a super-admin', PLATFORM, SUPER_ADMIN, PLATFORM, ['ok', BEYOND[1], 'ok']],
   ['none for an entry without claims, as a super-admin', {}, ADMIN, undefined, ['ok', NONE[1], 'ok']],
   ['claims for an entry without claims, as a super-admin', {}, ADMIN, PLATFORM, OTHER],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();

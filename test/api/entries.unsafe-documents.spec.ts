@@ -43,7 +43,7 @@ const BOTH: readonly Unsafe[] = [
   ['version', { version: '1 2' }, { version: '1_2' }],
   ['version', { version: '1/2' }, { version: '1-2' }],
   ['version', { version: '1\u00852' }, { version: '1+2' }],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 const UNSAFE: Record<Type, readonly Unsafe[]> = {
   server: [
@@ -64,7 +64,7 @@ const UNSAFE: Record<Type, readonly Unsafe[]> = {
     ['packages[0].url', { packages: [{ registryType: 'git', url: SCRIPT }] }, { packages: [{ registryType: 'git', url: URL }] }],
     ['provenance.repository_uri', { provenance: { repository_uri: SCRIPT } }, { provenance: { repository_uri: URL, sigstore_url: '' } }],
   ],
-}; // prettier-ignore
+}; // oxfmt-ignore
 
 // contract §6, §7: clients turn URLs into links and show text as it is.
 describe.each(TYPES)('a %s that is unsafe to display', (type) => {

@@ -154,7 +154,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
 const NO_VERSIONS = [
   'latest', 'Latest', 'LATEST', '^1.0.0', '~1.2.3', '~> 1.2', '>=1.0.0', '>1', '<2.0.0', '<=2', '=1.0.0', '1.x', '1.2.x', '1.2.X', '1.*', '*',
   '1.0.0 - 2.0.0', '1.0.0 || 2.0.0', '>=1.0.0 <2.0.0', '>=1.0.0,<2.0.0', '', ' 1.0.0', '1.0.0 ', '1.0.0\n', '1\u00000', '1 beta', '1.'.repeat(128),
-]; // prettier-ignore
+]; // oxfmt-ignore
 const VERSIONS = [
   'latest-1',
   '1.0.0-latest',

@@ -42,8 +42,8 @@ async function countFor(sender: Sender, query = ''): Promise<number> {
     reply = await sender.get(`/registry/main/x/search?limit=1${query}`);
     expect(reply.status, reply.text).toBe(200);
   });
-  const { facets } = reply?.json as unknown as { facets: { type: Record<string, number> } };
-  return facets.type['server'] ?? 0;
+  const counted = reply?.json as { facets: { type: Record<string, number> } } | undefined;
+  return counted?.facets.type['server'] ?? 0;
 }
 const seenBy = (team: string, name: string) =>
   countFor(service.as({ team }), `&q=${encodeURIComponent(name)}`);

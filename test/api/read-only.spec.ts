@@ -42,7 +42,7 @@ const CHANGES: Change[] = [
   { method: 'PATCH', path: entryAt('server', 'io.acme/nowhere', '/status'), body: {}, by: ACME_WRITER, notBy: ACME_ADMIN },
   { method: 'PATCH', path: entryAt('skill', 'io.acme/nowhere', '/versions/1/status'), body: {}, by: ACME_WRITER, notBy: ACME_ADMIN },
   { method: 'DELETE', path: entryAt('server', 'io.acme/nowhere', '/versions/1.0.0'), by: ACME_WRITER, notBy: ACME_ADMIN },
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 const aReadOnlyService = (mode: (typeof MODES)[number]) =>
   aService({ mode })

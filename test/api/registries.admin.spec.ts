@@ -93,7 +93,7 @@ describe('a registry made through the API', () => {
     },
   );
 
-  // prettier-ignore
+  // oxfmt-ignore
   it.each<[string, unknown, string]>([
     ['no sources', { claims }, 'sources'],
     ['an empty list of sources', { sources: [] }, 'sources'],

@@ -37,9 +37,9 @@ describe('the body of a source', () => {
     const name = `good-${what.replaceAll(' ', '-')}`;
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, body))).toBe('201');
     expect(outcomeOf(await admin().delete(`/v1/sources/${name}`))).toBe('204');
-  }); // prettier-ignore
+  }); // oxfmt-ignore
 
-  // prettier-ignore
+  // oxfmt-ignore
   it.each<[string, unknown, string]>([
     ['no kind', { syncPolicy }, ''],
     ['two kinds', { ...good, managed: {} }, ''],

@@ -194,9 +194,8 @@ describe('the address of a repository', () => {
       isPinned: true,
     };
     const remote = await GitRemote.open(way, never);
-    expect(await remote.remoteCommit({ repository: way.url }).finally(() => remote.close())).toMatch(
-      /^[0-9a-f]{40}$/,
-    );
+    expect(await remote.remoteCommit({ repository: way.url })).toMatch(/^[0-9a-f]{40}$/);
+    await remote.close();
   });
 
   it.each(['ext::true', 'file:///etc', 'ssh://-oProxyCommand=true/a', 'git://127.0.0.1/a'])(
@@ -214,8 +213,9 @@ describe('the address of a repository', () => {
         isPinned: false,
       };
       const remote = await GitRemote.open(way, never);
-      const asked = remote.remoteCommit({ repository: url }).finally(() => remote.close());
+      const asked = remote.remoteCommit({ repository: url });
       await expect(asked).rejects.toThrow(/transport '\w+' not allowed/);
+      await remote.close();
     },
   );
 });
@@ -226,7 +226,11 @@ describe('a server that never answers', () => {
   const open = async (signal: AbortSignal, limits: { lsRemoteMs?: number; totalMs?: number }) => {
     const settings = { repository: git.url('acme'), branch: 'main' };
     const remote = await GitRemote.open(await connectionTo(settings, 'config'), signal, limits);
-    return remote.remoteCommit(settings).finally(() => remote.close());
+    try {
+      return await remote.remoteCommit(settings);
+    } finally {
+      await remote.close();
+    }
   };
 
   it('is abandoned at the timeout', async () => {

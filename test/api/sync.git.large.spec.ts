@@ -95,8 +95,9 @@ describe('the disk', () => {
     const remote = await GitRemote.open(await connectionTo(settings, 'config'), signal, {
       diskBytes: 4 * MIB,
     });
-    const fetched = remote.fetchCommit(settings).finally(() => remote.close());
+    const fetched = remote.fetchCommit(settings);
     await expect(fetched).rejects.toThrow(/: fetching it takes more than 4 MiB of disk space$/);
+    await remote.close();
     expect(await leftovers()).toEqual([]);
   });
 });

@@ -49,7 +49,7 @@ describe('a service that sends traces', () => {
   const traceOf = () => randomUUID().replaceAll('-', '');
   const traceparent = (traceId: string) => ({ traceparent: `00-${traceId}-${'ab'.repeat(8)}-01` });
   const logOf = (requestId: string) =>
-    service.output.split('\n').filter((line) => line.includes(requestId)).map((line) => JSON.parse(line) as object); // prettier-ignore
+    service.output.split('\n').filter((line) => line.includes(requestId)).map((line) => JSON.parse(line) as object); // oxfmt-ignore
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-traces-'));
@@ -84,7 +84,7 @@ describe('a service that sends traces', () => {
       registries: [{ name: 'main', sources: ['repository', 'other', 'made'] }],
       database: database.connection,
       telemetry: { traceparentHosts: ['localhost'] },
-    }; // prettier-ignore
+    }; // oxfmt-ignore
     await writeFile(join(folder, 'registry.yaml'), stringify(configuration));
     token = issuer.sign({ role: 'super-admin', sub: 'somebody' });
     service = Cli.serve(join(folder, 'registry.yaml'), {

@@ -105,7 +105,7 @@ describe('the configurations in', () => {
   const [foreign = '', mapped = ''] = whole('migrating');
 
   it('docs/migrating.md: the old one is refused, naming each key to change', async () => {
-    const refusal: unknown = await load(foreign).then(() => undefined, (error: unknown) => error); // prettier-ignore
+    const refusal: unknown = await load(foreign).then(() => undefined, (error: unknown) => error); // oxfmt-ignore
     expect(refusal).toBeInstanceOf(ConfigurationError);
     const { problems } = refusal as ConfigurationError;
     expect(problems[0]?.message).toBe(TOOLHIVE_FILE);

@@ -5,7 +5,46 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-const { FOLDERS } = (await import(join(ROOT, 'eslint.config.mjs'))) as { FOLDERS: readonly string[] };
+/**
+ * The folders of src, lowest first: a folder may import from itself and from the ones before it. `main.ts` is
+ * above them all.
+ */
+const FOLDERS = [
+  'json',
+  'claims',
+  'validation',
+  'documents',
+  'client-config',
+  'source-kinds',
+  'config',
+  'outbound',
+  'limits',
+  'database',
+  'telemetry',
+  'http',
+  'auth',
+  'authz',
+  'claim-sets',
+  'audit',
+  'sources',
+  'registries',
+  'visibility',
+  'entries',
+  'admission',
+  'sync',
+  'catalog',
+  'content',
+  'marketplace',
+  'mcp-publisher',
+  'explain',
+  'webhooks',
+  'discovery',
+  'web-ui',
+  'health',
+  'mcp-endpoint',
+  'app',
+  'cli',
+];
 
 const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   .map((file) => file.replaceAll('\\', '/'))
@@ -14,7 +53,7 @@ const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, 'src', 
 const imports = new Map([...texts].map(([file, text]) => [file, importedBy(file, text)]));
 
 describe('the folders of src', () => {
-  it('are those listed in eslint.config.mjs, with main.ts above them', () => {
+  it('are those listed above, with main.ts above them all', () => {
     const entries = readdirSync(join(ROOT, 'src')).sort();
     expect(entries).toEqual([...FOLDERS, 'main.ts'].sort());
   });

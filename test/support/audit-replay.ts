@@ -65,7 +65,7 @@ function apply(
       if (entry) entry.claims = after?.['claims'];
       return;
     case 'entry.status':
-      for (const one of before?.['versions'] as { version: string; status: string }[]) {
+      for (const one of (before?.['versions'] ?? []) as { version: string; status: string }[]) {
         check(entry?.versions.get(one.version) === one.status, 'the status before differs');
         entry?.versions.set(one.version, String(after?.['status']));
       }

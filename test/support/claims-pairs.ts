@@ -53,7 +53,7 @@ const UNDER_PROTO = JSON.parse('{"__proto__":{"org":"acme"}}') as TokenClaims;
  * spec §2.2 and contract §5, one rule per row. Every resource is checked with the same pairs: there is one
  * matcher.
  */
-// prettier-ignore
+// oxfmt-ignore
 export const CLAIMS_PAIRS: readonly ClaimsPair[] = [
   pair('more claims than required', { org: 'acme' }, { org: 'acme', team: 'x' }, { org: 'contoso', team: 'x' }),
   pair('a missing key', { org: 'acme' }, { team: 'x', org: 'acme' }, { team: 'x' }),

@@ -19,7 +19,7 @@ const NOWHERE = [
   '/v1/nothing', '/health', '/readiness', '/version', '/metrics', '/favicon.ico', '/openapi.json/', '/.env', '/%00',
   '/registry/main/v0.1/servers;x=1', '/registry/main/v0.1/servers%3Flimit=1', '/\\..\\', "/'", '/<script>', '/%20',
   `/${'a'.repeat(7_000)}`, `/${'a/'.repeat(3_000)}`,
-]; // prettier-ignore
+]; // oxfmt-ignore
 const QUERIES = [
   'limit=0', 'limit=-1', 'limit=101', 'limit=1000000000', 'limit=99999999999999999999999999', 'limit=NaN', 'limit=Infinity',
   'limit=1.0', 'limit=1e2', 'limit=0x10', 'limit=+5', 'limit=%205', 'limit=5%20', 'limit=%00', 'limit=true', 'limit=null',
@@ -31,7 +31,7 @@ const QUERIES = [
   'updated_since=2026-01-01T00:00:00%2B25:00', 'updated_since=%00', 'updated_since=a&updated_since=b', 'version=%00',
   'version=a&version=b', 'include_deleted=1', 'include_deleted=yes', 'include_deleted=TRUE',
   'include_deleted=true&include_deleted=true', `version=${'1'.repeat(300)}`, `search=${'x'.repeat(600)}`,
-]; // prettier-ignore
+]; // oxfmt-ignore
 const ODD_METHODS = [
   'POST',
   'PUT',
@@ -54,7 +54,7 @@ const BODIES: [string, string, number][] = [
   ['application/json', '{"a":1}x', 400], ['application/json; charset=latin1', '{}', 415], ['application/json; charset=koi8', '{}', 415],
   ['application/json', '{}', 400], ['application/json', '', 400], ['text/plain', 'x', 415], ['application/xml', '<a/>', 415],
   ['multipart/form-data; boundary=x', '--x--', 415], ['nonsense', 'x', 415], ['application/json', JSON.stringify({ a: 'x'.repeat(2_000_000) }), 413],
-]; // prettier-ignore
+]; // oxfmt-ignore
 
 export interface MalformedRequest {
   name: string;

@@ -29,4 +29,4 @@ export const REAL_VERSIONS: readonly string[] = [
   '2.0b3', '1.0rc1', '3.13.0rc2', '1.0.post1', '1.0.dev20250101', '1!2.0', '1.2.3.4-5', '1.1.1w', '9.6p1', 'r2024a', 'jdk8u392-b08', 'alpine',
   'bookworm-slim', '3.20-alpine', 'nightly', 'stable', 'main', 'main-3f2a1bc', 'sha-9f86d08', 'e83c5163316f89bfbde7d9ab23ca2e25604af290',
   '01.02.03', '1.2.3-01', '1.0_beta', '1:2.38.1-5+deb12u3', '2.36-9+deb12u10', '1.0.0~rc1', '1.0_2', 'версия-1', '第1版', '🚀1',
-]; // prettier-ignore
+]; // oxfmt-ignore

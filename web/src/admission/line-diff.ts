@@ -1,6 +1,7 @@
 /** A line of a diff, or a number of unchanged lines that are left out. */
 export type DiffLine =
-  { readonly sign: ' ' | '+' | '-'; readonly text: string } | { readonly sign: '…'; readonly count: number };
+  | { readonly sign: ' ' | '+' | '-'; readonly text: string }
+  | { readonly sign: '…'; readonly count: number };
 
 /** Unchanged lines shown around each change. */
 const CONTEXT = 3;

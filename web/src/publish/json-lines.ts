@@ -2,7 +2,8 @@
 export type Lines = ReadonlyMap<string, number>;
 
 export type Parsed =
-  { readonly value: unknown; readonly lines: Lines } | { readonly line: number; readonly message: string };
+  | { readonly value: unknown; readonly lines: Lines }
+  | { readonly line: number; readonly message: string };
 
 /** Parses JSON and records the line of each member, or returns the line and message of the first syntax error. */
 export function parseJson(text: string): Parsed {
