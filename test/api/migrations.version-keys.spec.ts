@@ -190,6 +190,8 @@ describe('the migration that orders versions with a leading v as semver', () => 
       ]);
       writer = owner.createQueryRunner();
       await writer.startTransaction();
+      // PostgreSQL ends the one that notices a deadlock first.
+      await writer.query(`set local deadlock_timeout = '60s'`);
     });
     const isWaiting = async (mode = 'ExclusiveLock') =>
       (

@@ -18,17 +18,23 @@ import { freePort } from '../support/free-port.js';
 import { call, type Reply } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { inSoak } from '../support/soak.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
 
 /** How often the server's connections are cut. */
 const CUTS = inSoak(60, 5);
 const KILLED_ENTRIES = inSoak(3_000, 1_000);
-/** Roughly the duration of a sync. The server is killed at various points of it, and after its end. */
-const SYNC_MS = inSoak(1_400, 600);
-const KILLS_AFTER_MS = inSoak(
-  Array.from({ length: 16 }, (_, round) => 50 + (round * SYNC_MS) / 16),
-  [50, 3 * SYNC_MS, SYNC_MS / 2],
-);
+/** Roughly the duration of a sync in the soak tests. */
+const SYNC_MS = 1_400;
+/** When the server is killed: this many ms after the start of a sync, while it writes, and after its end. */
+const KILLS = [
+  ...inSoak(
+    Array.from({ length: 16 }, (_, round) => 50 + (round * SYNC_MS) / 16),
+    [50],
+  ),
+  'writing',
+  'synced',
+] as const;
 /** Pause between the requests of one client, ms. */
 const THINKING_MS = 10;
 
@@ -109,7 +115,9 @@ describe.concurrent('a database outage under load', () => {
     postgres = await start(host);
     await answers(list, 200);
     expect(versionsIn(await list())).toEqual(['io.acme/a@1.0.0']);
-    expect((await internal('/readiness')).json).toEqual({ status: 'ready' });
+    await within(30_000, async () =>
+      expect((await internal('/readiness')).json).toEqual({ status: 'ready' }),
+    );
     loading = false;
     await load;
     expect([...statuses].sort()).toEqual([200, 503]);
@@ -267,17 +275,25 @@ describe('a server killed with SIGKILL during a sync', () => {
     await first.cli.logs('"Ready"');
     first.cli.child.kill('SIGTERM');
     await first.cli.finished;
-    // Kills the server later in each round, until both outcomes have been seen.
     const outcomes = new Set<boolean>();
-    for (let round = 1; round <= KILLS_AFTER_MS.length || (outcomes.size < 2 && round <= 30); round += 1) {
+    for (const [index, moment] of KILLS.entries()) {
+      const round = index + 1;
       await writeFile(join(folder, 'killed.json'), JSON.stringify(generation(round)));
       // Clears the dead replica's lease instead of waiting: the test is about its transaction.
       await database.query(`update source_sync set lease_owner = null, lease_until = null`);
+      if (moment === 'writing') {
+        await database.query('begin');
+        await database.query('lock table entry_version in share mode');
+      }
       const { cli } = await serving(config);
       await cli.logs('"changes"');
-      await pause(KILLS_AFTER_MS[round - 1] ?? round * SYNC_MS);
+      if (moment === 'writing')
+        await within(30_000, async () => expect(await waitingStatements(database)).toBeGreaterThan(0));
+      else if (moment === 'synced') await cli.logs('"Source synced"');
+      else await pause(moment);
       cli.child.kill('SIGKILL');
       await cli.finished;
+      if (moment === 'writing') await database.query('commit');
       const rows = await database.query<{ version: string; count: number; latest: number }>(
         `select version, count(*)::int, count(*) filter (where is_latest)::int as latest from entry_version group by 1`,
       );

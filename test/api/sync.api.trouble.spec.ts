@@ -11,6 +11,7 @@ import { anUpstreamRegistry } from '../support/upstream-registry.js';
 const TOKEN = keepSecret('a-very-secret-upstream-token');
 const upstream = anUpstreamRegistry().runs();
 const elsewhere = anUpstreamRegistry().runs();
+const slow = anUpstreamRegistry().runs();
 
 const list = async (service: ServiceUnderTest, registry = 'main') =>
   versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
@@ -22,13 +23,17 @@ describe('a failing upstream registry', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'registry-token-'));
     await writeFile(tokenFile(), `${TOKEN}\n`);
-    mirror.source('main', {
-      kind: 'api',
-      settings: { endpoint: upstream.url, timeout: '1s', tokenFile: tokenFile() },
-    });
+    const settings = { endpoint: upstream.url, tokenFile: tokenFile() };
+    mirror
+      .source('main', { kind: 'api', settings })
+      .source('impatient', { kind: 'api', settings: { endpoint: slow.url, timeout: '1s' } });
+    slow.put([aServer('io.acme/stays')]);
   });
   afterAll(() => rm(folder, { recursive: true }));
-  mirror.registry('main', { sources: ['main'] }).runs();
+  mirror
+    .registry('main', { sources: ['main'] })
+    .registry('impatient', { sources: ['impatient'] })
+    .runs();
 
   const everythingNext = () => mirror.database.query(`update source_sync set fetch_state = null`);
   const servers = (count: number) =>
@@ -96,8 +101,6 @@ describe('a failing upstream registry', () => {
       /None of the 1 entries is valid; .*servers\[0\]/,
     ],
     ['an invalid cursor', { answer: { servers: [], metadata: { nextCursor: 5 } } }, /not a cursor/],
-    ['one byte at a time', 'drip', /no complete response within 1 s/],
-    ['nothing', 'hang', /no complete response within 1 s/],
     ['a 401', { status: 401 }, /status 401: .*token/],
     ['a 403', { status: 403 }, /status 403/],
     ['a 404', { status: 404 }, /status 404: .*base/],
@@ -109,6 +112,19 @@ describe('a failing upstream registry', () => {
     expect(report.status).toBe('failed');
     expect(report.error).toMatch(why);
     expect(await list(mirror)).toEqual(['io.acme/stays@1.0.0']);
+  });
+
+  it.each([
+    ['one byte at a time', 'drip'],
+    ['nothing', 'hang'],
+  ] as const)('keeps the earlier entries and reports its timeout: %s', async (_what, how) => {
+    slow.recovers();
+    await mirror.synced('impatient');
+    slow.fails(1, how);
+    const report = await mirror.synced('impatient');
+    expect(report.status).toBe('failed');
+    expect(report.error).toMatch(/no complete response within 1 s/);
+    expect(await list(mirror, 'impatient')).toEqual(['io.acme/stays@1.0.0']);
   });
 
   it.each([

@@ -163,12 +163,15 @@ describe('an unusable file', () => {
   it('shows the sync state to administrators', async () => {
     await service.rewrite('main', { text: '[]' });
     await service.synced('main');
-    expect((await service.get('/v1/sources/main')).json).toMatchObject({
+    const { json } = await service.get('/v1/sources/main');
+    expect(json).toMatchObject({
       name: 'main',
       kind: 'file',
       origin: 'config',
-      sync: { status: 'failed', error: 'The file is not a JSON object', attempts: 1 },
+      sync: { status: 'failed', error: 'The file is not a JSON object' },
     });
+    // The change of the file may have caused another run.
+    expect((json as { sync: { attempts: number } }).sync.attempts).toBeGreaterThan(0);
     expect((await service.get('/v1/sources')).json).toMatchObject({
       sources: [{ name: 'main' }],
       metadata: { count: 1 },

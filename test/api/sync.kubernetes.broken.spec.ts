@@ -15,6 +15,7 @@ describe('a watch that ends', () => {
     cluster.put('MCPServer', 'tools/stays', exported('stays'));
     cluster.put('MCPServer', 'tools/goes', exported('goes'));
     await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);
+    await isWatched();
     const before = cluster.pagesAsked;
     for (const midLine of [true, false]) {
       await isWatched();

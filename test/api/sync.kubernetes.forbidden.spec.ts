@@ -55,12 +55,15 @@ describe('a namespace whose list permission is gone after a restart', () => {
     );
     await sees(ACME_DATA, ['data/old@1.0.0', 'tools/comes@1.0.0', 'tools/stays@2.0.0']);
     await sees(CONTOSO_READER, ['tools/moves@1.0.0']);
-    const { status, error, counts } = await syncOf(admin());
-    expect({ status, entries: counts['entries'] }).toEqual({ status: 'failed', entries: 4 });
-    expect(error).toMatch(/^The API server refused to list mcpservers in the namespace data \(403\)/);
-    expect(error).toMatch(
-      /; Not current: mcpservers in the namespace data, virtualmcpservers in the namespace data, mcpremoteproxies in the namespace data$/,
-    );
+    // The state is stored after the entries.
+    await within(A_WHILE, async () => {
+      const { status, error, counts } = await syncOf(admin());
+      expect({ status, entries: counts['entries'] }).toEqual({ status: 'failed', entries: 4 });
+      expect(error).toMatch(/^The API server refused to list mcpservers in the namespace data \(403\)/);
+      expect(error).toMatch(
+        /; Not current: mcpservers in the namespace data, virtualmcpservers in the namespace data, mcpremoteproxies in the namespace data$/,
+      );
+    });
     // Changes in the meantime.
     cluster.delete('MCPServer', 'tools/comes');
     await sees(ACME_DATA, ['data/old@1.0.0', 'tools/stays@2.0.0']);
@@ -101,7 +104,11 @@ describe('a kind whose list permission in a namespace is gone after a restart', 
     });
     await within(A_WHILE, async () => expect(await listed(admin())).not.toContain('tools/server@1.0.0'));
     expect(await listed(admin())).toContain('tools/virtual@1.0.0');
-    expect((await syncOf(admin())).error).toMatch(/; Not current: virtualmcpservers in the namespace tools$/);
+    await within(A_WHILE, async () =>
+      expect((await syncOf(admin())).error).toMatch(
+        /; Not current: virtualmcpservers in the namespace tools$/,
+      ),
+    );
     cluster.forbidden.clear();
     await within(A_WHILE, async () => expect(await listed(admin())).not.toContain('tools/virtual@1.0.0'));
   });

@@ -36,7 +36,9 @@ describe('a namespace with more than 64 MiB of objects that are not exported', (
 
   it('is listed in small pages, and its exported objects are served', async () => {
     await sees(['data/served@1.2.3', 'data/virtual@1.0.0', 'tools/other@1.0.0']);
-    expect(await syncOf(service)).toMatchObject({ status: 'complete', counts: { entries: 3 } });
+    await within(A_WHILE, async () =>
+      expect(await syncOf(service)).toMatchObject({ status: 'complete', counts: { entries: 3 } }),
+    );
     const limits = cluster.requests
       .filter(({ verb, plural, namespace }) => `${verb} ${plural} ${namespace}` === 'list mcpservers data')
       .map(({ query }) => Number(query['limit']));

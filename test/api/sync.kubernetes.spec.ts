@@ -126,7 +126,9 @@ describe('kubernetes sources with namespaces and filters', () => {
     await within(A_WHILE, async () =>
       expect(await listed(service, 'filtered')).toEqual(['other/c@1.0.0', 'tools/a@1.0.0']),
     );
-    expect((await syncOf(service, 'filtered')).counts).toMatchObject({ entries: 2, filtered: 2 });
+    await within(A_WHILE, async () =>
+      expect((await syncOf(service, 'filtered')).counts).toMatchObject({ entries: 2, filtered: 2 }),
+    );
     // A change in one namespace does not affect the other.
     cluster.delete('MCPServer', 'data/b');
     await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/a@1.0.0']));

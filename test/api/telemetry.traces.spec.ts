@@ -46,6 +46,7 @@ describe('a service that sends traces', () => {
     if (!span) throw new Error('Gone before it was seen');
     return span;
   };
+  const readiness = async () => (await call(internal.replace('/metrics', '/readiness'))).status;
   const traceOf = () => randomUUID().replaceAll('-', '');
   const traceparent = (traceId: string) => ({ traceparent: `00-${traceId}-${'ab'.repeat(8)}-01` });
   const logOf = (requestId: string) =>
@@ -129,15 +130,16 @@ describe('a service that sends traces', () => {
     const tree = collector.tree(span);
     expect(tree[0]).toBe(`GET ${ROUTE}`);
     expect(tree).toContain(`  SELECT ${database.database}`);
-    const [line] = logOf(requestId).slice(-1);
-    expect(line).toMatchObject({
-      traceId,
-      requestId,
-      route: ROUTE,
-      status: 200,
-      subject: 'somebody',
-      issuer: issuer.iss,
-    });
+    await expect
+      .poll(() => logOf(requestId).at(-1), patience)
+      .toMatchObject({
+        traceId,
+        requestId,
+        route: ROUTE,
+        status: 200,
+        subject: 'somebody',
+        issuer: issuer.iss,
+      });
     expect(collector.received).not.toContain('hush');
   });
 
@@ -271,7 +273,7 @@ describe('a service that sends traces', () => {
 
   it('traces only public requests and syncs, not the internal port or background work', async () => {
     expect((await call(internal)).status).toBe(200);
-    expect((await call(internal.replace('/metrics', '/readiness'))).status).toBe(200);
+    await expect.poll(readiness, patience).toBe(200);
     const traceId = traceOf();
     await send('GET', '/v1/me', { headers: traceparent(traceId) });
     await spanOf(traceId);
@@ -316,7 +318,7 @@ describe('a service that sends traces', () => {
     for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
     await service.logs('could not be sent');
     expect(service.output.split('could not be sent')).toHaveLength(2);
-    expect((await call(internal.replace('/metrics', '/readiness'))).status).toBe(200);
+    await expect.poll(readiness, patience).toBe(200);
     await collector.start();
   });
 });

@@ -136,10 +136,13 @@ describe('a webhook with `as`', () => {
   });
 
   it('is sent nothing about an entry that is hidden by the time its receiver works', async () => {
-    receiver.answer = () => ({ status: 500 });
+    // Not tried again until it is resumed.
+    receiver.answer = () => ({ status: 500, headers: { 'retry-after': '3600' } });
     const name = aName();
     await publish(name);
-    await within(20_000, () => expect(receiver.deliveries.length).toBeGreaterThan(0));
+    await within(20_000, async () =>
+      expect((await admin().get('/v1/webhooks')).json).toMatchObject({ webhooks: [{ status: 'retrying' }] }),
+    );
     await relabel(name, { org: 'contoso' });
     receiver.answer = () => undefined;
     receiver.deliveries.length = 0;
