@@ -64,12 +64,13 @@ export async function auditIsWritten(sender: Sender, refused: () => Promise<Repl
   await eventsOf(sender, await refused());
 }
 
-/** The events of an NDJSON stream. */
+/** The events of a complete NDJSON stream, without the blank lines that a server sends while it finds nothing. */
 export function linesIn(reply: Reply): AuditEvent[] {
   expect(reply.status).toBe(200);
   expect(reply.headers['content-type']).toBe('application/x-ndjson');
+  expect(reply.text).toMatch(/^$|\n$/);
   return reply.text
     .split('\n')
-    .slice(0, -1)
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AuditEvent);
 }
