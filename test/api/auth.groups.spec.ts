@@ -6,7 +6,7 @@ import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 const SECOND = 1_000;
-const clock = new Clock().runs();
+const clock = new Clock().runs().standsStill();
 
 /** Claims of an Entra ID token with a group overage. */
 const ELSEWHERE = {

@@ -6,7 +6,7 @@ import { aService } from '../support/service.js';
 
 type Claims = Record<string, unknown>;
 
-const clock = new Clock().runs();
+const clock = new Clock().runs().standsStill();
 const issuer = anIssuer().runs();
 const other = anIssuer().runs();
 const provider = ({ iss, introspectionUrl }: Issuer, name: string, more: Claims = {}) => ({

@@ -5,7 +5,7 @@ import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 const SECOND = 1_000;
-const clock = new Clock().runs();
+const clock = new Clock().runs().standsStill();
 
 describe('circuit breaker of introspection', () => {
   const troubled = anIssuer().runs();
