@@ -256,7 +256,8 @@ describe('an opaque token that several providers could have issued', () => {
   it('is sent to all of them once, then only to the provider that accepted it', async () => {
     const token = second.opaque();
     expect((await ask(token)).status).toBe(200);
-    expect(introspections(token)).toEqual([1, 1, 0]);
+    // The first one may receive it after the second one has accepted it.
+    await expect.poll(() => introspections(token)).toEqual([1, 1, 0]);
     clock.passes(60 * SECOND);
     expect((await ask(token)).status).toBe(200);
     expect(introspections(token)).toEqual([1, 2, 0]);
@@ -268,11 +269,11 @@ describe('an opaque token that several providers could have issued', () => {
 
   it('is accepted as soon as one provider accepts it', async () => {
     first.injectFault('introspection', 'hang');
-    const startedAt = performance.now();
-    expect((await ask(second.opaque())).status).toBe(200);
-    // Introspection times out after 5 s.
-    expect(performance.now() - startedAt).toBeLessThan(4 * SECOND);
-    expectRefused(await ask('known-to-nobody'), 503, 'provider_unavailable');
+    const refused = ask('known-to-nobody');
+    const accepted = ask(second.opaque());
+    // The refusal waits until the first provider times out.
+    expect((await Promise.race([refused, accepted])).status).toBe(200);
+    expectRefused(await refused, 503, 'provider_unavailable');
   });
 });
 function introspectingWith(secret: string): ServiceUnderTest {

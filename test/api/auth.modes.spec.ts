@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NOBODY } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
+import { freePort } from '../support/free-port.js';
 import { call } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused, versionsIn } from '../support/matchers.js';
@@ -71,8 +72,8 @@ describe('a provider that is down when the service starts', () => {
   }).runs();
 
   it('prevents neither the start nor other providers, and is used once it answers', async () => {
-    await late.start();
-    port = late.port;
+    port = await freePort();
+    await late.start(port);
     const token = late.sign();
     await late.stop();
     await service.restart();
@@ -82,9 +83,7 @@ describe('a provider that is down when the service starts', () => {
     expectChallenge(await service.get('/v1/me'));
 
     await late.start(port);
-    await expect
-      .poll(async () => (await service.bearing(token).get('/v1/me')).status, { timeout: 10_000 })
-      .toBe(200);
+    await expect.poll(async () => (await service.bearing(token).get('/v1/me')).status).toBe(200);
     await late.stop();
   });
 });

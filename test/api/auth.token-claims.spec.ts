@@ -36,7 +36,7 @@ const PAST = inSeconds(-600);
 
 const EXPIRY: Twins = [
   ['expires in ten minutes', { exp: AHEAD }, 'expired ten minutes ago', { exp: PAST }],
-  ['expires in a minute', { exp: inSeconds(60) }, 'expired a second ago', { exp: inSeconds(-1) }],
+  ['expires in a minute', () => ({ exp: inSeconds(60) }), 'expired a second ago', { exp: inSeconds(-1) }],
   ['expires in a fraction', { exp: AHEAD + 0.5 }, 'expired a fraction ago', { exp: Date.now() / 1000 - 0.5 }],
   ['has an exp', { exp: AHEAD }, 'has no exp', { exp: undefined }],
   ['has a number as exp', { exp: AHEAD }, 'has the same number as text', { exp: String(AHEAD) }],
@@ -52,7 +52,12 @@ const EXPIRY: Twins = [
 
 const NOT_BEFORE: Twins = [
   ['has been valid for ten minutes', { nbf: PAST }, 'is valid in ten minutes', { nbf: AHEAD }],
-  ['has been valid for a second', { nbf: inSeconds(-1) }, 'is valid in a minute', { nbf: inSeconds(60) }],
+  [
+    'has been valid for a second',
+    { nbf: inSeconds(-1) },
+    'is valid in a minute',
+    () => ({ nbf: inSeconds(60) }),
+  ],
   ['has a number as nbf', { nbf: PAST }, 'has the same number as text in nbf', { nbf: String(PAST) }],
   ['has a number as nbf', { nbf: PAST }, 'has a list of it in nbf', { nbf: [PAST] }],
   ['has no nbf', { nbf: undefined }, 'has null as nbf', { nbf: null }],
