@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { canonicalClaims } from '../../dist/claims/claims.js';
 import { decide, type Item, itemsFor, served } from '../support/admission.js';
@@ -106,12 +107,16 @@ describe('admitting a publication while others publish', () => {
       body: JSON.stringify({ outcome: body.includes('"version":"1.1.0"') ? 'hold' : 'admit' }),
     });
     expect((await publish(name, '1.1.0', ACME)).status).toBe(202);
-    const isDue = `update admission_item set due_at = now() + interval '1 second', reasons = '[]' where id = $1`;
-    await service.database.query(isDue, [(await heldOf(name)).id]);
+    const isDue = `update admission_item set due_at = now(), reasons = '[]' where id = $1`;
+    const { id } = await heldOf(name);
+    const other = new pg.Client(service.database.connection);
+    await other.connect();
     const [, published] = await together<Reply | undefined>(
-      () => Promise.resolve(undefined),
+      // Not before the source is locked: it would be admitted at once.
+      async () => void (await other.query(isDue, [id])),
       () => publish(name, '1.2.0', ACME),
     );
+    await other.end();
     expect(published?.status).toBe(201);
     await within(PATIENCE, async () =>
       expect(await served(service.as(WRITER))).toEqual(
