@@ -142,11 +142,8 @@ describe.each([
       await other.query('begin');
       await other.query(`update source set revision = revision where name = 'red'`);
       const put = (as: Sender) => as.put('/v1/registries/mine', { sources: ['red'], claims: OWN });
-      const before = performance.now();
-      const reply = await put(service.as(ACME));
-      expect(reply.json).toMatchObject({ code: 'unknown_source' });
-      // Waiting for the lock (five seconds, then 503) would reveal the source.
-      expect(performance.now() - before).toBeLessThan(4_000);
+      // Waiting for the lock, which is held meanwhile, would end in 503 and reveal the source.
+      expect((await put(service.as(ACME))).json).toMatchObject({ code: 'unknown_source' });
       const waiting = put(service.as(SUPER_ADMIN));
       await other.query('rollback');
       expect((await waiting).status).toBe(201);

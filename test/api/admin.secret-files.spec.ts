@@ -4,6 +4,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 describe('the paths of secret files', () => {
   const secrets = aFolder();
@@ -67,7 +68,9 @@ describe('the paths of secret files', () => {
       keys: [{ name: 'copilot', claims: { org: 'acme' } }],
     });
     // The operator's log names the file.
-    expect(JSON.stringify(service.logs())).toContain(`${secrets.path}/password is empty`);
+    await within(20_000, () =>
+      expect(JSON.stringify(service.logs())).toContain(`${secrets.path}/password is empty`),
+    );
   });
 
   it('of sources and registries made through the API come back, so that a PUT can repeat the GET', async () => {

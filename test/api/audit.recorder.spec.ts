@@ -254,7 +254,6 @@ describe('events of unauthenticated requests', () => {
 
 describe('events older than audit.retention', () => {
   it('are deleted, newer ones stay', async () => {
-    await service.restart((edited) => edited.configuration({ audit: { retention: '30d' } }));
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)
        select (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
@@ -270,7 +269,7 @@ describe('events older than audit.retention', () => {
       { actor: '29 days', count: 2500 },
       { actor: '31 days', count: 2500 },
     ]);
-    await service.restart();
+    await service.restart((edited) => edited.configuration({ audit: { retention: '30d' } }));
     await within(20_000, async () => expect(await counts()).toEqual([{ actor: '29 days', count: 2500 }]));
   });
 });

@@ -4,6 +4,7 @@ import { aServer, type Document } from '../support/documents.js';
 import { versionsIn } from '../support/matchers.js';
 import { aPublication, entryAt } from '../support/publishing.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 const TEAM = { org: 'acme', team: 'platform' };
 
@@ -26,9 +27,14 @@ interface Found {
 }
 
 async function find(query: string, claims: Document = ACME_PLATFORM): Promise<Found[]> {
-  const reply = await service.as(claims).get(`/registry/main/v0.1/x/search?${query}`);
-  expect(reply.status).toBe(200);
-  const { items, facets } = reply.json as unknown as { items: Found[]; facets: { type: object } };
+  let page = { items: [] as Found[], facets: { type: {} } };
+  // A slow machine may refuse a search until it has prepared the registry.
+  await within(20_000, async () => {
+    const reply = await service.as(claims).get(`/registry/main/v0.1/x/search?${query}`);
+    expect(reply.status).toBe(200);
+    page = reply.json;
+  });
+  const { items, facets } = page;
   expect(facets.type).toEqual(items.length > 0 ? { server: items.length } : {});
   return items;
 }
@@ -127,9 +133,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=kept')).toEqual([]);
     await publish('io.acme/kept', 'Kept', '1.0.0', TEAM);
     await expect
-      .poll(() => service.database.query('select 1 from entry_summary where is_outdated'), {
-        timeout: 10_000,
-      })
+      .poll(() => service.database.query('select 1 from entry_summary where is_outdated'))
       .toEqual([]);
     // Other databases of the server may have older transactions.
     await service.database
