@@ -10,11 +10,17 @@ import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
-/** Well above the statement timeout of searches (2 s), well below that for other statements. */
+/** Well above the time limit of searches (2 s), well below that of lists with other filters (30 s). */
 const SOON_MS = 20_000;
 
 const reader = (sub: string) => ({ sub, org: 'acme' });
 const search = (text: string) => `${LIST}?search=${text}`;
+/**
+ * A list that has the limits of a search, except its time limit, so that a slow machine does not end it early. It is
+ * in no cache.
+ */
+let lists = 0;
+const aLongSearch = () => `${LIST}?version=1.0.${(lists += 1)}`;
 /** The description of a server: each part is a text to search for, which makes the search read its versions. */
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -77,8 +83,12 @@ describe('slow searches', () => {
     const list = await service.as(reader('rita')).get(LIST);
     expect(versionsIn(list)).toHaveLength(2);
     unlock = await locked(service, 'entry_version');
+    let ended = 0;
     const searches = Array.from({ length: 12 }, (_, i) =>
-      service.as(reader(`searcher-${i}`)).get(search(LETTERS.slice(i, i + 2))),
+      service
+        .as(reader(`searcher-${i}`))
+        .get(aLongSearch())
+        .finally(() => (ended += 1)),
     );
     await untilRunning(service, 3);
     const replies: Reply[] = await Promise.all([
@@ -89,8 +99,12 @@ describe('slow searches', () => {
     expect(await running(service)).toBe(3);
     expect(replies.map(({ status }) => status)).toEqual([200, 201, 200]);
     expect(replies[0]?.text).toBe(list.text);
-    for (const reply of await Promise.all(searches)) {
-      expectRefused(reply, 503, reply.text.includes('overloaded') ? 'overloaded' : 'search_too_broad');
+    await within(SOON_MS, () => expect(ended).toBe(9));
+    await unlock();
+    const refused = (await Promise.all(searches)).filter(({ status }) => status !== 200);
+    expect(refused).toHaveLength(9);
+    for (const reply of refused) {
+      expectRefused(reply, 503, 'overloaded');
       expect(reply.headers['retry-after']).toBe('2');
     }
   });
@@ -101,7 +115,7 @@ describe('slow searches', () => {
       unlock = await locked(service, 'entry_version');
       const began = performance.now();
       const reply = await service.as(reader('rita')).get(path);
-      expect(performance.now() - began).toBeLessThan(5_000);
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
       expectRefused(reply, 503, 'search_too_broad');
       expect(reply.headers['retry-after']).toBe('2');
       expect(reply.text).toContain('a longer or rarer search text');
@@ -113,15 +127,12 @@ describe('slow searches', () => {
 
   it('are limited to two per caller: further ones wait, then get 429 too_many_requests', async () => {
     unlock = await locked(service, 'entry_version');
-    // A list by version may run for longer than a search waits.
-    const both = ['1.0.0', '2.0.0'].map((version) =>
-      service.as(reader('rita')).get(`${LIST}?version=${version}`),
-    );
+    const both = [1, 2].map(() => service.as(reader('rita')).get(aLongSearch()));
     await untilRunning(service, 2);
     const third = await service.as(reader('rita')).get(search('weather'));
     expectRefused(third, 429, 'too_many_requests');
     expect(third.headers['retry-after']).toBe('2');
-    const other = service.as(reader('otto')).get(search('weather'));
+    const other = service.as(reader('otto')).get(aLongSearch());
     await untilRunning(service, 3);
     // Waits for at most 2 s. Once a later request without queries is answered, it is waiting.
     const waiting = service.as(reader('rita')).get(search('weather'));
@@ -133,26 +144,21 @@ describe('slow searches', () => {
 
   it('are cancelled when the client disconnects', async () => {
     unlock = await locked(service, 'entry_version');
-    const began = performance.now();
     for (let i = 0; i < 20; i += 1) {
-      const texts = [3, 4].map((length) => LETTERS.slice(i, i + length));
-      const clients = texts.map((text) => startRequest(service, search(text), reader('rita')));
+      const clients = [1, 2].map(() => startRequest(service, aLongSearch(), reader('rita')));
       await untilRunning(service, 2);
       for (const client of clients) client.destroy();
       await untilRunning(service, 0);
     }
-    // Running to the timeout of 2 s each would take twice as long.
-    expect(performance.now() - began).toBeLessThan(SOON_MS);
     expect(service.logs().filter(({ code }) => code === 'internal_error')).toEqual([]);
   });
 
   it('shared by several clients continue while one of them still waits', async () => {
     unlock = await locked(service, 'entry_version');
-    const [first, second] = ['rita', 'otto'].map((sub) =>
-      startRequest(service, search('deploy'), reader(sub)),
-    );
+    const path = aLongSearch();
+    const [first, second] = ['rita', 'otto'].map((sub) => startRequest(service, path, reader(sub)));
     await untilRunning(service, 1);
-    const third = service.as(reader('olga')).get(search('deploy'));
+    const third = service.as(reader('olga')).get(path);
     first?.destroy();
     second?.destroy();
     await unlock();
@@ -169,7 +175,7 @@ describe('a search in anonymous mode', () => {
     const known = await service.get(search('deploy'));
     expect(versionsIn(known)).toEqual(['io.acme/deploy@1.0.0']);
     const unlock = await locked(service, 'entry_version');
-    const first = service.get(`${LIST}?version=1.0.0`);
+    const first = service.get(aLongSearch());
     await untilRunning(service, 1);
     expectRefused(await service.get(search('weather')), 429, 'too_many_requests');
     expect((await service.get(search('deploy'))).text).toBe(known.text);
