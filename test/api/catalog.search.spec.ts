@@ -76,7 +76,7 @@ describe('search', () => {
     }
     for (const [name, team] of teamOf)
       expect((await admin().put(entryAt('server', name, '/claims'), { claims: { team } })).status).toBe(204);
-  }, 60_000);
+  });
 
   /** Reference implementation of search (contract §6). */
   function expected(teams: readonly string[], search: string): string[] {

@@ -13,7 +13,7 @@ const MIB = 1_024 * 1_024;
 const VERSIONS = 200;
 /** Enough to exceed the heap, and fewer requests. */
 const PAGES = 20;
-const SLOW = 60_000;
+const SLOW = 120_000;
 const NAMES: Record<Type, string> = { server: 'io.acme/large', skill: 'io.acme/long' };
 
 // 200 versions of one megabyte each, published before the limits existed.

@@ -86,17 +86,18 @@ describe('consumer API response headers', () => {
       'X-Request-Id': id,
       Authorization: 'Bearer hush-token',
     });
-    const lines = service.log.filter((line) => line.includes(id));
-    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
-      expect.objectContaining({
-        level: 'info',
-        requestId: id,
-        method: 'GET',
-        path: LIST,
-        route: '/registry/:registry/v0.1/servers',
-        status: 200,
-      }),
-    ]);
+    await expect
+      .poll(() => service.logs().filter((line) => JSON.stringify(line).includes(id)))
+      .toEqual([
+        expect.objectContaining({
+          level: 'info',
+          requestId: id,
+          method: 'GET',
+          path: LIST,
+          route: '/registry/:registry/v0.1/servers',
+          status: 200,
+        }),
+      ]);
     expect(service.log.join('')).not.toContain('hush');
   });
 });

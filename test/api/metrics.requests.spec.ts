@@ -62,13 +62,13 @@ describe('request metrics', () => {
   });
 
   it('report requests in flight', async () => {
-    expect((await figures()).get('http_server_active_requests')).toBe(0);
+    await expect.poll(async () => (await figures()).get('http_server_active_requests')).toBe(0);
     await service.database.query('begin');
     await service.database.query('lock table source in access exclusive mode');
     const waiting = service.as({ role: 'admin' }).get('/v1/sources');
     await expect.poll(async () => (await figures()).get('http_server_active_requests')).toBe(1);
     const used = `db_client_connections{db_client_connection_pool_name="main",db_client_connection_state="used"}`;
-    expect((await figures()).get(used)).toBeGreaterThanOrEqual(1);
+    await expect.poll(async () => (await figures()).get(used)).toBeGreaterThanOrEqual(1);
     await service.database.query('rollback');
     expect((await waiting).status).toBe(200);
     await expect.poll(async () => (await figures()).get('http_server_active_requests')).toBe(0);
