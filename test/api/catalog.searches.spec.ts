@@ -10,7 +10,7 @@ import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
-/** Well above the time limit of searches (2 s), well below that of lists with other filters (30 s). */
+/** Well above the time limit of searches (2 s), well below the one of lists with other filters (30 s). */
 const SOON_MS = 20_000;
 
 const reader = (sub: string) => ({ sub, org: 'acme' });
