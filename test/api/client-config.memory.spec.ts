@@ -19,7 +19,7 @@ const LARGE = 40;
 const PUBLISHED = inSoak(LARGE, 1);
 const LONG = 180;
 const SLOW = 10;
-const READERS = 36;
+const READERS = 32;
 
 interface Config {
   servers?: Record<string, object>;
@@ -62,6 +62,16 @@ describe('client configurations of a registry that one publisher filled, with a 
     });
     expect(reply.status).toBe(201);
   }
+  /** Requests a configuration and reads only the beginning of the answer; returns its status. */
+  async function begin(sockets: Socket[], client = 'vscode', localAddress = '127.0.0.1'): Promise<string> {
+    const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1', localAddress });
+    sockets.push(socket.on('error', () => undefined));
+    socket.write(`GET ${CONFIG}${client} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    const [head] = (await once(socket, 'data')) as [Buffer];
+    socket.pause();
+    const text = head.toString();
+    return `${text.slice(9, 12)}${/retry-after/i.exec(text) ? ' later' : ''}`;
+  }
   const serversOf = ({ servers, mcpServers }: Config) => Object.keys(servers ?? mcpServers ?? {});
   function expectBoundedMemory(): void {
     // Only Linux reports the peak.
@@ -100,14 +110,9 @@ describe('client configurations of a registry that one publisher filled, with a 
     await publish(aServer('io.evil/long', '1.0.0', { packages }));
     await addCopies({ database }, 'io.evil/long', LONG - 1);
     const slow: Socket[] = [];
-    for (let count = 0; count < SLOW; count += 1) {
-      const socket = connect(Number(new URL(origin).port), '127.0.0.1').on('error', () => undefined);
-      socket.pause();
-      socket.write(`GET ${CONFIG}${CLIENTS[count % 4]} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-      slow.push(socket);
-    }
+    await Promise.all(Array.from({ length: SLOW }, (_, count) => begin(slow, CLIENTS[count % 4])));
     for (const client of ['cursor', 'vscode']) {
-      const { status, headers, json } = await call(`${origin}${CONFIG}${client}`);
+      const { status, headers, json } = await call(`${origin}${CONFIG}${client}`, { from: '127.0.0.2' });
       expect({ status, omitted: headers['x-omitted-count'] }).toEqual({ status: 200, omitted: `${LARGE}` });
       expect(serversOf(json)).toHaveLength(LONG + 1);
     }
@@ -118,21 +123,14 @@ describe('client configurations of a registry that one publisher filled, with a 
 
   it('are streamed to 32 slow readers of one caller, and to another caller beside them', async () => {
     const readers: Socket[] = [];
-    /** Returns the status of an answer, whose rest is not read. */
-    const statusFor = async (localAddress: string): Promise<string> => {
-      const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1', localAddress });
-      readers.push(socket.on('error', () => undefined));
-      socket.write(`GET ${CONFIG}vscode HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-      const [head] = (await once(socket, 'data')) as [Buffer];
-      socket.pause();
-      const text = head.toString();
-      return `${text.slice(9, 12)}${/retry-after/i.exec(text) ? ' later' : ''}`;
-    };
-    const statuses = await Promise.all(Array.from({ length: READERS }, () => statusFor('127.0.0.1')));
-    expect(statuses.filter((status) => status === '200')).toHaveLength(32);
-    expect(statuses.filter((status) => status === '503 later')).toHaveLength(READERS - 32);
-    expect(await statusFor('127.0.0.2')).toBe('200');
-    expect(await statusFor('127.0.0.1')).toBe('503 later');
+    // A slow machine also refuses requests that wait for 10 s: they are sent again.
+    for (let streamed = 0; streamed < READERS;) {
+      const statuses = await Promise.all(Array.from({ length: READERS - streamed }, () => begin(readers)));
+      streamed += statuses.filter((status) => status === '200').length;
+    }
+    expect(await begin(readers)).toBe('503 later');
+    expect(await begin(readers, 'vscode', '127.0.0.2')).toBe('200');
+    expect(await begin(readers)).toBe('503 later');
     expectBoundedMemory();
     for (const socket of readers) socket.destroy();
     await expect
