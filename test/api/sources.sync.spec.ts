@@ -21,7 +21,7 @@ describe('a manual sync', () => {
   const reportOf = async (name: string) =>
     ((await service.as(ACME_ADMIN).get(`/v1/sources/${name}`)).json as { sync: Record<string, unknown> })
       .sync;
-  const patience = { timeout: 15_000 };
+  const patience = { timeout: 20_000 };
 
   it('runs before the interval is over, even when nothing changed', async () => {
     const before = await reportOf('tools');

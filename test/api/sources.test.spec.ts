@@ -6,7 +6,7 @@ import { aCatalogue, aServer } from '../support/documents.js';
 import { close, listen, urlOf } from '../support/loopback.js';
 import { aService } from '../support/service.js';
 
-const PATIENCE = { timeout: 15_000 };
+const PATIENCE = { timeout: 20_000 };
 const claims = { org: 'acme' };
 const broken = { ...aServer('io.acme/broken'), description: 7 };
 /** Answers by path; `/slow` waits until it is released. */
