@@ -359,7 +359,7 @@ describe('GET /v1/audit', () => {
         () => false,
       );
     };
-    expect(await Promise.all([isComplete(4), isComplete(60)])).toEqual([false, true]);
+    expect(await Promise.all([isComplete(4), isComplete(600)])).toEqual([false, true]);
     await service.database.query(`delete from audit_event where actor = 'slow'`);
   });
 });

@@ -49,9 +49,7 @@ async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
     return reply;
   });
   const most = Math.min(count, QUOTA_PER_CLIENT);
-  await expect
-    .poll(() => [asked() - before >= most, answered >= count - most])
-    .toEqual([true, true]);
+  await expect.poll(() => [asked() - before >= most, answered >= count - most]).toEqual([true, true]);
   return replies;
 }
 
