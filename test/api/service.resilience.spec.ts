@@ -39,6 +39,7 @@ const KILLS = [
 const THINKING_MS = 10;
 
 // Tests that mostly wait for processes run side by side; those that depend on timing do not.
+const SIDE_BY_SIDE = { concurrent: true, timeout: 240_000 };
 let folder = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'registry-resilience-'));
@@ -84,7 +85,7 @@ async function serving(config: string, environment: Record<string, string> = {})
 const answers = (list: () => Promise<Reply>, status: number) =>
   within(30_000, async () => expect((await list()).status).toBe(status));
 
-describe.concurrent('a database outage under load', () => {
+describe('a database outage under load', SIDE_BY_SIDE, () => {
   let postgres: EmbeddedPostgres;
   const start = (socket?: string) =>
     startEmbeddedPostgres(join(folder, 'away'), socket === undefined ? {} : { socketDirectory: socket });
@@ -127,7 +128,7 @@ describe.concurrent('a database outage under load', () => {
   });
 });
 
-describe.concurrent('a database that refuses connections during the start', () => {
+describe('a database that refuses connections during the start', SIDE_BY_SIDE, () => {
   it.each([
     ['53300', 0],
     ['57P03', 0],
@@ -159,7 +160,7 @@ describe.concurrent('a database that refuses connections during the start', () =
   });
 });
 
-describe.concurrent('a database restored to an earlier state under a running server', () => {
+describe('a database restored to an earlier state under a running server', SIDE_BY_SIDE, () => {
   it('invalidates everything cached from the lost future', async () => {
     const data = join(folder, 'restored');
     const start = (socket?: string) =>
@@ -204,7 +205,7 @@ describe.concurrent('a database restored to an earlier state under a running ser
   }
 });
 
-describe.concurrent('the embedded PostgreSQL', () => {
+describe('the embedded PostgreSQL', SIDE_BY_SIDE, () => {
   it('keeps its data between runs, stops with the server, and recovers from SIGKILL', async () => {
     const config = await configuration('embedded', aCatalogue([aServer('io.acme/a')]), null);
     const environment = { REGISTRY_DATA_DIR: join(folder, 'data'), PGHOST: '/nonexistent', PGPORT: '1' };
