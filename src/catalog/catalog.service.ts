@@ -347,7 +347,7 @@ export class CatalogService {
       read,
       (result) => {
         const bytes = result?.page?.bytes.length ?? 0;
-        // A read may take longer than callers count as active.
+        // Reading a page may take longer than a caller counts as active after a request.
         this.recent.add(callerKey);
         if (isLarge(bytes) && this.recent.areSeveral())
           for (const semaphore of [reads, versions]) semaphore.pause(callerKey, bytes / SHARED_BYTES_PER_MS);

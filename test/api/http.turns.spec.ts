@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { stringify } from 'yaml';
@@ -90,6 +91,27 @@ describe('a caller with many expensive requests', () => {
     for (const { status } of await all) expect(status).toBe(200);
     // Each page of 1 MB costs a quarter of a second. A lower bound, so a slow machine cannot fail it.
     expect(took).toBeGreaterThan(1_500);
+  });
+
+  it('is throttled after a large page that was read for more than a second', async () => {
+    const greedy = service.as({ sub: 'greedy', org: 'acme' });
+    const modest = service.as({ sub: 'modest', org: 'acme' });
+    const client = new pg.Client(service.database.connection);
+    await client.connect();
+    await client.query('begin; lock table entry_version in access exclusive mode');
+    const waiting = () => waitingStatements(service.database);
+    const versions = `/registry/large/v0.1/servers/${encodeURIComponent(String(large[0]?.name))}/versions`;
+    const page = greedy.get(versions);
+    await expect.poll(waiting, { interval: 20 }).toBe(1);
+    const other = modest.get('/registry/main/v0.1/servers?limit=61');
+    await expect.poll(waiting, { interval: 20 }).toBe(2);
+    await pause(1_100);
+    const began = performance.now();
+    await client.query('rollback');
+    await client.end();
+    for (const reply of [page, other]) expect((await reply).status).toBe(200);
+    expect((await greedy.get('/registry/main/v0.1/servers?limit=62')).status).toBe(200);
+    expect(performance.now() - began).toBeGreaterThan(200);
   });
 
   it.each([
