@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { unlessBusy } from '../support/answers.js';
 import { ACME_DATA, SUPER_ADMIN } from '../support/callers.js';
-import type { Headers, Reply, Sender } from '../support/http.js';
+import type { Headers, Sender } from '../support/http.js';
 import { anIssuer } from '../support/issuer.js';
 import { ROLES } from '../support/load/catalogue.js';
 import { type Replicas, startReplicas } from '../support/two-replicas.js';
@@ -63,10 +64,7 @@ describe('data withdrawn through one of two replicas', () => {
       asked.map(async ({ reader, sight }, index) => {
         const known = before[index];
         const headers: Headers = known ? { 'If-None-Match': known.etag } : {};
-        let reply: Reply;
-        // A busy machine may refuse a search.
-        do reply = await reader.get(sight.path, headers);
-        while (reply.status === 503);
+        const reply = await unlessBusy(() => reader.get(sight.path, headers));
         // After a 304 the client keeps showing its cached answer.
         const marks =
           reply.status === 304 && known ? known.marks : MARKS.filter((mark) => reply.text.includes(mark));

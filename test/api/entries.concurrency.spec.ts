@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Claims } from '../../dist/claims/claims.js';
+import { unlessBusy } from '../support/answers.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -38,15 +39,6 @@ async function entryOf(name: string, type = 'server'): Promise<Entry | undefined
   return reply.json;
 }
 
-/** Sends a change again that was refused because others took too long, as clients do: a slow machine refuses some. */
-async function unlessOverloaded(send: () => Promise<Reply>): Promise<Reply> {
-  for (;;) {
-    const reply = await send();
-    if (reply.status !== 503) return reply;
-    expectRefused(reply, 503, 'overloaded');
-  }
-}
-
 /** Checks the invariant of every entry. */
 function expectOneLatest({ versions }: Entry, newest: string): void {
   expect(versions.filter(({ isLatest }) => isLatest).map(({ version }) => version)).toEqual([newest]);
@@ -68,9 +60,7 @@ describe.each(['server', 'skill'] as const)('50 concurrent publishers of the sam
       const name = `io.acme/same-${round}`;
       const replies = await Promise.all(
         clients.map(({ version, team }) =>
-          unlessOverloaded(() =>
-            member(team).post('/v1/entries', body(name, version, { org: 'acme', team })),
-          ),
+          unlessBusy(() => member(team).post('/v1/entries', body(name, version, { org: 'acme', team }))),
         ),
       );
       const accepted = clients.filter((_client, index) => replies[index]?.status === 201);
@@ -99,7 +89,7 @@ describe.each(['server', 'skill'] as const)('50 concurrent publishers of the sam
     const claims = { org: 'acme', team: 'platform' };
     const replies = await Promise.all(
       clients.map(() =>
-        unlessOverloaded(() => member('platform').post('/v1/entries', body('io.acme/one', '1.0.0', claims))),
+        unlessBusy(() => member('platform').post('/v1/entries', body('io.acme/one', '1.0.0', claims))),
       ),
     );
     const refused = replies.filter(({ status }) => status !== 201);
@@ -207,7 +197,7 @@ describe('concurrent changes of one name', () => {
   function take(action: Action, name: string): Promise<Reply> {
     const path = `/v1/entries/server/${encodeURIComponent(name)}`;
     if ('publish' in action) return publish(everyTeam(), name, action.publish, action.claims);
-    return unlessOverloaded(() =>
+    return unlessBusy(() =>
       'remove' in action
         ? everyTeam().delete(`${path}/versions/${action.remove}`)
         : everyTeam().put(`${path}/claims`, { claims: action.relabel }),
@@ -215,7 +205,7 @@ describe('concurrent changes of one name', () => {
   }
 
   function publish(sender: Sender, name: string, version: string, claims: Claims): Promise<Reply> {
-    return unlessOverloaded(() => sender.post('/v1/entries', { server: aServer(name, version), claims }));
+    return unlessBusy(() => sender.post('/v1/entries', { server: aServer(name, version), claims }));
   }
 });
 

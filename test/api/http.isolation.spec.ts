@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { encodeCursor } from '../../dist/http/lists.js';
+import { unlessBusy } from '../support/answers.js';
 import { auditOf } from '../support/audit.js';
 import {
   ACME_ADMIN,
@@ -193,13 +194,6 @@ const MANGLED: readonly Question[] = [
 
 const ask = ({ caller, method = 'GET', path, body, headers = {} }: Question): Promise<Reply> =>
   service.as(caller).send(method, path, { headers, ...(body === undefined ? {} : { body }) });
-/** Repeats a search that a busy machine did not answer in time. */
-const answered = async (question: Question): Promise<Reply> => {
-  for (;;) {
-    const reply = await ask(question);
-    if (reply.status !== 503) return reply;
-  }
-};
 const outcome = ({ status, text }: Reply) => `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
 
 it(
@@ -208,7 +202,7 @@ it(
   async () => {
     expect((await service.synced('tools')).status).toBe('complete');
     const alone: string[] = [];
-    for (const question of VALID) alone.push(outcome(await answered(question)));
+    for (const question of VALID) alone.push(outcome(await unlessBusy(() => ask(question))));
     expect(new Set(alone.map((text) => text.slice(0, 3)))).toEqual(new Set(['200', '403', '404']));
     const refused: Reply[] = [];
     for (let from = 0; from < MANGLED.length; from += AT_ONCE) {
@@ -220,7 +214,7 @@ it(
       for (const [index, question] of VALID.entries()) {
         const next = mangled[index];
         if (next) replies.push(ask(next));
-        beside.push(answered(question));
+        beside.push(unlessBusy(() => ask(question)));
       }
       const [, bytes] = MALFORMED_BYTES[(from / AT_ONCE) % MALFORMED_BYTES.length] ?? [];
       const raw = bytes === undefined ? undefined : sendRaw(service.port, bytes);
