@@ -1,5 +1,5 @@
-// Runs tests while processes below this one are stopped at random, as on an overloaded machine: finds the tests that
-// expect something within a moment, or in an order that only speed provides.
+// Runs tests while random processes below this one are stopped, as on an overloaded machine, to find tests that depend
+// on the machine's speed.
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import process from 'node:process';

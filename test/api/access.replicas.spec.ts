@@ -91,7 +91,7 @@ describe('two replicas on one database', () => {
     ['a source', putSource, labelFor, teams],
     ['a registry', putRegistry, gateFor, gates],
   ] as const)(
-    'apply new claims of %s from the first answer after losing all database connections',
+    'apply new claims of %s in the first answer after losing all database connections',
     async (_what, put, claims, expected) => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const [writer, reader] = writerAndReader(round);

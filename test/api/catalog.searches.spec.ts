@@ -15,11 +15,8 @@ const SOON_MS = 20_000;
 
 const reader = (sub: string) => ({ sub, org: 'acme' });
 const search = (text: string) => `${LIST}?search=${text}`;
-/**
- * A list that has the limits of a search, except its time limit, so that a slow machine does not end it early. It is
- * in no cache.
- */
 let lists = 0;
+/** A list that is not cached, with the limits of a search but 30 s to run, so that a slow machine does not end it. */
 const aLongSearch = () => `${LIST}?version=1.0.${(lists += 1)}`;
 /** The description of a server: each part is a text to search for, which makes the search read its versions. */
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';

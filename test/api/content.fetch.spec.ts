@@ -24,7 +24,7 @@ const HOUR = 60 * 60_000;
 
 const git = aGitServer().runs();
 const repository = git.repository('acme');
-/** Others are fetched again now and then, so the requests to these are counted. */
+/** Only requests to these are counted, since content of the others is fetched again at times. */
 const [curated, shared] = [git.repository('curated'), git.repository('shared')];
 const oci = new OciServer().runs();
 const scanner = new Receiver().runs();
@@ -165,7 +165,7 @@ describe('content of a git package', () => {
     await repository.commit(skillFiles(name), { branch: 'kept' });
     await retryNow();
     await expect
-      .poll(() => service.database.query(`select attempts from content_fetch where pin = $1`, [first]), {})
+      .poll(() => service.database.query(`select attempts from content_fetch where pin = $1`, [first]))
       .toEqual([{ attempts: 2 }]);
     expect(await filesOf(name)).toEqual([]);
   });
@@ -190,7 +190,7 @@ describe('content of a git package', () => {
       404,
       'version_not_found',
     );
-    // Earlier tests let content be fetched again, which may still go on.
+    // Content of earlier tests may still be fetched again.
     const leftovers = async () =>
       (await readdir(tmpdir())).filter((file) => /^registry-(content|git)-/.test(file));
     await expect.poll(leftovers).toEqual([]);

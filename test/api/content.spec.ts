@@ -221,7 +221,7 @@ describe('the content of a version', () => {
     expect((await upload(writer('blue'), other, archiveOf(other))).status).toBe(204);
   });
 
-  it('is uploaded twice at once by a caller, eight times by all, and twice more by callers without an upload', async () => {
+  it('is uploaded at most twice at once by one caller, and eight times by all, with room for two callers more', async () => {
     const name = aName();
     await publish(name);
     const archive = archiveOf(name);

@@ -378,7 +378,7 @@ const ATTACKS: Record<string, Attack> = {
   },
 
   'archives that unpack to much, and others that arrive slowly': {
-    // Besides, those over a limit: 429 or 503, whichever limit is reached first.
+    // Uploads over a limit get 429 or 503, depending on which limit they meet first.
     answered: [413],
     run: async () => {
       for (const person of PERSONS) {

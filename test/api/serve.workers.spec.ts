@@ -31,7 +31,7 @@ const write = (registries: string[], extra = {}) =>
 function serve(workers: string, ...flags: string[]): Cli {
   const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
   return new Cli(['serve', '--config', config, '--workers', workers, ...addresses, ...flags], {
-    // Longer than a busy machine may stop the test.
+    // Long enough for the checks of this notice on a busy machine.
     REGISTRY_SHUTDOWN_NOTICE: '4s',
   });
 }

@@ -7,7 +7,7 @@ import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
-/** Longer than a busy machine may stop the test. */
+/** Long enough for the checks of this notice on a busy machine. */
 const NOTICE_MS = 4_500;
 const BODY = JSON.stringify({ server: aServer('io.acme/late') });
 

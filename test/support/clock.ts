@@ -37,7 +37,7 @@ export class Clock {
 
   /** Advances the clock. It cannot be turned back: cached values would be in the future. */
   passes(ms: number): void {
-    // What lasts this long ends within the next moment, which does not pass by itself while the clocks stand still.
+    // While the clocks stand still, what lasts exactly this long would never end.
     this.shift += this.stopped ? ms + 1 : ms;
   }
 }
