@@ -29,12 +29,13 @@ try {
   const { welcome } = await import('./welcome.js');
   starting = startDemo({
     configuration: resolve(ROOT, 'demo/registry.yaml'),
+    program: resolve(ROOT, 'dist/main.js'),
     port: portOf(values.port),
     providerPort: portOf(values['provider-port']),
   });
   const demo = await starting;
   void demo.lost.then((reason) => {
-    if (!stopping) console.error(`The embedded PostgreSQL ended: ${reason}`);
+    if (!stopping) console.error(`The server ended: ${reason}`);
     void stop(1);
   });
   const text = await welcome(demo);

@@ -54,21 +54,18 @@ const npm = (...args) =>
   });
 // The project is already built.
 npm('pack', '--ignore-scripts', '--pack-destination', RELEASE);
-// What is installed with the package, and what is bundled in it.
-const licences = readFileSync(join(ROOT, 'dist/bundle/licenses.txt'), 'utf8');
-const shipped = new Set(
-  [...licences.matchAll(/^(\S+) (\S+): /gm)].map(([, name, version]) => `${name}@${version}`),
-);
-const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-for (const [path, { version, dev }] of Object.entries(lock.packages))
-  if (!dev) shipped.add(`${path.replace(/^.*node_modules\//, '')}@${version}`);
 const bill = JSON.parse(
-  npm('sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'),
+  npm(
+    'sbom',
+    '--omit',
+    'dev',
+    '--sbom-format',
+    'cyclonedx',
+    '--sbom-type',
+    'application',
+    '--package-lock-only',
+  ),
 );
-bill.components = bill.components.filter(({ 'bom-ref': ref }) => shipped.has(ref));
-bill.dependencies = bill.dependencies
-  .filter(({ ref }) => shipped.has(ref) || ref === bill.metadata.component['bom-ref'])
-  .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((other) => shipped.has(other)) }));
 // npm uses the directory's name.
 bill.metadata.component.name = name;
 writeFileSync(join(RELEASE, `${name}-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);

@@ -14,7 +14,8 @@ describe('the demo', () => {
   let demo: Demo;
   beforeAll(async () => {
     const configuration = join(FOLDER, 'registry.yaml');
-    demo = await startDemo({ configuration, port: await freePort(), providerPort: 0 });
+    const program = join(FOLDER, '../dist/main.js');
+    demo = await startDemo({ configuration, program, port: await freePort(), providerPort: 0 });
   });
   afterAll(() => demo.stop());
 

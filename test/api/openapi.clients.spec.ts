@@ -8,6 +8,7 @@ import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Connect, FetchClient, Sdk } from '../clients/generated-client.js';
 import { SUPER_ADMIN } from '../support/callers.js';
+import { Cli } from '../support/cli.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
@@ -33,7 +34,7 @@ describe('a strict TypeScript client generated from the OpenAPI document', () =>
 
   // Generates the code next to the client sources, so that both are compiled and run together.
   beforeAll(async () => {
-    const document = (await service.get('/openapi.json')).json as OpenAPI3;
+    const document = await documentOf(Cli.serve(service.configurationFile));
     rmSync(GENERATED, { recursive: true, force: true });
     mkdirSync(GENERATED, { recursive: true });
     writeFileSync(join(GENERATED, 'openapi.d.ts'), astToString(await openapiTypes(document)));
@@ -102,3 +103,11 @@ describe('a strict TypeScript client generated from the OpenAPI document', () =>
     ]);
   });
 });
+
+async function documentOf(program: Cli): Promise<OpenAPI3> {
+  const response = await fetch(`${await program.origin()}/openapi.json`);
+  const document = (await response.json()) as OpenAPI3;
+  program.child.kill('SIGTERM');
+  await program.finished;
+  return document;
+}

@@ -1,15 +1,12 @@
-// Preloaded into a service (`node --import`): reports on stderr when the part of the bundle with the Kubernetes client, or with
-// the MCP SDK, is loaded.
+// Preloaded into a service (`node --import`): reports on stderr when the Kubernetes client or the MCP SDK is loaded.
 import { register } from 'node:module';
 
 const hooks = `
   import { writeSync } from 'node:fs';
-  const parts = { 'the Kubernetes client': 'CoreV1ApiRequestFactory', 'the MCP SDK': 'server/discover' };
+  const packages = { '@kubernetes/client-node': 'the Kubernetes client', '@modelcontextprotocol/server': 'the MCP SDK' };
   export async function load(url, context, next) {
-    const loaded = await next(url, context);
-    const text = String(loaded.source ?? '');
-    if (url.includes('/dist/bundle/'))
-      for (const [part, marker] of Object.entries(parts)) if (text.includes(marker)) writeSync(2, 'loads ' + part + '\\n');
-    return loaded;
+    for (const [name, title] of Object.entries(packages))
+      if (url.includes('/node_modules/' + name + '/')) writeSync(2, 'loads ' + title + '\\n');
+    return next(url, context);
   }`;
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);

@@ -165,7 +165,7 @@ export class ServiceUnderTest extends Sender {
     for (const [name, declared] of this.sources)
       if (declared.missing) await rm(this.fileOf(name), { force: true });
       else if (isFile(declared)) await this.writeFile(name, declared);
-    const file = join(this.folder, 'registry.yaml');
+    const file = this.configurationFile;
     // Replicas share this file: nothing may run between writing and reading it.
     writeFileSync(file, this.yaml());
     const flags = { address: this.address, internalAddress: '127.0.0.1:0' };
@@ -257,6 +257,11 @@ export class ServiceUnderTest extends Sender {
       if (row?.done) return row;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
+  }
+
+  /** The configuration that the service was started with, for a started program. */
+  get configurationFile(): string {
+    return join(this.folder, 'registry.yaml');
   }
 
   fileOf(name: string): string {
