@@ -4,7 +4,8 @@ import { personKey } from '../auth/caller.js';
 
 const caller = (subject: string, iss: string): Caller => ({
   subject,
-  claims: { iss, sub: subject },
+  issuer: iss,
+  claims: { iss: 'https://never.read', sub: subject },
   identified: true,
 });
 
@@ -17,5 +18,5 @@ it.each<[string, Caller, Caller, boolean]>([
 });
 
 it('anonymous callers are nobody', () => {
-  expect(personKey({ subject: null, claims: {}, identified: false })).toBeNull();
+  expect(personKey({ subject: null, issuer: null, claims: {}, identified: false })).toBeNull();
 });

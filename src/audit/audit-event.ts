@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Caller } from '../auth/caller.js';
+import { type Caller, identityOf } from '../auth/caller.js';
 import type { AuditAction, Role } from '../auth/route.js';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -119,10 +119,11 @@ export type Publisher = Pick<AuditActor, 'subject' | 'issuer' | 'name' | 'client
 
 /** @param caller undefined if the caller was not identified. */
 export function actorOf(caller: Caller | undefined, roles: readonly string[]): AuditActor {
-  const issuer = caller?.claims['iss'];
+  const { issuer = null, subject = null } = (caller && identityOf(caller)) ?? {};
   return {
-    subject: caller?.subject == null ? null : boundedText(caller.subject),
-    issuer: typeof issuer === 'string' ? boundedText(issuer) : null,
+    // Never shortened: they identify the caller.
+    subject: subject === null ? null : toStorable(subject),
+    issuer: issuer === null ? null : toStorable(issuer),
     ...(caller?.name === undefined ? {} : { name: boundedText(caller.name) }),
     ...(caller?.client === undefined ? {} : { client: boundedText(caller.client) }),
     ...(caller?.key === undefined ? {} : { key: boundedText(caller.key) }),

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { AUDIT_ACTIONS } from '../auth/route.js';
+import { MAX_SUBJECT_BYTES } from '../auth/token-claims.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { IsOptional, Validate } from '../validation/class-validation.js';
@@ -38,15 +39,15 @@ export class AuditListParameters {
 
   @ApiPropertyOptional({
     description: 'Only events caused by callers with this subject or name. Names are not unique',
-    maxLength: MAX_NAME,
+    maxLength: MAX_SUBJECT_BYTES,
   })
   @IsOptional()
-  @Validate(textParameter('a subject or name', MAX_NAME))
+  @Validate(textParameter('a subject or name', MAX_SUBJECT_BYTES))
   actor?: string;
 
-  @ApiPropertyOptional({ description: 'Only events caused by this subject', maxLength: MAX_NAME })
+  @ApiPropertyOptional({ description: 'Only events caused by this subject', maxLength: MAX_SUBJECT_BYTES })
   @IsOptional()
-  @Validate(textParameter('a subject', MAX_NAME))
+  @Validate(textParameter('a subject', MAX_SUBJECT_BYTES))
   subject?: string;
 
   @ApiPropertyOptional({

@@ -8,6 +8,7 @@ import { ApiError } from '../http/errors.js';
 import { JsonLines, JsonText } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
 import { hasShape, IsInt, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
+import { toStorable } from '../validation/storable-text.js';
 import { type Issue, issue, parseTimestamp, storableText } from '../validation/value-checks.js';
 import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
@@ -62,9 +63,13 @@ function auditListRequest(query: AuditListParameters): AuditListRequest {
     return { conditions, limit: limit ?? before };
   }
   const { since, until, action, actor, subject, target, outcome } = query;
-  const filters = Object.entries({ action, actor, subject, target, outcome }).flatMap(([name, value]) =>
-    value ? [[name, boundedText(value)]] : [],
-  );
+  const filters = Object.entries({
+    action,
+    actor: actor && toStorable(actor),
+    subject: subject && toStorable(subject),
+    target: target && boundedText(target),
+    outcome,
+  }).filter(([, value]) => value);
   const conditions = {
     ...Object.fromEntries(filters),
     from: since ? firstIdAt(since) : FIRST_ID,

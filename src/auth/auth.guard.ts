@@ -7,7 +7,7 @@ import { ApiError, ERROR_CATALOGUE, type TokenRefusal } from '../http/errors.js'
 import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import type { BlockedCallers } from './blocked-callers.js';
 import { basicToken, challenge, type SentToken, sentToken } from './bearer-token.js';
-import { type AuthenticatedRequest, type Caller, UNIDENTIFIED_CALLER } from './caller.js';
+import { type AuthenticatedRequest, type Caller, identityOf, UNIDENTIFIED_CALLER } from './caller.js';
 import { AcceptsBasic, IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
 import { BLOCKED, EXPIRED, refusalLabel, shownClaim } from './token-claims.js';
 import type { Accepted, Attempt, NotAccepted, TokenVerifier } from './token-verifier.js';
@@ -142,12 +142,12 @@ export class TokenAuthenticator extends Authenticator {
     throw this.refusalOf(verdict);
   }
 
-  private accept({ caller, provider: { name, issuerUrl } }: Accepted, request: AuthenticatedRequest): Caller {
-    const { subject, client } = caller;
-    if (this.blocked.has(issuerUrl, subject)) {
+  private accept({ caller, provider: { name } }: Accepted, request: AuthenticatedRequest): Caller {
+    const { issuer, subject, client } = caller;
+    if (this.blocked.has(caller)) {
       this.metrics.failed(name, 'refused', refusalLabel(BLOCKED));
       this.logger.warn(
-        { requestId: request.id, provider: name, issuer: issuerUrl, subject, client },
+        { requestId: request.id, provider: name, issuer, subject, client },
         'Blocked caller refused',
       );
       // The log and the audit trail show who was refused.
@@ -255,8 +255,10 @@ export class AuthGuard implements CanActivate {
       ? () => this.identifyGit(request)
       : () => (mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request));
     request.identifyAgain = async () => {
-      const { claims } = await identify();
-      if (!isDeepStrictEqual(claims, request.caller?.claims)) throw new ApiError('token_invalid');
+      const again = await identify();
+      const { caller: before = UNIDENTIFIED_CALLER } = request;
+      if (!isDeepStrictEqual([identityOf(again), again.claims], [identityOf(before), before.claims]))
+        throw new ApiError('token_invalid');
     };
     const caller = identify();
     // Most tokens are cached, and awaiting their callers would be slower.

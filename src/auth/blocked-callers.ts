@@ -1,4 +1,5 @@
 import type { OAuthConfig } from '../config/config.js';
+import { type Caller, identityOf } from './caller.js';
 
 type Blocked = OAuthConfig['blocked'];
 
@@ -14,13 +15,14 @@ export class BlockedCallers {
     this.keys = new Set(blocked.map(({ issuer = EVERY_ISSUER, subject }) => keyOf(issuer, subject)));
   }
 
-  /**
-   * @param issuer `issuerUrl` of the provider that accepted the token; introspection responses may lack `iss`.
-   * @param subject The caller's subject, which may be a client.
-   */
-  has(issuer: string, subject: string | null): boolean {
-    if (this.keys.size === 0 || subject === null) return false;
-    return this.keys.has(keyOf(EVERY_ISSUER, subject)) || this.keys.has(keyOf(issuer, subject));
+  has(caller: Caller): boolean {
+    const identity = this.keys.size === 0 ? null : identityOf(caller);
+    if (!identity) return false;
+    const { issuer, subject } = identity;
+    return (
+      this.keys.has(keyOf(EVERY_ISSUER, subject)) ||
+      (issuer !== null && this.keys.has(keyOf(issuer, subject)))
+    );
   }
 }
 

@@ -11,6 +11,11 @@ import type { AbortSource } from '../limits/semaphore.js';
 export interface Caller {
   /** The token's `sub`, or its client; null without a token. */
   readonly subject: string | null;
+  /**
+   * `issuerUrl` of the provider that verified the token; null without a token. The token's own `iss` must not identify the
+   * caller: introspection responses may lack it.
+   */
+  readonly issuer: string | null;
   /** The client the token was issued to. */
   readonly client?: string;
   /** The name to show to people (`displayName`). Must not decide anything: it is neither unique nor stable. */
@@ -30,6 +35,7 @@ export interface Caller {
 /** Every caller in anonymous mode (spec §1.2), and callers without a token on public paths. */
 export const UNIDENTIFIED_CALLER: Caller = Object.freeze({
   subject: null,
+  issuer: null,
   claims: Object.freeze({}),
   identified: false,
 });
@@ -63,17 +69,31 @@ export const CurrentCaller = createParamDecorator((_: unknown, context: Executio
   callerOf(context),
 );
 
-/** Key for limits per caller: the token's issuer and subject, or the client key if there is no subject. */
-export function callerKeyOf({ subject, claims }: Caller, clientKey: () => string): string {
-  // Subjects are unique per issuer only (RFC 7519 §4.1.2).
-  return subject === null ? clientKey() : JSON.stringify([claims['iss'], subject]);
+/** Who somebody is, whatever their token. Subjects are unique per issuer only (RFC 7519 §4.1.2). */
+export interface Identity {
+  readonly issuer: string | null;
+  readonly subject: string;
 }
 
-/** Returns a key for the person behind a caller: issuer and subject, whatever their token; null for anonymous callers. */
-export function personKey({ identified, subject, claims }: Caller): Buffer | null {
-  if (!identified || subject === null) return null;
-  const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : '';
-  return hash('sha256', `${issuer}\n${subject}`, 'buffer');
+/** Returns who a caller is; null for callers without a subject. Nothing else may decide whether two callers are the same. */
+export function identityOf({
+  identified,
+  issuer,
+  subject,
+}: Pick<Caller, 'identified' | 'issuer' | 'subject'>): Identity | null {
+  return identified && subject !== null ? { issuer, subject } : null;
+}
+
+/** Key for limits per caller: who they are, or the client key for callers without a subject. */
+export function callerKeyOf(caller: Caller, clientKey: () => string): string {
+  const identity = identityOf(caller);
+  return identity ? JSON.stringify([identity.issuer, identity.subject]) : clientKey();
+}
+
+/** Digest of who a caller is, as the database stores it; null for callers without a subject. */
+export function personKey(caller: Caller): Buffer | null {
+  const identity = identityOf(caller);
+  return identity && hash('sha256', `${identity.issuer ?? ''}\n${identity.subject}`, 'buffer');
 }
 
 /**

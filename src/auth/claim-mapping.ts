@@ -134,7 +134,7 @@ export class ClaimHints {
   refused(caller: Caller, code: string, requestId: string): void {
     if (!caller.identified || !FOR_CLAIMS.has(code)) return;
     for (const hint of claimHints(caller.claims)) {
-      const issuer = String(caller.claims['iss']);
+      const issuer = caller.issuer ?? '';
       if (this.isDue(`${issuer} ${hint}`)) this.logger.warn({ requestId, issuer, code }, hint);
     }
   }

@@ -80,8 +80,8 @@ export class TokenCallers {
 
   private make(claims: Readonly<Record<string, unknown>>, fetched: FetchedGroups | null): Caller {
     const whole = fetched ? { ...claims, [GROUPS]: fetched.groups } : claims;
-    const { claims: rules, displayName } = this.provider;
-    const caller = callerOfClaims(claims, rules ? mapClaims(whole, rules) : whole, displayName);
+    const { claims: rules } = this.provider;
+    const caller = callerOfClaims(claims, this.provider, rules ? mapClaims(whole, rules) : whole);
     return { ...caller, token: { claims: whole, provider: this.provider } };
   }
 }

@@ -14,6 +14,7 @@ import {
 type Claims = Record<string, unknown>;
 
 const issuerUrl = 'https://idp.example.com';
+const PROVIDER = { issuerUrl };
 const expected = { issuerUrl, audience: 'registry', clockToleranceMs: 0 };
 const NOW_S = 1_800_000_000;
 const GOOD: Claims = { iss: issuerUrl, aud: 'registry', sub: 'ann', exp: NOW_S + 60 };
@@ -107,7 +108,7 @@ describe('the subject and the client', () => {
     [{}, undefined, undefined],
   ])('of %j are %s and %s', (claims, subject, client) => {
     expect(subjectIn(claims)).toBe(subject);
-    expect(callerOfClaims(claims).client).toBe(client);
+    expect(callerOfClaims(claims, PROVIDER).client).toBe(client);
   });
 });
 
@@ -145,9 +146,11 @@ describe('a name for people', () => {
   ])('is none of %j', (name) => expect(displayName(name)).toBeUndefined());
 
   it('comes from the raw claims, whatever is mapped', () => {
-    expect(callerOfClaims({ sub: 'a', name: 'Ann' }, { sub: 'a' }, 'name').name).toBe('Ann');
-    expect(callerOfClaims({ sub: 'a' }, { sub: 'a', name: 'Ann' }, 'name').name).toBeUndefined();
-    expect(callerOfClaims({ sub: 'a' }, {}, 'toString').name).toBeUndefined();
+    const named = (claims: Claims, held: Claims, nameClaim = 'name') =>
+      callerOfClaims(claims, { ...PROVIDER, displayName: nameClaim }, held).name;
+    expect(named({ sub: 'a', name: 'Ann' }, { sub: 'a' })).toBe('Ann');
+    expect(named({ sub: 'a' }, { sub: 'a', name: 'Ann' })).toBeUndefined();
+    expect(named({ sub: 'a' }, {}, 'toString')).toBeUndefined();
   });
 });
 

@@ -1,5 +1,6 @@
 import type { ProviderConfig } from '../config/config.js';
 import { isObject } from '../json/json-values.js';
+import { isStorable } from '../validation/storable-text.js';
 import type { Caller } from './caller.js';
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -169,15 +170,20 @@ export function displayName(value: unknown): string | undefined {
 /**
  * Creates the caller for verified claims.
  *
+ * @param provider The provider that verified them.
  * @param held The claims after mapping.
- * @param nameClaim The provider's `displayName`.
  */
-export function callerOfClaims(claims: Claims, held: Claims = claims, nameClaim?: string): Caller {
+export function callerOfClaims(
+  claims: Claims,
+  { issuerUrl, displayName: nameClaim }: Pick<ProviderConfig, 'issuerUrl' | 'displayName'>,
+  held: Claims = claims,
+): Caller {
   const client = clientIn(claims);
   const name =
     nameClaim !== undefined && Object.hasOwn(claims, nameClaim) ? displayName(claims[nameClaim]) : undefined;
   return {
     subject: subjectIn(claims) ?? null,
+    issuer: issuerUrl,
     ...(client === undefined ? {} : { client }),
     ...(name === undefined ? {} : { name }),
     claims: held,
@@ -222,10 +228,21 @@ function timeRefusal({ exp, nbf }: Claims, toleranceMs: number, nowMs: number): 
   return null;
 }
 
-function subjectRefusal({ sub }: Claims): Refusal | null {
-  return sub === undefined || typeof sub === 'string'
-    ? null
-    : refusal('the subject is malformed', { value: sub });
+/**
+ * Longest subject, in bytes: that of SPIFFE, the longest of any kind of provider. The database stores and indexes whole
+ * subjects.
+ */
+export const MAX_SUBJECT_BYTES = 2_048;
+
+// A subject that could only be stored shortened or with replaced characters might then equal another one.
+function subjectRefusal(claims: Claims): Refusal | null {
+  const { sub } = claims;
+  const subject = subjectIn(claims) ?? '';
+  const isWellFormed =
+    (sub === undefined || typeof sub === 'string') &&
+    isStorable(subject) &&
+    Buffer.byteLength(subject) <= MAX_SUBJECT_BYTES;
+  return isWellFormed ? null : refusal('the subject is malformed', { value: sub ?? subject });
 }
 
 function isTime(value: unknown): value is number {

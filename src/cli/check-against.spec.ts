@@ -370,7 +370,7 @@ function identified(
   );
   return isBlocked
     ? null
-    : callerOfClaims(token, provider.claims ? mapClaims(token, provider.claims) : token);
+    : callerOfClaims(token, provider, provider.claims ? mapClaims(token, provider.claims) : token);
 }
 
 function referenceOf(witness: ComparedCaller): ReferenceCaller {

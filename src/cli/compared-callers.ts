@@ -1,3 +1,4 @@
+import { BlockedCallers } from '../auth/blocked-callers.js';
 import { type Caller, type Role, ROLES, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { ClaimsIncomplete, mapClaims } from '../auth/claim-mapping.js';
 import { callerOfClaims } from '../auth/token-claims.js';
@@ -64,18 +65,15 @@ export function callerOn(
       const token = provider && tokenOf(provider, caller.holds);
       if (!token) return null;
       const found = callerOfToken(token, provider);
-      const isBlocked = oauth.blocked.some(
-        ({ issuer = provider.issuerUrl, subject }) =>
-          subject === found?.subject && issuer === provider.issuerUrl,
-      );
-      return isBlocked ? null : found;
+      return found && new BlockedCallers(oauth.blocked).has(found) ? null : found;
     }
   }
 }
 
-function callerOfToken(token: Readonly<Record<string, unknown>>, { claims }: ProviderConfig): Caller | null {
+function callerOfToken(token: Readonly<Record<string, unknown>>, provider: ProviderConfig): Caller | null {
+  const { claims } = provider;
   try {
-    return callerOfClaims(token, claims ? mapClaims(token, claims) : token);
+    return callerOfClaims(token, provider, claims ? mapClaims(token, claims) : token);
   } catch (error) {
     if (error instanceof ClaimsIncomplete) return null;
     throw error;

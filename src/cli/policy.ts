@@ -155,7 +155,7 @@ async function filesOf(
   ];
   const files = new Map<string, Buffer>();
   for (const [index, { name, registry, claims, clients, forms }] of teams.entries()) {
-    const caller = { subject: null, claims, identified: true };
+    const caller = { subject: null, issuer: null, claims, identified: true };
     for (const client of clients)
       for (const form of forms.filter((one) => formsOf(client).includes(one))) {
         const access = await views.enter(caller, nobody(), registry).catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
 import type { Requester } from '../audit/audit-trail.js';
-import type { Caller, Client } from '../auth/caller.js';
+import { type Caller, type Client, identityOf } from '../auth/caller.js';
 import { isReviewer, reviewRuleOf } from '../admission/review.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
@@ -142,7 +142,9 @@ function checkReview(
   if (!rule) return;
   if (!isReviewer(caller, rule)) throw new ApiError('not_reviewer');
   const { subject, issuer } = version?.publishedBy ?? {};
-  if (subject === caller.subject && issuer === caller.claims['iss']) throw new ApiError('own_publication');
+  const reviewer = identityOf(caller);
+  if (reviewer && subject === reviewer.subject && issuer === reviewer.issuer)
+    throw new ApiError('own_publication');
 }
 
 function checkMediaType(request: Request): void {

@@ -71,13 +71,18 @@ export class NoSuchCaller extends Error {
 export async function identify(form: CallerForm, by: Identifying): Promise<IdentifiedCaller> {
   if (form.token) return ofToken(form.token, by);
   if (form.key !== undefined) return withKey(form.key, by);
-  if (form.claims) return admitted(callerWith(form.claims), form.claims['iss'], by);
+  if (form.claims) return admitted(callerWith(form.claims), by);
   return withoutToken(by);
 }
 
 function callerWith(claims: Held): Caller {
-  const { sub } = claims;
-  return { subject: typeof sub === 'string' ? sub : null, claims, identified: true };
+  const { iss, sub } = claims;
+  return {
+    subject: typeof sub === 'string' ? sub : null,
+    issuer: typeof iss === 'string' ? iss : null,
+    claims,
+    identified: true,
+  };
 }
 
 async function ofToken(
@@ -102,7 +107,7 @@ async function ofToken(
   const fetcher = groups && { groupsOf: refuseToFetch };
   try {
     const { caller } = await new TokenCallers(provider, fetcher ?? null).callerOf('', whole, '');
-    return { ...admitted(caller, iss, by), token };
+    return { ...admitted(caller, by), token };
   } catch (error) {
     if (error instanceof NoSubject) return { ...refusedAs('no_subject', error.message), token };
     if (error instanceof ClaimsIncomplete) return { ...refusedAs('claims_incomplete', error.message), token };
@@ -117,9 +122,9 @@ function refuseToFetch(): never {
   );
 }
 
-function admitted(caller: Caller, issuer: unknown, { oauth }: Identifying): IdentifiedCaller {
+function admitted(caller: Caller, { oauth }: Identifying): IdentifiedCaller {
   const blocked = new BlockedCallers(oauth?.blocked);
-  return blocked.has(String(issuer), caller.subject)
+  return blocked.has(caller)
     ? { caller, step: refusedAs('caller_blocked').step }
     : { caller, step: { step: 'token', outcome: 'passed' } };
 }

@@ -74,7 +74,7 @@ const EVERYBODY = 'every caller';
 const SUPER_ADMINS = 'super-admins only';
 const EVERY_SUPER_ADMIN = 'every super-admin';
 /** A caller without claims, used to find out what the policy requires of everyone. */
-const WITHOUT_CLAIMS: Caller = { subject: null, claims: {}, identified: true };
+const WITHOUT_CLAIMS: Caller = { subject: null, issuer: null, claims: {}, identified: true };
 
 /** The settings of a registry that admit callers without a token. */
 type Opening = Pick<RegistryFacts, 'name' | 'claims' | 'anonymousClaims' | 'keys'>;

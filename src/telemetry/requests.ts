@@ -89,8 +89,8 @@ export interface RequestRefusal {
 /** The parts of a caller that are logged. */
 export interface RequestSubject {
   readonly subject: string | null;
+  readonly issuer: string | null;
   readonly name?: string;
-  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 declare module 'node:http' {
@@ -138,8 +138,7 @@ export function requestLog(
       // The error filter logs the cause of a 5xx. A 501 counts as a client error.
       const level = status !== null && status >= 500 && status !== 501 ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;
-      const { subject, name, claims } = subjectOf(request) ?? {};
-      const issuer = claims?.['iss'];
+      const { subject, issuer, name } = subjectOf(request) ?? {};
       logger[level](
         {
           requestId: id,

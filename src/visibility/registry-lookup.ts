@@ -138,6 +138,7 @@ export class RegistryCallers extends CallersWithoutToken {
   private callerOf(state: RegistryState, claims: Claims, key?: string): Caller {
     const caller: Caller = {
       subject: null,
+      issuer: null,
       claims,
       identified: false,
       ...(key === undefined ? {} : { key }),

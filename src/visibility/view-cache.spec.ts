@@ -41,7 +41,7 @@ function aRegistry(revision: number) {
 }
 
 function aCaller(team: string, more = {}): Caller {
-  return { subject: team, claims: { org: 'acme', team, ...more }, identified: true };
+  return { subject: team, issuer: null, claims: { org: 'acme', team, ...more }, identified: true };
 }
 
 const shownIn = ({ visible }: View) => visible.flatMap(({ claimSetIds }) => claimSetIds);

@@ -52,7 +52,8 @@ interface ViewPage extends Pick<TrailPage, 'events' | 'next'> {
 
 export function follow(as: WebhookView): FollowedView {
   const { sub } = as.claims;
-  const caller = { subject: typeof sub === 'string' ? sub : null, claims: as.claims, identified: true };
+  const subject = typeof sub === 'string' ? sub : null;
+  const caller = { subject, issuer: null, claims: as.claims, identified: true };
   return { as, caller, comparedUnder: undefined, compared: undefined };
 }
 

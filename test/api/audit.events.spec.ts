@@ -345,17 +345,6 @@ describe('publishedBy of a version', () => {
     expect(consumed.status).toBe(200);
     expect(consumed.text).not.toMatch(/publishedBy|wim/);
   });
-
-  it('replaces invalid characters of the subject and truncates it', async () => {
-    const name = aName();
-    const odd = service.as({ ...ACME_WRITER, sub: `a\u0000b\ud800${'x'.repeat(500)}` });
-    expect((await odd.post('/v1/entries', aPublication('server', name, CLAIMS))).status).toBe(201);
-    const subject = `a\ufffdb\ufffd${'x'.repeat(251)}…`;
-    expect((await wim().get(entryAt('server', name))).json).toMatchObject({
-      versions: [{ publishedBy: { subject } }],
-    });
-    expect(await auditOf(sigrid(), `target=${name}`)).toMatchObject([{ actor: { subject } }]);
-  });
 });
 
 describe('a change whose audit event cannot be written', () => {

@@ -45,7 +45,7 @@ export async function readItems(
 type Person = NonNullable<AdmissionItem['publisher']>;
 
 export function isSamePerson(person: Person | null | undefined, me: Me | null): boolean {
-  return person != null && person.subject === me?.subject && person.issuer === me.claims?.['iss'];
+  return person != null && person.subject === me?.subject && person.issuer === me.issuer;
 }
 
 export function PersonName({ person, me }: { person: Person | null; me: Me | null }): JSX.Element {

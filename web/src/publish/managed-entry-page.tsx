@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
 import { statusesOf } from '../api/entry-types.js';
 import type { Claims, EntryType, ManagedEntry, Status } from '../api/types.js';
+import { isSamePerson } from '../admission/items.js';
 import { accessChange } from '../claims/access-change.js';
 import { ClaimChips, ClaimPicker } from '../claims/claims-editor.js';
 import { hashOf, navigate } from '../navigation/route.js';
@@ -102,7 +103,7 @@ function VersionRow({ type, name, version: stored, isLast, refresh }: RowProps):
     refresh();
   });
   const isChanged = to !== status || message.trim() !== (statusMessage ?? '');
-  const isMine = publishedBy?.subject === me?.subject && publishedBy?.issuer === me?.claims?.['iss'];
+  const isMine = isSamePerson(publishedBy, me);
   return (
     <tr>
       <th scope="row">

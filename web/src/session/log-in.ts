@@ -116,7 +116,7 @@ async function completeLogIn(): Promise<void> {
     sessionStorage.removeItem(LOGGED_OUT);
     session.change({ token: user.access_token, isOver: false });
     userManager = manager;
-    new TokenRenewal(manager, loadCaller).start(user);
+    new TokenRenewal(manager, () => loadCaller(login)).start(user);
   } catch (thrown) {
     sessionStorage.removeItem(LOGGED_IN);
     const { state, message } = thrown as Error & { state?: LogInState };
@@ -125,7 +125,7 @@ async function completeLogIn(): Promise<void> {
     const details = [message, ...hintFor(thrown)];
     throw new Failure(`Logging in with ${login.provider} failed`, 'login_failed', 0, undefined, details);
   }
-  await loadCaller().catch((thrown: unknown) => {
+  await loadCaller(login).catch((thrown: unknown) => {
     throw loginRefusal(login, failureFrom(thrown));
   });
 }
@@ -140,9 +140,9 @@ function loginRefusal({ provider }: PageLogin, failure: Failure): Failure {
   return new Failure(sentence, 'login_failed', failure.status, failure.requestId, details);
 }
 
-async function loadCaller(): Promise<void> {
+async function loadCaller({ issuer }: PageLogin): Promise<void> {
   const me = await unwrap(api.GET('/v1/me', { params: { query: { claims: true } } }));
-  if (session.current.token !== null) session.change({ me });
+  if (session.current.token !== null) session.change({ me: { ...me, issuer } });
 }
 
 function loginNamed(name: string | null): PageLogin | undefined {
