@@ -138,9 +138,26 @@ describe('a synced document', () => {
 
   it('is stored unchanged, including unusual characters', () => {
     const text =
-      '{"name":"io.acme/a","description":"\\u0064 \\ud83d","version":"1","n":1.0,"odd":"\\u0000","__proto__":1e999}';
+      '{"name":"io.acme/a","description":"\\u0064 \\ud83d\\ude80","version":"1","n":1e-999,"odd":"\\u0000","__proto__":1e300}';
     expect(check(text, 6).version?.document.toString()).toBe(text);
   });
+
+  it.each([
+    ['"x":[0,"\\ud83d"]', 'x[1]: contains an unpaired surrogate (half a character)', '"x":[0,"\\ud83d\\ude80"]'],
+    ['"\\udc00":0', '\udc00: its key contains an unpaired surrogate (half a character)', '"\\ud800\\udc00":0'],
+    ['"x":[-1e400]', 'x[0]: is a number that is too large', '"x":[-1e308]'],
+    [`"x":[${'0,'.repeat(19_994)}0]`, 'has more than 20000 values, objects and lists included', `"x":[${'0,'.repeat(19_993)}0]`],
+  ])('must be readable for every client, as a published one: %.40s', (member, problem, twin) => {
+    const given = (more: string) => `{"$schema":"https://x.example","name":"io.acme/a","description":"d","version":"1",${more}}`;
+    const problems = (more: string) => {
+      const document = parsed(given(more));
+      const synced = checkDocument('server', document, { text: given(more), keys: 5 }).problems;
+      expect(synced).toEqual(checkDocument('server', document).problems);
+      return synced.map(formatProblem);
+    };
+    expect(problems(member)).toEqual([problem]);
+    expect(problems(twin)).toEqual([]);
+  }); // oxfmt-ignore
 
   it('has the size of its publisher block measured as serialized', () => {
     const written = (numbers: number) =>

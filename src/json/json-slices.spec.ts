@@ -177,6 +177,19 @@ describe('slicing', () => {
     ]);
   });
 
+  it('counts values, arrays and objects included', async () => {
+    const count = (value: unknown): number =>
+      typeof value === 'object' && value !== null
+        ? Object.values(value).reduce<number>((sum, item) => sum + count(item), 1)
+        : 1;
+    await fc.assert(
+      fc.asyncProperty(spelled, async (text) => {
+        const { slices } = await slice(text);
+        for (const found of slices) expect(found.values).toBe(count(JSON.parse(String(found.text))));
+      }),
+    );
+  });
+
   it('slices only the lists below data', async () => {
     const { slices, skeleton } = await slice(
       '{"servers":[1],"x":{"data":{"servers":[2]}},"data":{"y":{"servers":[3]}}}',

@@ -33,6 +33,8 @@ class ElementScan {
   written = 0;
   /** Number of keys in all objects so far. */
   keys = 0;
+  /** Number of values so far, arrays and objects included. */
+  values = 1;
   /** Deepest nesting of arrays and objects so far. */
   depth = 0;
   /** Start of the current string; -1 outside strings. */
@@ -100,12 +102,19 @@ class ElementScan {
         isBehindGap = false;
       }
       if (kind === Kind.Quote) quotedFrom = position;
-      else if (kind === Kind.Open) this.depth = Math.max(this.depth, opened.push(byte));
-      else if (kind === Kind.Colon) this.keys += 1;
+      else if (kind === Kind.Open) {
+        this.depth = Math.max(this.depth, opened.push(byte));
+        this.values += 1;
+      } else if (kind === Kind.Colon) this.keys += 1;
       else if (opened.length === 0 && (byte === COMMA || byte === CLOSE_BRACKET)) {
         hasEnded = true;
         break;
-      } else if (kind === Kind.Close) checkCloses(opened.pop(), byte, position);
+      } else if (byte === COMMA) this.values += 1;
+      else if (kind === Kind.Close) {
+        checkCloses(opened.pop(), byte, position);
+        // Each bracket was counted with the first value in it.
+        if (last === OPEN_BRACE || last === OPEN_BRACKET) this.values -= 1;
+      }
       target[written] = byte;
       written += 1;
       position += 1;
@@ -160,6 +169,8 @@ export interface Slice {
   readonly keys: number;
   /** Nesting depth of its arrays and objects. */
   readonly depth: number;
+  /** Number of its values, arrays and objects included; those of a repeated key count twice. */
+  readonly values: number;
 }
 
 /** Thrown when an object repeats a key: parsers differ in which value they use. */
@@ -306,9 +317,9 @@ export class JsonSlicer {
       else throw new JsonSliceError(`the text ends inside ${this.pathOf(list)}[${index}]`);
     }
     this.position = scan.position;
-    const { written, keys, depth } = scan;
+    const { written, keys, depth, values } = scan;
     const text = written <= this.maxElementBytes ? scratch.toString('utf8', 0, written) : null;
-    return { list, index, text, bytes: written, keys, depth };
+    return { list, index, text, bytes: written, keys, depth, values };
   }
 
   // Counts bytes, not steps: one step may skip a long string.

@@ -32,7 +32,7 @@ import {
 import { countLiveEntries } from './sync.queries.js';
 
 /** Increment this when the reader or the document rules change, so that unchanged content is read again. */
-const READER_VERSION = 'reader-5';
+const READER_VERSION = 'reader-6';
 const FIRST_RETRY_MS = 5_000;
 /** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;

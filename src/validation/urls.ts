@@ -27,7 +27,7 @@ export function httpUrl({ bare = false }: UrlRules = {}): Check {
  */
 export function parseHttpUrl(value: unknown): URL | undefined {
   if (typeof value !== 'string' || value.length > MAX_URL_LENGTH) return undefined;
-  if (!/^https?:\/\/[^/\\\s]+[^\s\\]*$/i.test(value)) return undefined;
+  if (!/^https?:\/\/[^/\\\s]+[^\s\\]*$/i.test(value) || !value.isWellFormed()) return undefined;
   return URL.canParse(value) ? new URL(value) : undefined;
 }
 

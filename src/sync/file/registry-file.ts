@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
+import { type Problem, unreadableProblem } from '../../documents/document-check.js';
+import { MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import {
   ENTRY_TYPE_NAMES,
   ENTRY_TYPES,
@@ -52,7 +52,7 @@ export async function readRegistryFile(
   try {
     for await (const element of slicer.slices()) {
       const type = types.get(element.list);
-      const readProblem = unreadable(element);
+      const readProblem = unreadableProblem(element);
       const value = readProblem
         ? null
         : parseText(element.text ?? '', `data.${element.list}[${element.index}]`);
@@ -94,14 +94,6 @@ function noneIsValid({ type, index = 0, name, version, reasons }: SkippedEntry, 
   const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
   const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${label === '' ? '' : ` (${label})`}`;
   return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;
-}
-
-// Parsing deeply nested or very large text would block the event loop.
-function unreadable({ bytes, depth }: Slice): Problem | null {
-  if (bytes > MAX_DOCUMENT_BYTES) return sizeProblem(bytes);
-  if (depth > MAX_DEPTH)
-    return { path: '', message: `is nested ${depth} levels deep, at most ${MAX_DEPTH} are allowed` };
-  return null;
 }
 
 function checkSkeleton(file: unknown): void {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { toStorable } from '../../validation/storable-text.js';
-import { type Problem, sizeProblem } from '../../documents/document-check.js';
-import { MAX_DEPTH, MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
+import { type Problem, unreadableProblem } from '../../documents/document-check.js';
+import { MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
 import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
 import { type Status, statusesOf } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
@@ -16,8 +16,8 @@ import {
 import { isObject } from '../../json/json-values.js';
 import type { Candidate } from '../entry-validator.js';
 
-/** Maximum size of a list item, excluding its document. */
-const MAX_ENVELOPE_BYTES = 64 * 1024;
+/** Maximum size of a list item around its document. */
+const ENVELOPE = { bytes: 64 * 1024, depth: 1, values: 1_000 };
 const MAX_CURSOR_LENGTH = 8_192;
 const MAX_MESSAGE_LENGTH = 2_000;
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
@@ -43,7 +43,7 @@ export interface ListedVersion {
  */
 export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
   if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
-  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + MAX_ENVELOPE_BYTES, 'root');
+  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + ENVELOPE.bytes, 'root');
   const elements: Slice[] = [];
   for await (const element of slicer.slices()) elements.push(element);
   const body = parseSkeleton(slicer);
@@ -59,7 +59,7 @@ export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
  * @throws JsonSliceError if it is malformed.
  */
 export function readServerItem(slice: Slice, index: number): ListedVersion {
-  const tooLarge = unreadable(slice, 1);
+  const tooLarge = unreadableProblem(slice, ENVELOPE);
   const text = slice.text ?? '';
   const item = tooLarge ? null : parseText(text, `servers[${slice.index}]`);
   const document = isObject(item) ? item['server'] : undefined;
@@ -90,7 +90,7 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
  * @throws JsonSliceError if it is malformed.
  */
 export function readBare(type: BareType, slice: Slice, index: number, isUpstreamLatest: boolean): Candidate {
-  const readProblem = unreadable(slice, 0);
+  const readProblem = unreadableProblem(slice);
   const written = { text: slice.text ?? '', keys: slice.keys };
   const parsed = readProblem ? null : parseText(written.text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
   const upstreamMeta = isUpstreamLatest ? { isUpstreamLatest } : {};
@@ -107,13 +107,6 @@ export function readBare(type: BareType, slice: Slice, index: number, isUpstream
 // Copies the text, because a substring would keep the entire string in memory.
 function copyOf(text: string): string {
   return Buffer.from(text).toString();
-}
-
-function unreadable({ bytes, depth }: Slice, levelsAround: number): Problem | null {
-  if (bytes > MAX_DOCUMENT_BYTES + (levelsAround > 0 ? MAX_ENVELOPE_BYTES : 0)) return sizeProblem(bytes);
-  if (depth > MAX_DEPTH + levelsAround)
-    return { path: '', message: `is nested more than ${MAX_DEPTH} levels deep` };
-  return null;
 }
 
 function envelopeProblem(item: unknown, slice: Slice, official: Record<string, unknown>): Problem | null {
