@@ -72,8 +72,10 @@ function entryOf({ type, name, version, changedAt, document }: FeedRow, registry
   if (type === null) return '';
   const { title, description } = parsed(document);
   const summary = textOf(description);
+  const shown = textOf(title);
+  const heading = `${shown ? `${shown} (${name})` : name} ${version}`;
   return (
-    `<entry>\n<id>${uuidOf(registry, type, name)}</id>\n<title>${xml(`${textOf(title) || name} ${version}`)}</title>\n` +
+    `<entry>\n<id>${uuidOf(registry, type, name)}</id>\n<title>${xml(heading)}</title>\n` +
     `<updated>${changedAt}</updated>\n<category term="${type}"/>\n<link href="${xml(pathOf(type, name))}"/>\n` +
     `<summary>${xml(summary || name)}</summary>\n</entry>\n`
   );

@@ -41,7 +41,7 @@ describe('feed.atom', () => {
     await publish({ server: aServer('com.acme/new', '1.1.0') });
     const all = titles(await service.as({ org: ['acme', 'first'] }).get(FEED));
     expect(all.slice(0, 2)).toEqual(['com.acme/new 1.1.0', expect.stringMatching(/ 1\.0\.0$/)]);
-    expect(all).toContain('Shared &lt;&amp;&gt; &quot;quoted&quot; 2.0.0');
+    expect(all).toContain('Shared &lt;&amp;&gt; &quot;quoted&quot; (com.acme/shared) 2.0.0');
     expect(all).toHaveLength(4);
     // An entry that the caller does not see shadows nothing.
     expect(titles(await service.as(acme).get(FEED))).toContain('com.acme/shared 1.0.0');
@@ -73,7 +73,7 @@ describe('feed.atom', () => {
 
   it('answers below a key and without a token, and no link contains the key', async () => {
     const reply = await service.get(`/registry/main/k/${key}/x/feed.atom`);
-    expect(titles(reply)).toContain('Shared &lt;&amp;&gt; &quot;quoted&quot; 2.0.0');
+    expect(titles(reply)).toContain('Shared &lt;&amp;&gt; &quot;quoted&quot; (com.acme/shared) 2.0.0');
     expect(reply.text).not.toContain(key);
     expect(reply.text).toBe((await service.as({ org: ['acme', 'first'] }).get(FEED)).text);
     for (const [, link = ''] of reply.text.matchAll(/<link href="([^"]+)"/g)) {
