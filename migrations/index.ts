@@ -44,6 +44,7 @@ import { GenericTriggerPlans1798320000003 } from './1798320000003-generic-trigge
 import { PublishedSearchKeys1798320000004 } from './1798320000004-published-search-keys.js';
 import { LaterSearchKeys1798320000005 } from './1798320000005-later-search-keys.js';
 import { EntryNamesFirst1798330000000 } from './1798330000000-entry-names-first.js';
+import { BlockChanges1798330000001 } from './1798330000001-block-changes.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -101,4 +102,5 @@ export const migrations = [
   PublishedSearchKeys1798320000004,
   LaterSearchKeys1798320000005,
   EntryNamesFirst1798330000000,
+  BlockChanges1798330000001,
 ];

@@ -209,6 +209,19 @@ export class Block {
   updatedAt: Date;
 }
 
+/** A change of a block that is in force but has not been applied to all synced sources. */
+@Entity('block_change')
+export class BlockChange {
+  @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'block_change_pkey' })
+  id: string;
+
+  @Column({ type: 'text', collation: 'C' })
+  block: string;
+
+  @Timestamp({ name: 'created_at', default: () => 'now()' })
+  createdAt: Date;
+}
+
 /** A name that a source has shown and that was admitted, even if it is gone: `newNames` does not hold it. */
 @Entity('known_name')
 export class KnownName {

@@ -10,6 +10,7 @@ import { Admission } from './admission.js';
 import { AdmissionController } from './admission.controller.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { AdmittedItems } from './admitted-items.queries.js';
+import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { BlocksController } from './blocks.controller.js';
 import { Blocks } from './blocks.queries.js';
@@ -32,6 +33,7 @@ import { WebhookQuestions } from './webhook-questions.js';
     { provide: AdmissionGate, useExisting: Admission },
     AdmissionWebhooks,
     AdmittedItems,
+    BlockChanges,
     BlockSweep,
     Blocks,
     BlocksService,

@@ -11,6 +11,7 @@ import {
   type AdmittedContent,
   type AskedPublication,
   AdmissionGate,
+  type ConsideredBlocks,
   type HeldAnswer,
   type HoldReason,
   type ProposedChange,
@@ -25,6 +26,7 @@ import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
 import { backOffMs } from '../outbound/webhook-back-off.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
+import { BlockSweep } from './block-sweep.queries.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks } from './blocks.queries.js';
 import {
@@ -48,6 +50,7 @@ export const MAX_HELD_PER_PERSON = 1_000;
 export class Admission extends AdmissionGate {
   constructor(
     private readonly blocks: Blocks,
+    private readonly sweep: BlockSweep,
     private readonly views: ItemViews,
     private readonly synced: SyncedAdmission,
     private readonly webhooks: AdmissionWebhooks,
@@ -57,6 +60,10 @@ export class Admission extends AdmissionGate {
 
   splitSynced(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent> {
     return this.synced.split(manager, content);
+  }
+
+  settleSynced(manager: EntityManager, sourceId: number, considered: ConsideredBlocks): Promise<void> {
+    return this.sweep.settle(manager, [sourceId], considered);
   }
 
   reviewReason({ review }: PublishedSource['settings'], name: string): HoldReason | null {

@@ -64,8 +64,8 @@ export class AdmittedItems {
 
   /**
    * Admits items of one source: adds their entries, versions and search texts, elects the latest versions, and increments
-   * the revision of the source. A version that is served is replaced. Runs in the caller's transaction, after
-   * `enterAdmission` and, for publications, `addClaimSets`.
+   * the revision of the source. A version that is served is replaced. Runs in the caller's transaction, which has
+   * compared the items with the blocks, after `addClaimSets` for publications; for synced sources, `BlockSweep.settle` follows.
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;

@@ -59,6 +59,8 @@ export class CompiledBlock {
   constructor(
     readonly id: string,
     readonly rule: BlockRule,
+    /** Differs after each change. */
+    readonly revision = '',
   ) {
     const { types, names, versions, packages, remotes, digests } = rule;
     this.types = types ? new Set(types) : null;

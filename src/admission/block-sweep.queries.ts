@@ -2,20 +2,23 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { type AuditActor, SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
+import { enterAdmission } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { electLatest } from '../entries/entry-status.queries.js';
-import type { HoldReason } from '../entries/admission-gate.js';
+import type { ConsideredBlocks, HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { deleteEmptyEntries, deleteVersions } from '../entries/writer/entry-writer.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { KINDS, parseSourceKind } from '../source-kinds/kinds.js';
+import { KINDS, MANAGED_KIND, parseSourceKind } from '../source-kinds/kinds.js';
+import { SourceStates } from '../sources/source-states.queries.js';
 import { bumpRevision } from '../sources/sources.queries.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
-import { reasonOf } from './blocks.queries.js';
-import { setReasons } from './held-items.queries.js';
+import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
+import { countHeld, setReasons } from './held-items.queries.js';
 import { PUBLISHER_KEY } from './review.js';
+import { likePattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 
 /** Rows read at once, without and with documents; and rows moved by one statement. */
@@ -51,74 +54,135 @@ interface ItemRow extends ScannedRow {
   readonly reasons: readonly HoldReason[];
 }
 
-/** What a change of a block did. */
-export interface Swept {
-  readonly held: number;
-  readonly admitted: number;
-}
-
 /**
- * Applies a changed block to everything stored: moves matching versions to the held items, and admits held items that
- * nothing else holds. Runs in the caller's transaction, after `closeAdmission`.
+ * Applies changed blocks to what sources have stored: moves matching versions to the held items, and admits held items that
+ * nothing else holds. Runs in the caller's transaction, which has locked the rows of the sources.
  */
 @Injectable()
 export class BlockSweep {
   constructor(
+    private readonly blocks: Blocks,
     private readonly admitted: AdmittedItems,
+    private readonly states: SourceStates,
     private readonly audit: AuditTrail,
   ) {}
 
+  /** Applies a changed block to published entries, after `closeAdmission`. */
+  async applyToPublished(manager: EntityManager, id: string): Promise<void> {
+    const sources = await manager.query<{ id: number }[]>(
+      `select id from source where kind = '${MANAGED_KIND}' for no key update`,
+    );
+    const block = (await this.blocks.inForce(manager)).find((one) => one.id === id) ?? null;
+    await this.apply(
+      manager,
+      sources.map((source) => source.id),
+      id,
+      block,
+    );
+  }
+
   /** @param block null if the block with this id is removed. */
-  async apply(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<Swept> {
-    const admitted = await this.sweepItems(manager, id, block);
-    const held = block ? await this.holdServed(manager, block) : 0;
-    return { held, admitted };
+  async apply(
+    manager: EntityManager,
+    sourceIds: readonly number[],
+    id: string,
+    block: CompiledBlock | null,
+  ): Promise<void> {
+    await this.sweepItems(manager, sourceIds, id, block);
+    if (block) await this.holdServed(manager, sourceIds, block);
+    await this.states.recount(manager, await countHeld(manager, sourceIds));
+  }
+
+  /**
+   * Applies the blocks that changed after those considered were read, and keeps them from changing until the transaction ends.
+   * Whatever stores versions of synced sources calls it last: a block is written either after the commit, and then applied to
+   * what was committed, or before, and then found here.
+   */
+  async settle(
+    manager: EntityManager,
+    sourceIds: readonly number[],
+    considered: ConsideredBlocks,
+  ): Promise<void> {
+    // Once more under the lock, for which changes of blocks wait.
+    const known = await this.applyChanged(manager, sourceIds, considered);
+    await enterAdmission(manager);
+    await this.applyChanged(manager, sourceIds, known);
+  }
+
+  private async applyChanged(
+    manager: EntityManager,
+    sourceIds: readonly number[],
+    considered: ConsideredBlocks,
+  ): Promise<ConsideredBlocks> {
+    const inForce = await this.blocks.inForce(manager);
+    const before = new Map(considered.map(({ id, revision }) => [id, revision]));
+    const after = new Map(inForce.map((block) => [block.id, block]));
+    for (const id of new Set([...before.keys(), ...after.keys()])) {
+      const block = after.get(id);
+      if (before.get(id) !== block?.revision) await this.apply(manager, sourceIds, id, block ?? null);
+    }
+    return inForce;
+  }
+
+  /** Returns the ids of the sources that a changed block holds or held something of. Takes no locks. */
+  async affectedSources(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number[]> {
+    const affected = new Set<number>();
+    const had = await manager.query<{ sourceId: number }[]>(
+      `select distinct source_id as "sourceId" from admission_item
+       where status = 'held' and change is null and reasons @> '[{"policy": "block"}]' and reasons @> $1::jsonb`,
+      [JSON.stringify([{ block: id }])],
+    );
+    for (const { sourceId } of had) affected.add(sourceId);
+    if (block)
+      for (const scanned of [scanServed(manager, block, null), scanItems(manager, block, null)])
+        for await (const rows of scanned) for (const { sourceId } of rows) affected.add(sourceId);
+    return [...affected];
   }
 
   /** Counts the served versions that a block would hold. Needs a transaction, and takes no locks. */
   async count(manager: EntityManager, block: CompiledBlock): Promise<number> {
     let count = 0;
-    for await (const rows of scanServed(manager, block)) count += rows.length;
+    for await (const rows of scanServed(manager, block, null)) count += rows.length;
     return count;
   }
 
-  private async holdServed(manager: EntityManager, block: CompiledBlock): Promise<number> {
+  private async holdServed(
+    manager: EntityManager,
+    among: readonly number[],
+    block: CompiledBlock,
+  ): Promise<void> {
     const found: MovingVersion[] = [];
     const audited: ServedRow[] = [];
-    for await (const rows of scanServed(manager, block)) {
+    for await (const rows of scanServed(manager, block, among)) {
       found.push(...rows.map(({ id, entryId, sourceId }) => ({ id, entryId, sourceId })));
       const left = MAX_ITEM_EVENTS - audited.length;
       audited.push(...rows.slice(0, left).map((row) => ({ ...row, document: null })));
     }
     const sourceIds = [...new Set(found.map(({ sourceId }) => sourceId))].sort((one, other) => one - other);
-    // The removal of a source locks it before its entries.
     const sources = await manager.query<{ id: number; name: string; kind: string }[]>(
-      `select id, name, kind from source where id = any($1::int[]) order by id for no key update`,
+      `select id, name, kind from source where id = any($1::int[])`,
       [sourceIds],
     );
     const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
     const inheriting = sources
       .filter(({ kind }) => KINDS[parseSourceKind(kind)].inheritsClaims)
       .map(({ id }) => id);
-    const moving = found.filter(({ sourceId }) => nameOf.has(sourceId));
-    for await (const batch of batches(moving, ROWS_PER_STATEMENT))
+    for await (const batch of batches(found, ROWS_PER_STATEMENT))
       await moveToItems(manager, batch, inheriting, reasonOf(block));
     // After all versions: an entry's may be in several batches.
-    const entryIds = [...new Set(moving.map(({ entryId }) => entryId))];
+    const entryIds = [...new Set(found.map(({ entryId }) => entryId))];
     for await (const batch of batches(entryIds, ROWS_PER_STATEMENT)) await settle(manager, batch);
     for (const id of sourceIds) await bumpRevision(manager, id);
-    await this.recordItems(
-      manager,
-      SYNC_ACTOR,
-      'admission.hold',
-      audited.filter(({ sourceId }) => nameOf.has(sourceId)),
-      nameOf,
-    );
-    return moving.length;
+    await this.recordItems(manager, SYNC_ACTOR, 'admission.hold', audited, nameOf);
   }
 
   /** Adds the reason to held items that match, and removes it from the others. */
-  private async sweepItems(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number> {
+  private async sweepItems(
+    manager: EntityManager,
+    among: readonly number[],
+    id: string,
+    block: CompiledBlock | null,
+  ): Promise<void> {
     const freed: ItemRow[] = [];
     const update = async (items: readonly ItemRow[]) => {
       // An admitted item keeps its reasons.
@@ -130,12 +194,8 @@ export class BlockSweep {
     };
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
-    const document = block?.readsDocuments ? shortDocument('document') : 'null::text';
-    const select = (condition: string) => `
-      select id, source_id as "sourceId", type, name, version, digest, ${document} as document, reasons
-      from admission_item where status = 'held' and change is null and ${condition}`;
-    const held = select(`reasons @> $1::jsonb`);
-    for await (const rows of scan<ItemRow>(manager, held, [JSON.stringify([{ block: id }])], null)) {
+    const held = selectItems(block, `reasons @> $2::jsonb`);
+    for await (const rows of scan<ItemRow>(manager, held, [among, JSON.stringify([{ block: id }])], null)) {
       const stay = new Set(block ? await matching(manager, ITEMS, block, rows) : []);
       await update(
         rows
@@ -147,20 +207,29 @@ export class BlockSweep {
           [...stay].map((row) => ({ ...row, reasons: [...without(row), reasonOf(block)], document: null })),
         );
     }
-    if (block) {
-      const all = select(`($1::text[] is null or type = any($1::text[]))`);
-      for await (const rows of scan<ItemRow>(manager, all, [block.rule.types ?? null], [ITEMS, block]))
+    if (block)
+      for await (const rows of scanItems(manager, block, among))
         await update(
           rows
             .filter((row) => !has(row))
             .map((row) => ({ ...row, reasons: [...row.reasons, reasonOf(block)], document: null })),
         );
-    }
-    return this.restore(manager, freed);
+    await this.restore(manager, freed);
   }
 
   /** Admits items that nothing holds any more. */
-  private async restore(manager: EntityManager, items: readonly ItemRow[]): Promise<number> {
+  private async restore(manager: EntityManager, freed: readonly ItemRow[]): Promise<void> {
+    // Another block may be in force that has not been applied to their sources yet.
+    const blocked = await blockReasons(
+      manager,
+      await this.blocks.inForce(manager),
+      freed.map(({ id }) => id),
+    );
+    await setReasons(
+      manager,
+      [...blocked].map(([id, reasons]) => ({ id, reasons })),
+    );
+    const items = freed.filter(({ id }) => !blocked.has(id));
     const bySource = new Map<number, ItemRow[]>();
     for (const item of items) {
       const ofSource = bySource.get(item.sourceId) ?? [];
@@ -172,7 +241,7 @@ export class BlockSweep {
       items.map(({ id }) => id),
     );
     const sources = await manager.query<{ id: number; name: string }[]>(
-      `select id, name from source where id = any($1::int[]) order by id for no key update`,
+      `select id, name from source where id = any($1::int[]) order by id`,
       [[...bySource.keys()]],
     );
     for (const { id } of sources)
@@ -183,7 +252,6 @@ export class BlockSweep {
       );
     const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
     await this.recordItems(manager, SYNC_ACTOR, 'admission.admit', items, nameOf);
-    return items.length;
   }
 
   private async recordItems(
@@ -242,15 +310,54 @@ async function documentOf(manager: EntityManager, table: Table, id: string): Pro
   return row?.document ?? null;
 }
 
-/** Reads the served versions that a block matches. */
-function scanServed(manager: EntityManager, block: CompiledBlock): AsyncGenerator<ServedRow[]> {
+/**
+ * SQL: what a block may match, of the sources with the ids `$1` (null: of all), with the parameters `$2` to `$4` of
+ * `mayMatchValues`. Names in other than printable ASCII are left to JavaScript, whose lower case differs.
+ */
+const mayMatch = (source: string, row: string, digest: string) => `
+  ($1::int[] is null or ${source}.source_id = any($1::int[]))
+  and ($2::text[] is null or ${row}.type = any($2::text[]))
+  and ($3::text[] is null or ${row}.name ~ '[^ -~]' or lower(${row}.name) like any($3::text[]))
+  and ($4::text[] is null or ${digest} = any(array(select decode(hex, 'hex') from unnest($4::text[]) as d(hex))))`;
+
+function mayMatchValues(
+  { rule: { types, names, digests } }: CompiledBlock,
+  among: readonly number[] | null,
+): unknown[] {
+  return [among, types ?? null, names?.map(likePattern) ?? null, digests ?? null];
+}
+
+function selectItems(block: CompiledBlock | null, condition: string): string {
+  const document = block?.readsDocuments ? shortDocument('i.document') : 'null::text';
+  return `
+    select i.id, i.source_id as "sourceId", i.type, i.name, i.version, i.digest, ${document} as document, i.reasons
+    from admission_item i
+    where i.status = 'held' and i.change is null and ($1::int[] is null or i.source_id = any($1::int[])) and ${condition}`;
+}
+
+/** Reads the held versions that a block matches. @param among ids of sources; null: all. */
+function scanItems(
+  manager: EntityManager,
+  block: CompiledBlock,
+  among: readonly number[] | null,
+): AsyncGenerator<ItemRow[]> {
+  const select = selectItems(block, mayMatch('i', 'i', 'i.digest'));
+  return scan<ItemRow>(manager, select, mayMatchValues(block, among), [ITEMS, block]);
+}
+
+/** Reads the served versions that a block matches. @param among ids of sources; null: all. */
+function scanServed(
+  manager: EntityManager,
+  block: CompiledBlock,
+  among: readonly number[] | null,
+): AsyncGenerator<ServedRow[]> {
   const document = block.readsDocuments ? shortDocument('v.document') : 'null::text';
   const select = `
     select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
       ${document} as document
     from entry e join entry_version v on v.entry_id = e.id
-    where ($1::text[] is null or e.type = any($1::text[]))`;
-  return scan<ServedRow>(manager, select, [block.rule.types ?? null], [VERSIONS, block]);
+    where ${mayMatch('e', 'e', 'v.digest')}`;
+  return scan<ServedRow>(manager, select, mayMatchValues(block, among), [VERSIONS, block]);
 }
 
 /** Reads rows through a cursor. @param by leaves out rows that the block does not match; null: all rows. */

@@ -2,8 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Queries } from '../database/statements.js';
+import type { VersionName } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
-import { type BlockRule, CompiledBlock } from './block-rule.js';
+import { batches } from '../entries/writer/catalog-diff.js';
+import { TimeSlice } from '../json/time-slice.js';
+import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
 
 export const MAX_BLOCKS = 1_000;
 
@@ -12,18 +15,41 @@ export const MAX_BLOCKS = 1_000;
 export class Blocks {
   private readonly compiled = new LRUCache<string, CompiledBlock>({ max: MAX_BLOCKS });
 
-  /** Returns all blocks. They stay in force until the transaction ends if it has called `enterAdmission`. */
+  /** Returns all blocks. They stay the same until the transaction ends if it has called `enterAdmission`. */
   async inForce(statements: Queries): Promise<CompiledBlock[]> {
     const rows = await statements.query<{ id: string; rule: BlockRule; revision: string }[]>(
       `select id, rule, xmin::text as revision from block order by id`,
     );
     return rows.map(({ id, rule, revision }) => {
       const key = `${id} ${revision}`;
-      const known = this.compiled.get(key) ?? new CompiledBlock(id, rule);
+      const known = this.compiled.get(key) ?? new CompiledBlock(id, rule, revision);
       this.compiled.set(key, known);
       return known;
     });
   }
+}
+
+/** Notes that a block has changed. */
+export async function noteChange(manager: EntityManager, block: string): Promise<void> {
+  await manager.query(`insert into block_change (id, block) values (gen_random_uuid(), $1)`, [block]);
+}
+
+/** Returns the changes of a block that have not been applied to all synced sources. */
+export async function changesOf(manager: EntityManager, block: string): Promise<string[]> {
+  const rows = await manager.query<{ id: string }[]>(`select id from block_change where block = $1`, [block]);
+  return rows.map(({ id }) => id);
+}
+
+export async function endChanges(manager: EntityManager, ids: readonly string[]): Promise<void> {
+  await manager.query(`delete from block_change where id = any($1::uuid[])`, [ids]);
+}
+
+/** Returns the blocks with changes that the request should have applied by now. */
+export async function overdueBlocks(manager: EntityManager): Promise<string[]> {
+  const rows = await manager.query<{ block: string }[]>(
+    `select distinct block from block_change where created_at < now() - interval '10 seconds'`,
+  );
+  return rows.map(({ block }) => block);
 }
 
 /** Returns the ids of all blocks, in order. */
@@ -41,4 +67,35 @@ export async function writeBlock(manager: EntityManager, id: string, rule: Block
 
 export function reasonOf({ id, rule }: CompiledBlock): HoldReason {
   return { policy: 'block', message: `Blocked: ${rule.reason}`, block: id };
+}
+
+/** Items read at once, without and with documents. */
+const ITEMS_PER_READ = 1_000;
+const DOCUMENTS_PER_READ = 10;
+
+/** Returns why these blocks hold items, by id. */
+export async function blockReasons(
+  manager: EntityManager,
+  blocks: readonly CompiledBlock[],
+  itemIds: readonly string[],
+): Promise<Map<string, readonly HoldReason[]>> {
+  const found = new Map<string, readonly HoldReason[]>();
+  if (blocks.length === 0) return found;
+  const readsDocuments = blocks.some((block) => block.readsDocuments);
+  const slice = new TimeSlice();
+  for await (const batch of batches(itemIds, readsDocuments ? DOCUMENTS_PER_READ : ITEMS_PER_READ)) {
+    const rows = await manager.query<
+      (VersionName & { id: string; digest: Buffer; document: string | null })[]
+    >(
+      `select id, type, name, version, digest, ${readsDocuments ? 'document' : 'null::text'} as document
+       from admission_item where id = any($1::uuid[])`,
+      [batch],
+    );
+    for (const row of rows) {
+      await slice.pause();
+      const matching = matchingBlocks(blocks, { ...row, document: () => row.document ?? '{}' });
+      if (matching.length > 0) found.set(row.id, matching.map(reasonOf));
+    }
+  }
+  return found;
 }

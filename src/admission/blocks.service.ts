@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
-import { closeAdmission, lockForChange } from '../database/statements.js';
+import { closeAdmission } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';
@@ -13,8 +13,9 @@ import { checkSettingsLength } from '../sources/admin-limits.js';
 import type { BlockBody } from './admission.dto.js';
 import { Block } from './admission.entity.js';
 import { type BlockRule, CompiledBlock } from './block-rule.js';
+import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
-import { blockIds, MAX_BLOCKS, writeBlock } from './blocks.queries.js';
+import { blockIds, MAX_BLOCKS, noteChange, writeBlock } from './blocks.queries.js';
 
 /** Manages the blocks that hold in every source (contract §11). */
 @Injectable()
@@ -22,6 +23,7 @@ export class BlocksService {
   constructor(
     private readonly audit: AuditTrail,
     private readonly sweep: BlockSweep,
+    private readonly changes: BlockChanges,
     private readonly dataSource: DataSource,
   ) {}
 
@@ -42,7 +44,7 @@ export class BlocksService {
   }
 
   /**
-   * Creates or replaces a block, and applies it to everything that is served or held, in one transaction.
+   * Creates or replaces a block, and applies it to everything that is served or held.
    *
    * @throws ApiError 400 `settings_too_long`, 409 `too_many_blocks`, 412 `precondition_failed`.
    */
@@ -61,12 +63,13 @@ export class BlocksService {
       if (before && isDeepStrictEqual(before.rule, rule)) return { created: false, answer: answerOf(before) };
       if (!before && (await manager.count(Block)) >= MAX_BLOCKS) throw new ApiError('too_many_blocks');
       await writeBlock(manager, id, rule);
-      const swept = await this.sweep.apply(manager, id, new CompiledBlock(id, rule));
+      await noteChange(manager, id);
+      await this.sweep.applyToPublished(manager, id);
       await record({
         action: before ? 'block.update' : 'block.create',
         target: { type: 'block', name: id },
         claims: [],
-        change: { ...(before ? { before: before.rule } : {}), after: { ...rule, ...swept } },
+        change: { ...(before ? { before: before.rule } : {}), after: rule },
       });
       const block = await manager.findOneByOrFail(Block, { id });
       return { created: !before, answer: answerOf(block) };
@@ -98,17 +101,22 @@ export class BlocksService {
       if (!block) throw new ApiError('block_not_found');
       checkPreconditions(preconditions, contentTag(block.rule));
       await manager.delete(Block, { id });
-      const swept = await this.sweep.apply(manager, id, null);
+      await noteChange(manager, id);
+      await this.sweep.applyToPublished(manager, id);
       await record({
         action: 'block.delete',
         target: { type: 'block', name: id },
         claims: [],
-        change: { before: block.rule, after: swept },
+        change: { before: block.rule },
       });
     });
   }
 
-  private change<T>(
+  /**
+   * Changes a block for published entries at once, in one transaction that keeps everybody else out, and for synced sources as
+   * their locks allow. What stores versions of these meanwhile finds the change before it commits.
+   */
+  private async change<T>(
     caller: Caller,
     context: RequestContext,
     id: string,
@@ -117,11 +125,12 @@ export class BlocksService {
       record: Parameters<Parameters<AuditTrail['transaction']>[1]>[1],
     ) => Promise<T>,
   ): Promise<T> {
-    return this.audit.transaction({ caller, context }, async (manager, record) => {
-      await lockForChange(manager, 'block', id);
+    const answer = await this.audit.transaction({ caller, context }, async (manager, record) => {
       await closeAdmission(manager);
       return work(manager, record);
     });
+    await this.changes.apply(id);
+    return answer;
   }
 
   private find(id: string): Promise<Block | null> {

@@ -4,7 +4,7 @@ import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { enterAdmission, lockEntry } from '../database/statements.js';
+import { lockEntry } from '../database/statements.js';
 import { EntriesRepository } from '../entries/entries.repository.js';
 import { shownReasons } from '../entries/admission-gate.js';
 import { recordClaims, recordStatus } from '../entries/entry-events.js';
@@ -12,10 +12,14 @@ import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { RequestContext } from '../http/request-context.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { SourceStates } from '../sources/source-states.queries.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
 import type { Decision } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
-import { relabelItems } from './held-items.queries.js';
+import type { CompiledBlock } from './block-rule.js';
+import { BlockSweep } from './block-sweep.queries.js';
+import { blockReasons, Blocks } from './blocks.queries.js';
+import { countHeld, relabelItems } from './held-items.queries.js';
 import {
   claimSetOf,
   countDecisions,
@@ -46,6 +50,9 @@ export class Decisions {
     private readonly entries: EntriesRepository,
     private readonly limit: PartitionLimit,
     private readonly policy: AccessPolicy,
+    private readonly blocks: Blocks,
+    private readonly sweep: BlockSweep,
+    private readonly states: SourceStates,
   ) {}
 
   /**
@@ -66,19 +73,23 @@ export class Decisions {
       if (seen.kind === MANAGED_KIND) {
         await lockEntry(manager, seen.type, seen.name);
         if (decision === 'approve') await this.admitted.addClaimSets(manager, [id]);
-      } else await enterAdmission(manager);
+      }
       const now = await lockItem(manager, seen.sourceId, id);
       const item = await this.items.load(caller, id, manager);
       checkMayDecide(item, decision);
       await checkState(manager, item, decision, request);
       if (item.isApproved) this.checkMayEndApproved(caller, item, decision);
       await record(eventOf(item, decision, request));
+      const blocks = await this.blocks.inForce(manager);
       const by = { publisher: publisherOf(caller), key: personKey(caller) };
       await insertDecision(manager, id, { decision, comment: request.comment ?? null, at: now, by });
       if (decision === 'approve' && item.given + 1 >= item.required)
-        await this.approve(manager, item, now, record);
+        await this.approve(manager, item, blocks, now, record);
       else if (decision === 'reject') await endItem(manager, id, 'rejected', now);
       else if (decision === 'withdraw') await endItem(manager, id, 'withdrawn', now);
+      if (seen.kind === MANAGED_KIND || decision === 'comment') return;
+      await this.states.recount(manager, await countHeld(manager, [seen.sourceId]));
+      await this.sweep.settle(manager, [seen.sourceId], blocks);
     });
     return this.views.get(caller, id);
   }
@@ -101,11 +112,12 @@ export class Decisions {
   private async approve(
     manager: EntityManager,
     item: SeenItem,
+    blocks: readonly CompiledBlock[],
     now: Date,
     record: RecordChange,
   ): Promise<void> {
-    const reasons = item.reasons.filter(({ policy }) => policy === 'block');
-    if (reasons.length > 0) return leaveToBlocks(manager, item.id, reasons);
+    const reasons = item.change ? [] : (await blockReasons(manager, blocks, [item.id])).get(item.id);
+    if (reasons && reasons.length > 0) return leaveToBlocks(manager, item.id, reasons);
     await record({ ...eventOf(item, 'approve', {}), action: 'admission.admit' });
     if (item.change) await this.makeChange(manager, item, now, record);
     else await this.admitted.admit(manager, item.sourceId, [item.id]);

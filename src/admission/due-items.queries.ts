@@ -4,16 +4,19 @@ import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import { BackgroundJob } from '../database/background-job.js';
-import { enterAdmission, lockEntry, transactionTime } from '../database/statements.js';
+import { lockEntry, transactionTime, tryLockBulkWrite } from '../database/statements.js';
 import { Polling } from '../database/polling.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
+import { SourceStates } from '../sources/source-states.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
+import { BlockSweep } from './block-sweep.queries.js';
+import { blockReasons, Blocks } from './blocks.queries.js';
 import { curate, type StoredAdmission, withReasons } from './curation.js';
-import { ASKED, setReasons } from './held-items.queries.js';
+import { ASKED, countHeld, setReasons } from './held-items.queries.js';
 import { claimSetOf } from './item-decisions.queries.js';
 import { knownNames } from './synced-source.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
@@ -23,8 +26,6 @@ import { insertQuestions } from './webhook-questions.queries.js';
 const EVERY_MS = 3_000;
 /** Versions admitted by one transaction. */
 const MAX_ITEMS = 10_000;
-/** Advisory lock, with the id of the source, of the replica that admits what is due. */
-const DUE_LOCK = 726_401;
 
 interface DueItem extends VersionName {
   readonly id: string;
@@ -58,6 +59,9 @@ export class DueItems implements OnApplicationShutdown {
     private readonly audit: AuditTrail,
     private readonly webhooks: AdmissionWebhooks,
     private readonly limit: PartitionLimit,
+    private readonly blocks: Blocks,
+    private readonly sweep: BlockSweep,
+    private readonly states: SourceStates,
   ) {}
 
   begin(): void {
@@ -88,8 +92,7 @@ export class DueItems implements OnApplicationShutdown {
 
   // The settings may have changed since the time was computed, so every version is judged again.
   private async admitDue(manager: EntityManager, sourceId: number): Promise<number> {
-    if (!(await takesTurn(manager, sourceId))) return 0;
-    await enterAdmission(manager);
+    if (!(await tryLockBulkWrite(manager, sourceId))) return 0;
     // A source whose settings have changed is read again first.
     const [source] = await manager.query<DueSource[]>(
       `select s.name, c.claims, s.admission from source s join claim_set c on c.id = s.claim_set_id
@@ -115,10 +118,19 @@ export class DueItems implements OnApplicationShutdown {
     const webhooks = this.webhooks.on('sync').map(({ name }) => name);
     // Webhooks added since the version arrived.
     const unasked = (item: DueItem) => webhooks.filter((name) => !item.asked.includes(name));
+    const blocks = await this.blocks.inForce(manager);
+    const blocked = await blockReasons(
+      manager,
+      blocks,
+      items.map(({ id }) => id),
+    );
     const judged = items.map((item) => {
       const isKnownName = known.has(entryMapKey(item));
       const verdict = curate(source.admission, { ...item, isKnownName }, now);
-      return { item, verdict: withReasons(verdict, unasked(item).map(waitingFor)) };
+      return {
+        item,
+        verdict: withReasons(verdict, [...unasked(item).map(waitingFor), ...(blocked.get(item.id) ?? [])]),
+      };
     });
     const due = judged.flatMap(({ item, verdict }) => (verdict.outcome === 'admit' ? [item] : []));
     await setReasons(
@@ -147,6 +159,8 @@ export class DueItems implements OnApplicationShutdown {
         role: 'manageSources' as const,
       })),
     );
+    await this.states.recount(manager, await countHeld(manager, [sourceId]));
+    await this.sweep.settle(manager, [sourceId], blocks);
     return due.length;
   }
 
@@ -185,7 +199,7 @@ export class DueItems implements OnApplicationShutdown {
     sourceId: number,
     { id, type, name }: EntryName & { readonly id: string },
   ): Promise<boolean> {
-    if (!(await takesTurn(manager, sourceId))) return false;
+    if (!(await tryLockBulkWrite(manager, sourceId))) return false;
     await lockEntry(manager, type, name);
     await this.admitted.addClaimSets(manager, [id]);
     const [source] = await manager.query<Pick<DueSource, 'name' | 'claims'>[]>(
@@ -205,15 +219,6 @@ export class DueItems implements OnApplicationShutdown {
     await this.audit.writeItems(manager, SYNC_ACTOR, [admission(source, item)]);
     return true;
   }
-}
-
-/** Returns whether this replica may admit the due items of the source: only one does at a time. */
-async function takesTurn(manager: EntityManager, sourceId: number): Promise<boolean> {
-  const [lock] = await manager.query<{ held: boolean }[]>(
-    `select pg_try_advisory_xact_lock(${DUE_LOCK}, $1) as held`,
-    [sourceId],
-  );
-  return lock?.held === true;
 }
 
 type AdmittedVersion = Pick<DueItem, 'type' | 'name' | 'version' | 'digest' | 'claims'>;

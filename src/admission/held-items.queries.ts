@@ -21,6 +21,7 @@ export interface HeldVersion extends VersionName {
   readonly firstSeenAt: Date;
   readonly reasons: readonly HoldReason[];
   readonly isApproved: boolean;
+  readonly isRejectedByPerson: boolean;
   /** The admission webhooks that have been asked about the document. */
   readonly asked: readonly string[];
   /** The columns that a sync may update, as one text to compare. */
@@ -53,7 +54,8 @@ export const ASKED = `array(select q.webhook from admission_question q where q.i
 export async function heldVersions(manager: EntityManager, sourceId: number): Promise<HeldVersion[]> {
   const select = (status: string) =>
     `select i.id, i.status, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt", i.reasons,
-       i.is_approved as "isApproved", ${STATE} as state, ${ASKED} as asked
+       i.is_approved as "isApproved", ${STATE} as state, ${ASKED} as asked,
+       exists (select 1 from admission_decision d where d.item_id = i.id and d.decision = 'reject') as "isRejectedByPerson"
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
   await manager.query(
     `declare held_version no scroll cursor for ${select('held')} union all ${select('rejected')}`,
@@ -197,12 +199,17 @@ export async function markAdmitted(manager: EntityManager, ids: readonly string[
     );
 }
 
-export async function countHeld(manager: EntityManager, sourceId: number): Promise<number> {
-  const [row] = await manager.query<{ count: number }[]>(
-    `select count(*)::int as count from admission_item where source_id = $1 and status = 'held' and change is null`,
-    [sourceId],
+/** Returns how many versions of each source are held. */
+export async function countHeld(
+  manager: EntityManager,
+  sourceIds: readonly number[],
+): Promise<{ readonly sourceId: number; readonly held: number }[]> {
+  return manager.query(
+    `select s.id as "sourceId", (select count(*)::int from admission_item i
+       where i.source_id = s.id and i.status = 'held' and i.change is null) as held
+     from unnest($1::int[]) as s(id)`,
+    [sourceIds],
   );
-  return row?.count ?? 0;
 }
 
 interface ReservedVersion {

@@ -235,7 +235,7 @@ cross join lateral (
 ) decidable`;
 
 /** Converts a glob to a pattern for LIKE on lower-case names. */
-function likePattern(glob: string): string {
+export function likePattern(glob: string): string {
   return glob
     .toLowerCase()
     .replaceAll(/[\\%_]/g, (special) => `\\${special}`)

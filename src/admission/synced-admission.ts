@@ -15,6 +15,7 @@ import {
 import {
   ADMIT,
   type AdmittedContent,
+  type ConsideredBlocks,
   type HoldReason,
   shownReasons,
   type SyncedContent,
@@ -50,11 +51,12 @@ import { insertQuestions } from './webhook-questions.queries.js';
 /** Audit events of one sync or block; its own event counts all. */
 export const MAX_ITEM_EVENTS = 1_000;
 
-/** The verdict on a version that somebody has already rejected here. */
-const REJECTED_HERE: Verdict = {
-  outcome: 'reject',
-  reasons: [{ policy: 'rule', message: 'rejected here' }],
-};
+/** Returns the verdict on a document that a person or webhook has already rejected. */
+function earlierRejection({ reasons, isRejectedByPerson }: HeldVersion): Verdict {
+  const answers = reasons.filter(({ policy }) => policy === 'webhook').map(({ message }) => message);
+  const message = isRejectedByPerson || answers.length === 0 ? 'rejected here' : answers.join('; ');
+  return { outcome: 'reject', reasons: [{ policy: 'rule', message }] };
+}
 
 /** The items of a sync, by what happens to them. */
 interface ItemChanges {
@@ -82,7 +84,7 @@ export class SyncedAdmission {
     const webhooks = this.webhooks.on('sync').map((config) => config.name);
     const mayBeRewritten = source.isFresh && stored.length > 0;
     const isFree = !admission && blocks.length === 0 && webhooks.length === 0;
-    if (isFree && items.length === 0 && !mayBeRewritten) return admitAll(incoming);
+    if (isFree && items.length === 0 && !mayBeRewritten) return admitAll(incoming, blocks);
     const now = await transactionTime(manager);
     const storedByKey = new Map(stored.map((version) => [versionMapKey(version), version]));
     const itemsByKey = groupedByKey(items);
@@ -113,7 +115,8 @@ export class SyncedAdmission {
       }
       // A webhook that failed is asked again.
       const hasFailed = same?.status === 'rejected' && same.reasons.some(({ failed }) => failed);
-      const isRejectedHere = !isServed && same?.status === 'rejected' && !hasFailed;
+      const rejection =
+        !isServed && same?.status === 'rejected' && !hasFailed ? earlierRejection(same) : null;
       const facts = {
         name: version.name,
         version: version.version,
@@ -124,14 +127,19 @@ export class SyncedAdmission {
       };
       // Served versions stay when the settings change; approved ones are held by blocks alone.
       const isDecided = isServed || held?.isApproved === true;
-      const curated = judged(curate(admission, facts, now), isDecided, isRejectedHere);
+      const curated = judged(curate(admission, facts, now), isDecided, rejection);
       const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);
       const answers = isDecided ? [] : [...(held ? pendingReasons(held) : []), ...unasked.map(waitingFor)];
       const verdict = withReasons(curated, [...answers, ...blockReasons(curated, blocks, version)]);
       for (const item of known)
         if (item.status === 'held' && item !== held && !(item.isApproved && verdict.outcome === 'hold'))
           changes.deleted.push(item.id);
-      if (served && !isServed && (verdict.outcome === 'hold' || curated === REJECTED_HERE)) staying.add(key);
+      if (
+        served &&
+        !isServed &&
+        (verdict.outcome === 'hold' || (rejection !== null && curated === rejection))
+      )
+        staying.add(key);
       if (verdict.outcome === 'admit') {
         admitted.push(rewritten(admission, version));
         if (held) changes.admitted.push(held);
@@ -162,7 +170,8 @@ export class SyncedAdmission {
       staying: staying.size,
       isOutdated: (version) => outdated?.has(versionMapKey(version)) ?? false,
       rejected,
-      held: await countHeld(manager, sourceId),
+      held: (await countHeld(manager, [sourceId]))[0]?.held ?? 0,
+      blocks,
     };
   }
 
@@ -219,9 +228,9 @@ export class SyncedAdmission {
   }
 }
 
-function admitAll(incoming: readonly IncomingVersion[]): AdmittedContent {
+function admitAll(incoming: readonly IncomingVersion[], blocks: ConsideredBlocks): AdmittedContent {
   const none = () => false;
-  return { admitted: incoming, stays: none, staying: 0, isOutdated: none, rejected: [], held: 0 };
+  return { admitted: incoming, stays: none, staying: 0, isOutdated: none, rejected: [], held: 0, blocks };
 }
 
 function groupedByKey(items: readonly HeldVersion[]): Map<string, HeldVersion[]> {
@@ -234,9 +243,9 @@ function groupedByKey(items: readonly HeldVersion[]): Map<string, HeldVersion[]>
 }
 
 /** Applies earlier decisions about this document to the verdict of the settings. */
-function judged(verdict: Verdict, isDecided: boolean, isRejectedHere: boolean): Verdict {
+function judged(verdict: Verdict, isDecided: boolean, rejection: Verdict | null): Verdict {
   if (verdict.outcome === 'reject') return verdict;
-  if (isRejectedHere) return REJECTED_HERE;
+  if (rejection) return rejection;
   return isDecided ? ADMIT : verdict;
 }
 

@@ -5,10 +5,11 @@ import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
 import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
-import { enterAdmission, transactionTime } from '../database/statements.js';
+import { transactionTime } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
 import { backOffMs } from '../outbound/webhook-back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { SourceStates } from '../sources/source-states.queries.js';
 import {
   AdmissionWebhooks,
   MAX_CONCURRENT,
@@ -17,7 +18,7 @@ import {
   type WebhookAnswer,
 } from './admission-webhooks.js';
 import { DueItems } from './due-items.queries.js';
-import { setReasons } from './held-items.queries.js';
+import { countHeld, setReasons } from './held-items.queries.js';
 import { endItem } from './item-decisions.queries.js';
 import {
   type AnsweredItem,
@@ -67,6 +68,7 @@ export class WebhookQuestions implements OnApplicationShutdown {
     private readonly webhooks: AdmissionWebhooks,
     private readonly due: DueItems,
     private readonly audit: AuditTrail,
+    private readonly states: SourceStates,
   ) {}
 
   begin(): void {
@@ -153,7 +155,6 @@ export class WebhookQuestions implements OnApplicationShutdown {
     sourceId: number,
     answered: readonly Answered[],
   ): Promise<boolean> {
-    await enterAdmission(manager);
     const source = await lockAnsweredSource(manager, sourceId);
     if (!source) return false;
     const now = await transactionTime(manager);
@@ -180,6 +181,7 @@ export class WebhookQuestions implements OnApplicationShutdown {
       })),
     );
     for (const { id } of rejected) await endItem(manager, id, 'rejected', now);
+    if (rejected.size > 0) await this.states.recount(manager, await countHeld(manager, [sourceId]));
     await this.audit.writeItems(
       manager,
       ADMISSION_ACTOR,

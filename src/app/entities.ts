@@ -3,6 +3,7 @@ import {
   AdmissionItem,
   AdmissionQuestion,
   Block,
+  BlockChange,
   KnownName,
 } from '../admission/admission.entity.js';
 import { AuditEventRow } from '../audit/audit-event.entity.js';
@@ -47,6 +48,7 @@ export const ENTITIES = [
   AdmissionQuestion,
   AdmissionDecision,
   Block,
+  BlockChange,
   KnownName,
   Webhook,
   WebhookDelivery,

@@ -262,7 +262,7 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
  * applied.
  */
 const CATALOGUE_LOCK = 7_264_018_532;
-/** Lock for blocks: shared for everything that stores versions, exclusive while blocks change. */
+/** Lock for blocks: shared from the last look at them until the transaction ends, exclusive while they change. */
 const ADMISSION_LOCK = 7_264_018_535;
 /** Lock for content: exclusive for everything that stores files or deletes unused ones. */
 const CONTENT_LOCK = 7_264_018_536;
@@ -310,35 +310,40 @@ export async function lockEntry(statements: Queries, type: string, name: string)
 }
 
 /**
- * Keeps blocks from changing until the transaction ends. Every transaction that stores versions calls it before it locks
- * anything that such transactions wait for.
+ * Keeps blocks from changing until the transaction ends. No long work may follow: the change of a block waits for it.
  */
 export async function enterAdmission(manager: EntityManager): Promise<void> {
   await manager.query(`select pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`);
 }
 
-/** Attempts to keep all transactions that store versions out, and how long each waits; in between, others go ahead. */
-const CLOSE_ATTEMPTS = 20;
-const CLOSE_WAIT = '2s';
-
-/**
- * Waits for all transactions in `enterAdmission`, and keeps new ones waiting until this transaction ends.
- *
- * @throws QueryFailedError (lock timeout) if a sync writes for longer than 40 s.
- */
+/** Waits for all transactions in `enterAdmission`, and keeps new ones waiting until this transaction ends. */
 export async function closeAdmission(manager: EntityManager): Promise<void> {
-  await manager.query(`set local lock_timeout = '${CLOSE_WAIT}'`);
-  for (let attempt = 1; ; attempt += 1) {
-    await manager.query('savepoint before_admission');
-    try {
-      await manager.query(`select pg_advisory_xact_lock(${ADMISSION_LOCK})`);
-      return;
-    } catch (error) {
-      if (attempt === CLOSE_ATTEMPTS) throw error;
-      await manager.query('rollback to savepoint before_admission');
-    }
-  }
+  await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+  await manager.query(`select pg_advisory_xact_lock(${ADMISSION_LOCK})`);
 }
+
+/** Advisory lock, with the id of the source, of the transaction that writes a sync or admits what is due. */
+const BULK_WRITE_LOCK = 726_401;
+
+/** Waits for the other bulk write of the source. Call it before locking the source. */
+export async function lockBulkWrite(manager: EntityManager, sourceId: number): Promise<void> {
+  await manager.query(`select pg_advisory_xact_lock(${BULK_WRITE_LOCK}, $1)`, [sourceId]);
+}
+
+/** Like `lockBulkWrite`, but returns false at once if another transaction holds the lock. */
+export async function tryLockBulkWrite(manager: EntityManager, sourceId: number): Promise<boolean> {
+  const [row] = await manager.query<{ held: boolean }[]>(
+    `select pg_try_advisory_xact_lock(${BULK_WRITE_LOCK}, $1) as held`,
+    [sourceId],
+  );
+  return row?.held === true;
+}
+
+/** SQL: the processes of PostgreSQL that hold the lock of `lockBulkWrite` for the source with the id `$1`. */
+export const BULK_WRITERS = `
+  select pid from pg_locks
+  where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())
+    and classid = ${BULK_WRITE_LOCK} and objid = $1::int::oid and objsubid = 2 and granted`;
 
 /**
  * Keeps other content from being stored, and unused content from being deleted, until the transaction ends. Call it after

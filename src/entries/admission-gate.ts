@@ -54,6 +54,9 @@ export interface SyncedContent {
   readonly claimsOf: ((version: IncomingVersion) => Claims) | null;
 }
 
+/** The blocks that a decision has considered. */
+export type ConsideredBlocks = readonly { readonly id: string; readonly revision: string }[];
+
 export interface AdmittedContent {
   /** The versions to store. */
   readonly admitted: readonly IncomingVersion[];
@@ -66,6 +69,7 @@ export interface AdmittedContent {
   readonly rejected: readonly RefusedVersion[];
   /** Number of versions of the source that are held now. */
   readonly held: number;
+  readonly blocks: ConsideredBlocks;
 }
 
 /** A version that somebody publishes. */
@@ -133,11 +137,23 @@ export interface ProposedChange {
 
 /**
  * Decides what may come in (contract §11). Everything that stores versions asks it first. Methods run in the caller's
- * transaction, which must have called `enterAdmission` before it locked anything else.
+ * transaction, which holds the lock of the entry (`lockEntry`) or, for synced sources, of the source.
  */
 export abstract class AdmissionGate {
   /** Splits what a sync read; keeps held versions in their own table. */
   abstract splitSynced(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent>;
+
+  /**
+   * Applies the blocks that changed after `splitSynced`, and keeps them from changing until the transaction ends. Call it last:
+   * the change of a block waits for the commit.
+   *
+   * @param considered the blocks that `splitSynced` considered.
+   */
+  abstract settleSynced(
+    manager: EntityManager,
+    sourceId: number,
+    considered: ConsideredBlocks,
+  ): Promise<void>;
 
   /** Returns why publications of a name are held for review; null if they are not. */
   abstract reviewReason(settings: PublishedSource['settings'], name: string): HoldReason | null;

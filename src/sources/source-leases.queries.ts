@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
-import { enterAdmission } from '../database/statements.js';
+import { BULK_WRITERS, lockBulkWrite } from '../database/statements.js';
 import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } from '../source-kinds/kinds.js';
 import type { EntryFilter } from './entry-filter.js';
 import type { Origin } from './source.entity.js';
@@ -133,17 +133,28 @@ export class SourceLeases {
    * returns to its previous state.
    */
   async release(owners: readonly string[]): Promise<void> {
+    await this.dataSource.query(`update source_sync set ${RELEASED} where lease_owner = any($1::uuid[])`, [
+      owners,
+    ]);
+  }
+
+  /**
+   * Makes what writes a source roll back, unless it is about to commit. A sync then starts again at once, and does not count as
+   * failed, because it waits for this statement before it reports.
+   */
+  async interrupt(sourceId: number): Promise<void> {
     await this.dataSource.query(
-      `update source_sync set lease_owner = null, lease_until = null,
-         attempts = case when status = 'syncing' then greatest(attempts - 1, 0) else attempts end,
-         status = case
-           when status <> 'syncing' then status
-           when error is not null then 'failed'
-           when last_success_at is null then 'pending'
-           else 'complete'
-         end
-       where lease_owner = any($1::uuid[])`,
-      [owners],
+      `with state as materialized (
+         select y.source_id from source_sync y where y.source_id = $1 for update skip locked
+       ), writers as materialized (
+         ${BULK_WRITERS} and exists (select from state)
+       ), released as (
+         update source_sync y set ${RELEASED}, next_run_at = now() from source s
+         where exists (select from writers) and y.source_id = $1 and s.id = y.source_id
+           and y.lease_owner is not null and s.interval_ms is not null
+       )
+       select pg_cancel_backend(pid) from writers`,
+      [sourceId],
     );
   }
 
@@ -165,7 +176,7 @@ export class SourceLeases {
     write: (manager: EntityManager, claimSetId: number) => Promise<T | null>,
   ): Promise<T | null> {
     const writing = this.dataSource.transaction(async (manager) => {
-      await enterAdmission(manager);
+      await lockBulkWrite(manager, source.id);
       const [held] = await manager.query<{ claimSetId: number }[]>(
         `select s.claim_set_id as "claimSetId" from source s join source_sync y on y.source_id = s.id
          where s.id = $1 and y.lease_owner = $2 and s.settings = $3::jsonb and s.filter is not distinct from $4::jsonb
@@ -189,6 +200,16 @@ export class SourceLeases {
     });
   }
 }
+
+/** SQL: ends a lease, and the run that held it, as if the run had not begun. */
+const RELEASED = `lease_owner = null, lease_until = null,
+  attempts = case when status = 'syncing' then greatest(attempts - 1, 0) else attempts end,
+  status = case
+    when status <> 'syncing' then status
+    when error is not null then 'failed'
+    when last_success_at is null then 'pending'
+    else 'complete'
+  end`;
 
 /**
  * SQL: whose turn the sync of a source is: the person who last changed the source, or the configuration. Unknown persons

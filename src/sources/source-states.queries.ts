@@ -142,6 +142,20 @@ export class SourceStates {
     );
   }
 
+  /** Counts the entries of sources again, after something other than a sync held or admitted versions. */
+  async recount(
+    manager: EntityManager,
+    sources: readonly { readonly sourceId: number; readonly held: number }[],
+  ): Promise<void> {
+    await manager.query(
+      `update source_sync y set counts = y.counts || jsonb_build_object('held', n.held, 'entries',
+         (select count(*) from entry e join entry_version v on v.entry_id = e.id where e.source_id = y.source_id))
+       from unnest($1::int[], $2::int[]) as n(source_id, held)
+       where y.source_id = n.source_id and y.counts ? 'held'`,
+      [sources.map(({ sourceId }) => sourceId), sources.map(({ held }) => held)],
+    );
+  }
+
   /** Ends a run that found unchanged content. @returns false if the lease was lost. */
   async completeUnchanged(
     manager: EntityManager,

@@ -128,7 +128,7 @@ export class SyncScheduler implements OnApplicationShutdown {
       if (taken.aborted)
         this.logger.log(
           { source: source.name },
-          'Sync aborted: another replica took over its source, or its settings changed',
+          'Sync aborted: another replica took over its source, its settings changed, or a block interrupted it',
         );
       else
         this.logger.warn(

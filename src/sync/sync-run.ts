@@ -7,6 +7,7 @@ import type { WrittenEvent } from '../audit/audit.queries.js';
 import { limitsConfig } from '../config/slices.js';
 import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
+import { AdmissionGate } from '../entries/admission-gate.js';
 import type { EntryLimits } from '../entries/entry-limits.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
@@ -106,6 +107,7 @@ export class SyncRun {
     private readonly leases: SourceLeases,
     private readonly states: SourceStates,
     private readonly writer: EntryWriter,
+    private readonly admission: AdmissionGate,
     private readonly fetchers: Fetchers,
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
@@ -197,10 +199,11 @@ export class SyncRun {
     let content = read;
     const written = await this.leases.writeWhileHeld(owner, source, async (manager, claimSetId) => {
       const before = isGuarded(source) ? await countLiveEntries(manager, id) : 0;
-      const { counts, refused, held } = gone
+      const wrote = gone
         ? await this.writer.applyChanges(manager, id, claimSetId, read.entries, gone)
         : await this.writer.replaceAll(manager, id, claimSetId, read.entries);
-      content = withoutRefused(read, refused);
+      const { counts, held } = wrote;
+      content = withoutRefused(read, wrote.refused);
       const after =
         counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
       if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
@@ -214,7 +217,9 @@ export class SyncRun {
       const durationMs = Math.round(performance.now() - started);
       events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed, durationMs });
       const result = { contentDigest, fetchState, ...report };
-      return (await this.states.complete(manager, owner, id, intervalMs, result)) ? report : null;
+      if (!(await this.states.complete(manager, owner, id, intervalMs, result))) return null;
+      await this.admission.settleSynced(manager, id, wrote.blocks);
+      return report;
     });
     if (!written) return this.superseded(source);
     this.audit.report(events);
@@ -233,7 +238,7 @@ export class SyncRun {
   private superseded({ name }: LeasedSource): RunOutcome {
     this.logger.log(
       { source: name },
-      'Nothing was written: another replica took over the source, or its settings changed',
+      'Nothing was written: another replica took over the source, its settings changed, or a block interrupted it',
     );
     return 'superseded';
   }

@@ -41,6 +41,9 @@ describe('minAge', () => {
     expect(two).toMatchObject({ name: 'io.acme/two', status: 'held' });
     const [one] = await itemsFor(service, '?status=admitted');
     expect(one).toMatchObject({ name: 'io.acme/one', status: 'admitted' });
+    // The release changed what is stored, not what the source has.
+    const { counts } = await service.synced('mirror');
+    expect(counts).toMatchObject({ held: 1, entries: 1 });
   });
 
   it('keeps the served document while a changed one waits anew', async () => {

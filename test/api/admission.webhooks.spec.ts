@@ -338,7 +338,8 @@ describe('an admission webhook and syncs', () => {
     expect(asked()[0]).toMatchObject({ source: 'mirror', version: '1.0.0', claims: {} });
     // What has been decided is asked about no more.
     const report = await sync('mirror', ...servers, aServer('io.acme/unclear', '2.0.0'));
-    expect(report.skipped).toMatchObject([{ name: 'io.acme/bad', version: '1.0.0' }]);
+    const rejected = { name: 'io.acme/bad', version: '1.0.0', reasons: ['admission_rejected: malware'] };
+    expect(report.skipped).toMatchObject([rejected]);
     await wasAsked(4);
     expect(asked().slice(3)).toMatchObject([{ name: 'io.acme/unclear', version: '2.0.0' }]);
     const [item] = await itemsFor(service, '?name=io.acme%2Funclear');

@@ -14,7 +14,12 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { isAmong, type RefusedVersion } from '../entry-limits.js';
-import { type AdmittedContent, AdmissionGate, type SyncedContent } from '../admission-gate.js';
+import {
+  type AdmittedContent,
+  AdmissionGate,
+  type ConsideredBlocks,
+  type SyncedContent,
+} from '../admission-gate.js';
 import { queueContent } from '../content-queue.queries.js';
 import { writeStatusInDocuments } from '../entry-documents.queries.js';
 import { electLatest } from '../entry-status.queries.js';
@@ -67,6 +72,7 @@ export interface Written {
   readonly refused: readonly RefusedVersion[];
   /** Number of versions of the source that admission holds. */
   readonly held: number;
+  readonly blocks: ConsideredBlocks;
 }
 
 /** The only version of an entry that has its own claims. */
@@ -401,7 +407,7 @@ function entryRow(version: IncomingVersion, claimSetOf: ClaimSetOf): EntryRow {
 
 function writtenOf(
   diff: CatalogDiff,
-  { staying, rejected, held }: AdmittedContent,
+  { staying, rejected, held, blocks }: AdmittedContent,
   refused: readonly RefusedVersion[],
 ): Written {
   const counts = {
@@ -410,5 +416,5 @@ function writtenOf(
     removed: diff.gone.length,
     unchanged: diff.unchanged + staying - diff.restated.length,
   };
-  return { counts, refused: [...refused, ...rejected], held };
+  return { counts, refused: [...refused, ...rejected], held, blocks };
 }

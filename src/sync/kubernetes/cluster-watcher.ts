@@ -8,6 +8,7 @@ import { limitsConfig } from '../../config/slices.js';
 import { BackgroundJob } from '../../database/background-job.js';
 import { LeaseRenewal } from '../../database/lease-renewal.js';
 import { Polling } from '../../database/polling.js';
+import { AdmissionGate } from '../../entries/admission-gate.js';
 import { EntryWriter } from '../../entries/writer/entry-writer.js';
 import { AdminNamespaces } from '../../sources/admin-limits.js';
 import { SourceLeases, WATCH_LEASE, type WatchedSource } from '../../sources/source-leases.queries.js';
@@ -46,6 +47,7 @@ export class ClusterWatcher implements OnApplicationShutdown {
     private readonly leases: SourceLeases,
     private readonly states: SourceStates,
     private readonly writer: EntryWriter,
+    private readonly admission: AdmissionGate,
     private readonly stored: StoredEntries,
     private readonly client: KubernetesClient,
     private readonly metrics: SyncMetrics,
@@ -84,6 +86,7 @@ export class ClusterWatcher implements OnApplicationShutdown {
       leases,
       states,
       writer,
+      admission: this.admission,
       stored,
       client,
       metrics,

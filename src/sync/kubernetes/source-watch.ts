@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import type { AuditTrail } from '../../audit/audit-trail.js';
 import type { WrittenEvent } from '../../audit/audit.queries.js';
 import { isDatabaseUnreachable, isStorageFull } from '../../database/database-errors.js';
+import { AdmissionGate } from '../../entries/admission-gate.js';
 import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer.js';
 import { KINDS } from '../../source-kinds/kinds.js';
 import type { AdminNamespaces } from '../../sources/admin-limits.js';
@@ -89,6 +90,7 @@ interface WatchDependencies {
   readonly leases: SourceLeases;
   readonly states: SourceStates;
   readonly writer: EntryWriter;
+  readonly admission: AdmissionGate;
   readonly stored: StoredEntries;
   readonly client: KubernetesClient;
   readonly metrics: SyncMetrics;
@@ -217,7 +219,7 @@ export class SourceWatch {
 
   /** @returns false if nothing was written because the lease was lost or the settings have changed. */
   private async flush(): Promise<boolean> {
-    const { owner, leases, states, writer, stored, metrics, audit } = this.dependencies;
+    const { owner, leases, states, writer, admission, stored, metrics, audit } = this.dependencies;
     const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
@@ -235,15 +237,15 @@ export class SourceWatch {
       };
       let events: WrittenEvent[] = [];
       const counts = await leases.writeWhileHeld(owner, this.source, async (manager, claimSetId) => {
-        const {
-          counts: diff,
-          refused,
-          held,
-        } = await writer.replaceLabeled(manager, this.source.id, entries, scope);
-        collected = withRefused(collected, refused);
+        const wrote = await writer.replaceLabeled(manager, this.source.id, entries, scope);
+        const diff = wrote.counts;
+        collected = withRefused(collected, wrote.refused);
         if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
         events = await audit.writeSync(manager, this.source.name, claimSetId, diff);
-        const report = { counts: { ...diff, ...collected.counts, held }, skipped: collected.skipped };
+        const report = {
+          counts: { ...diff, ...collected.counts, held: wrote.held },
+          skipped: collected.skipped,
+        };
         const isHeld = await states.recordWatchWrite(
           manager,
           owner,
@@ -251,7 +253,9 @@ export class SourceWatch {
           report,
           unlisted.size === 0,
         );
-        return isHeld ? report.counts : null;
+        if (!isHeld) return null;
+        await admission.settleSynced(manager, this.source.id, wrote.blocks);
+        return report.counts;
       });
       if (!counts) {
         end('superseded');

@@ -1,0 +1,101 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { BackgroundJob } from '../database/background-job.js';
+import { isLockConflict } from '../database/database-errors.js';
+import { Polling } from '../database/polling.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { SourceLeases } from '../sources/source-leases.queries.js';
+import { BlockSweep } from './block-sweep.queries.js';
+import { Blocks, changesOf, endChanges, overdueBlocks } from './blocks.queries.js';
+
+const EVERY_MS = 5_000;
+/** How often, and how long, a changed block waits for a source before it interrupts what writes the source. */
+const ATTEMPTS = 20;
+const PATIENCE = '200ms';
+
+/** Applies changed blocks to synced sources. Polls for changes that a replica did not finish. */
+@Injectable()
+@BackgroundJob()
+export class BlockChanges implements OnApplicationShutdown {
+  private readonly polling = new Polling(() => this.run(), EVERY_MS, new Logger('admission'), {
+    failed: 'Applying changed blocks failed; it will be retried',
+  });
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly blocks: Blocks,
+    private readonly sweep: BlockSweep,
+    private readonly leases: SourceLeases,
+  ) {}
+
+  begin(): void {
+    this.polling.begin();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async run(): Promise<void> {
+    for (const id of await overdueBlocks(this.dataSource.manager)) await this.apply(id);
+  }
+
+  /** Applies the current state of a block, or its removal. The change must be committed. */
+  async apply(id: string): Promise<void> {
+    const changes = await changesOf(this.dataSource.manager, id);
+    if (changes.length === 0) return;
+    const sources = await this.dataSource.transaction(async (manager) =>
+      this.sweep.affectedSources(manager, id, await this.find(manager, id)),
+    );
+    const swept = new Set(
+      await this.dataSource.transaction((manager) => this.sweepLocked(manager, sources, id, 'skip locked')),
+    );
+    for (const sourceId of sources.filter((one) => !swept.has(one)))
+      await this.dataSource.transaction(async (manager) => {
+        await this.lockSource(manager, sourceId);
+        await this.sweepLocked(manager, [sourceId], id);
+      });
+    await endChanges(this.dataSource.manager, changes);
+  }
+
+  private async find(manager: EntityManager, id: string) {
+    return (await this.blocks.inForce(manager)).find((block) => block.id === id) ?? null;
+  }
+
+  /** @returns the ids of the sources that were swept. */
+  private async sweepLocked(
+    manager: EntityManager,
+    among: readonly number[],
+    id: string,
+    otherwise: 'skip locked' | '' = '',
+  ): Promise<number[]> {
+    const rows = await manager.query<{ id: number }[]>(
+      `select id from source where id = any($1::int[]) and kind <> '${MANAGED_KIND}' order by id
+       for no key update ${otherwise}`,
+      [among],
+    );
+    if (rows.length === 0) return [];
+    const locked = rows.map((row) => row.id);
+    const considered = await this.blocks.inForce(manager);
+    await this.sweep.apply(manager, locked, id, considered.find((block) => block.id === id) ?? null);
+    await this.sweep.settle(manager, locked, considered);
+    return locked;
+  }
+
+  // A sync writes for as long as its source is large; the block must not wait for it.
+  private async lockSource(manager: EntityManager, sourceId: number): Promise<void> {
+    await manager.query(`set local lock_timeout = '${PATIENCE}'`);
+    for (let attempt = 1; ; attempt += 1) {
+      await manager.query('savepoint before_source');
+      try {
+        await manager.query(`select id from source where id = $1 for no key update`, [sourceId]);
+        break;
+      } catch (error) {
+        if (attempt === ATTEMPTS || !isLockConflict(error)) throw error;
+        await manager.query('rollback to savepoint before_source');
+        await this.leases.interrupt(sourceId);
+      }
+    }
+    await manager.query(`set local lock_timeout = '5s'`);
+  }
+}
