@@ -4,9 +4,10 @@ import { api, unwrap } from '../api/client.js';
 import { hashOf, navigate, rememberResults, replaceHash, type Route } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { useSession } from '../session/session.js';
-import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
+import { QueryResult, useQuery } from '../ui/query.js';
 import { CatalogueList } from './catalogue-list.js';
 import { SearchBar } from './filters.js';
+import { NoRegistries } from './no-registries.js';
 import { Overview } from './overview.js';
 import { type CatalogueFilter, countFilters, filterFromQuery, NO_FILTER, queryOf } from './search.js';
 
@@ -56,9 +57,7 @@ function Catalogue({ registry, route, isLoggedOut }: Props): JSX.Element {
         <QueryResult query={registries}>
           {() =>
             names.length === 0 ? (
-              <EmptyState title="You don't have access to any registry">
-                Access to a registry depends on your claims. Ask an administrator which claims you need.
-              </EmptyState>
+              <NoRegistries />
             ) : (
               <Overview registries={names} filter={filter} change={change} reset={reset} />
             )

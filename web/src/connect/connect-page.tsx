@@ -1,10 +1,11 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { API_BASE, api, unwrap } from '../api/client.js';
-import { MarketplaceSteps } from '../content/marketplace.js';
+import { NoRegistries } from '../catalogue/no-registries.js';
+import { MarketplaceSteps, readMarketplace } from '../content/marketplace.js';
 import { commandLine, cursorLink, shortName, vscodeLink } from '../entry/install-commands.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
-import { EmptyState, HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
+import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
 
 /** `#/connect[/{registry}]` */
@@ -18,8 +19,7 @@ export function ConnectPage({ route }: { route: Route }): JSX.Element {
         {({ registries }) => {
           const names = registries.map(({ name }) => name);
           const registry = asked ?? names[0];
-          if (registry === undefined)
-            return <EmptyState title="You don't have access to any registry" isPage />;
+          if (registry === undefined) return <NoRegistries isPage />;
           return (
             <>
               <div class="page-head">
@@ -129,7 +129,7 @@ export function ConnectRegistry({ registry }: { registry: string }): JSX.Element
           <p>Adds the MCP URL.</p>
           <Code text={line('codex', 'mcp', 'add', name, '--url', mcp)} label="Codex" isWhole />
         </Client>
-        <MarketplaceSteps registry={registry} />
+        <Marketplace registry={registry} />
         <Client title="mcp-publisher">
           <p>Publishes servers to this registry, if it accepts them.</p>
           <Code
@@ -159,4 +159,10 @@ function Client({ title, children }: { title: string; children: ComponentChildre
       {children}
     </section>
   );
+}
+
+function Marketplace({ registry }: { registry: string }): JSX.Element {
+  const { value } = useQuery(registry, (signal) => readMarketplace(registry, signal));
+  // Most registries are no marketplace, which is a 404.
+  return value ? <MarketplaceSteps registry={registry} marketplace={value} /> : <></>;
 }

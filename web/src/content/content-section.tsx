@@ -6,9 +6,8 @@ import { formatBytes } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { CollapsedList } from '../ui/table.js';
-import { Code, escapeInvisible, ExternalLink, isWebUrl, UntrustedText } from '../ui/untrusted-text.js';
-import { MarketplaceSteps } from './marketplace.js';
-import { type Block, blocksOf, type Inline, inlinesOf } from './markdown.js';
+import { escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
+import { MarketplaceSteps, readMarketplace } from './marketplace.js';
 
 const FILES_SHOWN = 20;
 
@@ -19,34 +18,33 @@ interface Props {
   readonly version: string;
 }
 
-/** The files of a version, if it has any here. */
+/** The files of a version, if it has any here. Appears at once: later parts would move the earlier ones. */
 export function ContentSection({ registry, type, name, version }: Props): JSX.Element {
   const [namespace = '', own = ''] = name.split('/');
   const path = { registry, type, namespace, name: own, version };
-  const query = useQuery(JSON.stringify(path), (signal) =>
-    unwrap(
-      api.GET('/registry/{registry}/x/content/{type}/{namespace}/{name}/{version}/files', {
-        params: { path },
-        signal,
-      }),
-    ),
-  );
+  const query = useQuery(JSON.stringify(path), async (signal) => {
+    const files = api.GET('/registry/{registry}/x/content/{type}/{namespace}/{name}/{version}/files', {
+      params: { path },
+      signal,
+    });
+    const content = await unwrap(files);
+    const [marketplace, readme] = await Promise.all([
+      // Most registries are no marketplace, which is a 404.
+      readMarketplace(registry, signal).catch(() => undefined),
+      content.texts.length > 0 ? import('./readme.js') : undefined,
+    ]);
+    return { content, marketplace, readme };
+  });
   // Most versions have no content here, which is a 404.
   if (!query.value) return <></>;
+  const { content, marketplace, readme } = query.value;
   return (
     <>
-      <MarketplaceSteps registry={registry} entry={{ namespace, name: own }} />
-      {query.value.texts.map(({ path: file, text }) => (
-        <section key={file} class="readme">
-          <h2>
-            <UntrustedText text={file} />
-          </h2>
-          {blocksOf(text).map((block, index) => (
-            <MarkdownBlock key={index} block={block} />
-          ))}
-        </section>
-      ))}
-      <Files {...path} content={query.value} />
+      {marketplace && (
+        <MarketplaceSteps registry={registry} marketplace={marketplace} entry={{ namespace, name: own }} />
+      )}
+      {readme && content.texts.map((text) => <readme.Readme key={text.path} {...text} />)}
+      <Files {...path} content={content} />
     </>
   );
 }
@@ -111,74 +109,4 @@ async function save(url: string, fileName: string): Promise<void> {
   link.download = fileName;
   link.click();
   setTimeout(() => URL.revokeObjectURL(object), 60_000);
-}
-
-function MarkdownBlock({ block }: { block: Block }): JSX.Element {
-  switch (block.kind) {
-    case 'code':
-      return <Code text={block.text} label="Code" />;
-    case 'heading':
-      return (
-        <p
-          class={`readme-heading level-${Math.min(block.level, 3)}`}
-          role="heading"
-          aria-level={Math.min(block.level + 2, 6)}
-        >
-          <Inlines line={block.line} />
-        </p>
-      );
-    case 'list': {
-      const items = block.items.map((item, index) => (
-        <li key={index}>
-          <Inlines line={item} />
-        </li>
-      ));
-      return block.isOrdered ? <ol class="bullets">{items}</ol> : <ul class="bullets">{items}</ul>;
-    }
-    case 'quote':
-      return (
-        <blockquote>
-          <Inlines line={block.line} />
-        </blockquote>
-      );
-    case 'paragraph':
-      return (
-        <p>
-          <Inlines line={block.line} />
-        </p>
-      );
-  }
-}
-
-function Inlines({ line }: { line: string }): JSX.Element {
-  return (
-    <bdi dir="auto" class="break">
-      {inlinesOf(line).map((part, index) => (
-        <InlinePart key={index} part={part} />
-      ))}
-    </bdi>
-  );
-}
-
-function InlinePart({ part }: { part: Inline }): JSX.Element {
-  const text = escapeInvisible(part.text);
-  switch (part.kind) {
-    case 'text':
-      return <>{text}</>;
-    case 'code':
-      return <code>{text}</code>;
-    case 'strong':
-      return <b>{text}</b>;
-    case 'emphasis':
-      return <i>{text}</i>;
-    case 'link':
-      // The address is visible: the text could imitate another.
-      return isWebUrl(part.url) ? (
-        <>
-          {text} (<ExternalLink to={part.url} />)
-        </>
-      ) : (
-        <>{text}</>
-      );
-  }
 }

@@ -1,63 +1,150 @@
-import { expect, it } from 'vitest';
-import { blocksOf, inlinesOf } from './markdown.js';
+import { describe, expect, it } from 'vitest';
+import { MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, type MarkdownNode, parseMarkdown } from './markdown.js';
 
-it('reads the common part of Markdown', () => {
-  const text = [
-    '---',
-    'name: review',
-    '---',
-    '# Review ##',
-    'First line',
-    'second line',
-    '',
-    '- one',
-    '  goes on',
-    '* two',
-    '1. ordered',
-    '',
-    '> quoted',
-    '> twice',
-    '```sh',
-    '# no heading',
-    '```',
-    'end',
-  ].join('\r\n');
-  expect(blocksOf(text)).toEqual([
-    { kind: 'code', text: 'name: review' },
-    { kind: 'heading', level: 1, line: 'Review' },
-    { kind: 'paragraph', line: 'First line second line' },
-    { kind: 'list', isOrdered: false, items: ['one goes on', 'two', 'ordered'] },
-    { kind: 'quote', line: 'quoted twice' },
-    { kind: 'code', text: '# no heading' },
-    { kind: 'paragraph', line: 'end' },
-  ]);
+/** `<p>a <em>b</em></p>` */
+function markup(nodes: readonly MarkdownNode[]): string {
+  return nodes
+    .map((node) => {
+      if (typeof node === 'string') return node;
+      const { tag, url, start, children } = node;
+      const attribute = url !== undefined ? ` ${url}` : start !== undefined ? ` ${start}` : '';
+      return `<${tag}${attribute}>${markup(children)}</${tag}>`;
+    })
+    .join('');
+}
+
+function depthOf(nodes: readonly MarkdownNode[]): number {
+  return Math.max(0, ...nodes.map((node) => (typeof node === 'string' ? 0 : 1 + depthOf(node.children))));
+}
+
+function countOf(nodes: readonly MarkdownNode[]): number {
+  return nodes.reduce((sum, node) => sum + 1 + (typeof node === 'string' ? 0 : countOf(node.children)), 0);
+}
+
+describe('parseMarkdown', () => {
+  it.each([
+    ['# Review ##\r\nFirst\r\nsecond', '<h1>Review</h1><p>First second</p>'],
+    ['a `b` **c** *d*', '<p>a <code>b</code> <strong>c</strong> <em>d</em></p>'],
+    ['- one\n  - two\n- three', '<ul><li>one<ul><li>two</li></ul></li><li>three</li></ul>'],
+    ['3. a\n4. b', '<ol 3><li>a</li><li>b</li></ol>'],
+    ['> quoted\n> twice', '<blockquote><p>quoted twice</p></blockquote>'],
+    ['```sh\n# no heading\n```\nend', '<pre># no heading</pre><p>end</p>'],
+    ['```\nopen', '<pre>open</pre>'],
+    ['a  \nb\n\n---', '<p>a<br></br>b</p><hr></hr>'],
+    [
+      '|a|b|\n|-|-|\n|c|`d`|',
+      '<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>c</td><td><code>d</code></td></tr></tbody></table>',
+    ],
+    ['[docs](https://example.com/a "t")', '<p><a https://example.com/a>docs</a></p>'],
+    ['<https://example.com/>', '<p><a https://example.com/>https://example.com/</a></p>'],
+    ['https://example.com/', '<p>https://example.com/</p>'],
+    ['![picture](https://evil.example/pixel.png)', '<p>picture</p>'],
+    ['[click](javascript:window.ran=1)', '<p>[click](javascript:window.ran=1)</p>'],
+    ['<img src=x onerror=alert(1)>', '<p><img src=x onerror=alert(1)></p>'],
+    ['<div>\n*a*\n</div>', '<p><div> <em>a</em> </div></p>'],
+    ['---\nname: review\n---\n# A', '<pre>name: review</pre><h1>A</h1>'],
+    ['---\n---\nA', '<pre></pre><p>A</p>'],
+    ['---\nname: x', '<hr></hr><p>name: x</p>'],
+  ])('reads %j', (text, expected) => {
+    expect(markup(parseMarkdown(text).nodes)).toBe(expected);
+  });
+
+  it('says whether a text is cut off', () => {
+    expect(parseMarkdown('a'.repeat(MAX_CHARACTERS))).toMatchObject({ isCut: false });
+    const { nodes, isCut } = parseMarkdown(`${'a'.repeat(MAX_CHARACTERS)}b`);
+    expect([isCut, markup(nodes).includes('b')]).toEqual([true, false]);
+  });
+
+  it('limits the elements', () => {
+    const { nodes, isCut } = parseMarkdown('- a\n'.repeat(MAX_NODES));
+    expect(isCut).toBe(true);
+    expect(countOf(nodes)).toBe(MAX_NODES);
+  });
+
+  it('limits the depth of emphasis, and shows its text', () => {
+    const { nodes, isCut } = parseMarkdown(`${'*'.repeat(20_000)}a${'*'.repeat(20_000)}`);
+    expect(depthOf(nodes)).toBeLessThanOrEqual(MAX_DEPTH);
+    expect([isCut, markup(nodes).includes('a')]).toEqual([false, true]);
+  });
+
+  it.each([
+    ['quotes', '> '.repeat(30)],
+    ['lists', '- '.repeat(30)],
+  ])('limits the depth of %s, and says that something is left out', (_, marks) => {
+    const { nodes, isCut } = parseMarkdown(`${marks}a`);
+    expect(depthOf(nodes)).toBeLessThanOrEqual(MAX_DEPTH);
+    expect([isCut, markup(nodes).includes('a')]).toEqual([true, false]);
+  });
+
+  it('shows lists of a usual depth', () => {
+    expect(parseMarkdown('- - - - a').isCut).toBe(false);
+  });
 });
 
-it.each([
-  ['a `b` **c** *d*', ['text:a ', 'code:b', 'text: ', 'strong:c', 'text: ', 'emphasis:d']],
-  ['[docs](https://example.com/a)', ['link:docs']],
-  ['![picture](https://evil.example/pixel.png)', ['text:picture']],
-  ['<img src=x onerror=alert(1)>', ['text:<img src=x onerror=alert(1)>']],
-  ['2 * 3 * 4', ['text:2 * 3 * 4']],
-])('reads %s', (line, parts) => {
-  expect(inlinesOf(line).map(({ kind, text }) => `${kind}:${text}`)).toEqual(parts);
+/** Texts of any length that a parser may read in more than linear time. */
+const SHAPES: Readonly<Record<string, (length: number) => string>> = {
+  'a heading of spaces': (length) => `# ${' '.repeat(length)}x\ry`,
+  'marks in a heading': filledWith(' #', '# a', 'x'),
+  'open emphasis': filledWith('*a '),
+  'open emphasis of two kinds': filledWith('a**b_c '),
+  'emphasis marks after words': filledWith('a***'),
+  'open links': filledWith('[a]('),
+  'open links with angle brackets': filledWith('[a](<b'),
+  brackets: (length) => '['.repeat(length),
+  'closed brackets': (length) => `${'['.repeat(length / 2)}a${']'.repeat(length / 2)}`,
+  'brackets in emphasis': filledWith('[*a'),
+  'emphasis and brackets': filledWith('*['),
+  pictures: filledWith('![[]()'),
+  'runs of backticks': (length) => {
+    const runs = Array.from({ length: Math.sqrt(2 * length) }, (_, index) => `e${'`'.repeat(index)}`);
+    return runs.join('');
+  },
+  'references to references': filledWith('[a][b]['),
+  definitions: filledWith('[a]: b\n'),
+  'open titles of definitions': filledWith('[a]: <b> "c\n'),
+  tags: filledWith('<a '),
+  comments: filledWith('<!--'),
+  entities: filledWith('&#'),
+  quotes: (length) => '>'.repeat(length),
+  'quotes of lists': filledWith('> - '),
+  lists: filledWith('- '),
+  'lists of two kinds': filledWith('+ *\n'),
+  'deeper lists': (length) => {
+    const lines = Array.from({ length: Math.sqrt(length) }, (_, index) => `${' '.repeat(2 * index)}- a\n`);
+    return lines.join('');
+  },
+  'underlines of headings': filledWith('a\n=\n'),
+  'wide tables': (length) => `${'|a'.repeat(length / 4)}|\n${'|-'.repeat(length / 4)}|\n`,
+  'tables with short rows': (length) => {
+    const width = Math.sqrt(length);
+    return `${'|a'.repeat(width)}\n${'|-'.repeat(width)}\n${'|\n'.repeat(length / 2)}`;
+  },
+  'many tables': filledWith('|a\n|-\n'),
+  'escaped pipes': filledWith('\\|', '|a|\n|-|\n|'),
+  addresses: filledWith('http://a'),
+  backslashes: filledWith('\\'),
+  spaces: (length) => `a${' '.repeat(length)}b`,
+  tabs: filledWith('\t-'),
+  'open frontmatter': filledWith('a: b\n', '---\n'),
+};
+
+function filledWith(part: string, before = '', after = ''): (length: number) => string {
+  return (length) => `${before}${part.repeat(length / part.length)}${after}`;
+}
+
+describe('a text of a publisher', () => {
+  const ORDINARY = filledWith('Some *words* of an [ordinary](https://example.com/) text.\n\n- item\n\n');
+
+  it.each(Object.entries(SHAPES))('is parsed in linear time: %s', (_, shape) => {
+    const ordinary = timeOf(ORDINARY(MAX_CHARACTERS));
+    expect(timeOf(shape(MAX_CHARACTERS)) / ordinary).toBeLessThan(100);
+  });
 });
 
-it.each([
-  '---',
-  '```',
-  '> '.repeat(50_000),
-  '- '.repeat(50_000),
-  '*a '.repeat(5_000),
-  '[a]('.repeat(5_000),
-  '#'.repeat(9_000),
-])('reads odd text without backtracking: %#', (text) => {
-  const blocks = blocksOf(text);
-  const parts = blocks.flatMap((block) => ('line' in block ? inlinesOf(block.line) : []));
-  expect(blocks.length + parts.length).toBeLessThan(10_000);
-});
-
-it('shows an unclosed frontmatter and an unclosed fence', () => {
-  expect(blocksOf('---\nname: x')).toEqual([{ kind: 'paragraph', line: '--- name: x' }]);
-  expect(blocksOf('```\ncode')).toEqual([{ kind: 'code', text: 'code' }]);
-});
+/** Processor time in ms, which other processes do not change. */
+function timeOf(text: string): number {
+  const before = process.cpuUsage();
+  parseMarkdown(text);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}

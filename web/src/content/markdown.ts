@@ -1,105 +1,112 @@
-/** A piece of a line. */
-export type Inline =
-  | { readonly kind: 'text' | 'code' | 'strong' | 'emphasis'; readonly text: string }
-  | { readonly kind: 'link'; readonly text: string; readonly url: string };
+import MarkdownIt, { type Token } from 'markdown-it';
 
-export type Block =
-  | { readonly kind: 'heading'; readonly level: number; readonly line: string }
-  | { readonly kind: 'code'; readonly text: string }
-  | { readonly kind: 'list'; readonly isOrdered: boolean; readonly items: readonly string[] }
-  | { readonly kind: 'quote' | 'paragraph'; readonly line: string };
+/** The elements that a text may have. */
+export type Tag =
+  | ('p' | 'h1' | 'h2' | 'h3' | 'h4' | 'h5' | 'h6' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br')
+  | ('pre' | 'code' | 'strong' | 'em' | 'a' | 'table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td');
 
-const MAX_CHARACTERS = 100_000;
-const MAX_BLOCKS = 2_000;
+export interface MarkdownElement {
+  readonly tag: Tag;
+  /** Address of a link, unchecked. */
+  readonly url?: string;
+  /** First number of an ordered list. */
+  readonly start?: number;
+  readonly children: readonly MarkdownNode[];
+}
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
-const ITEM = /^\s{0,12}(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/;
-const QUOTE = /^ {0,3}>\s?(.*)$/;
+export type MarkdownNode = string | MarkdownElement;
 
-/**
- * Reads the common part of Markdown. Anything else, such as HTML, stays text: publishers write these files. Reads every
- * line once.
- */
-export function blocksOf(text: string): Block[] {
-  const lines = text.slice(0, MAX_CHARACTERS).replaceAll('\r\n', '\n').split('\n');
-  const blocks: Block[] = [];
-  let at = frontmatterEnd(lines);
-  if (at > 0) blocks.push({ kind: 'code', text: lines.slice(1, at - 1).join('\n') });
-  while (at < lines.length && blocks.length < MAX_BLOCKS) {
-    const [block, next] = blockAt(lines, at);
-    if (block) blocks.push(block);
-    at = next;
+/** How much of a text is parsed and shown: publishers write these files. */
+export const MAX_CHARACTERS = 100_000;
+/** Elements and texts. */
+export const MAX_NODES = 10_000;
+/** Deeper elements are left out, but not their text: the parser does not limit the depth of emphasis. */
+export const MAX_DEPTH = 30;
+
+/** The parser drops what is nested deeper: a list takes two levels. */
+const MAX_NESTING = 20;
+
+/** Parses in linear time. HTML stays text. */
+const parser = new MarkdownIt('commonmark', { html: false, maxNesting: MAX_NESTING }).enable('table');
+
+/** Parses CommonMark with tables; frontmatter becomes a code block. */
+export function parseMarkdown(text: string): {
+  readonly nodes: readonly MarkdownNode[];
+  /** Whether parts of the text are left out. */
+  readonly isCut: boolean;
+} {
+  const [frontmatter, body] = splitFrontmatter(text.slice(0, MAX_CHARACTERS).replaceAll('\r\n', '\n'));
+  const tree = new Tree();
+  if (frontmatter !== undefined) tree.add('pre', frontmatter);
+  tree.addAll(parser.parse(body, {}));
+  return { nodes: tree.nodes, isCut: tree.isCut || text.length > MAX_CHARACTERS };
+}
+
+function splitFrontmatter(text: string): readonly [frontmatter: string | undefined, body: string] {
+  const end = text.startsWith('---\n') ? text.slice(3).search(/\n---(?=\n|$)/) + 3 : 2;
+  return end < 3 ? [undefined, text] : [text.slice(4, end), text.slice(end + 4)];
+}
+
+/** Nests the parser's flat tokens. */
+class Tree {
+  readonly nodes: MarkdownNode[] = [];
+  /** Where the content of the open elements goes, innermost last: an element that is left out has its parent's. */
+  private readonly open: MarkdownNode[][] = [];
+  isCut = false;
+  private count = 0;
+
+  addAll(tokens: readonly Token[]): void {
+    for (const token of tokens) {
+      this.isCut ||= this.count >= MAX_NODES;
+      if (this.count >= MAX_NODES) return;
+      this.addToken(token);
+    }
   }
-  return blocks;
-}
 
-/** Returns the line after the frontmatter; 0 if there is none. */
-function frontmatterEnd(lines: readonly string[]): number {
-  return lines[0] === '---' ? lines.indexOf('---', 1) + 1 : 0;
-}
-
-function blockAt(lines: readonly string[], at: number): readonly [Block | null, number] {
-  const line = lines[at] ?? '';
-  if (line.trim() === '') return [null, at + 1];
-  const [, fence] = FENCE.exec(line) ?? [];
-  if (fence !== undefined) {
-    const end = lines.findIndex((each, index) => index > at && each.trimStart().startsWith(fence));
-    const last = end < 0 ? lines.length : end;
-    return [{ kind: 'code', text: lines.slice(at + 1, last).join('\n') }, last + 1];
+  add(tag: Tag, text?: string): void {
+    this.push({ tag, children: text === undefined ? [] : [text] });
   }
-  const [, marks, title] = HEADING.exec(line) ?? [];
-  if (marks !== undefined && title !== undefined)
-    return [{ kind: 'heading', level: marks.length, line: title }, at + 1];
-  if (ITEM.test(line)) return listAt(lines, at);
-  const kind = QUOTE.test(line) ? 'quote' : 'paragraph';
-  const parts: string[] = [];
-  let next = at;
-  for (; next < lines.length && (next === at || continues(lines[next] ?? '', kind)); next += 1) {
-    const each = lines[next] ?? '';
-    parts.push((QUOTE.exec(each)?.[1] ?? each).trim());
+
+  private addToken(token: Token): void {
+    const { type, content, children } = token;
+    if (token.nesting < 0) this.open.pop();
+    else if (token.nesting > 0) this.enter(token);
+    else if (type === 'inline') this.addAll(children ?? []);
+    else if (type === 'softbreak') this.push(' ');
+    else if (type === 'code_inline') this.add('code', content);
+    else if (type === 'code_block' || type === 'fence') this.add('pre', content.replace(/\n$/, ''));
+    else if (type === 'hr') this.add('hr');
+    else if (type === 'hardbreak') this.add('br');
+    // Of a picture its description: it would be loaded from elsewhere.
+    else if (content !== '') this.push(content);
   }
-  return [{ kind, line: parts.join(' ') }, next];
-}
 
-function listAt(lines: readonly string[], at: number): readonly [Block, number] {
-  const isOrdered = ITEM.exec(lines[at] ?? '')?.[1] !== undefined;
-  const items: string[] = [];
-  let next = at;
-  for (; next < lines.length; next += 1) {
-    const line = lines[next] ?? '';
-    const [, , item] = ITEM.exec(line) ?? [];
-    if (item !== undefined) items.push(item);
-    else if (continues(line, 'paragraph')) items.push(`${items.pop() ?? ''} ${line.trim()}`);
-    else break;
+  private enter(token: Token): void {
+    this.isCut ||= token.block && token.level >= MAX_NESTING - 1;
+    const tag = NESTING_TAGS.find((each) => each === token.tag);
+    // The paragraphs of a tight list are hidden.
+    if (tag === undefined || token.hidden || this.open.length >= MAX_DEPTH) {
+      this.open.push(this.innermost);
+      return;
+    }
+    const children: MarkdownNode[] = [];
+    const url = tag === 'a' ? String(token.attrGet('href') ?? '') : undefined;
+    const start = tag === 'ol' ? Number(token.attrGet('start') ?? 1) : 1;
+    this.push({ tag, ...(url !== undefined && { url }), ...(start !== 1 && { start }), children });
+    this.open.push(children);
   }
-  return [{ kind: 'list', isOrdered, items }, next];
-}
 
-function continues(line: string, kind: 'quote' | 'paragraph'): boolean {
-  const isNew = line.trim() === '' || FENCE.test(line) || HEADING.test(line) || ITEM.test(line);
-  return !isNew && QUOTE.test(line) === (kind === 'quote');
-}
-
-const MAX_INLINE = 10_000;
-const INLINE =
-  /`([^`\n]{1,1000})`|\*\*([^*\n]{1,1000})\*\*|\*([^*\s][^*\n]{0,1000})\*|!?\[([^\][\n]{0,500})\]\(([^()\s]{1,2000})\)/g;
-
-export function inlinesOf(line: string): Inline[] {
-  const text = line.slice(0, MAX_INLINE);
-  const parts: Inline[] = [];
-  let end = 0;
-  for (const match of text.matchAll(INLINE)) {
-    if (match.index > end) parts.push({ kind: 'text', text: text.slice(end, match.index) });
-    const [whole, code, strong, emphasis, label = '', url = ''] = match;
-    if (code !== undefined) parts.push({ kind: 'code', text: code });
-    else if (strong !== undefined) parts.push({ kind: 'strong', text: strong });
-    else if (emphasis !== undefined) parts.push({ kind: 'emphasis', text: emphasis });
-    // Pictures would be loaded from elsewhere.
-    else if (whole.startsWith('!')) parts.push({ kind: 'text', text: label });
-    else parts.push({ kind: 'link', text: label, url });
-    end = match.index + whole.length;
+  private push(node: MarkdownNode): void {
+    this.count += 1;
+    this.innermost.push(node);
   }
-  if (end < text.length) parts.push({ kind: 'text', text: text.slice(end) });
-  return parts;
+
+  private get innermost(): MarkdownNode[] {
+    return this.open.at(-1) ?? this.nodes;
+  }
 }
+
+const NESTING_TAGS: readonly Tag[] = [
+  ...(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote'] as const),
+  ...(['strong', 'em', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td'] as const),
+];

@@ -4,7 +4,6 @@ import { API_BASE, api, unwrap } from '../api/client.js';
 import { commandLine } from '../entry/install-commands.js';
 import { useSession } from '../session/session.js';
 import { Choices } from '../ui/filter-controls.js';
-import { useQuery } from '../ui/query.js';
 import { Code } from '../ui/untrusted-text.js';
 
 /** The commands of a client that installs plugins: docs/clients.md. */
@@ -32,22 +31,30 @@ const CLIENTS: Readonly<Record<string, PluginClient>> = {
   },
 };
 
+interface Marketplace {
+  readonly name: string;
+  readonly plugins: readonly { readonly name: string }[];
+}
+
+/** @throws Failure 404 for a registry that is no marketplace. */
+export function readMarketplace(registry: string, signal: AbortSignal): Promise<Marketplace> {
+  return unwrap(
+    api.GET('/registry/{registry}/x/marketplace.json', { params: { path: { registry } }, signal }),
+  );
+}
+
 interface Props {
   readonly registry: string;
+  readonly marketplace: Marketplace;
   /** The skill or plugin to install; absent: only the marketplace is added. */
   readonly entry?: { readonly namespace: string; readonly name: string };
 }
 
-/** How to use a registry as a plugin marketplace; renders nothing for registries that are none. */
-export function MarketplaceSteps({ registry, entry }: Props): JSX.Element {
+/** How to use a registry as a plugin marketplace; renders nothing for an entry that is no plugin of it. */
+export function MarketplaceSteps({ registry, marketplace, entry }: Props): JSX.Element {
   const { settings } = useSession();
   const [client, setClient] = useState('claude-code');
-  const query = useQuery(registry, (signal) =>
-    unwrap(api.GET('/registry/{registry}/x/marketplace.json', { params: { path: { registry } }, signal })),
-  );
-  // Most registries are no marketplace, which is a 404.
-  if (!query.value) return <></>;
-  const { name, plugins } = query.value;
+  const { name, plugins } = marketplace;
   const plugin = entry && pluginNameOf(entry);
   if (plugin !== undefined && !plugins.some((each) => each.name === plugin)) return <></>;
   const url = `${API_BASE}/registry/${encodeURIComponent(registry)}/git/marketplace.git`;
