@@ -3,7 +3,7 @@ import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
 import type { ServerVersion } from '../client-config/client-config.js';
 import { optionsOf } from '../client-config/client-setup.js';
-import { JsonText } from '../http/json-answers.js';
+import { CachedJson } from '../http/json-answers.js';
 import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { memberText } from '../json/json-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -45,11 +45,11 @@ export class ServerSetupController {
     @Loaded() access: VerifiedAccess,
     @Param('name') asked: string,
     @Param('version') version: string,
-  ): Promise<JsonText> {
+  ): Promise<CachedJson> {
     const { bytes } = await this.catalog.version(access, 'server', asked, version, false);
     const document = memberText(bytes.toString(), 'server') ?? '';
     const found = JSON.parse(document) as Pick<ServerVersion, 'name' | 'version'>;
     const server = { name: found.name, version: found.version };
-    return new JsonText(JSON.stringify({ ...server, options: optionsOf({ ...server, document }) }));
+    return new CachedJson([JSON.stringify({ ...server, options: optionsOf({ ...server, document }) })]);
   }
 }

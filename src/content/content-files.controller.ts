@@ -7,7 +7,7 @@ import { CatalogService } from '../catalog/catalog.service.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { BARE_TYPES, isBareType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { CachedJson } from '../http/json-answers.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { ApiErrors, ApiOkWithEtag, ApiTextWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -95,7 +95,7 @@ export class ContentFilesController {
     @Param('name') name: string,
     @Param('version') version: string,
     @Req() request: LoadedRequest,
-  ): Promise<JsonText> {
+  ): Promise<CachedJson> {
     const { client, caller } = access;
     return this.lists.run(client.callerKey(caller), client.abortSource, async () => {
       const entry = { type, name: `${namespace}/${name}`, version };
@@ -106,7 +106,7 @@ export class ContentFilesController {
         const text = utf8(await buffer(this.store.read(file.digest, turn)));
         if (text !== null) texts.push({ path: file.path, text });
       }
-      return new JsonText(JSON.stringify({ digest, bytes, files, texts }));
+      return new CachedJson([JSON.stringify({ digest, bytes, files, texts })]);
     });
   }
 

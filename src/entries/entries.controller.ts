@@ -28,11 +28,17 @@ import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth
 import { WritesNothing } from '../authz/roles.guard.js';
 import { TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';
-import { AdminListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiIfMatch, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
-import { ClaimsBody, PUBLISH_EXAMPLES, PublishBody, PublishQuery, StatusBody } from './entries.dto.js';
+import {
+  ClaimsBody,
+  EntriesQuery,
+  PUBLISH_EXAMPLES,
+  PublishBody,
+  PublishQuery,
+  StatusBody,
+} from './entries.dto.js';
 import {
   EntryClaimsAnswer,
   EntryList,
@@ -79,7 +85,7 @@ export class EntriesController {
   @ApiOperation({ operationId: 'listEntries', summary: 'Lists the published entries the caller may manage' })
   @ApiOkWithEtag(EntryList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: EntriesQuery): Promise<JsonText> {
     return this.lists.manageable(caller, query);
   }
 

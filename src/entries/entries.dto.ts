@@ -5,6 +5,7 @@ import { isProse } from '../documents/document-problem.js';
 import { DOCUMENT_FORMATS } from '../documents/document-rules.js';
 import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { STATUSES, statusesOf } from '../documents/statuses.js';
+import { AdminListParameters } from '../http/lists.dto.js';
 import {
   IsClaims,
   IsOptional,
@@ -14,11 +15,14 @@ import {
 } from '../validation/class-validation.js';
 import {
   anything,
+  emptyOr,
   flagParameter,
   type Issue,
   issue,
   storableText,
+  textParameter,
   textUpTo,
+  wordParameter,
 } from '../validation/value-checks.js';
 
 type OpenApiSchema = Exclude<NonNullable<ApiPropertyOptions['items']>, { $ref: string }>;
@@ -116,6 +120,8 @@ function objectOf(schema: DocumentSchema, key?: string): OpenApiSchema {
 }
 
 const MAX_STATUS_MESSAGE = 500;
+/** Characters of a name to look for; names are shorter. */
+const MAX_ASKED_NAME = 300;
 
 /** A document under the name of its type (properties added below), with its claims. */
 @ValidateClass<PublishBody>(oneDocument)
@@ -159,6 +165,22 @@ export class StatusBody {
 export class ServerStatusBody extends StatusBody {
   @ApiProperty({ enum: [...statusesOf('server')] })
   declare status: string;
+}
+
+export class EntriesQuery extends AdminListParameters {
+  @ApiPropertyOptional({ enum: ENTRY_TYPE_NAMES })
+  @IsOptional()
+  @Validate(emptyOr(wordParameter(ENTRY_TYPE_NAMES)))
+  type?: EntryType | '';
+
+  @ApiPropertyOptional({
+    description: 'Exactly this name',
+    maxLength: MAX_ASKED_NAME,
+    example: 'io.github.example/weather',
+  })
+  @IsOptional()
+  @Validate(emptyOr(textParameter('the name of an entry', MAX_ASKED_NAME)))
+  name?: string;
 }
 
 export class PublishQuery {

@@ -15,6 +15,12 @@ export interface ListPosition {
   readonly rank: number;
 }
 
+/** Limits a list to a type and an exact name. */
+export interface AskedEntries {
+  readonly type?: EntryType | undefined;
+  readonly name?: string | undefined;
+}
+
 /** A listed entry; versions are newest first. */
 export interface ListedEntryRow extends ListPosition {
   readonly source: string;
@@ -52,6 +58,7 @@ export class EntryListQueries {
     claimSetIds: readonly number[] | null,
     after: ListPosition | null,
     limit: number,
+    { type, name }: AskedEntries = {},
   ): Promise<{ readonly rows: readonly ListedEntryRow[]; readonly hasMore: boolean }> {
     const rows = await this.dataSource.query<(ListedEntryRow & { found: number })[]>(
       `with near as (
@@ -62,7 +69,7 @@ export class EntryListQueries {
          cross join unnest($7::text[]) as t(type)
          cross join lateral (
            select e.id, e.name, e.type, e.claim_set_id, e.given_claims from entry e
-           where e.source_id = n.source_id and e.type = t.type
+           where e.source_id = n.source_id and e.type = t.type and ($9::text is null or e.name = $9)
              and ($2::text is null or e.name >= $2)
              and ($2::text is null or (e.name, e.type, n.rank::int) > ($2 collate "C", $3 collate "C", $4::int))
              and ($6::int[] is null or e.claim_set_id = any($6::int[]))
@@ -91,8 +98,9 @@ export class EntryListQueries {
         after?.rank ?? null,
         limit + 1,
         claimSetIds,
-        ENTRY_TYPE_NAMES,
+        type === undefined ? ENTRY_TYPE_NAMES : [type],
         this.content.fetchHosts.length > 0,
+        name ?? null,
       ],
     );
     return { rows, hasMore: rows.length < (rows[0]?.found ?? 0) };

@@ -19,7 +19,9 @@ import {
 import { MAX_PAGE, storableText } from '../validation/value-checks.js';
 import { Partitions } from '../visibility/partitions.js';
 import { evaluateSource } from '../visibility/view-cache.js';
+import type { EntriesQuery } from './entries.dto.js';
 import {
+  type AskedEntries,
   EntryListQueries,
   type ListedEntryRow,
   type ListPosition,
@@ -66,15 +68,16 @@ export class EntryListService {
     return this.list('registry-entries', ids, null, query);
   }
 
-  /** Lists the entries of the managed source that the caller may manage. */
-  async manageable(caller: Caller, query: AdminListQuery): Promise<JsonText> {
+  /** Lists the entries of the managed source that the caller may manage, or one of them by name. */
+  async manageable(caller: Caller, query: EntriesQuery): Promise<JsonText> {
     const managed = await this.sources.findManaged();
     const sourceIds = managed ? [managed.id] : [];
     const sources = await this.partitions.ofSources(sourceIds);
     const mayManage = (claims: Claims) => this.policy.mayManage(caller, claims);
     const judged = await Promise.all(sources.map((source) => evaluateSource(source, undefined, mayManage)));
     const claimSetIds = judged.flatMap(({ visible }) => visible.claimSetIds);
-    return this.list('entries', sourceIds, claimSetIds, query);
+    const asked = { type: query.type || undefined, name: query.name || undefined };
+    return this.list('entries', sourceIds, claimSetIds, query, asked);
   }
 
   private async list(
@@ -82,6 +85,7 @@ export class EntryListService {
     sourceIds: readonly number[],
     claimSetIds: readonly number[] | null,
     query: AdminListQuery,
+    asked: AskedEntries = {},
   ): Promise<JsonText> {
     const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(EntryListCursor)) : undefined;
     const limit = query.limit === undefined ? before?.limit : Number(query.limit);
@@ -91,7 +95,7 @@ export class EntryListService {
     const cursor = () => encodeCursor(list, { after, limit });
     for (;;) {
       const wanted = limit ?? BATCH;
-      const { rows, hasMore } = await this.queries.page(sourceIds, claimSetIds, after, wanted);
+      const { rows, hasMore } = await this.queries.page(sourceIds, claimSetIds, after, wanted, asked);
       for (const row of rows) {
         const entry = describe(row);
         bytes += Buffer.byteLength(entry);

@@ -103,6 +103,26 @@ describe('GET /v1/entries in full mode', () => {
     },
   );
 
+  it('finds an entry by type and name for its managers only', async () => {
+    await ready();
+    const [writer, other] = [service.as(ACME_WRITER), service.as({ ...ACME_WRITER, team: 'data' })];
+    const name = 'b.acme/platform';
+    const both = ['server b.acme/platform', 'skill b.acme/platform'];
+    const asked = `name=${encodeURIComponent(name)}`;
+    expect(await entriesOf(writer, `?type=skill&${asked}`)).toEqual(['skill b.acme/platform']);
+    expect(await entriesOf(writer, `?${asked}`)).toEqual(both);
+    expect(await entriesOf(writer, `?type=&${asked}&limit=1`)).toEqual([both[0]]);
+    expect(await entriesOf(writer, '?type=skill')).toEqual(['skill b.acme/platform', 'skill d.acme/all']);
+    expect(await entriesOf(writer, '?name=')).toEqual(await entriesOf(writer));
+    expect(await entriesOf(other, `?type=skill&${asked}`)).toEqual([]);
+    // Of another source, in another case, a part of a name, missing.
+    for (const none of ['b.acme/filed', 'B.acme/platform', 'b.acme/plat', 'b.acme/none'])
+      expect(await entriesOf(writer, `?name=${encodeURIComponent(none)}`)).toEqual([]);
+    expectRefused(await writer.get('/v1/entries?type=tool'), 400, 'invalid_parameter');
+    expectRefused(await writer.get(`/v1/entries?${asked}&name=x`), 400, 'invalid_parameter');
+    expectRefused(await writer.get(`/v1/entries?name=${'x'.repeat(301)}`), 400, 'invalid_parameter');
+  });
+
   it('returns the same shape as GET /v1/sources/{name}/entries', async () => {
     await ready();
     await publish(service.as(ACME_WRITER), 'server', 'z.acme/shape', PLATFORM, '1.0.0', '2.0.0');

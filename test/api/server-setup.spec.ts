@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MAX_OPTIONS } from '../../src/client-config/client-setup.js';
 import { aServer, type Document } from '../support/documents.js';
@@ -74,6 +75,15 @@ describe('GET /registry/{registry}/x/setup/{name}/versions/{version}', () => {
         },
       },
     ]);
+  });
+
+  it('is compressed', async () => {
+    const path = pathOf('io.acme/tool');
+    const whole = await service.as(ACME).get(path, { 'Accept-Encoding': 'identity' });
+    const reply = await service.as(ACME).get(path, { 'Accept-Encoding': 'gzip' });
+    expect(whole.headers['content-encoding']).toBeUndefined();
+    expect(reply.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(reply.bytes).toString()).toBe(whole.text);
   });
 
   it('begins with what `how_to_connect` chooses', async () => {
