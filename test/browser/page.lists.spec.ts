@@ -89,3 +89,90 @@ describe('web UI: catalogue list', () => {
     await expect.poll(() => visitor.page.evaluate(() => window.scrollY)).toBe(2_500);
   });
 });
+
+describe('web UI: all registries', () => {
+  const reader = new BrowserUser('dev').start();
+  const failures = () => reader.main.locator('.refusal');
+
+  it('shows a failure of several registries once, and tries them again', async () => {
+    const search = '**/x/search?*';
+    await reader.page.route('**/registry', (route) =>
+      route.fulfill({ json: { registries: ['acme', 'community'].map((name) => ({ name })) } }),
+    );
+    await reader.page.route(search, (route) =>
+      route.fulfill({ status: 503, json: { error: 'The database is busy', code: 'database_unavailable' } }),
+    );
+    await reader.goTo('/nowhere');
+    await reader.goTo('/catalogue');
+    await reader.main.getByText('Not searched: acme, community').waitFor();
+    expect(await failures().count()).toBe(1);
+    // One of them answers now.
+    await reader.page.unroute(search);
+    await reader.page.route('**/acme/v0.1/x/search?*', (route) =>
+      route.fulfill({ status: 503, json: { error: 'The database is busy', code: 'database_unavailable' } }),
+    );
+    await reader.button('Try again').click();
+    await reader.main.getByText(/^Not searched: acme$/).waitFor();
+    await reader.page.locator('.card').first().waitFor();
+    await expect.poll(() => reader.main.locator('.count').innerText()).toMatch(/^\d+ entries in 1 registry$/);
+    await reader.page.unrouteAll({ behavior: 'wait' });
+    await reader.button('Try again').click();
+    await expect
+      .poll(() => reader.main.locator('.count').innerText())
+      .toMatch(/^\d+ entries in 2 registries$/);
+    expect(await failures().count()).toBe(0);
+  });
+
+  it('does not count an entry of two large registries twice', async () => {
+    await reader.page.route('**/x/search?*', (route) => {
+      const item = {
+        type: 'server',
+        name: 'a.acme/both',
+        version: '1.0.0',
+        status: 'active',
+        tags: ['db'],
+        transports: [],
+        installable: true,
+        updatedAt: '2026-01-01T00:00:00Z',
+      };
+      const facets = { type: { server: 300 }, tag: { db: 300 }, transport: {} };
+      return route.fulfill({ json: { items: [item], facets, metadata: { count: 1, nextCursor: 'x' } } });
+    });
+    await reader.goTo('/nowhere');
+    await reader.goTo('/catalogue?search=both');
+    await expect
+      .poll(() => reader.main.locator('.count').innerText())
+      .toMatch(/^At least 300 entries in \d registries$/);
+    expect(await reader.main.locator('.filter-panel').innerText()).not.toMatch(/\d/);
+    await reader.page.unrouteAll({ behavior: 'wait' });
+  });
+});
+
+describe('web UI: a server without registries', () => {
+  const visitor = new BrowserUser(null).start();
+
+  it.each(['/catalogue', '/connect'])('says what to add in anonymous mode: %s', async (path) => {
+    const { page } = visitor;
+    await page.route('**/config.json', async (route) => {
+      const response = await route.fetch();
+      const settings = (await response.json()) as object;
+      await route.fulfill({ response, json: { ...settings, mode: 'anonymous', logins: [] } });
+    });
+    await page.route('**/registry', (route) => route.fulfill({ json: { registries: [] } }));
+    await visitor.open(path);
+    await visitor.main.getByText('No registries yet').waitFor();
+    expect(await visitor.main.innerText()).not.toContain('Ask an administrator');
+    await visitor.link('Add a source').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  it('asks people without a role to contact an administrator', async () => {
+    await visitor.open('/catalogue');
+    await visitor.logIn('ext');
+    await visitor.page.route('**/registry', (route) => route.fulfill({ json: { registries: [] } }));
+    await visitor.goTo('/nowhere');
+    await visitor.goTo('/catalogue');
+    await visitor.main.getByText('Ask an administrator which claims you need').waitFor();
+    await visitor.page.unrouteAll({ behavior: 'wait' });
+  });
+});

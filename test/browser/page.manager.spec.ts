@@ -190,6 +190,22 @@ describe('web UI: manager', () => {
     await expect.poll(() => manager.main.innerText()).not.toContain('elsewhere');
   });
 
+  it('has fields for every part of a registry and of the admission of a source', async () => {
+    await manager.goTo('/registries/+new');
+    for (const [group, field] of [
+      ['Anonymous', 'Anonymous claims: key'],
+      ['Marketplace', 'Owner'],
+    ] as const) {
+      await manager.page.locator('summary', { hasText: group }).click();
+      await manager.page.getByLabel(field).first().waitFor();
+    }
+    await manager.page.getByRole('group', { name: 'Keys' }).getByRole('button', { name: 'Add' }).click();
+    await manager.page.getByLabel('Secret file').waitFor();
+    await manager.goTo('/sources/+new');
+    await manager.page.locator('summary', { hasText: 'Admission' }).click();
+    await manager.page.getByLabel('Min age').first().waitFor();
+  });
+
   it('creates a registry of several sources', async () => {
     await manager.goTo('/registries/+new');
     await manager.page.getByRole('textbox', { name: 'Name', exact: true }).fill('mixed');

@@ -1,3 +1,4 @@
+import type { Response } from 'playwright-core';
 import { describe, expect, inject, it } from 'vitest';
 import { aSkillFile, aZip } from '../support/archives.js';
 import { BrowserUser } from './browser-user.js';
@@ -130,9 +131,16 @@ describe('web UI: publisher', () => {
   });
 
   it('starts a new version from the catalogue, of entries that they manage', async () => {
+    const refused: string[] = [];
+    const note = (response: Response) => void (response.status() >= 400 && refused.push(response.url()));
+    publisher.page.on('response', note);
     await publisher.goTo('/catalogue/acme/server/com.example.platform%2Flogs');
     await publisher.link('Who sees this').waitFor();
     expect(await publisher.link('New version').isVisible()).toBe(false);
+    // Nobody publishes it here, which is no error.
+    await publisher.page.waitForLoadState('networkidle');
+    expect(refused).toEqual([]);
+    publisher.page.off('response', note);
     await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}`);
     await publisher.link('Manage').waitFor();
     await publisher.link("Why can't someone see this?").waitFor();
@@ -178,7 +186,7 @@ describe('web UI: publisher', () => {
     await publisher.page.locator('td .badge', { hasText: 'deleted' }).waitFor();
     await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}/1.1.0`);
     await publisher.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor();
-    await publisher.page.getByRole('link', { name: '1.0.0' }).click();
+    await publisher.page.getByRole('link', { name: 'Latest version: 1.0.0' }).click();
     await publisher.page.locator('.entry-facts .badge', { hasText: 'active' }).waitFor();
   });
 
@@ -249,7 +257,17 @@ describe('web UI: publisher', () => {
     const skill = { namespace, name, version, description };
     const claims = { org: 'acme', team: 'platform' };
     expect(await send('POST', '', 'application/json', JSON.stringify({ skill, claims }))).toBe(201);
-    const body = '# How to pack\n\n- socks first\n- [list](https://example.com/list) and <b>no HTML</b>\n';
+    const body = [
+      '# How to pack',
+      '- socks first',
+      '- [list](https://example.com/list) and <b>no HTML</b>',
+      '',
+      '| item | where |',
+      '| - | - |',
+      '| socks | *left* |',
+      // Two code blocks: landmarks of the page would need different names.
+      '```\npack --socks\n```\n\n```\npack --shoes\n```\n',
+    ].join('\n');
     const zip = aZip([
       { name: 'SKILL.md', data: aSkillFile(name, description, body) },
       { name: 'scripts/pack.sh', data: 'echo packed\n', mode: 0o100755 },
@@ -261,6 +279,13 @@ describe('web UI: publisher', () => {
     expect(await publisher.page.locator('.readme li').allInnerTexts()).toEqual([
       'socks first',
       'list (https://example.com/list) and <b>no HTML</b>',
+    ]);
+    expect(await publisher.page.locator('.readme td').allInnerTexts()).toEqual(['socks', 'left']);
+    expect(await publisher.page.locator('.readme td em').innerText()).toBe('left');
+    expect(await publisher.page.getByRole('group', { name: 'Code' }).allInnerTexts()).toEqual([
+      expect.stringContaining('name: packing'),
+      'pack --socks',
+      'pack --shoes',
     ]);
     expect(await publisher.page.locator('.files').innerText()).toMatch(
       /SKILL\.md.*scripts\/pack\.sh.*executable/s,

@@ -259,6 +259,54 @@ describe('web UI: reader', () => {
     await expect.poll(() => reader.page.getByLabel('Document').innerText()).toContain('"version": "1.9.0"');
   });
 
+  it('goes to the latest version, which is older than one that was deleted', async () => {
+    const versions = '**/servers/*/versions?*';
+    await reader.page.route(versions, async (route) => {
+      const response = await route.fetch();
+      const list = (await response.json()) as {
+        servers: { server: object; _meta: Record<string, object> }[];
+      };
+      const official = 'io.modelcontextprotocol.registry/official';
+      const [latest] = list.servers;
+      const deleted = { ...latest?._meta[official], status: 'deleted', isLatest: false };
+      const newer = {
+        server: { ...latest?.server, version: '2.0.0' },
+        _meta: { ...latest?._meta, [official]: deleted },
+      };
+      await route.fulfill({ response, json: { ...list, servers: [newer, ...list.servers] } });
+    });
+    await reader.goTo('/nowhere');
+    await reader.goTo(`${LEDGER}/2.0.0`);
+    await reader.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor();
+    expect(await reader.page.getByText('Newer version available').count()).toBe(0);
+    await reader.main.getByRole('link', { name: /^Latest version: / }).click();
+    await reader.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor({ state: 'detached' });
+    expect(await reader.page.getByText(/^(Newer version available|Latest version)/).count()).toBe(0);
+    await reader.page.unroute(versions);
+  });
+
+  it.each([
+    [LEDGER, 1_280],
+    [LEDGER, 390],
+    ['/catalogue/acme/server/io.github.example%2Fweather', 390],
+    ['/catalogue/acme/skill/com.example.data%2Fexplain-query', 390],
+  ])('sees no jumps while %s loads at %d pixels', async (path, width) => {
+    const { page } = reader;
+    await page.setViewportSize({ width, height: 844 });
+    // One response after another: each is shown before the next arrives.
+    let last = Promise.resolve();
+    await page.route(/\/(registry|v1)\//, (route) => {
+      last = last.then(() => new Promise((done) => setTimeout(done, 150))).then(() => route.continue());
+      return last;
+    });
+    await reader.open(path);
+    await page.locator('.install').first().waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await page.evaluate(layoutShift)).toBeLessThanOrEqual(0.1);
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.setViewportSize({ width: 1_280, height: 900 });
+  });
+
   it('copies the command for their client, and sees the variables to set', async () => {
     await reader.goTo(LEDGER);
     await reader.page.getByRole('heading', { name: 'Install' }).waitFor();
@@ -348,9 +396,7 @@ describe('web UI: reader', () => {
     await expect.poll(() => reader.page.getByLabel('Base URL').innerText()).toBe(base);
     expect(await reader.page.getByLabel('MCP URL', { exact: true }).innerText()).toBe(`${base}/mcp`);
     for (const client of ['VS Code', 'GitHub Copilot', 'Claude Code', 'Cursor', 'Codex', 'mcp-publisher'])
-      expect(await reader.page.getByRole('region', { name: client, exact: true }).innerText()).toContain(
-        base,
-      );
+      expect(await reader.page.getByRole('group', { name: client, exact: true }).innerText()).toContain(base);
   });
 
   it('sees how to install a skill', async () => {
@@ -359,7 +405,7 @@ describe('web UI: reader', () => {
     await reader.page.locator('.card').first().click();
     await reader.page.getByRole('radio', { name: 'Codex' }).check();
     expect(await reader.page.getByLabel('Commands', { exact: true }).innerText()).toMatch(
-      /^git clone .*\nmkdir -p ~\/\.agents\/skills\ncp -R /,
+      /^source=\$\(mktemp -d\)\ngit clone .*\nmkdir -p ~\/\.agents\/skills\/[\w-]+\ngit -C "\$source" archive /,
     );
     expect(await reader.page.getByLabel('Commands for ToolHive').innerText()).toContain('thv skill install ');
   });
@@ -473,3 +519,22 @@ describe('web UI: reader', () => {
     await reader.page.getByText('Page not found').waitFor();
   });
 });
+
+/** Returns the Cumulative Layout Shift so far (https://web.dev/articles/cls). */
+async function layoutShift(): Promise<number> {
+  let sum = 0;
+  const add = (entries: PerformanceEntryList) => {
+    for (const { value, hadRecentInput } of entries as (PerformanceEntry & {
+      value: number;
+      hadRecentInput: boolean;
+    })[])
+      if (!hadRecentInput) sum += value;
+  };
+  const observer = new PerformanceObserver((list) => add(list.getEntries()));
+  observer.observe({ type: 'layout-shift', buffered: true });
+  // Entries of earlier frames arrive in a task of their own.
+  for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+  await new Promise((done) => setTimeout(done));
+  add(observer.takeRecords());
+  return sum;
+}

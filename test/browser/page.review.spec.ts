@@ -209,6 +209,7 @@ describe('web UI: blocks', () => {
     await admin.page.getByLabel('Names').fill(BLOCKED);
     await admin.page.getByLabel('Versions').fill('not a range!');
     await admin.page.getByLabel('Reason').fill('SEC-14: taken over');
+    await admin.page.getByText(/^Shown to people who publish .* Readers do not see it\.$/).waitFor();
     await admin.button('Preview').click();
     await admin.page
       .locator('.field', { has: admin.page.getByLabel('Versions') })

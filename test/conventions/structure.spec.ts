@@ -46,11 +46,8 @@ const FOLDERS = [
   'cli',
 ];
 
-const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .map((file) => file.replaceAll('\\', '/'))
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'));
-const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, 'src', file), 'utf8')]));
-const imports = new Map([...texts].map(([file, text]) => [file, importedBy(file, text)]));
+const texts = textsIn('src');
+const imports = importsOf(texts);
 
 describe('the folders of src', () => {
   it('are those listed above, with main.ts above them all', () => {
@@ -83,15 +80,18 @@ describe('a spec that runs longer in the soak tests', () => {
   });
 });
 
-describe('the files of src', () => {
+describe.each(['src', 'web/src', 'demo', 'bench'])('the files of %s', (folder) => {
   it('have no import cycles, types included', () => {
-    const circles = files.map((file) => {
-      const reached = reachedFrom(file);
-      return [...reached].filter((other) => reachedFrom(other).has(file)).sort();
+    const all = importsOf(textsIn(folder));
+    const circles = [...all.keys()].map((file) => {
+      const reached = reachedFrom(file, all);
+      return [...reached].filter((other) => reachedFrom(other, all).has(file)).sort();
     });
     expect([...new Set(circles.filter(({ length }) => length > 0).map(String))]).toEqual([]);
   });
+});
 
+describe('the files of src', () => {
   it('contain SQL in *.queries.ts only, apart from the database folder', () => {
     const elsewhere = [...texts].filter(
       ([file, text]) =>
@@ -103,21 +103,32 @@ describe('the files of src', () => {
   });
 });
 
-/** The files of src that a file imports: values or types, by declaration, `import()` or `export … from`. */
-function importedBy(file: string, text: string): string[] {
-  return ts
-    .preProcessFile(text, true, true)
-    .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
-    .map(({ fileName }) => posix.join(dirname(file), fileName).replace(/\.js$/, '.ts'))
-    .filter((target) => texts.has(target));
+type Imports = ReadonlyMap<string, readonly string[]>;
+
+function textsIn(folder: string): ReadonlyMap<string, string> {
+  const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.spec.ts'));
+  return new Map(files.map((file) => [file, readFileSync(join(ROOT, folder, file), 'utf8')]));
+}
+
+/** The files of the same folder that each file imports: values or types, by declaration, `import()` or `export … from`. */
+function importsOf(all: ReadonlyMap<string, string>): Imports {
+  const importedBy = (file: string, text: string) =>
+    ts
+      .preProcessFile(text, true, true)
+      .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+      .map(({ fileName }) => posix.join(dirname(file), fileName).replace(/\.js$/, '.ts'))
+      .flatMap((target) => [target, `${target}x`].filter((path) => all.has(path)));
+  return new Map([...all].map(([file, text]) => [file, importedBy(file, text)]));
 }
 
 /** Every file that a file imports, directly or transitively; contains the file itself only in a cycle. */
-function reachedFrom(file: string, reached = new Set<string>()): Set<string> {
-  for (const target of imports.get(file) ?? [])
+function reachedFrom(file: string, all: Imports, reached = new Set<string>()): Set<string> {
+  for (const target of all.get(file) ?? [])
     if (!reached.has(target)) {
       reached.add(target);
-      reachedFrom(target, reached);
+      reachedFrom(target, all, reached);
     }
   return reached;
 }

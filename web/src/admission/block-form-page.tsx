@@ -124,7 +124,7 @@ export function BlockFormPage({ query }: { query: URLSearchParams }): JSX.Elemen
         <TextField
           id="reason"
           label="Reason"
-          hint="Shown to people who publish or ask for a blocked version."
+          hint="Shown to people who publish a blocked version, and to people who manage or review it. Readers do not see it."
           isRequired
           value={texts.reason}
           problems={problemsAt(details, 'reason')}

@@ -3,15 +3,8 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ENTRY_TYPES, TYPE_LABELS } from '../api/entry-types.js';
 import { useDebouncedText } from '../ui/filter-controls.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import {
-  type CatalogueFilter,
-  countFilters,
-  type FilterCounts,
-  NO_FILTER,
-  type Sort,
-  sortOf,
-  SORTS,
-} from './search.js';
+import type { FilterCounts, ValueCounts } from './counts.js';
+import { type CatalogueFilter, countFilters, NO_FILTER, type Sort, sortOf, SORTS } from './search.js';
 
 interface Props {
   readonly filter: CatalogueFilter;
@@ -103,8 +96,6 @@ export function FilterPanel({
 }
 
 const INSTALLABLE_LABELS = { true: 'Installable', false: 'Not installable here' };
-
-type ValueCounts = Readonly<Record<string, number | undefined>>;
 
 interface GroupProps {
   readonly title: string;

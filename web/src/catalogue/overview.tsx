@@ -9,18 +9,11 @@ import { Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { NothingFound } from './catalogue-list.js';
+import { countsOf, totalOf } from './counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
 import { mergeResults } from './merge-results.js';
-import {
-  type CatalogueFilter,
-  countFilters,
-  countsOf,
-  queryOf,
-  readSearch,
-  sortOf,
-  totalOf,
-} from './search.js';
+import { type CatalogueFilter, countFilters, queryOf, readSearch, sortOf } from './search.js';
 
 interface Found {
   readonly registry: string;
@@ -47,7 +40,7 @@ interface Props {
 /** All registries: what is new in each, or one list with the best matches of a search. */
 export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
   const [count, setCount] = useState(REGISTRIES_AT_ONCE);
-  const { found, isLoading } = useSearches(registries.slice(0, count), filter);
+  const { found, isLoading, retry } = useSearches(registries.slice(0, count), filter);
   const results = found.flatMap(({ result }) => (result ? [result] : []));
   const matching = found.filter(({ result, failure }) => failure || (result && result.items.length > 0));
   const isDone = found.length === Math.min(count, registries.length) && !isLoading;
@@ -60,6 +53,7 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
           {results.length === 0 ? ' ' : summaryOf(matching.length > 0 ? matching : found)}
         </p>
         {found.length === 0 && <Loading />}
+        <Failures found={found} retry={retry} isRetrying={isLoading} />
         {isSearch ? (
           <Fragment key={JSON.stringify(filter)}>
             <Registries
@@ -103,7 +97,7 @@ function Home({ matching, filter }: SectionProps): JSX.Element {
           {tags.map(([tag, count]) => (
             <li key={tag}>
               <a class="chip" href={hashOf(['catalogue'], queryOf({ ...filter, tag }))}>
-                <UntrustedText text={tag} /> <span class="muted">{count.toLocaleString('en')}</span>
+                <UntrustedText text={tag} /> <span class="muted">{count?.toLocaleString('en')}</span>
               </a>
             </li>
           ))}
@@ -115,6 +109,35 @@ function Home({ matching, filter }: SectionProps): JSX.Element {
   );
 }
 
+interface FailuresProps {
+  readonly found: readonly Found[];
+  readonly retry: () => void;
+  readonly isRetrying: boolean;
+}
+
+/** The failed searches: one message for each kind of failure, with its registries. */
+function Failures({ found, retry, isRetrying }: FailuresProps): JSX.Element {
+  const groups = new Map<string, { readonly failure: Failure; readonly registries: string[] }>();
+  for (const { registry, failure } of found) {
+    if (!failure) continue;
+    const key = JSON.stringify([failure.code, failure.sentence, failure.details]);
+    const group = groups.get(key) ?? { failure, registries: [] };
+    groups.set(key, { failure, registries: [...group.registries, registry] });
+  }
+  return (
+    <>
+      {[...groups].map(([key, { failure, registries }]) => (
+        <div key={key}>
+          <p class="muted">
+            Not searched: <UntrustedText text={registries.join(', ')} class="break" />
+          </p>
+          <Refusal failure={failure} retry={retry} isRetrying={isRetrying} />
+        </div>
+      ))}
+    </>
+  );
+}
+
 interface RegistriesProps extends SectionProps {
   readonly countsOf: (result: SearchResult) => string;
 }
@@ -122,21 +145,15 @@ interface RegistriesProps extends SectionProps {
 /** Links to what was found in each registry. */
 function Registries({ matching, filter, countsOf: text }: RegistriesProps): JSX.Element {
   return (
-    <>
-      {matching.map(({ registry, failure }) => failure && <Refusal key={registry} failure={failure} />)}
-      <ul class="chips found-in" aria-label="Registries">
-        {matching.map(
-          ({ registry, result }) =>
-            result && (
-              <li key={registry}>
-                <a class="chip" href={hashOf(['catalogue', registry], queryOf(filter))}>
-                  <UntrustedText text={registry} /> <span class="muted">{text(result)}</span>
-                </a>
-              </li>
-            ),
-        )}
-      </ul>
-    </>
+    <ul class="chips found-in" aria-label="Registries">
+      {readable(matching).map(({ registry, result }) => (
+        <li key={registry}>
+          <a class="chip" href={hashOf(['catalogue', registry], queryOf(filter))}>
+            <UntrustedText text={registry} /> <span class="muted">{text(result)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -186,14 +203,14 @@ function isCut(results: readonly Readable[]): boolean {
   return results.some(({ result }) => totalOf(result) > result.items.length);
 }
 
-/** `471 entries in 2 registries`: an entry of several registries counts once, if all of them were read completely. */
+/** `471 entries in 2 registries`. An entry of several registries counts once, so results that were not read completely have a minimum. */
 function summaryOf(matching: readonly Found[]): string {
   const results = readable(matching);
-  const where = `in ${pluralize(matching.length, 'registry', 'registries')}`;
-  const sum = results.reduce((total, { result }) => total + totalOf(result), 0);
-  if (isCut(results) && results.length > 1) return `Up to ${pluralize(sum, 'entry', 'entries')} ${where}`;
-  const count = isCut(results) ? sum : mergeResults(results, '', 'name').length;
-  return `${pluralize(count, 'entry', 'entries')} ${where}`;
+  const where = `in ${pluralize(results.length, 'registry', 'registries')}`;
+  const merged = mergeResults(results, '', 'name').length;
+  const count = Math.max(merged, ...results.map(({ result }) => totalOf(result)));
+  const isMinimum = isCut(results) && results.length > 1;
+  return `${isMinimum ? 'At least ' : ''}${pluralize(count, 'entry', 'entries')} ${where}`;
 }
 
 /** `471 servers · 3 skills` */
@@ -206,38 +223,51 @@ function typeCounts({ facets }: SearchResult): string {
     .join(' · ');
 }
 
+interface Searches {
+  readonly found: readonly Found[];
+  readonly isLoading: boolean;
+  /** Searches the registries again whose search failed. */
+  retry(): void;
+}
+
 /**
  * Searches registries one after another: the server limits the searches that one caller runs at a time. Results of the
  * previous search stay until the first new one arrives.
  */
-function useSearches(
-  registries: readonly string[],
-  filter: CatalogueFilter,
-): { readonly found: readonly Found[]; readonly isLoading: boolean } {
-  const key = JSON.stringify([registries, filter]);
-  const [state, setState] = useState<{ readonly key: string; readonly found: readonly Found[] }>({
-    key,
-    found: [],
-  });
+function useSearches(registries: readonly string[], filter: CatalogueFilter): Searches {
+  const search = JSON.stringify(filter);
+  const [retries, setRetries] = useState(0);
+  const key = JSON.stringify([registries, search, retries]);
+  const [state, setState] = useState<{
+    readonly key: string;
+    readonly search: string;
+    readonly found: readonly Found[];
+  }>({ key, search, found: [] });
   useEffect(() => {
     const { signal, abort } = aborter();
+    const known = state.search === search ? readable(state.found) : [];
+    const found = new Map<string, Found>(known.map((each) => [each.registry, each]));
     const run = async () => {
-      const found: Found[] = [];
       for (const registry of registries) {
+        if (found.has(registry)) continue;
         const each = await readSearch(registry, filter, { limit: PER_REGISTRY }, signal).then(
           (result) => ({ registry, result }),
           (thrown: unknown) => ({ registry, failure: failureFrom(thrown) }),
         );
         if (signal.aborted) return;
-        found.push(each);
-        setState({ key, found: [...found] });
+        found.set(registry, each);
+        setState({ key, search, found: registries.flatMap((name) => found.get(name) ?? []) });
       }
     };
     void run();
     return abort;
     // The key includes the registries and the filter.
   }, [key]);
-  return { found: state.found, isLoading: state.key !== key };
+  return {
+    found: state.found,
+    isLoading: state.key !== key,
+    retry: () => setRetries((before) => before + 1),
+  };
 }
 
 function aborter(): { signal: AbortSignal; abort: () => void } {

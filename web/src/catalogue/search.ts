@@ -1,6 +1,7 @@
 import { api, failureFrom, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
-import type { EntryType, FoundEntry, SearchResult } from '../api/types.js';
+import type { EntryType, SearchResult } from '../api/types.js';
+import type { Counts } from './counts.js';
 
 export const SORTS = { relevance: 'Best match', updated: 'New and updated', name: 'Name' } as const;
 export type Sort = keyof typeof SORTS;
@@ -84,58 +85,6 @@ export async function readSearch(
   }
 }
 
-export function totalOf({ facets }: Pick<SearchResult, 'facets'>): number {
-  return Object.values(facets.type).reduce((sum, count) => sum + count, 0);
-}
-
-export type Counts = Readonly<Record<string, number>>;
-
-/** The values to filter by. Values without a number were found, but not all entries were read to count them. */
-export interface FilterCounts {
-  readonly type: Counts;
-  readonly tag: Counts;
-  readonly transport: Counts;
-  readonly publisher: Readonly<Record<string, number | undefined>>;
-  readonly installable: Readonly<Record<string, number | undefined>>;
-}
-
-/**
- * Returns the counts of several results together. If all items were read, each entry counts once. Otherwise, the
- * server's counts are added up, and publishers and installable servers are not counted.
- */
-export function countsOf(results: readonly SearchResult[]): FilterCounts {
-  const items = [
-    ...new Map(
-      results.flatMap((result) => result.items).map((item) => [JSON.stringify([item.type, item.name]), item]),
-    ).values(),
-  ];
-  const counted = (valuesOf: (item: FoundEntry) => readonly string[]) =>
-    sumOf(items.flatMap((item) => valuesOf(item).map((value) => ({ [value]: 1 }))));
-  const publisher = counted((item) => [publisherOf(item)]);
-  const installable = counted(({ type, installable: is }) => (type === 'server' ? [String(is)] : []));
-  if (results.every((result) => result.items.length === totalOf(result)))
-    return {
-      type: counted(({ type }) => [type]),
-      tag: counted(({ tags }) => [...new Set(tags)]),
-      transport: counted(({ transports }) => [...new Set(transports)]),
-      publisher,
-      installable,
-    };
-  const sumOfFacet = (facet: 'type' | 'tag' | 'transport') =>
-    sumOf(results.map(({ facets }) => facets[facet]));
-  return {
-    type: sumOfFacet('type'),
-    tag: sumOfFacet('tag'),
-    transport: sumOfFacet('transport'),
-    publisher: withoutNumbers(publisher),
-    installable: withoutNumbers(installable),
-  };
-}
-
-function withoutNumbers(counts: Counts): Readonly<Record<string, undefined>> {
-  return Object.fromEntries(Object.keys(counts).map((value) => [value, undefined] as const));
-}
-
 /** Counts the servers that can be installed, and the others, by a search for the first: the server does not count them. */
 export async function countInstallable(
   registry: string,
@@ -146,18 +95,4 @@ export async function countInstallable(
   const { facets } = await readSearch(registry, { ...filter, installable: 'true' }, { limit: 1 }, signal);
   const installable = facets.type['server'] ?? 0;
   return { true: installable, false: servers - installable };
-}
-
-function publisherOf({ name }: FoundEntry): string {
-  return name.slice(0, Math.max(0, name.indexOf('/')));
-}
-
-/** Adds up counts by value, the most frequent value first. */
-function sumOf(counts: readonly Counts[]): Record<string, number> {
-  const sums = new Map<string, number>();
-  for (const each of counts)
-    for (const [value, count] of Object.entries(each)) sums.set(value, (sums.get(value) ?? 0) + count);
-  return Object.fromEntries(
-    [...sums].sort(([one, more], [other, less]) => less - more || (one < other ? -1 : 1)),
-  );
 }

@@ -1,14 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
 import type { FoundEntry } from '../api/types.js';
-import {
-  type CatalogueFilter,
-  countInstallable,
-  countsOf,
-  type FilterCounts,
-  readSearch,
-  totalOf,
-} from './search.js';
+import { countsOf, type FilterCounts, totalOf } from './counts.js';
+import { type CatalogueFilter, countInstallable, readSearch } from './search.js';
 import { useQuery } from '../ui/query.js';
 
 export interface CatalogueListState {

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, PluginDocument, ServerDocument, SkillDocument } from '../api/types.js';
@@ -10,15 +10,16 @@ import { hashOf, lastResults, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
-import { EmptyState, HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
+import { EmptyState, HiddenTitle, Loading, type Query, QueryResult, useQuery } from '../ui/query.js';
 import { CollapsedList, Detail, DetailList } from '../ui/table.js';
 import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
 import { Packages, Remotes } from './installation.js';
 import { InstallFiles } from './install-files.js';
-import { Install } from './install.js';
+import { Install, useSetup } from './install.js';
 import { type Fact, publishedFacts, type PublishedFacts } from './published-facts.js';
 import { useKnownDates } from './known-dates.js';
-import { readVersions, type Version, Versions } from './versions.js';
+import { readVersions, type Version } from './read-versions.js';
+import { Versions } from './versions.js';
 
 const TOOLS_SHOWN = 15;
 
@@ -80,6 +81,19 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   const dates = useKnownDates(registry, type, name, versions);
   const date = dates?.of(shown);
   const server = type === 'server' ? (content as ServerDocument) : undefined;
+  const isInstallable = server !== undefined && shown.status !== 'deleted';
+  const setup = useSetup(registry, name, isInstallable ? shown.version : null);
+  const managed = useManaged(type, name);
+  // Shown at once: parts that come later would move the others.
+  const isComplete = useRef(false);
+  isComplete.current ||= !setup.isLoading && !managed.isLoading;
+  if (!isComplete.current)
+    return (
+      <>
+        <HiddenTitle text={name} />
+        <Loading />
+      </>
+    );
   return (
     <>
       <header class="entry-head">
@@ -101,12 +115,14 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
                 {date.event} <Ago at={date.at} />
               </span>
             )}
-            {!shown.isLatest && (
-              <a href={hashOf(['catalogue', registry, type, name])}>Newer version available</a>
-            )}
+            <LatestLink
+              href={hashOf(['catalogue', registry, type, name])}
+              shown={shown}
+              versions={versions}
+            />
           </p>
         </div>
-        <EntryActions registry={registry} type={type} name={name} />
+        <EntryActions registry={registry} type={type} name={name} isManaged={managed.value === true} />
       </header>
       {shown.statusMessage !== undefined && (
         <p class="notice">
@@ -129,9 +145,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
       )}
       <div class="columns">
         <div>
-          {server && shown.status !== 'deleted' && (
-            <Install registry={registry} name={name} version={shown.version} document={server} />
-          )}
+          {server && setup.value && <Install name={name} setup={setup.value} document={server} />}
           {type !== 'server' && (
             <InstallFiles
               registry={registry}
@@ -143,9 +157,6 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
           {server && <Remotes remotes={server.remotes ?? []} />}
           {server && <Packages packages={server.packages ?? []} />}
           {!server && <Packages packages={content.packages ?? []} />}
-          {type !== 'server' && (
-            <LazyContent registry={registry} type={type} name={name} version={shown.version} />
-          )}
           {tools.length > 0 && (
             <section>
               <h2>
@@ -186,7 +197,36 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
           </details>
         </div>
       </div>
+      {/* Comes later than the rest, which it must not move. */}
+      {type !== 'server' && (
+        <LazyContent registry={registry} type={type} name={name} version={shown.version} />
+      )}
     </>
+  );
+}
+
+interface LatestLinkProps {
+  readonly href: string;
+  readonly shown: Version;
+  /** Newest first. */
+  readonly versions: readonly Version[];
+}
+
+/** The latest version may be older than the one shown: deleted versions are never the latest. */
+function LatestLink({ href, shown, versions }: LatestLinkProps): JSX.Element {
+  const latest = versions.find(({ isLatest }) => isLatest);
+  if (!latest || latest === shown) return <></>;
+  const isNewer = versions.indexOf(latest) < versions.indexOf(shown);
+  return (
+    <a href={href}>
+      {isNewer ? (
+        'Newer version available'
+      ) : (
+        <>
+          Latest version: <UntrustedText text={latest.version} />
+        </>
+      )}
+    </a>
   );
 }
 
@@ -205,25 +245,33 @@ function LazyContent(props: Parameters<Content>[0]): JSX.Element {
   return loaded ? <loaded.Section {...props} /> : <></>;
 }
 
-type EntryActionsProps = Pick<EntryDetailsProps, 'registry' | 'type' | 'name'>;
+/** Asks whether the caller manages a published entry of this name, which is not an error if they do not. */
+function useManaged(type: EntryType, name: string): Query<boolean> {
+  const isOfferedHere = isOffered(useSession(), 'manageEntries');
+  return useQuery(isOfferedHere ? `${type} ${name}` : null, async (signal) => {
+    const params = { query: { type, name } };
+    return (await unwrap(api.GET('/v1/entries', { params, signal }))).entries.length > 0;
+  });
+}
+
+interface EntryActionsProps extends Pick<EntryDetailsProps, 'registry' | 'type' | 'name'> {
+  /** Whether it is published here, and the caller manages it. */
+  readonly isManaged: boolean;
+}
 
 /** Links to publish and manage the entry, if the caller may, and prefilled questions about access. */
-function EntryActions({ registry, type, name }: EntryActionsProps): JSX.Element {
+function EntryActions({ registry, type, name, isManaged }: EntryActionsProps): JSX.Element {
   const session = useSession();
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
-  const path = { type, name };
-  const managed = useQuery(isOffered(session, 'manageEntries') ? `${type} ${name}` : null, (signal) =>
-    unwrap(api.GET('/v1/entries/{type}/{name}', { params: { path }, signal })),
-  );
-  const mayAskForOthers = isOffered(session, 'manageRegistries') || managed.value !== undefined;
+  const mayAskForOthers = isOffered(session, 'manageRegistries') || isManaged;
   const asked = { registry, type: type === 'server' ? '' : type, entry: name };
   // Somebody without any claims: what they lack is what everybody needs.
   const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
   return (
     <p class="buttons entry-actions">
-      {managed.value && (
+      {isManaged && (
         <>
-          <a class="button small primary" href={hashOf(['publish'], path)}>
+          <a class="button small primary" href={hashOf(['publish'], { type, name })}>
             New version
           </a>
           <a class="button small" href={hashOf(['publish', type, name])}>

@@ -1,11 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { describe, expect, it } from 'vitest';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   claudeCommand,
   codexCommand,
   commandLine,
   cursorLink,
   shortName,
+  skillCommands,
   vscodeLink,
 } from './install-commands.js';
 
@@ -102,5 +106,75 @@ describe('links', () => {
   it('are left out beyond 2,000 characters', () => {
     const long = { ...npx, args: ['x'.repeat(2_000)] };
     expect([vscodeLink(NAME, long, undefined), cursorLink(NAME, long)]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('skillCommands', () => {
+  const home = mkdtempSync(join(tmpdir(), 'skill-commands-'));
+  const upstream = join(home, 'upstream');
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', upstream, ...args])
+      .toString()
+      .trim();
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(upstream, path)), { recursive: true });
+    writeFileSync(join(upstream, path), text);
+    git('add', '.');
+    git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-qm', path);
+  };
+  /** Runs the commands as a user would paste them. */
+  const run = (commands = '') => {
+    const config = [`HOME=${home}`, 'GIT_CONFIG_COUNT=1', `GIT_CONFIG_VALUE_0=${url}`];
+    const key = `GIT_CONFIG_KEY_0=url.file://${upstream}.insteadOf`;
+    const input = `export ${[...config, key].join(' ')}\n${commands}`;
+    return execFileSync('sh', ['-e'], { input, cwd: home, stdio: ['pipe', 'pipe', 'pipe'] });
+  };
+  const filesOf = (folder: string) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((file) => file.replaceAll('\\', '/'))
+      .sort();
+  const url = 'https://git.example.com/skills';
+  const folder = join(home, 'skills', 'review');
+
+  beforeAll(() => {
+    mkdirSync(upstream);
+    git('init', '-q', '-b', 'main');
+    write('sets/my review/SKILL.md', 'first');
+    write('sets/my review/scripts/run.sh', 'run');
+    git('tag', 'v1');
+  });
+  afterAll(() => rmSync(home, { recursive: true }));
+
+  it('copy a folder of a repository, and update it when they run again', () => {
+    const commands = skillCommands({ url, subfolder: './sets/my review/' }, folder);
+    run(commands);
+    expect(filesOf(folder)).toEqual(['SKILL.md', 'scripts', 'scripts/run.sh']);
+    write('sets/my review/SKILL.md', 'second');
+    run(commands);
+    expect(filesOf(folder)).toEqual(['SKILL.md', 'scripts', 'scripts/run.sh']);
+    expect(readFileSync(join(folder, 'SKILL.md'), 'utf8')).toBe('second');
+  });
+
+  it('copy a whole repository without its history, of a tag or commit', () => {
+    for (const [at, version] of [
+      [{ ref: 'v1' }, 'first'],
+      [{ commit: git('rev-parse', 'main') }, 'second'],
+    ] as const) {
+      run(skillCommands({ url, ...at }, folder));
+      expect(readFileSync(join(folder, 'sets/my review/SKILL.md'), 'utf8')).toBe(version);
+      expect(filesOf(folder)).not.toContain('.git');
+    }
+  });
+
+  it.each([
+    { url: 'ext::sh -c id' },
+    { url: '--upload-pack=id' },
+    { url, ref: '--upload-pack=id' },
+    { url, commit: '--output=x' },
+    { url, subfolder: 'a/../../b' },
+    { url, subfolder: 'a\u001b[201~' },
+    {},
+  ])('do not exist for %j', (repository) => {
+    expect(skillCommands(repository, '~/skills/x')).toBeUndefined();
   });
 });

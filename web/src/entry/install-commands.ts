@@ -130,3 +130,41 @@ export function commandLine(words: readonly string[]): string | undefined {
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
+
+/** Where the files of a skill are. */
+interface Repository {
+  readonly url?: string | undefined;
+  readonly ref?: string | undefined;
+  readonly commit?: string | undefined;
+  readonly subfolder?: string | undefined;
+}
+
+/**
+ * Returns the commands that copy a skill from its repository to a folder, for a POSIX shell. Running them again updates the
+ * files.
+ *
+ * @param folder for the files of the skill: needs no quotes.
+ * @returns undefined if the repository cannot be named safely in commands.
+ */
+export function skillCommands(
+  { url = '', ref, commit = 'HEAD', subfolder = '' }: Repository,
+  folder: string,
+): string | undefined {
+  const segments = subfolder.split('/').filter((part) => part !== '' && part !== '.');
+  // Other URLs and paths could be read as options or leave the clone.
+  if (
+    !/^https?:\/\//i.test(url) ||
+    segments.includes('..') ||
+    [ref, commit].some((word) => word?.startsWith('-'))
+  )
+    return undefined;
+  const clone = commandLine(['git', 'clone', ...(ref === undefined ? [] : ['--branch', ref]), url]);
+  const tree = commandLine([`${commit}:${segments.join('/')}`]);
+  if (clone === undefined || tree === undefined) return undefined;
+  return [
+    'source=$(mktemp -d)',
+    `${clone} "$source"`,
+    `mkdir -p ${folder}`,
+    `git -C "$source" archive ${tree} | tar -xf - -C ${folder}`,
+  ].join('\n');
+}

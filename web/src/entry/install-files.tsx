@@ -4,9 +4,7 @@ import { API_BASE } from '../api/client.js';
 import type { PluginDocument, SkillDocument } from '../api/types.js';
 import { Choices } from '../ui/filter-controls.js';
 import { Code } from '../ui/untrusted-text.js';
-import { commandLine, shortName } from './install-commands.js';
-
-type Package = NonNullable<SkillDocument['packages']>[number];
+import { commandLine, shortName, skillCommands } from './install-commands.js';
 
 /** Where each client looks for skills: in the home folder. */
 const SKILL_FOLDERS: Readonly<Record<string, { readonly title: string; readonly folder: string }>> = {
@@ -30,7 +28,7 @@ export function InstallFiles({ registry, type, name, document }: Props): JSX.Ele
   const image = (document.packages ?? []).find(({ registryType }) => registryType === 'oci');
   const folder = SKILL_FOLDERS[client]?.folder ?? '';
   const copy =
-    repository && (type === 'skill' ? cloneCommands(repository, shortName(name), folder) : undefined);
+    repository && type === 'skill' ? skillCommands(repository, `${folder}/${shortName(name)}`) : undefined;
   const toolhive = [
     commandLine(['thv', 'config', 'set-registry', `${API_BASE}/registry/${encodeURIComponent(registry)}`]),
     commandLine(['thv', type, 'install', name]),
@@ -66,28 +64,4 @@ export function InstallFiles({ registry, type, name, document }: Props): JSX.Ele
       )}
     </section>
   );
-}
-
-function cloneCommands(
-  { url = '', ref, commit, subfolder = '' }: Package,
-  name: string,
-  folder: string,
-): string | undefined {
-  // Other URLs and paths could be read as options or leave the clone.
-  if (
-    !/^https?:\/\//i.test(url) ||
-    subfolder.split('/').includes('..') ||
-    [ref, commit].some((word) => word?.startsWith('-'))
-  )
-    return undefined;
-  const clone = `${name}-source`;
-  const from = ['.', clone, ...subfolder.split('/').filter((part) => part !== '' && part !== '.')].join('/');
-  const copy = commandLine(['cp', '-R', from]);
-  const lines = [
-    commandLine(['git', 'clone', ...(ref === undefined ? [] : ['--branch', ref]), url, clone]),
-    ...(commit === undefined ? [] : [commandLine(['git', '-C', clone, 'checkout', '--detach', commit])]),
-    `mkdir -p ${folder}`,
-    copy === undefined ? undefined : `${copy} ${folder}/${name}`,
-  ];
-  return lines.every((line) => line !== undefined) ? lines.join('\n') : undefined;
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import type { ServerDocument, ServerSetup } from '../api/types.js';
-import { useQuery } from '../ui/query.js';
+import { type Query, useQuery } from '../ui/query.js';
 import { Choices } from '../ui/filter-controls.js';
 import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
 import { claudeCommand, codexCommand, cursorLink, PLACEHOLDER, vscodeLink } from './install-commands.js';
@@ -60,28 +60,28 @@ const CLIENTS: Readonly<Record<string, Client>> = {
 /** The client chosen last, for the next entry. */
 let lastClient = 'vscode';
 
-interface Props {
-  readonly registry: string;
-  readonly name: string;
-  readonly version: string;
-  readonly document: ServerDocument;
-}
-
-/** How to install a server, for each client and each remote or package. */
-export function Install({ registry, name, version, document }: Props): JSX.Element {
-  const query = useQuery(JSON.stringify([registry, name, version]), (signal) =>
+/** Reads how to install a version; null: not at all. */
+export function useSetup(registry: string, name: string, version: string | null): Query<ServerSetup> {
+  return useQuery(version === null ? null : JSON.stringify([registry, name, version]), (signal) =>
     unwrap(
       api.GET('/registry/{registry}/v0.1/x/setup/{name}/versions/{version}', {
-        params: { path: { registry, name, version } },
+        params: { path: { registry, name, version: version ?? '' } },
         signal,
       }),
     ),
   );
+}
+
+interface Props {
+  readonly name: string;
+  readonly setup: ServerSetup;
+  readonly document: ServerDocument;
+}
+
+/** How to install a server, for each client and each remote or package. */
+export function Install({ name, setup: { options }, document }: Props): JSX.Element {
   const [client, setClient] = useState(lastClient);
   const [chosen, setChosen] = useState<string>();
-  // The setup is optional: the page still shows remotes and packages.
-  if (!query.value) return <></>;
-  const { options } = query.value;
   const { remotes = [], packages = [] } = document;
   const usable = options.filter(({ clients }) => clients.some(({ configuration }) => configuration));
   if (usable.length === 0) return <NotInstallable options={options} />;

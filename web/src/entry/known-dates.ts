@@ -2,7 +2,7 @@ import type { EntryType } from '../api/types.js';
 import { NO_FILTER, readSearch } from '../catalogue/search.js';
 import { useQuery } from '../ui/query.js';
 import { publishedFacts } from './published-facts.js';
-import type { Version } from './versions.js';
+import type { Version } from './read-versions.js';
 
 /** The dates of an entry's versions that the publisher or an upstream registry stated. */
 export interface KnownDates {

@@ -39,7 +39,8 @@ export function Code({ text, label, isWhole = false }: CodeProps): JSX.Element {
   return (
     <div class="code">
       <CopyButton text={text} />
-      <pre tabIndex={0} role="region" aria-label={label}>
+      {/* Not a region: a page has many of them, and landmarks need different names. */}
+      <pre tabIndex={0} role="group" aria-label={label}>
         {isWhole
           ? escapeInvisible(text, Infinity)
           : text
