@@ -12,9 +12,13 @@ import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { requestedHost } from '../http/requested-host.js';
-import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { type DescribedVersion, MarketplaceEntries } from './marketplace-entries.queries.js';
+import {
+  type ContentTotals,
+  type DescribedVersion,
+  MarketplaceEntries,
+} from './marketplace-entries.queries.js';
 import {
   manifestsIn,
   type MarketplacePlugin,
@@ -24,7 +28,13 @@ import {
   pluginsOf,
   remoteMarketplace,
 } from './plugin-tree.js';
-import { CACHE_LIMITS, RepositoryCache, type RepositoryLease } from './repository-cache.js';
+import {
+  CACHE_LIMITS,
+  RepositoryCache,
+  type RepositoryLease,
+  type RepositoryPlan,
+  type RepositorySize,
+} from './repository-cache.js';
 
 /** The path of the repository below the registry's. */
 export const REPOSITORY = 'git/marketplace.git';
@@ -37,6 +47,12 @@ const MAX_CACHED_PLUGINS = 10_000;
 /** Limits of what a repository is built from in memory: bytes of paths, and of the manifests of plugins. */
 const MAX_PATH_BYTES = 16 * 1_024 * 1_024;
 const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
+
+/** How long a request waits for its repository: the connection would be closed as idle after 120 s. */
+const MAX_WAIT_MS = 90_000;
+const STILL_BUILDING = 'The marketplace is still being built: try again shortly';
+/** After a longer wait, the caller's view is verified again. */
+const MAX_UNVERIFIED_MS = 1_000;
 
 /** The marketplace of a view. */
 interface Marketplace {
@@ -57,6 +73,7 @@ export class MarketplaceService extends PluginConfigs {
 
   constructor(
     private readonly entries: MarketplaceEntries,
+    private readonly views: RegistryViews,
     private readonly content: ContentStore,
     private readonly repositories: RepositoryCache,
     @Inject(authenticationConfig.KEY)
@@ -104,30 +121,51 @@ export class MarketplaceService extends PluginConfigs {
   }
 
   /**
-   * Returns the repository of the caller's view.
+   * Returns the repository of the caller's view, as it is after the wait for the repository.
    *
-   * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`.
+   * @param gone aborts when the caller no longer waits.
+   * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`, 503 `overloaded`; as `RegistryViews.verify`.
    */
-  async repository(access: VerifiedAccess): Promise<RepositoryLease> {
-    const settings = settingsOf(access);
-    const { key, plugins } = await this.find(access);
-    const files = async () => {
-      const shown = await this.withFiles(await plugins());
-      return marketplaceTree(settings, shown, await this.manifestsOf(shown));
-    };
-    const plan = { key, files, read: (digest: string) => this.content.read(digest) };
-    return this.repositories.lease(plan, access.client.callerKey(access.caller));
+  async repository(access: VerifiedAccess, gone: AbortSignal): Promise<RepositoryLease> {
+    const late = new AbortController();
+    const timeout = setTimeout(() => late.abort(new ApiError('overloaded', STILL_BUILDING)), MAX_WAIT_MS);
+    const signal = AbortSignal.any([gone, late.signal]);
+    const callerKey = access.client.callerKey(access.caller);
+    let [current, plan] = [access, await this.planFor(access)];
+    let waitedFor: string | undefined;
+    try {
+      for (;;) {
+        const begun = performance.now();
+        const lease = await this.repositories.lease(plan, callerKey, signal);
+        if (performance.now() - begun < MAX_UNVERIFIED_MS || plan.key === waitedFor) return lease;
+        lease.release();
+        waitedFor = plan.key;
+        current = await this.views.verify(current);
+        plan = await this.planFor(current);
+      }
+    } finally {
+      clearTimeout(timeout);
+    }
   }
 
-  /** @throws ApiError 507 `marketplace_too_large`. */
-  private async withFiles(plugins: readonly Plugin<DescribedVersion>[]): Promise<MarketplacePlugin[]> {
-    const { files, pathBytes, bytes } = await this.entries.totals(plugins);
-    if (files > CACHE_LIMITS.files || pathBytes > MAX_PATH_BYTES || bytes > CACHE_LIMITS.bytes)
-      throw new ApiError('marketplace_too_large');
-    const shown: MarketplacePlugin[] = [];
-    for await (const entry of this.entries.withFiles(plugins))
-      shown.push({ ...entry, pluginName: pluginNameOf(entry.name) });
-    return shown;
+  private async planFor(access: VerifiedAccess): Promise<RepositoryPlan> {
+    const settings = settingsOf(access);
+    const { key, plugins } = await this.find(access);
+    return {
+      key,
+      size: async () => {
+        const listed = await plugins();
+        const callerKey = access.client.callerKey(access.caller);
+        return sizeOf(await this.reading.run(callerKey, undefined, () => this.entries.totals(listed)));
+      },
+      files: async () => {
+        const shown: MarketplacePlugin[] = [];
+        for await (const entry of this.entries.withFiles(await plugins()))
+          shown.push({ ...entry, pluginName: pluginNameOf(entry.name) });
+        return marketplaceTree(settings, shown, await this.manifestsOf(shown));
+      },
+      read: (digest) => this.content.read(digest),
+    };
   }
 
   /** @throws ApiError 507 `marketplace_too_large`. */
@@ -157,17 +195,21 @@ export class MarketplaceService extends PluginConfigs {
     const plugins = async () => {
       const cached = this.plugins.get(key);
       if (cached) return cached;
-      const release = await this.reading.acquire(access.client.callerKey(access.caller));
-      try {
+      return this.reading.run(access.client.callerKey(access.caller), undefined, async () => {
         const found = this.plugins.get(key) ?? pluginsOf(await this.entries.checkedOutEverywhere(versions));
         this.plugins.set(key, found);
         return found;
-      } finally {
-        release();
-      }
+      });
     };
     return { key, plugins };
   }
+}
+
+/** @throws ApiError 507 `marketplace_too_large`. */
+function sizeOf({ files, pathBytes, bytes }: ContentTotals): RepositorySize {
+  if (files > CACHE_LIMITS.files || pathBytes > MAX_PATH_BYTES || bytes > CACHE_LIMITS.bytes)
+    throw new ApiError('marketplace_too_large');
+  return { files, bytes };
 }
 
 function settingsOf({ marketplace }: VerifiedAccess) {

@@ -1,9 +1,27 @@
 import { execFileSync } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type CacheLimits, RepositoryCache } from './repository-cache.js';
 import type { TreeFile } from './plugin-tree.js';
+
+/** A caller who does not leave. */
+const WAITING = new AbortController().signal;
+
+const temporary = process.env['TMPDIR'];
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'repository-cache-'));
+  process.env['TMPDIR'] = folder;
+});
+afterAll(async () => {
+  if (temporary === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = temporary;
+  await rm(folder, { recursive: true });
+});
 
 const caches: RepositoryCache[] = [];
 afterEach(async () => {
@@ -11,7 +29,15 @@ afterEach(async () => {
 });
 
 function aCache(limits: Partial<CacheLimits> = {}): RepositoryCache {
-  const cache = new RepositoryCache({ bytes: 1_000, files: 100, buildMs: 60_000, readMs: 60_000, ...limits });
+  const cache = new RepositoryCache({
+    bytes: 1_000,
+    files: 100,
+    small: { bytes: 0, files: 0 },
+    smallBytes: 0,
+    buildMs: 60_000,
+    readMs: 60_000,
+    ...limits,
+  });
   caches.push(cache);
   return cache;
 }
@@ -26,19 +52,22 @@ const text = (path: string, content: string): TreeFile => ({ path, executable: f
 
 /** A plan whose stored files consist of `x`. */
 function plan(key: string, files: TreeFile[]) {
-  const built = { key, reads: [] as string[], files: async () => files, read };
+  const bytes = files.reduce((sum, file) => sum + ('bytes' in file ? file.bytes : 0), 0);
+  const size = async () => ({ bytes, files: files.length });
+  const built = { key, reads: [] as string[], size, files: async () => files, read };
   async function* read(digest: string): AsyncGenerator<Buffer> {
     built.reads.push(digest);
     const file = files.find((each) => 'digest' in each && each.digest === digest);
-    const bytes = file && 'bytes' in file ? file.bytes : 0;
-    yield Buffer.alloc(Math.floor(bytes / 2), 'x');
-    yield Buffer.alloc(Math.ceil(bytes / 2), 'x');
+    const length = file && 'bytes' in file ? file.bytes : 0;
+    yield Buffer.alloc(Math.floor(length / 2), 'x');
+    yield Buffer.alloc(Math.ceil(length / 2), 'x');
   }
   return built;
 }
 
 const git = (directory: string, ...args: string[]) =>
   execFileSync('git', ['-C', directory, ...args], { encoding: 'utf8' }).trim();
+const directories = () => new Set(readdirSync(folder).map((name) => join(folder, name)));
 const headOf = (directory: string) => git(directory, 'rev-parse', 'main');
 
 it('writes one commit with exactly the files, whose id depends on them alone', async () => {
@@ -49,7 +78,7 @@ it('writes one commit with exactly the files, whose id depends on them alone', a
     text('odd "name"\\ü', 'y'),
   ];
   const first = plan('one', files);
-  const { directory } = await aCache({ bytes: 10_000 }).lease(first, 'caller');
+  const { directory } = await aCache({ bytes: 10_000 }).lease(first, 'caller', WAITING);
   expect(
     git(directory, '-c', 'core.quotePath=false', 'ls-tree', '-r', '--format=%(objectmode) %(path)', 'main'),
   ).toBe(
@@ -58,22 +87,22 @@ it('writes one commit with exactly the files, whose id depends on them alone', a
   expect(git(directory, 'cat-file', 'blob', 'main:dir/run.sh')).toBe('x'.repeat(600));
   expect(git(directory, 'rev-list', '--all', '--count')).toBe('1');
   expect(first.reads).toEqual(['dir/run.sh']);
-  const other = await aCache({ bytes: 10_000 }).lease(plan('two', files.toReversed()), 'caller');
+  const other = await aCache({ bytes: 10_000 }).lease(plan('two', files.toReversed()), 'caller', WAITING);
   expect(headOf(other.directory)).toBe(headOf(directory));
 });
 
 it('writes a repository once for all who ask for it', async () => {
   const cache = aCache();
   const one = plan('one', [stored('a', 10)]);
-  const leases = await Promise.all(['x', 'y', 'z'].map((caller) => cache.lease(one, caller)));
-  await cache.lease(one, 'later');
+  const leases = await Promise.all(['x', 'y', 'z'].map((caller) => cache.lease(one, caller, WAITING)));
+  await cache.lease(one, 'later', WAITING);
   expect(new Set(leases.map(({ directory }) => directory)).size).toBe(1);
   expect(one.reads).toEqual(['a']);
 });
 
 it('deletes the least recently used repositories that nobody reads to stay within the quota', async () => {
   const cache = aCache({ bytes: 1_000 });
-  const lease = async (key: string) => cache.lease(plan(key, [stored(key, 400)]), 'caller');
+  const lease = async (key: string) => cache.lease(plan(key, [stored(key, 400)]), 'caller', WAITING);
   const [one, two] = [await lease('one'), await lease('two')];
   one.release();
   two.release();
@@ -89,7 +118,8 @@ it('deletes the least recently used repositories that nobody reads to stay withi
 
 it('deletes a larger repository that clients read slowly, and ends their answers', async () => {
   const cache = aCache({ bytes: 1_000, readMs: 0 });
-  const lease = async (key: string, bytes: number) => cache.lease(plan(key, [stored(key, bytes)]), 'caller');
+  const lease = async (key: string, bytes: number) =>
+    cache.lease(plan(key, [stored(key, bytes)]), 'caller', WAITING);
   const [large, small] = [await lease('large', 700), await lease('small', 300)];
   await expect(lease('larger', 800)).rejects.toMatchObject({ code: 'overloaded' });
   expect([large, small].map(({ deleted }) => deleted.aborted)).toEqual([false, false]);
@@ -105,17 +135,18 @@ it('deletes a larger repository that clients read slowly, and ends their answers
 it('refuses a repository that exceeds a limit, and accepts one at the limit', async () => {
   const cache = aCache({ bytes: 1_000, files: 2 });
   const refused = { code: 'marketplace_too_large' };
-  await expect(cache.lease(plan('bytes', [stored('a', 999), text('b', 'yy')]), 'c')).rejects.toMatchObject(
-    refused,
-  );
+  await expect(
+    cache.lease(plan('bytes', [stored('a', 999), text('b', 'yy')]), 'c', WAITING),
+  ).rejects.toMatchObject(refused);
   const three = ['a', 'b', 'c'].map((path) => text(path, ''));
-  await expect(cache.lease(plan('files', three), 'c')).rejects.toMatchObject(refused);
-  (await cache.lease(plan('fits', [stored('a', 999), text('b', 'y')]), 'c')).release();
+  await expect(cache.lease(plan('files', three), 'c', WAITING)).rejects.toMatchObject(refused);
+  (await cache.lease(plan('fits', [stored('a', 999), text('b', 'y')]), 'c', WAITING)).release();
 });
 
 it('leaves nothing behind when writing fails, and tries again', async () => {
   const cache = aCache();
-  (await cache.lease(plan('other', [text('a', 'b')]), 'caller')).release();
+  (await cache.lease(plan('other', [text('a', 'b')]), 'caller', WAITING)).release();
+  const before = directories();
   const one = plan('one', [stored('a', 500), stored('b', 499)]);
   const gone = {
     ...one,
@@ -124,15 +155,90 @@ it('leaves nothing behind when writing fails, and tries again', async () => {
       return one.read(digest);
     },
   };
-  await expect(cache.lease(gone, 'caller')).rejects.toThrow('deleted while it was read');
-  const { directory } = await cache.lease(one, 'caller');
-  expect(readdirSync(dirname(directory)).filter((name) => name.startsWith('new-'))).toEqual([]);
+  await expect(cache.lease(gone, 'caller', WAITING)).rejects.toThrow('deleted while it was read');
+  const { directory } = await cache.lease(one, 'caller', WAITING);
+  expect(directories()).toEqual(new Set([...before, directory]));
 });
 
 it('deletes everything at shutdown', async () => {
   const cache = aCache();
-  const { directory } = await cache.lease(plan('one', [text('a', 'b')]), 'caller');
+  const { directory } = await cache.lease(plan('one', [text('a', 'b')]), 'caller', WAITING);
   expect(existsSync(join(directory, 'config'))).toBe(true);
   await cache.onApplicationShutdown();
-  expect(existsSync(dirname(directory))).toBe(false);
+  expect(existsSync(directory)).toBe(false);
+});
+
+/** A plan of one file whose build pauses before the file until `go` is called. */
+function pausedPlan(key: string, bytes: number) {
+  const events = new EventEmitter();
+  const begun = once(events, 'begin');
+  const resumed = once(events, 'go');
+  const built = { ...plan(key, [stored(key, bytes)]), builds: 0, begun, go: () => void events.emit('go') };
+  built.read = async function* () {
+    built.builds += 1;
+    events.emit('begin');
+    await resumed;
+    yield Buffer.alloc(bytes, 'x');
+  };
+  return built;
+}
+
+it('shares a build until it ends, however long it takes, also after its first caller has left', async () => {
+  const cache = aCache();
+  const slow = pausedPlan('slow', 10);
+  const leaving = new AbortController();
+  const first = cache.lease(slow, 'first', leaving.signal);
+  await slow.begun;
+  leaving.abort(new Error('gone'));
+  await expect(first).rejects.toThrow('gone');
+  // Longer than any read is shared.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  const others = ['first', 'second', 'third'].map((caller) => cache.lease(slow, caller, WAITING));
+  slow.go();
+  expect(new Set((await Promise.all(others)).map(({ directory }) => directory)).size).toBe(1);
+  expect(slow.builds).toBe(1);
+});
+
+it('builds a small repository beside a large one, even if that takes all the space', async () => {
+  const cache = aCache({ bytes: 1_000, small: { bytes: 100, files: 5 }, smallBytes: 200 });
+  const large = pausedPlan('large', 1_000);
+  const building = cache.lease(large, 'one', WAITING);
+  await large.begun;
+  const other = pausedPlan('other', 101);
+  const waiting = expect(cache.lease(other, 'one', WAITING)).rejects.toMatchObject({ code: 'overloaded' });
+  const small = await cache.lease(plan('small', [stored('c', 100)]), 'one', WAITING);
+  expect(existsSync(join(small.directory, 'HEAD'))).toBe(true);
+  expect(other.builds).toBe(0);
+  large.go();
+  await building;
+  await waiting;
+  await cache.lease(plan('small too', [stored('d', 100)]), 'one', WAITING);
+  await expect(cache.lease(plan('too much', [stored('e', 100)]), 'one', WAITING)).rejects.toMatchObject({
+    code: 'overloaded',
+  });
+});
+
+it('builds a repository again when its files are gone, or some of them', async () => {
+  const cache = aCache();
+  const one = plan('one', [stored('a', 10)]);
+  const lease = await cache.lease(one, 'caller', WAITING);
+  await rm(lease.directory, { recursive: true });
+  const again = await cache.lease(one, 'caller', WAITING);
+  expect(headOf(again.directory)).toMatch(/^[0-9a-f]{40}$/);
+  const pack = readdirSync(join(again.directory, 'objects/pack')).find((name) => name.endsWith('.pack'));
+  await rm(join(again.directory, 'objects/pack', pack ?? ''));
+  const { directory } = await cache.lease(one, 'caller', WAITING);
+  expect(git(directory, 'cat-file', 'blob', 'main:a')).toBe('x'.repeat(10));
+  expect(one.reads).toEqual(['a', 'a', 'a']);
+  // The space of the lost ones is free.
+  await cache.lease(plan('other', [stored('b', 990)]), 'caller', WAITING);
+});
+
+it('builds again after a failure, such as a missing temporary folder', async () => {
+  const cache = aCache();
+  const elsewhere = `${folder}-elsewhere`;
+  process.env['TMPDIR'] = elsewhere;
+  await expect(cache.lease(plan('one', [stored('a', 10)]), 'caller', WAITING)).rejects.toThrow('ENOENT');
+  process.env['TMPDIR'] = folder;
+  await cache.lease(plan('one', [stored('a', 10)]), 'caller', WAITING);
 });

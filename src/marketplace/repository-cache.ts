@@ -1,20 +1,28 @@
-import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { SharedReads } from '../database/shared-reads.js';
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ApiError } from '../http/errors.js';
-import { removeLeftovers } from '../limits/leftovers.js';
+import { unlessAborted } from '../limits/abortable.js';
+import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { LocalGit, runLocalGit, succeeded } from './local-git.js';
 import type { TreeFile } from './plugin-tree.js';
 
+/** The size of a repository: bytes before compression. */
+export interface RepositorySize {
+  readonly bytes: number;
+  readonly files: number;
+}
+
 /** Limits of the repositories on disk. */
 export interface CacheLimits {
-  /** Of all repositories, by the sizes of their files before compression. */
+  /** Of all repositories, and of one. */
   readonly bytes: number;
   /** Of one repository. */
   readonly files: number;
+  /** A repository up to this size is small: it waits for no large one, and has some space beyond `bytes`. */
+  readonly small: RepositorySize;
+  readonly smallBytes: number;
   readonly buildMs: number;
   /** How long clients may read a repository, without a break, before it makes room for a smaller one. */
   readonly readMs: number;
@@ -24,25 +32,31 @@ const MIB = 1024 ** 2;
 export const CACHE_LIMITS: CacheLimits = {
   bytes: 512 * MIB,
   files: 100_000,
-  buildMs: 120_000,
+  small: { bytes: 16 * MIB, files: 2_000 },
+  smallBytes: 64 * MIB,
+  buildMs: 300_000,
   readMs: 60_000,
 };
 
 const DIRECTORY_PREFIX = 'registry-marketplaces-';
-/** Running servers refresh their directory more often. */
-const LEFTOVER_MS = 24 * 60 * 60_000;
-const REFRESH_MS = 60 * 60_000;
+/** Running servers refresh their directories more often. Longer than a build takes. */
+const LEFTOVER_MS = 10 * 60_000;
+const REFRESH_MS = 60_000;
 
 /** What a repository contains. */
 export interface RepositoryPlan {
   /** Equal for equal trees. */
   readonly key: string;
+  /** The size of the stored files, without generated ones. */
+  size(): Promise<RepositorySize>;
   files(): Promise<readonly TreeFile[]>;
   read(digest: string): AsyncIterable<Buffer>;
 }
 
 interface Stored {
   readonly directory: string;
+  /** The files and folders in the directory. */
+  readonly names: number;
   readonly bytes: number;
   users: number;
   /** Since when clients read it without a break, on the clock of `performance.now()`. */
@@ -62,33 +76,58 @@ export interface RepositoryLease {
  * view, so no object id leads to one. The least recently used ones are deleted to make room, then large ones that clients
  * read slowly.
  */
-export class RepositoryCache implements OnApplicationShutdown {
+export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('marketplace');
   /** Least recently used first. */
   private readonly stored = new Map<string, Stored>();
-  private readonly building = new SharedReads<string, Stored>();
-  private readonly builds: Semaphore;
+  private readonly building = new Map<string, Promise<Stored>>();
+  /** The directories that are being written. */
+  private readonly unfinished = new Set<string>();
+  private readonly smallBuilds: Semaphore;
+  private readonly largeBuilds: Semaphore;
   private readonly stopping = new AbortController();
-  private root: Promise<string> | undefined;
   private refreshing: NodeJS.Timeout | undefined;
-  /** Of stored repositories, and of the one that is being built. */
+  /** Of stored repositories, and of those that are being built. */
   private bytes = 0;
 
   constructor(private readonly limits: CacheLimits) {
-    this.builds = new Semaphore(1, limits.buildMs);
+    this.smallBuilds = new Semaphore(1, limits.buildMs);
+    this.largeBuilds = new Semaphore(1, limits.buildMs);
+  }
+
+  onApplicationBootstrap(): void {
+    void this.refresh();
+    this.refreshing = setInterval(() => void this.refresh(), REFRESH_MS).unref();
   }
 
   /**
    * Returns the repository, building it if it is not on disk.
    *
-   * @param callerKey identifies the caller, for turns: one repository is built at a time.
-   * @throws ApiError 507 `marketplace_too_large`, SemaphoreTimeout.
+   * @param callerKey identifies the caller, for turns: one small and one large repository are built at a time.
+   * @param signal aborts when the caller no longer waits. The build goes on.
+   * @throws ApiError 507 `marketplace_too_large`, 503 `overloaded`; SemaphoreTimeout; the reason of `signal`.
    */
-  async lease(plan: RepositoryPlan, callerKey: string): Promise<RepositoryLease> {
-    const { key } = plan;
-    const found = this.stored.get(key) ?? (await this.building.share(key, () => this.build(plan, callerKey)));
-    // It may have been deleted since to make room.
-    if (this.stored.get(key) !== found) return this.lease(plan, callerKey);
+  async lease(plan: RepositoryPlan, callerKey: string, signal: AbortSignal): Promise<RepositoryLease> {
+    for (;;) {
+      const found = this.stored.get(plan.key) ?? (await unlessAborted(this.built(plan, callerKey), signal));
+      // It may have been deleted since to make room.
+      if (this.stored.get(plan.key) !== found) continue;
+      const lease = this.use(plan.key, found);
+      if (await isIntact(found)) return lease;
+      this.logger.warn({ directory: found.directory }, 'Files of a marketplace are gone: it is built again');
+      lease.release();
+      await this.delete(plan.key, found);
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stopping.abort(new Error('The server is stopping'));
+    clearInterval(this.refreshing);
+    for (const directory of this.unfinished) await remove(directory);
+    for (const [key, stored] of this.stored) await this.delete(key, stored);
+  }
+
+  private use(key: string, found: Stored): RepositoryLease {
     this.stored.delete(key);
     this.stored.set(key, found);
     if (found.users === 0) found.readSince = performance.now();
@@ -97,26 +136,31 @@ export class RepositoryCache implements OnApplicationShutdown {
     return { directory, deleted: deleted.signal, release: () => void (found.users -= 1) };
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    this.stopping.abort(new Error('The server is stopping'));
-    clearInterval(this.refreshing);
-    const root = await this.root?.catch(() => undefined);
-    if (root !== undefined) await rm(root, { recursive: true, force: true });
+  /** Returns the build of this repository. All who ask for it meanwhile share it, and it goes on when they leave. */
+  private built(plan: RepositoryPlan, callerKey: string): Promise<Stored> {
+    const pending = this.building.get(plan.key);
+    if (pending) return pending;
+    const built = this.build(plan, callerKey).finally(() => this.building.delete(plan.key));
+    this.building.set(plan.key, built);
+    return built;
   }
 
   private async build(plan: RepositoryPlan, callerKey: string): Promise<Stored> {
-    const release = await this.builds.acquire(callerKey);
+    const isSmall = this.isSmall(await plan.size());
+    const release = await (isSmall ? this.smallBuilds : this.largeBuilds).acquire(callerKey);
     try {
       const files = await plan.files();
       const bytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
       if (files.length > this.limits.files || bytes > this.limits.bytes)
         throw new ApiError('marketplace_too_large');
-      await this.makeRoom(bytes);
-      this.bytes += bytes;
+      await this.takeRoom(bytes, this.limits.bytes + (isSmall ? this.limits.smallBytes : 0));
       try {
-        const directory = await this.write(plan, files);
-        const stored = { directory, bytes, users: 0, readSince: 0, deleted: new AbortController() };
+        const written = await this.write(plan, files);
+        const readSince = performance.now();
+        const stored = { ...written, bytes, users: 1, readSince, deleted: new AbortController() };
         this.stored.set(plan.key, stored);
+        // In use until its callers have it: the next build may need room.
+        setImmediate(() => (stored.users -= 1));
         return stored;
       } catch (error) {
         this.bytes -= bytes;
@@ -127,48 +171,83 @@ export class RepositoryCache implements OnApplicationShutdown {
     }
   }
 
-  /** @throws ApiError 503 `overloaded` if clients are still reading too many of the stored repositories. */
-  private async makeRoom(bytes: number): Promise<void> {
+  private isSmall({ bytes, files }: RepositorySize): boolean {
+    const { small } = this.limits;
+    return bytes <= small.bytes && files <= small.files;
+  }
+
+  /**
+   * Takes the room for a repository, deleting others if necessary.
+   *
+   * @throws ApiError 503 `overloaded` if clients are still reading too many of the stored repositories.
+   */
+  private async takeRoom(bytes: number, limit: number): Promise<void> {
     const isUnused = ({ users }: Stored) => users === 0;
     const isSlow = ({ bytes: size, readSince }: Stored) =>
       size > bytes && performance.now() - readSince > this.limits.readMs;
+    const deleted: Promise<void>[] = [];
     for (const isSpare of [isUnused, isSlow])
       for (const [key, stored] of this.stored) {
-        if (this.bytes + bytes <= this.limits.bytes) return;
-        if (!isSpare(stored)) continue;
-        this.stored.delete(key);
-        this.bytes -= stored.bytes;
-        stored.deleted.abort(new ApiError('overloaded'));
-        await rm(stored.directory, { recursive: true, force: true });
+        if (this.bytes + bytes <= limit) break;
+        if (isSpare(stored)) deleted.push(this.delete(key, stored));
       }
-    if (this.bytes + bytes > this.limits.bytes) throw new ApiError('overloaded');
+    // Other builds take room while files are being deleted.
+    const hasRoom = this.bytes + bytes <= limit;
+    if (hasRoom) this.bytes += bytes;
+    await Promise.all(deleted);
+    if (!hasRoom) throw new ApiError('overloaded');
   }
 
-  private async write(plan: RepositoryPlan, files: readonly TreeFile[]): Promise<string> {
-    const root = await (this.root ??= this.createRoot());
+  /** Deletes a repository and ends the answers that read it. */
+  private async delete(key: string, stored: Stored): Promise<void> {
+    if (this.stored.get(key) !== stored) return;
+    this.stored.delete(key);
+    this.bytes -= stored.bytes;
+    stored.deleted.abort(new ApiError('overloaded'));
+    await remove(stored.directory);
+  }
+
+  private async write(
+    plan: RepositoryPlan,
+    files: readonly TreeFile[],
+  ): Promise<Pick<Stored, 'directory' | 'names'>> {
     const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(this.limits.buildMs)]);
-    const unfinished = await mkdtemp(join(root, 'new-'));
+    const directory = await createTemporary(DIRECTORY_PREFIX);
+    this.unfinished.add(directory);
     try {
-      await createRepository(unfinished, files, (digest) => plan.read(digest), signal);
-      const directory = join(root, `${plan.key}.git`);
-      await rename(unfinished, directory);
-      return directory;
+      await createRepository(directory, files, (digest) => plan.read(digest), signal);
+      const names = await namesIn(directory);
+      signal.throwIfAborted();
+      return { directory, names };
     } catch (error) {
-      await rm(unfinished, { recursive: true, force: true });
+      await remove(directory);
       throw error;
+    } finally {
+      this.unfinished.delete(directory);
     }
   }
 
-  private async createRoot(): Promise<string> {
+  /** Marks the directories as used, and removes what killed servers left. */
+  private async refresh(): Promise<void> {
+    const now = new Date();
+    for (const { directory } of this.stored.values())
+      await utimes(directory, now, now).catch(() => undefined);
     await removeLeftovers(DIRECTORY_PREFIX, LEFTOVER_MS);
-    const root = await mkdtemp(join(tmpdir(), DIRECTORY_PREFIX));
-    this.refreshing = setInterval(() => {
-      utimes(root, new Date(), new Date()).catch((err: unknown) =>
-        this.logger.warn({ err, root }, 'The directory of marketplaces could not be refreshed'),
-      );
-    }, REFRESH_MS).unref();
-    return root;
   }
+}
+
+// Git may have been killed just now.
+async function remove(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Temporary folders are emptied by people and by jobs of the operating system. */
+async function isIntact({ directory, names }: Stored): Promise<boolean> {
+  return (await namesIn(directory).catch(() => 0)) === names;
+}
+
+async function namesIn(directory: string): Promise<number> {
+  return (await readdir(directory, { recursive: true })).length;
 }
 
 function sizeOf(file: TreeFile): number {

@@ -68,7 +68,8 @@ export class UploadPack {
     const ended: (() => void)[] = [() => this.perCaller.release(key)];
     const end = () => ended.splice(0).forEach((release) => release());
     try {
-      const { directory, release, deleted } = await this.marketplaces.repository(access);
+      const left = access.client.abortSignal();
+      const { directory, release, deleted } = await this.marketplaces.repository(access, left);
       ended.push(release);
       const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
       const question = questionOf(request);
@@ -82,7 +83,7 @@ export class UploadPack {
         return;
       }
       const timeout = AbortSignal.timeout(MAX_ANSWER_MS);
-      const gone = AbortSignal.any([access.client.abortSignal(), deleted, timeout]);
+      const gone = AbortSignal.any([left, deleted, timeout]);
       ended.push(await this.permit(key, access.client.abortSource));
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { IncomingVersion } from '../../documents/entry-types.js';
+import { unlessAborted } from '../../limits/abortable.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import type { ReadEntries } from '../entry-validator.js';
 import type { MemoryShare } from '../read-memory.js';
@@ -122,17 +123,6 @@ function contentFrom(thread: Worker, memory: MemoryShare, signal: AbortSignal): 
     signal.addEventListener('abort', () => {
       thread.off('message', onMessage).off('error', onError).off('exit', onExit);
     });
-  });
-}
-
-/** Settles like `work`, or rejects when the signal aborts. Removes its abort listener in both cases. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    const cleanUp = () => signal.removeEventListener('abort', abort);
-    work.finally(cleanUp).then(resolve, reject);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
   });
 }
 

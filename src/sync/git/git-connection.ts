@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
@@ -7,7 +7,7 @@ import type { ConfigType } from '@nestjs/config';
 import type { ProxyConfig, ProxyServer } from '../../config/config.js';
 import { readEnvironment } from '../../config/environment.js';
 import type { adminSourcesConfig } from '../../config/slices.js';
-import { removeLeftovers } from '../../limits/leftovers.js';
+import { createTemporary, removeLeftovers } from '../../limits/leftovers.js';
 import { DIRECT, proxyFor } from '../../outbound/dispatcher.js';
 import {
   checkLiteralAddress,
@@ -88,7 +88,7 @@ export class GitWorkspace {
   /** @throws FetchError if the directory cannot be created. */
   static async open(): Promise<GitWorkspace> {
     try {
-      const workspace = new GitWorkspace(await mkdtemp(join(tmpdir(), DIRECTORY_PREFIX)));
+      const workspace = new GitWorkspace(await createTemporary(DIRECTORY_PREFIX));
       await workspace.initialize();
       return workspace;
     } catch (error) {

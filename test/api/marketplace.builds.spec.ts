@@ -1,0 +1,64 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ACME_DATA } from '../support/callers.js';
+import { aSkill } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
+import { GitClient } from '../support/git-client.js';
+import { aService } from '../support/service.js';
+import { storeContent } from '../support/stored-content.js';
+
+const folder = aFolder();
+const git = new GitClient(folder);
+const temporary = process.env['TMPDIR'];
+
+const ACME = { org: 'acme' };
+const MARKETPLACE = { name: 'acme', owner: 'Acme' };
+const REFERENCES = '/git/marketplace.git/info/refs?service=git-upload-pack';
+
+const service = aService({ mode: 'full' })
+  .source('acme', { claims: ACME, plugins: [aSkill('io.acme/review', '1.0.0')] })
+  .registry('main', { sources: ['acme'], claims: ACME, marketplace: MARKETPLACE })
+  .registry('other', { sources: ['acme'], claims: ACME, marketplace: { ...MARKETPLACE, name: 'other' } })
+  .runs();
+
+beforeAll(async () => {
+  mkdirSync(folder.file('tmp'));
+  process.env['TMPDIR'] = folder.file('tmp');
+  await storeContent(service, 'plugin', 'io.acme/review', '1.0.0', { 'commands/review.md': 'Review' });
+});
+afterAll(() => {
+  if (temporary === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = temporary;
+});
+
+const reader = () => service.as(ACME_DATA);
+const clone = (registry: string) =>
+  git.clone(
+    `${service.origin.replace('//', `//git:${service.issuer.sign(ACME_DATA)}@`)}/registry/${registry}/git/marketplace.git`,
+  );
+const repositories = () =>
+  readdirSync(folder.file('tmp')).filter((name) => name.startsWith('registry-marketplaces-'));
+
+it('builds a repository once for requests that arrive during its build, however long it takes', async () => {
+  await service.database.query('begin');
+  await service.database.query('lock table content_chunk in access exclusive mode');
+  const first = reader().get(`/registry/main${REFERENCES}`);
+  await expect.poll(repositories).toHaveLength(1);
+  // Longer than reads are shared.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  const second = reader().get(`/registry/main${REFERENCES}`);
+  expect((await reader().get('/registry/other/x/marketplace.json')).status).toBe(200);
+  await service.database.query('rollback');
+  expect([(await first).status, (await second).status]).toEqual([200, 200]);
+  expect(repositories()).toHaveLength(1);
+});
+
+it('builds it again when the temporary folder was emptied, or missing', async () => {
+  await clone('main');
+  for (const name of repositories()) rmSync(folder.file(`tmp/${name}`), { recursive: true });
+  await clone('main');
+  process.env['TMPDIR'] = folder.file('missing');
+  expect((await reader().get(`/registry/other${REFERENCES}`)).status).toBe(500);
+  process.env['TMPDIR'] = folder.file('tmp');
+  await clone('other');
+});
