@@ -1,19 +1,23 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32, createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
-import { type Entry, openPromise } from 'yauzl';
+import { type Entry, getFileNameLowLevel, openPromise } from 'yauzl';
 import { ApiError } from '../http/errors.js';
-import { removeLeftovers } from '../limits/leftovers.js';
+import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
 import type { IncomingFile } from './content-tree.js';
+import { find, Folder } from './linked-files.js';
+import { windowsProblem } from './windows-names.js';
 
 /** contract §13 */
-const MAX_FILES = 512;
+const MAX_FILES = 2_048;
+/** Links that are followed one after the other to a file or folder. */
+const MAX_LINKS = 8;
 const MAX_PATH_BYTES = 512;
 /** Files and folders of an archive, and the bytes of its headers: they take time and memory too. */
 const MAX_ENTRIES = 4 * MAX_FILES;
@@ -24,10 +28,17 @@ const MAX_PATHS_LENGTH = 2 * 1024 * 1024;
 const TYPE_MASK = 0o170000;
 const DIRECTORY = 0o040000;
 const REGULAR_FILE = 0o100000;
+const SYMBOLIC_LINK = 0o120000;
 const EXECUTABLE = 0o111;
 
 /** zip compression methods: stored and deflated. */
 const ZIP_METHODS = [0, 8];
+
+/** The flag of zip entries whose names are UTF-8. */
+const UTF8 = 0x800;
+
+/** contract §13: what file managers leave in folders, at any depth. */
+const JUNK = /^(__MACOSX|\._.*|\.DS_Store|Thumbs\.db)$/;
 
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/u;
 
@@ -52,7 +63,7 @@ export function removeContentLeftovers(): Promise<void> {
 
 /** Runs work with a folder that only this user can access, and removes it. */
 export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), FOLDER_PREFIX));
+  const folder = await createTemporary(FOLDER_PREFIX);
   try {
     return await work(folder);
   } finally {
@@ -104,11 +115,16 @@ export async function unpackTar(
   reading.catch(() => undefined);
   try {
     for await (const entry of entries) {
-      const { name, type, size, mode = 0 } = entry.header;
+      const { name, type, size, mode = 0, linkname } = entry.header;
+      if (isJunk(name)) {
+        entry.resume();
+        continue;
+      }
       if (type === 'directory') unpacked.addFolder(name);
+      else if (type === 'symlink') unpacked.addLink(name, linkname ?? '');
       else if (type === 'file')
         await unpacked.addFile(name, (mode & EXECUTABLE) !== 0, Readable.from(entry), size);
-      else throw invalid(`it is not a regular file or folder (${type})`, name);
+      else throw invalid(`it is not a regular file, folder or symbolic link (${type})`, name);
       entry.resume();
     }
     await reading;
@@ -121,19 +137,28 @@ export async function unpackTar(
 
 async function unpackZip(archive: string, unpacked: UnpackedFiles): Promise<void> {
   try {
-    const zip = await openPromise(archive, { autoClose: false, strictFileNames: true });
+    // Names are decoded by `nameOf`.
+    const zip = await openPromise(archive, { autoClose: false, decodeStrings: false });
     try {
       if (zip.entryCount > MAX_ENTRIES) throw tooLarge(`it has more than ${MAX_FILES} files`);
       for await (const entry of zip.eachEntry()) {
-        const mode = checkZipEntry(entry);
-        if (entry.fileName.endsWith('/')) {
-          unpacked.addFolder(entry.fileName);
+        const name = nameOf(entry);
+        if (isJunk(name)) continue;
+        const { type, mode } = checkZipEntry(entry, name);
+        if (type === DIRECTORY) {
+          unpacked.addFolder(name);
+          continue;
+        }
+        const data = await zip.openReadStreamPromise(entry);
+        if (type === SYMBOLIC_LINK) {
+          const target = await linkTarget(data);
+          if (crc32(target) !== entry.crc32) throw invalid('its checksum is wrong', name);
+          unpacked.addLink(name, target.toString());
           continue;
         }
         const isExecutable = (mode & EXECUTABLE) !== 0;
-        const data = await zip.openReadStreamPromise(entry);
-        const sum = await unpacked.addFile(entry.fileName, isExecutable, data, entry.uncompressedSize);
-        if (sum !== entry.crc32) throw invalid('its checksum is wrong', entry.fileName);
+        const sum = await unpacked.addFile(name, isExecutable, data, entry.uncompressedSize);
+        if (sum !== entry.crc32) throw invalid('its checksum is wrong', name);
       }
     } finally {
       zip.close();
@@ -143,19 +168,38 @@ async function unpackZip(archive: string, unpacked: UnpackedFiles): Promise<void
   }
 }
 
-/** Returns the Unix mode of the entry; 0 if it has none. */
-function checkZipEntry(entry: Entry): number {
-  const { fileName, externalFileAttributes, compressionMethod, uncompressedSize } = entry;
-  if (entry.isEncrypted()) throw invalid('it is encrypted', fileName);
+/** contract §13: many programs, such as Finder, write UTF-8 without the flag. */
+function nameOf(entry: Entry): string {
+  const { generalPurposeBitFlag, fileNameRaw, extraFields } = entry;
+  const flags = isUtf8(fileNameRaw) ? generalPurposeBitFlag | UTF8 : generalPurposeBitFlag;
+  return getFileNameLowLevel(flags, fileNameRaw, extraFields, true);
+}
+
+/** Returns the type of the entry, and its Unix mode; 0 if it has none. */
+function checkZipEntry(entry: Entry, name: string): { type: number; mode: number } {
+  const { externalFileAttributes, compressionMethod, uncompressedSize } = entry;
+  if (entry.isEncrypted()) throw invalid('it is encrypted', name);
   if (!ZIP_METHODS.includes(compressionMethod))
-    throw invalid(`its compression method ${compressionMethod} is not supported`, fileName);
+    throw invalid(`its compression method ${compressionMethod} is not supported`, name);
   const mode = externalFileAttributes >>> 16;
-  const isFolder = fileName.endsWith('/');
-  const type = mode & TYPE_MASK;
-  if (type !== 0 && type !== (isFolder ? DIRECTORY : REGULAR_FILE))
-    throw invalid('it is not a regular file or folder', fileName);
-  if (isFolder && uncompressedSize !== 0) throw invalid('a folder contains data', fileName);
-  return mode;
+  const byName = name.endsWith('/') ? DIRECTORY : REGULAR_FILE;
+  const type = mode & TYPE_MASK || byName;
+  if (type !== byName && (type !== SYMBOLIC_LINK || byName === DIRECTORY))
+    throw invalid('it is not a regular file, folder or symbolic link', name);
+  if (type === DIRECTORY && uncompressedSize !== 0) throw invalid('a folder contains data', name);
+  return { type, mode };
+}
+
+/** Reads the target of a symbolic link. */
+async function linkTarget(data: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of data as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > 2 * MAX_PATH_BYTES) throw tooLarge('a symbolic link is too long');
+  }
+  return Buffer.concat(chunks);
 }
 
 /** An error of a library means a broken archive; an error of the operating system does not. */
@@ -195,7 +239,9 @@ class Meter extends Transform {
 /** The files of an archive that is being unpacked, in a folder. Their names on disk are numbers, never those in the archive. */
 export class UnpackedFiles {
   private readonly paths = new UniquePaths();
-  private readonly files: IncomingFile[] = [];
+  private readonly files = new Map<string, IncomingFile>();
+  /** The targets of symbolic links. */
+  private readonly links = new Map<string, string>();
   private entries = 0;
   private bytes = 0;
 
@@ -224,19 +270,23 @@ export class UnpackedFiles {
     this.count();
     try {
       const known = this.paths.add(path, 'file');
-      if (this.files.length === MAX_FILES) throw tooLarge(`it has more than ${MAX_FILES} files`);
-      if (size > this.maxBytes - this.bytes)
-        throw tooLarge('its files unpack to more than content.maxBytesPerVersion');
+      this.checkRoom(size);
       const meter = new Meter(this.maxBytes - this.bytes);
-      const file = join(this.folder, String(this.files.length));
+      const file = join(this.folder, String(this.files.size));
       await pipeline(data, meter, createWriteStream(file, { flags: 'wx' }));
-      this.bytes += meter.bytes;
       const { bytes, digest } = meter;
-      this.files.push({ path: known, digest, bytes, executable, open: () => createReadStream(file) });
+      this.keep({ path: known, digest, bytes, executable, open: () => createReadStream(file) });
       return meter.checksum;
     } finally {
       data.destroy();
     }
+  }
+
+  /** Remembers a symbolic link; `finish` replaces it by what it leads to. */
+  addLink(path: string, target: string): void {
+    this.count();
+    if (target.startsWith('/')) throw invalid('it is a symbolic link to an absolute path', path);
+    this.links.set(this.paths.add(path, 'file'), checkedLength(target));
   }
 
   /**
@@ -244,20 +294,65 @@ export class UnpackedFiles {
    * and stays.
    */
   finish(): IncomingFile[] {
-    if (this.files.length === 0) throw invalid('it has no files');
-    const [top = ''] = this.files[0]?.path.split('/', 1) ?? [];
-    const isWrapped = !top.startsWith('.') && this.files.every(({ path }) => path.startsWith(`${top}/`));
-    const files = isWrapped
-      ? this.files.map((file) => ({ ...file, path: file.path.slice(top.length + 1) }))
-      : this.files;
+    this.copyLinked();
+    const all = [...this.files.values()];
+    if (all.length === 0) throw invalid('it has no files');
+    const [top = ''] = all[0]?.path.split('/', 1) ?? [];
+    const isWrapped = !top.startsWith('.') && all.every(({ path }) => path.startsWith(`${top}/`));
+    const files = isWrapped ? all.map((file) => ({ ...file, path: file.path.slice(top.length + 1) })) : all;
     for (const { path } of files) if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw tooLong(path);
     return files;
+  }
+
+  /** contract §13: stores a copy of what each symbolic link leads to. */
+  private copyLinked(): void {
+    const root = Folder.of<IncomingFile>([...this.files, ...this.links]);
+    for (const path of this.links.keys()) this.copy(find(root, path, MAX_LINKS), path, []);
+  }
+
+  /** @param within the folders that are being copied. */
+  private copy(
+    found: IncomingFile | Folder<IncomingFile> | undefined,
+    path: string,
+    within: readonly Folder<IncomingFile>[],
+  ): void {
+    this.count();
+    if (!found)
+      throw invalid(
+        `it is a symbolic link that leads to nothing in the archive within ${MAX_LINKS} steps`,
+        path,
+      );
+    if (!(found instanceof Folder)) {
+      this.checkRoom(found.bytes);
+      this.keep({ ...found, path: checkedLength(path) });
+      return;
+    }
+    if (within.includes(found)) throw invalid('it is a symbolic link to a folder that contains it', path);
+    for (const name of found.entries.keys())
+      this.copy(find(found, name, MAX_LINKS), `${path}/${name}`, [...within, found]);
+  }
+
+  private checkRoom(bytes: number): void {
+    if (this.files.size === MAX_FILES) throw tooLarge(`it has more than ${MAX_FILES} files`);
+    if (bytes > this.maxBytes - this.bytes)
+      throw tooLarge('its files unpack to more than content.maxBytesPerVersion');
+  }
+
+  private keep(file: IncomingFile): void {
+    this.files.set(file.path, file);
+    this.bytes += file.bytes;
   }
 
   private count(): void {
     this.entries += 1;
     if (this.entries > MAX_ENTRIES) throw tooLarge(`it has more than ${MAX_FILES} files`);
   }
+}
+
+function isJunk(path: string): boolean {
+  return checkedLength(path)
+    .split('/')
+    .some((segment) => JUNK.test(segment));
 }
 
 /** Refuses paths that leave their folder, and paths that are equal on any common file system. */
@@ -304,11 +399,11 @@ function segmentProblem(segment: string): string | undefined {
   if (segment === '.' || segment === '..') return 'its path has a segment "." or ".."';
   if (/\p{Cc}/u.test(segment) || BIDIRECTIONAL.test(segment) || segment.includes('\ufffd'))
     return 'its path has a control character or is not UTF-8';
-  // Windows reads these as separators, drives and streams.
-  if (/[\\:]/.test(segment)) return 'its path has a backslash or a colon';
-  if (/[. ]$/.test(segment)) return 'its path has a segment that ends with a dot or a space';
+  // Windows reads it as a separator.
+  if (segment.includes('\\')) return 'its path has a backslash';
   // `git~1` is the short name of `.git` on Windows.
-  return ['.git', 'git~1'].includes(folded(segment)) ? 'its path has a segment ".git"' : undefined;
+  if (['.git', 'git~1'].includes(folded(segment))) return 'its path has a segment ".git"';
+  return windowsProblem(segment);
 }
 
 /** Maps names that some file system treats as equal to one form: letter case, Unicode forms, ignored characters. */

@@ -25,7 +25,7 @@ export class ContentController {
     operationId: 'putEntryContent',
     summary: 'Stores the files of a version of a skill or plugin, which never change',
     description:
-      'A zip or tar.gz file of at most 512 regular files; a single top folder is removed. A skill needs a `SKILL.md` whose ' +
+      'A zip or tar.gz file of at most 2,048 files; a single top folder is removed. A skill needs a `SKILL.md` whose ' +
       '`name` and `description` equal those in the document.',
   })
   @ApiParam({ name: 'version', type: String, description: 'One exact version', example: '1.2.0' })

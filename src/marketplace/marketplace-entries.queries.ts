@@ -75,11 +75,12 @@ select count(*)::int as files, coalesce(sum(octet_length(f.path)), 0)::float8 as
 from unnest($1::text[]) t join content_file f on f.tree = decode(t, 'hex') join content_blob b on b.digest = f.blob`;
 
 const PATHS = `
-select path from content_file where tree = decode($1, 'hex') and path collate "C" > $2 order by path limit $3`;
+select encode(tree, 'hex') as tree, path from content_file
+where tree in (select decode(t, 'hex') from unnest($1::text[]) as t)`;
 
-/** Paths that are checked at once. */
-const PATHS_AT_ONCE = 2_000;
-/** Entries of up to 512 files each that are in memory at once. */
+/** Trees of up to 2,048 files each whose paths are checked at once. */
+const TREES_AT_ONCE = 16;
+/** Entries of up to 2,048 files each that are in memory at once. */
 const ENTRIES_AT_ONCE = 4;
 /** Remembered trees; one takes about 200 bytes. */
 const MAX_KNOWN_TREES = 50_000;
@@ -139,10 +140,8 @@ export class MarketplaceEntries {
 
   /** Returns the entries that Git checks out everywhere. */
   async checkedOutEverywhere(versions: readonly ContentVersion[]): Promise<DescribedVersion[]> {
-    const entries: DescribedVersion[] = [];
-    for (const version of await this.described(versions))
-      if (await this.isCheckedOutEverywhere(version.tree)) entries.push(version);
-    return entries;
+    const refused = await this.refusedAmong([...new Set(versions.map(({ tree }) => tree))]);
+    return (await this.described(versions)).filter(({ tree }) => !refused.has(tree));
   }
 
   /** Yields the entries with their files, a few at a time, because publishers decide how many files there are. */
@@ -190,16 +189,16 @@ export class MarketplaceEntries {
     });
   }
 
-  private async isCheckedOutEverywhere(tree: string): Promise<boolean> {
-    const known = this.checkedOut.get(tree);
-    if (known !== undefined) return known;
-    let isEverywhere = true;
-    for (let after: string | undefined = ''; after !== undefined && isEverywhere;) {
-      const rows: { path: string }[] = await this.prepared.query(PATHS, [tree, after, PATHS_AT_ONCE]);
-      isEverywhere = rows.every(({ path }) => isCheckedOutEverywhere(path));
-      after = rows.length < PATHS_AT_ONCE ? undefined : rows.at(-1)?.path;
+  /** Returns the trees with a path that Git does not check out everywhere. */
+  private async refusedAmong(trees: readonly string[]): Promise<Set<string>> {
+    const unknown = trees.filter((tree) => this.checkedOut.get(tree) === undefined);
+    const refused = new Set(trees.filter((tree) => this.checkedOut.get(tree) === false));
+    for (let at = 0; at < unknown.length; at += TREES_AT_ONCE) {
+      const some = unknown.slice(at, at + TREES_AT_ONCE);
+      const rows = await this.prepared.query<{ tree: string; path: string }[]>(PATHS, [some]);
+      for (const { tree, path } of rows) if (!isCheckedOutEverywhere(path)) refused.add(tree);
     }
-    this.checkedOut.set(tree, isEverywhere);
-    return isEverywhere;
+    for (const tree of unknown) this.checkedOut.set(tree, !refused.has(tree));
+    return refused;
   }
 }

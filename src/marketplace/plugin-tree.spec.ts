@@ -76,6 +76,8 @@ describe('isCheckedOutEverywhere', () => {
     '.git::$INDEX',
     '../x',
     'a//b',
+    'a/con/x',
+    'what?.md',
   ])('refuses %s, as Git does', (path) => {
     expect(isCheckedOutEverywhere(path)).toBe(false);
   });

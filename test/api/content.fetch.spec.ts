@@ -118,7 +118,11 @@ describe('content of a git package', () => {
   it('is fetched by commit after the publication, from a folder', async () => {
     const name = aName();
     const attributes = { '.gitattributes': '*.txt export-ignore\n*.md ident export-subst\n' };
-    const more = { 'a.txt': '$Format:%H$ $Id$\r\n', 'scripts/run.sh': 'run' };
+    const more = {
+      'a.txt': '$Format:%H$ $Id$\r\n',
+      'scripts/run.sh': 'run',
+      'docs/AGENTS.md': { mode: '120000', target: '../SKILL.md' },
+    } as const;
     const commit = await repository.commit({
       ...attributes,
       'other.md': 'other',
@@ -129,14 +133,14 @@ describe('content of a git package', () => {
     expect(status).toBe('stored');
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(bytes).toBeGreaterThan(0);
-    expect(await filesOf(name)).toEqual(['SKILL.md', 'a.txt', 'scripts/run.sh']);
+    expect(await filesOf(name)).toEqual(['SKILL.md', 'a.txt', 'docs/AGENTS.md', 'scripts/run.sh']);
     const { text } = await service.get(`/registry/main/x/content/skill/${name}/1.0.0.zip`);
     expect(text).toContain('$Format:%H$ $Id$\r\n');
     const { json } = await service.get(`/v1/audit?target=${encodeURIComponent(name)}`);
     const { events } = json as { events: { action: string; actor: object; change: object }[] };
     expect(events.find(({ action }) => action === 'entry.content')).toMatchObject({
       actor: { subject: 'content' },
-      change: { after: { sha256: digest, files: 3, from: { commit, subfolder: 'skills/one' } } },
+      change: { after: { sha256: digest, files: 4, from: { commit, subfolder: 'skills/one' } } },
     });
   });
 
@@ -171,7 +175,8 @@ describe('content of a git package', () => {
   });
 
   const hostile: [what: string, files: (name: string) => Tree, error: RegExp][] = [
-    ['a symbolic link', () => ({ link: { mode: '120000', target: '/etc/passwd' } }), /not a regular file/],
+    ['a link to the system', () => ({ link: { mode: '120000', target: '/etc/passwd' } }), /absolute path/],
+    ['a link that leaves', () => ({ link: { mode: '120000', target: '../x' } }), /leads to nothing/],
     ['case-colliding names', () => ({ 'a.txt': '1', 'A.txt': '2' }), /same file/],
     ['too many bytes', () => ({ large: 'x'.repeat(400 * 1024) }), /maxBytesPerVersion/],
     ['another description', () => ({ 'SKILL.md': aSkillFile('x', 'y') }), /name: must equal/],
@@ -321,7 +326,7 @@ describe('content of an oci package', () => {
     ],
     ['with no layers', () => oci.push('x'), /1 to 16 layers/],
     [
-      'with a link',
+      'with a link to the system',
       async (name) =>
         oci.push('x', {
           bytes: await aTar([
@@ -329,7 +334,7 @@ describe('content of an oci package', () => {
             { name: 'l', type: 'symlink', linkname: '/etc/passwd' } as never,
           ]),
         }),
-      /not a regular file/,
+      /absolute path/,
     ],
     [
       'with a parent path',
