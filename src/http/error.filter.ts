@@ -10,7 +10,16 @@ import {
 import type { Request, Response } from 'express';
 import { isDatabaseUnreachable, isStatementTimeout, isStorageFull } from '../database/database-errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
-import { ApiError, ClientGone, errorBody, type ErrorCode, refusalStep, routeError } from './errors.js';
+import {
+  ApiError,
+  ClientGone,
+  type ErrorBody,
+  errorBody,
+  type ErrorCode,
+  refusalStep,
+  routeError,
+} from './errors.js';
+import { isGitPath } from './registry-paths.js';
 
 const SECONDS = '2';
 
@@ -58,9 +67,17 @@ export class ErrorFilter implements ExceptionFilter {
     for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
     response.removeHeader('ETag');
     response.setHeader('Cache-Control', 'no-store');
-    response.status(error.status).json(errorBody(error, requestId));
+    response.status(error.status);
+    const body = errorBody(error, requestId);
+    if (isGitPath(request.path)) response.type('text/plain').send(textOf(body));
+    else response.json(body);
     return error;
   }
+}
+
+/** Git shows the text of a refusal only if it is text/plain. */
+function textOf({ error, code, requestId, details = [] }: ErrorBody): string {
+  return [error, ...details, `${code}, request ${requestId}`, ''].join('\n');
 }
 
 /** Maps any thrown value to an error in the catalogue, with the original as its cause. */

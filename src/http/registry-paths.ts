@@ -70,3 +70,8 @@ export function dropTrailingSlash(request: IncomingMessage, _: ServerResponse, n
   request.url = request.url?.replace(CONSUMER_PATH, '$1');
   next();
 }
+
+/** Whether a path without key is below `/registry/{name}/git/`, where clients are Git. */
+export function isGitPath(path: string): boolean {
+  return /^\/registry\/[^/]+\/git\//.test(path);
+}

@@ -3,6 +3,7 @@ import {
   type CanActivate,
   Controller,
   type ExecutionContext,
+  Get,
   Header,
   HttpCode,
   Inject,
@@ -175,6 +176,13 @@ export class PublisherController {
   @UseGuards(UnsupportedLogin)
   @ApiExcludeEndpoint()
   otherLogin(): void {}
+
+  // `mcp-publisher login github` looks for the client id of a GitHub app here, and shows the answer if it is refused.
+  @Get('health')
+  @Public()
+  @UseGuards(UnsupportedLogin)
+  @ApiExcludeEndpoint()
+  githubLogin(): void {}
 
   @Patch('servers/:name/status')
   @Audited('entry.status', 'server')

@@ -259,6 +259,22 @@ describe('git clone', () => {
   });
 });
 
+describe('a refusal', () => {
+  it('is shown by git, and is text below /git/ alone', async () => {
+    const forbidden = cloneAs({ sub: 'bob', org: 'contoso' });
+    await expect(forbidden).rejects.toThrow("remote: You don't have access to this registry");
+    const missing = cloneAs({ sub: 'ann', ...ACME }, '/registry/plain/git/marketplace.git');
+    await expect(missing).rejects.toThrow('remote: This registry is not served as a marketplace');
+    const refused = await service.as(CONTOSO_READER).get(`${MAIN}/info/refs?service=git-upload-pack`);
+    expectRefused(refused, 403, 'registry_forbidden');
+    expect(refused.headers['content-type']).toBe('text/plain; charset=utf-8');
+    for (const path of [FILE, '/registry/main/git'])
+      expect((await service.as(CONTOSO_READER).get(path)).headers['content-type']).toMatch(
+        /^application\/json/,
+      );
+  });
+});
+
 describe('Basic', () => {
   const basic = (user: string, password: string) => ({
     Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,

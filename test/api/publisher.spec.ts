@@ -322,9 +322,17 @@ describe('refusals of mcp-publisher', () => {
           expect(reply.text).toContain('github-oidc');
         }
       expectChallenge(await service.post('/registry/main/v0/other/none', {}));
-      expect((await service.get('/registry/main/v0/health')).status).toBe(404);
     },
   );
+
+  it('the login with github, which first looks for the client id of a GitHub app', async () => {
+    for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0']) {
+      const reply = await service.get(`${base}/health`);
+      expectRefused(reply, 501, 'use_admin_api');
+      expect(reply.text).toContain('github-oidc');
+    }
+    expectRefused(await service.get('/registry/main/v0/healthy'), 404, 'route_not_found');
+  });
 });
 
 describe('mcp-publisher in anonymous mode', () => {
@@ -358,9 +366,13 @@ describe('mcp-publisher in anonymous mode', () => {
   it('refuses it in a registry that takes no publications, and any other login method', async () => {
     for (const registry of ['reading', 'nowhere'])
       expectRefused(await open.post(`/registry/${registry}/v0/auth/none`), 501, 'use_admin_api');
-    const other = await open.post('/registry/main/v0/auth/dns', {});
-    expectRefused(other, 501, 'use_admin_api');
-    expect(other.text).toContain('log in with none');
+    for (const other of [
+      await open.post('/registry/main/v0/auth/dns', {}),
+      await open.get('/registry/main/v0/health'),
+    ]) {
+      expectRefused(other, 501, 'use_admin_api');
+      expect(other.text).toContain('log in with none');
+    }
   });
 });
 

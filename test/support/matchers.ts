@@ -12,11 +12,17 @@ interface Listed {
  * secret.
  */
 export function expectRefused(reply: Reply, status: number, code: string): void {
-  const body: Record<string, unknown> = reply.json ?? {};
+  const isText = String(reply.headers['content-type']).startsWith('text/plain');
+  const body: Record<string, unknown> = (isText ? refusalInText(reply.text) : reply.json) ?? {};
   const leaked = findSecrets(`${reply.text}${JSON.stringify(reply.headers)}`);
   expect({ status: reply.status, code: body['code'], leaked }).toEqual({ status, code, leaked: [] });
   expect(body['error']).toEqual(expect.stringMatching(/\w+ \w+/));
   expect(body['requestId']).toBe(reply.headers['x-request-id']);
+}
+
+/** Reads a refusal below `/git/`: its sentences, then its code and request. */
+function refusalInText(text: string): Record<string, unknown> {
+  return { .../^(?<error>.+)\n(?<code>\w+), request (?<requestId>\S+)\n$/s.exec(text)?.groups };
 }
 
 /** Seconds from the start of the last run of source `main` to its next run. */
