@@ -8,6 +8,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
 import { Quota } from '../limits/quota.js';
+import { remembered } from '../limits/remembered.js';
 import { ApiError } from './errors.js';
 import { UNREAD } from './server-limits.js';
 
@@ -109,15 +110,12 @@ export class CachedJson {
 
   /** Returns the bytes in this coding, compressed only once, off the event loop. */
   compressed(coding: Coding): Promise<Buffer> {
-    const cached = this.encodings.get(coding);
-    if (cached) return cached;
-    const made = COMPRESS[coding](this.bytes).then((encoded) => {
+    return remembered(this.encodings, coding, async () => {
+      const encoded = await COMPRESS[coding](this.bytes);
       this.size += encoded.length;
       this.onGrowth();
       return encoded;
     });
-    this.encodings.set(coding, made);
-    return made;
   }
 }
 

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
@@ -6,6 +7,7 @@ import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError } from '../http/errors.js';
 import { member } from '../json/json-values.js';
+import { remembered } from '../limits/remembered.js';
 import { storableText } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { McpAnswer, ProtocolHeaders, SkillMethods } from './message-handler.js';
@@ -29,7 +31,7 @@ export class McpEndpoint {
   private readonly descriptions: { readonly name: string }[];
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly results = new WeakMap<object, Buffer>();
-  private handler: ReturnType<typeof loadHandler> | undefined;
+  private readonly handler = new Map<'handler', ReturnType<typeof loadHandler>>();
 
   constructor(
     tools: Tools,
@@ -56,8 +58,7 @@ export class McpEndpoint {
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
-    this.handler ??= loadHandler();
-    const { handleMessage } = await this.handler;
+    const { handleMessage } = await remembered(this.handler, 'handler', loadHandler);
     const answer = await handleMessage(
       {
         info: this.info,
@@ -117,9 +118,12 @@ export class McpEndpoint {
   }
 }
 
+/** Unlike `import()`, it tries again after a failure, such as too many open files. */
+const requireEsm = createRequire(import.meta.url);
+
 /** Loads the SDK on the first message. It then builds its schemas, which blocks as long: others are served in between. */
 async function loadHandler(): Promise<typeof import('./message-handler.js')> {
-  const loaded = await import('./message-handler.js');
+  const loaded = requireEsm('./message-handler.js') as typeof import('./message-handler.js');
   await setImmediate();
   return loaded;
 }

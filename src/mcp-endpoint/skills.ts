@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { createRequire } from 'node:module';
 import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
@@ -12,6 +13,9 @@ import type { ContentFile, MarketplaceEntry } from '../marketplace/plugin-tree.j
 import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { Skill, SkillFile, SkillMethods } from './message-handler.js';
+
+/** Unlike `import()`, it tries again after a failure, such as too many open files. */
+const requireEsm = createRequire(import.meta.url);
 
 const MANIFEST = 'SKILL.md';
 /** The limits of the extension: hosts need not load larger skills. */
@@ -147,7 +151,9 @@ export class Skills {
     const key = `${name} ${manifest.digest}`;
     const cached = this.frontmatters.get(key);
     if (cached) return cached.value;
-    const { skillEntry, SkillCatalogError } = await import('@modelcontextprotocol/server/ext/skills');
+    const { skillEntry, SkillCatalogError } = requireEsm(
+      './skill-entry.js',
+    ) as typeof import('./skill-entry.js');
     const value = await skillEntry(name, {
       [MANIFEST]: await buffer(this.content.read(manifest.digest)),
     }).then(

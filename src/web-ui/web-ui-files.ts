@@ -4,6 +4,7 @@ import { extname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { OAuthConfig } from '../config/config.js';
+import { remembered } from '../limits/remembered.js';
 
 /** Content codings of the files, most compact first. */
 export const FILE_CODINGS = ['br', 'gzip'] as const;
@@ -35,9 +36,7 @@ export class PageFile {
 
   /** Returns the file in this coding, compressed on the first request and then cached. */
   in(coding: FileCoding): Promise<Buffer> {
-    const made = this.compressed.get(coding) ?? compress[coding](this.bytes);
-    this.compressed.set(coding, made);
-    return made;
+    return remembered(this.compressed, coding, () => compress[coding](this.bytes));
   }
 }
 

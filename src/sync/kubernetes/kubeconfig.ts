@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
+import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
@@ -114,9 +115,12 @@ export class Kubeconfig {
   }
 }
 
+/** Unlike `import()`, it tries again after a failure, such as too many open files. */
+const requireEsm = createRequire(import.meta.url);
+
 async function load(files: readonly string[]): Promise<LoadedKubeconfig> {
   // The import takes half a second and 70 MB, so servers without Kubernetes sources skip it.
-  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { KubeConfig } = requireEsm('@kubernetes/client-node') as typeof import('@kubernetes/client-node');
   const config = new KubeConfig();
   const home = join(homedir(), '.kube', 'config');
   const isInPod = existsSync(SERVICE_ACCOUNT_TOKEN);
