@@ -245,6 +245,8 @@ export class LimitSettings {
   @IsOptional() @IsInt(1, 1_000_000) versionsPerEntry?: number;
   /** Bytes of the stored documents of one entry, such as `64MiB`. */
   @IsOptional() @Validate(sizeFrom('1KiB', '64GiB')) bytesPerEntry?: string;
+  /** Bytes of the publisher's block in `_meta` of one document, such as `256KiB`. */
+  @IsOptional() @Validate(sizeFrom('1KiB', '1MiB')) publisherMeta?: string;
   /** Sources created through the API. */
   @IsOptional() @IsInt(0, 100_000) apiSources?: number;
   /** Registries created through the API. */

@@ -254,6 +254,8 @@ export interface LimitsConfig {
   readonly versionsPerEntry: number;
   /** Bytes of the stored documents of one entry. */
   readonly bytesPerEntry: number;
+  /** Bytes of the publisher's block in `_meta` of one document. */
+  readonly publisherMeta: number;
   /** Sources created through the API. */
   readonly apiSources: number;
   /** Registries created through the API. */

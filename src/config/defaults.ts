@@ -31,6 +31,7 @@ export const DEFAULTS = {
     mebibytesPerFile: 64,
     versionsPerEntry: 1_000,
     bytesPerEntry: '64MiB',
+    publisherMeta: '256KiB',
     apiSources: 1_000,
     apiRegistries: 1_000,
     changesPerMinute: 600,

@@ -69,6 +69,7 @@ const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['limits', 'mebibytesPerFile'], number: true },
   { path: ['limits', 'versionsPerEntry'], number: true },
   { path: ['limits', 'bytesPerEntry'] },
+  { path: ['limits', 'publisherMeta'] },
   { path: ['limits', 'searchIndexBytes'] },
   { path: ['limits', 'apiSources'], number: true },
   { path: ['limits', 'apiRegistries'], number: true },

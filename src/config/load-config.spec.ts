@@ -264,6 +264,7 @@ describe('the other sections', () => {
         mebibytesPerFile: 64,
         versionsPerEntry: 1000,
         bytesPerEntry: 64 * 1024 * 1024,
+        publisherMeta: 256 * 1024,
         apiSources: 1000,
         apiRegistries: 1000,
         changesPerMinute: 600,

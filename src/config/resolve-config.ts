@@ -311,6 +311,7 @@ function limitsOf(limits: LimitSettings = {}): LimitsConfig {
     mebibytesPerFile: limits.mebibytesPerFile ?? DEFAULTS.limits.mebibytesPerFile,
     versionsPerEntry: limits.versionsPerEntry ?? DEFAULTS.limits.versionsPerEntry,
     bytesPerEntry: parseSize(limits.bytesPerEntry ?? DEFAULTS.limits.bytesPerEntry) ?? 0,
+    publisherMeta: parseSize(limits.publisherMeta ?? DEFAULTS.limits.publisherMeta) ?? 0,
     apiSources: limits.apiSources ?? DEFAULTS.limits.apiSources,
     apiRegistries: limits.apiRegistries ?? DEFAULTS.limits.apiRegistries,
     changesPerMinute: limits.changesPerMinute ?? DEFAULTS.limits.changesPerMinute,

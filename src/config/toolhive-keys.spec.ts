@@ -40,7 +40,7 @@ const FOREIGN: [path: string, tree: object, advice: string][] = [
   ['database.maxOpenConns', withDatabase({ maxOpenConns: 25 }), 'is database.pool.max here'],
   ['database.maxIdleConns', withDatabase({ maxIdleConns: 5 }), 'remove it'],
   ['database.connMaxLifetime', withDatabase({ connMaxLifetime: '1h' }), 'remove it'],
-  ['database.maxMetaSize', withDatabase({ maxMetaSize: 1 }), '64 KiB'],
+  ['database.maxMetaSize', withDatabase({ maxMetaSize: 1 }), 'limits.publisherMeta'],
   ['database.dynamicAuth', withDatabase({ dynamicAuth: { awsRdsIam: { region: 'x' } } }), 'passwordFile'],
   ['sources[0].format', withSource({ format: 'upstream' }), 'remove it'],
   ['sources[0].file.data', withSource({ file: { path: 'a', data: '{}' } }), 'set path to it'],

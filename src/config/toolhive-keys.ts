@@ -27,7 +27,7 @@ const ADVICE: Advice = {
     maxOpenConns: 'is database.pool.max here',
     maxIdleConns: POOL,
     connMaxLifetime: POOL,
-    maxMetaSize: 'has no equivalent: remove it; _meta of a publisher may have 64 KiB',
+    maxMetaSize: 'is limits.publisherMeta here, such as 256KiB',
     dynamicAuth: 'has no equivalent: use a password, passwordFile or PGPASSFILE',
   },
   telemetry: {

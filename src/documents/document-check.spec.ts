@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkDocument, formatProblem } from './document-check.js';
+import { checkDocument, formatProblem, publisherBlockProblem } from './document-check.js';
 import { MAX_DOCUMENT_BYTES } from './document-problem.js';
+import { PUBLISHER_PROVIDED } from './document-rules.js';
 import type { EntryType } from './entry-types.js';
 
 const SERVER = { name: 'io.acme/a', description: 'd', version: '1.0.0' };
@@ -159,15 +160,6 @@ describe('a synced document', () => {
     expect(problems(twin)).toEqual([]);
   }); // oxfmt-ignore
 
-  it('has the size of its publisher block measured as serialized', () => {
-    const written = (numbers: number) =>
-      `{"name":"io.acme/a","description":"d","version":"1","_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"n":[${Array.from({ length: numbers }, () => '9e20').join()}]}}}`;
-    expect(check(written(3_000), 6).problems).toMatchObject([
-      { message: expect.stringContaining('64 KiB') as string },
-    ]);
-    expect(check(written(2_900), 6).problems).toEqual([]);
-  });
-
   it('is rejected for a duplicate key, with its path', () => {
     const text = '{"name":"io.acme/a","description":"d","version":"1","_meta":{"a":1,"\\u0061":2}}';
     expect(check(text, 6).problems).toEqual([
@@ -175,4 +167,21 @@ describe('a synced document', () => {
     ]);
     expect(check(text.replace('\\u0061', 'b'), 6).problems).toEqual([]);
   });
+});
+
+it.each([
+  ['within the limit', { [PUBLISHER_PROVIDED]: { text: 'x'.repeat(989) } }, undefined],
+  ['beyond the limit', { [PUBLISHER_PROVIDED]: { text: 'x'.repeat(990) } }, 1_001],
+  ['of two-byte characters beyond the limit', { [PUBLISHER_PROVIDED]: { text: 'ä'.repeat(495) } }, 1_001],
+  [
+    'within the limit beside a long other block',
+    { [PUBLISHER_PROVIDED]: {}, other: 'x'.repeat(2_000) },
+    undefined,
+  ],
+  ['missing', { other: 'x'.repeat(2_000) }, undefined],
+])('measures a publisher block that is %s', (_what, _meta, bytes) => {
+  const problem = publisherBlockProblem(Buffer.from(JSON.stringify({ ...SERVER, _meta })), 1_000);
+  expect(problem?.message).toBe(
+    bytes && `has ${bytes} bytes as compact JSON, at most 1000 are allowed (limits.publisherMeta)`,
+  );
 });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Slice } from '../json/json-slices.js';
 import { repeatedKey } from '../json/json-text.js';
-import { pathOf } from '../json/json-values.js';
+import { member, pathOf } from '../json/json-values.js';
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_PROBLEMS, MAX_VALUES, type Problem } from './document-problem.js';
 import {
   type Document,
@@ -12,6 +12,7 @@ import {
   initialStatus,
   searchTextOf,
 } from './entry-types.js';
+import { PUBLISHER_PROVIDED } from './document-rules.js';
 
 export { type Problem, formatProblem } from './document-problem.js';
 
@@ -166,7 +167,7 @@ export function checkDocument(type: EntryType, document: unknown, sourceText?: S
   const text = Buffer.from(sourceText?.text ?? JSON.stringify(document) ?? '');
   if (text.length > MAX_DOCUMENT_BYTES) return { problems: [sizeProblem(text.length)] };
   const [first, ...others] = [
-    ...ENTRY_TYPES[type].check(document, text.length),
+    ...ENTRY_TYPES[type].check(document),
     ...unservable,
     ...(sourceText ? repeatedKeyProblems(sourceText, keys) : []),
   ].slice(0, MAX_PROBLEMS);
@@ -178,6 +179,25 @@ const TOO_MANY_VALUES: Problem = {
   path: '',
   message: `has more than ${MAX_VALUES} values, objects and lists included`,
 };
+
+/**
+ * Returns the problem of a document whose publisher's block, as compact JSON, is longer than `maxBytes`
+ * (`limits.publisherMeta`). The block has no schema and is part of every response with the document.
+ */
+export function publisherBlockProblem(document: Buffer, maxBytes: number): Problem | undefined {
+  if (document.length <= maxBytes) return undefined;
+  const block = member(member(JSON.parse(document.toString()), '_meta'), PUBLISHER_PROVIDED);
+  const bytes = block === undefined ? 0 : Buffer.byteLength(JSON.stringify(block));
+  if (bytes <= maxBytes) return undefined;
+  const message = `has ${bytes} bytes as compact JSON, at most ${maxBytes} are allowed (limits.publisherMeta)`;
+  return { path: pathOf(['_meta', PUBLISHER_PROVIDED]), message };
+}
+
+/** Returns a checked document, or its problem if the publisher's block is too long. */
+export function withinPublisherLimit(checked: CheckedDocument, maxBytes: number): CheckedDocument {
+  const problem = checked.version && publisherBlockProblem(checked.version.document, maxBytes);
+  return problem ? { problems: [problem] } : checked;
+}
 
 function sizeProblem(bytes: number): Problem {
   return {

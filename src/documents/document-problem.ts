@@ -36,8 +36,6 @@ export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 export const MAX_DEPTH = 100;
 /** The maximum number of values, objects and lists included: parsing and checking more would block other requests. */
 export const MAX_VALUES = 20_000;
-/** The maximum size of the publisher's block in `_meta`, as compact JSON. */
-export const MAX_PUBLISHER_BYTES = 64 * 1024;
 /** The maximum number of characters in each part of a name. */
 export const MAX_NAME_LENGTH = 255;
 

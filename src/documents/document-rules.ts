@@ -6,7 +6,6 @@ import {
   isLine,
   isProse,
   MAX_PROBLEMS,
-  MAX_PUBLISHER_BYTES,
   preview,
   type Problem,
   typeName,
@@ -62,8 +61,6 @@ export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-pr
 
 /** Validation of longer documents stops at the first problem: a document can have 300 000 problems. */
 const THOROUGH_LENGTH = 16 * 1024;
-/** The maximum growth of a value when serialized: `9e20` becomes `900000000000000000000`. */
-const MAX_GROWTH = 6;
 /** Saves time at each start: a test already validates the schemas, and optimized code would not run faster. */
 const COMPILED_QUICKLY = {
   strict: false,
@@ -93,30 +90,25 @@ function validators(schema: object): Validators {
 }
 
 /**
- * Checks a server document against the server schema of 2025-12-11 and further rules about versions, the digest of an
- * mcpb package and the size of the publisher's block. Returns at most 20 problems.
- *
- * @param bytes the length of the document's text, if known; short documents skip the size check of the publisher's
- *   block.
+ * Checks a server document against the server schema of 2025-12-11 and further rules about versions and the digest of
+ * an mcpb package. Returns at most 20 problems.
  */
-export function checkServer(document: unknown, bytes?: number): Problem[] {
-  return problemsOf(isServer, document, bytes, [versionProblems, packageProblems]);
+export function checkServer(document: unknown): Problem[] {
+  return problemsOf(isServer, document, [versionProblems, packageProblems]);
 }
 
 /** Returns the check for another schema, without the rules for server packages. */
-export function checkerOf(schema: object): (document: unknown, bytes?: number) => Problem[] {
+export function checkerOf(schema: object): (document: unknown) => Problem[] {
   const compiled = validators(schema);
-  return (document, bytes) => problemsOf(compiled, document, bytes, [versionProblems]);
+  return (document) => problemsOf(compiled, document, [versionProblems]);
 }
 
 function problemsOf(
   schema: Validators,
   document: unknown,
-  bytes = Infinity,
   rules: ((document: Record<string, unknown>) => Problem[])[],
 ): Problem[] {
-  const all = bytes * MAX_GROWTH > MAX_PUBLISHER_BYTES ? [...rules, publisherProblems] : rules;
-  const beyond = isObject(document) ? all.flatMap((rule) => rule(document)) : [];
+  const beyond = isObject(document) ? rules.flatMap((rule) => rule(document)) : [];
   return [...schemaProblems(schema, document), ...beyond].slice(0, MAX_PROBLEMS);
 }
 
@@ -213,16 +205,6 @@ function packageProblems({ packages }: Record<string, unknown>): Problem[] {
       report('fileSha256', 'is required for a package of type "mcpb"');
   }
   return problems;
-}
-
-// The block has no schema and is part of every response with the document, so its size is limited.
-function publisherProblems({ _meta: meta }: Record<string, unknown>): Problem[] {
-  const block = isObject(meta) ? meta[PUBLISHER_PROVIDED] : undefined;
-  if (block === undefined) return [];
-  const bytes = Buffer.byteLength(JSON.stringify(block));
-  if (bytes <= MAX_PUBLISHER_BYTES) return [];
-  const message = `has ${bytes} bytes as compact JSON, at most ${MAX_PUBLISHER_BYTES} (64 KiB) are allowed`;
-  return [{ path: pathOf(['_meta', PUBLISHER_PROVIDED]), message }];
 }
 
 // A JSON pointer does not distinguish array indexes from numeric keys; indexes are far more likely.

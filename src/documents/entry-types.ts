@@ -22,7 +22,7 @@ interface EntryTypeRow {
   readonly isInEveryFile: boolean;
   /** A JSON schema with the formats of `DOCUMENT_FORMATS`. */
   readonly schema: { readonly required: readonly string[]; readonly properties: object };
-  readonly check: (document: unknown, bytes?: number) => Problem[];
+  readonly check: (document: unknown) => Problem[];
   /** The keys that form the entry's name: a skill's name is `namespace/name`. */
   readonly nameKeys: readonly string[];
   /** The status of a new version whose document has none. */

@@ -96,7 +96,8 @@ export class EntriesService {
     dryRun: boolean,
     context: RequestContext,
   ): Promise<Outcome<string>> {
-    return this.publishVersion(caller, readPublishRequest(body, raw), dryRun, ADMIN_ANSWERS, context);
+    const request = readPublishRequest(body, raw, this.rules.limits);
+    return this.publishVersion(caller, request, dryRun, ADMIN_ANSWERS, context);
   }
 
   /** Like `publish`, but for a parsed request. */

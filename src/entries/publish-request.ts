@@ -3,8 +3,9 @@ import type { ConfigType } from '@nestjs/config';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, covers, equalClaims } from '../claims/claims.js';
+import type { LimitsConfig } from '../config/config.js';
 import { limitsConfig } from '../config/slices.js';
-import { checkDocument, formatProblem } from '../documents/document-check.js';
+import { checkDocument, formatProblem, withinPublisherLimit } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
@@ -27,14 +28,19 @@ export interface PublishRequest {
  * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
  *
  * @param raw the unparsed body, to detect numbers that lost digits in parsing.
+ * @param limits.publisherMeta the maximum size of the publisher's block.
  * @throws ApiError 400 `invalid_body`, or `invalid_document` with one sentence per problem in the details.
  */
-export function readPublishRequest(body: PublishBody, raw: Buffer | undefined): PublishRequest {
+export function readPublishRequest(
+  body: PublishBody,
+  raw: Buffer | undefined,
+  { publisherMeta }: Pick<LimitsConfig, 'publisherMeta'>,
+): PublishRequest {
   refuseLostDigits(raw);
   const [type] = typesIn(body);
   if (type === undefined) throw new Error('A body without a document passed validation');
   const { claims = {} } = body;
-  const { problems, version } = checkDocument(type, body[type]);
+  const { problems, version } = withinPublisherLimit(checkDocument(type, body[type]), publisherMeta);
   if (version) return { version, claims };
   const details = problems.map(
     (problem) =>
@@ -91,7 +97,7 @@ export function isReserved(
 export class PublishRules {
   constructor(
     private readonly policy: AccessPolicy,
-    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+    @Inject(limitsConfig.KEY) readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
   /** @throws ApiError 400 `claims_required`, `claims_not_subset`. */

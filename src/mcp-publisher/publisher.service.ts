@@ -1,9 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
 import { Authenticator } from '../auth/auth.guard.js';
 import type { Caller } from '../auth/caller.js';
 import { readJwt } from '../auth/token-claims.js';
-import { formatProblem } from '../documents/document-check.js';
+import { limitsConfig } from '../config/slices.js';
+import { type CheckedDocument, formatProblem, withinPublisherLimit } from '../documents/document-check.js';
 import { type IncomingVersion, officialMeta, type VersionState } from '../documents/entry-types.js';
 import type { StatusBody } from '../entries/entries.dto.js';
 import type { HeldAnswer } from '../entries/admission-gate.js';
@@ -16,21 +18,16 @@ import type { PublishingRegistry } from './publisher-gate.js';
 import { checkPublishedServer } from './published-server.js';
 import type { RegistryTokenAnswer, ValidationAnswer, ValidationIssue } from './publisher.dto.js';
 
-/**
- * Parses the server document that `mcp-publisher` sends as the body (contract §6.2).
- *
- * @throws ApiError 422 `unprocessable_document`, which makes the client request the issues.
- */
-function readPublishedServer(sent: SentJson): IncomingVersion {
-  const checked = checkPublishedServer(sent);
+/** @throws ApiError 422 `unprocessable_document`, which makes the client request the issues. */
+function versionOf(checked: CheckedDocument): IncomingVersion {
   if (checked.version) return checked.version;
   const details = checked.problems.map(formatProblem);
   throw new ApiError('unprocessable_document', `The server is not valid: ${details.join('; ')}`, details);
 }
 
 /** Returns the document's problems in the client's format; empty if the document can be published. */
-function validationIssues(sent: SentJson): ValidationIssue[] {
-  return checkPublishedServer(sent).problems.map(({ path, message }) => ({
+function issuesOf({ problems }: CheckedDocument): ValidationIssue[] {
+  return problems.map(({ path, message }) => ({
     type: 'schema',
     path,
     message,
@@ -62,6 +59,7 @@ export class PublisherService {
   constructor(
     private readonly entries: EntriesService,
     private readonly authenticator: Authenticator,
+    @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
   async publish(
@@ -70,13 +68,13 @@ export class PublisherService {
     sent: SentJson,
     context: RequestContext,
   ): Promise<Outcome<JsonText>> {
-    const request = { version: readPublishedServer(sent), claims: publishClaims };
+    const request = { version: versionOf(this.check(sent)), claims: publishClaims };
     const { isHeld, answer } = await this.entries.publishVersion(caller, request, false, ANSWERS, context);
     return { isHeld, answer: new JsonText(answer) };
   }
 
   validate(sent: SentJson): ValidationAnswer {
-    const issues = validationIssues(sent);
+    const issues = issuesOf(this.check(sent));
     return { valid: issues.length === 0, issues };
   }
 
@@ -93,6 +91,10 @@ export class PublisherService {
     const items = (await this.entries.documentsOf(entry, version)).map((one) => itemOf(one, admission));
     if (version !== undefined) return new JsonText(items.join());
     return new JsonText(`{"updatedCount":${count},"servers":[${items.join()}]}`);
+  }
+
+  private check(sent: SentJson): CheckedDocument {
+    return withinPublisherLimit(checkPublishedServer(sent), this.limits.publisherMeta);
   }
 
   exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {

@@ -4,11 +4,11 @@ import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
+import type { LimitsConfig } from '../config/config.js';
 import { limitsConfig } from '../config/slices.js';
 import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { AdmissionGate } from '../entries/admission-gate.js';
-import type { EntryLimits } from '../entries/entry-limits.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
@@ -279,10 +279,12 @@ function shownSentence(error: Error, { kind, settings, origin }: LeasedSource): 
 /** Returns a digest of the rules that decide which content of a source is stored. */
 function rulesDigest(
   { filter, admission }: LeasedSource,
-  { versionsPerEntry, bytesPerEntry }: EntryLimits,
+  { versionsPerEntry, bytesPerEntry, publisherMeta }: LimitsConfig,
 ): string {
   return createHash('sha256')
-    .update(JSON.stringify([READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry]))
+    .update(
+      JSON.stringify([READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry, publisherMeta]),
+    )
     .digest('base64url');
 }
 

@@ -20,7 +20,7 @@ import { aService } from '../support/service.js';
 const CLAIMS = { org: 'acme', team: 'platform' };
 const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
-const LIMIT = 64 * 1024;
+const LIMIT = 256 * 1024;
 const FORGED = { status: 'deleted', isLatest: false, publishedAt: '1999-01-01T00:00:00Z' };
 
 /** A publisher-provided block of the given size as compact JSON. */
@@ -32,11 +32,11 @@ function aBlock(bytes: number): Document {
 const KEPT: readonly [what: string, more: Document][] = [
   ['unknown keys', { 'x-own': { deep: [{ er: null }] }, extra: [1, 'two', false, {}] }],
   ['a publisher-provided block', { _meta: { [PUBLISHER]: { tool: 'ci', tags: ['a', 'b'], nested: { n: 1 } } } }],
-  ['a publisher-provided block of 64 KiB', { _meta: { [PUBLISHER]: aBlock(LIMIT) } }],
+  ['a publisher-provided block of 256 KiB', { _meta: { [PUBLISHER]: aBlock(LIMIT) } }],
   ['a publisher-provided block of two-byte characters', { _meta: { [PUBLISHER]: { text: 'ä'.repeat(LIMIT / 2 - 6) } } }],
   ['an empty publisher-provided block', { _meta: { [PUBLISHER]: {} } }],
   ['other blocks of _meta', { _meta: { 'com.example/own': { a: 1 }, [PUBLISHER]: { b: 2 } } }],
-  ['another block of more than 64 KiB', { _meta: { 'com.example/own': aBlock(LIMIT + 1) } }],
+  ['another block of more than 256 KiB', { _meta: { 'com.example/own': aBlock(LIMIT + 1) } }],
   ['a forged official block', { _meta: { [OFFICIAL]: FORGED } }],
   ['numbers at their limits', { n: [0, -1, 1.5, 1e21, 5e-324, 1.7976931348623157e308, 2 ** 53] }],
   ['text in several scripts', { title: 'Ä 版 🚀 עברית \u200f', note: '\u202e\u0001\u007f\u2028\ufffe "\\/' }],
@@ -71,7 +71,7 @@ describe.each(TYPES)('a %s', (type) => {
     expectRefused(reply, 400, 'invalid_document');
     expect((reply.json as { details: string[] }).details).toEqual([
       expect.stringMatching(
-        new RegExp(`^${type}\\._meta\\.${PUBLISHER}: has \\d+ bytes as compact JSON, at most 65536 `),
+        new RegExp(`^${type}\\._meta\\.${PUBLISHER}: has \\d+ bytes as compact JSON, at most 262144 `),
       ),
     ]);
   });

@@ -20,6 +20,7 @@ const JOB = {
 };
 const COLLEAGUE = { sub: 'cleo', org: 'acme' };
 const CLAIMS = { org: 'acme' };
+const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
 const service = aService({
   mode: 'full',
@@ -189,6 +190,21 @@ describe('mcp-publisher in a workflow', () => {
         severity: 'error',
         reference: '',
       });
+  });
+
+  it('gets 422 for a publisher block beyond limits.publisherMeta, and the issue', async () => {
+    const publisher = await loggedIn();
+    const withBlock = (bytes: number) =>
+      aWrittenServer(aName(), '1.0.0', {
+        _meta: { [PUBLISHER_PROVIDED]: { text: 'x'.repeat(bytes - '{"text":""}'.length) } },
+      });
+    const tooLong = withBlock(256 * 1024 + 1);
+    expectRefused(await publisher.publish(tooLong), 422, 'unprocessable_document');
+    expect((await publisher.validate(tooLong)).json).toMatchObject({
+      valid: false,
+      issues: [{ path: `_meta.${PUBLISHER_PROVIDED}`, message: expect.stringContaining('262144') as string }],
+    });
+    expect((await publisher.publish(withBlock(256 * 1024))).status).toBe(201);
   });
 
   it('may send compressed bodies only with a token', async () => {

@@ -28,6 +28,42 @@ const shown = async (name: string) =>
   );
 const skipped = ({ skipped }: SourceReport) => skipped.map(({ version }) => version).sort();
 
+describe('a version whose publisher block is longer than limits.publisherMeta', () => {
+  const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
+  const withBlock = (name: string, kibibytes: number) =>
+    aServer(name, '1.0.0', { _meta: { [PUBLISHER]: { text: 'x'.repeat(kibibytes * 1024) } } });
+  const limits = (more: object) =>
+    service.restart((edited) =>
+      edited.configuration({ limits: { ...LIMITS, bytesPerEntry: '64MiB', ...more } }),
+    );
+
+  it('is skipped with the reason; one within 256 KiB is stored', async () => {
+    await limits({});
+    const [name, long] = [aName(), aName()];
+    await service.rewrite('file', { servers: [withBlock(name, 250), withBlock(long, 256)], skills: [] });
+    const { skipped } = await service.synced('file');
+    expect(skipped).toMatchObject([
+      { name: long, reasons: [expect.stringContaining('at most 262144 are allowed (limits.publisherMeta)')] },
+    ]);
+    expect(await shown(name)).toEqual(['1.0.0']);
+  });
+
+  it('stays when the limit is lowered, and is stored when it is raised', async () => {
+    const [name, long] = [aName(), aName()];
+    const servers = [withBlock(name, 100), withBlock(long, 300)];
+    await service.rewrite('file', { servers });
+    await service.synced('file');
+    await limits({ publisherMeta: '64KiB' });
+    await service.rewrite('file', { servers: [...servers, withBlock(aName(), 100)] });
+    expect((await service.synced('file')).counts).toMatchObject({ entries: 1, skipped: 2 });
+    expect(await shown(name)).toEqual(['1.0.0']);
+    await limits({ publisherMeta: '512KiB' });
+    expect((await service.synced('file')).counts).toMatchObject({ entries: 3, skipped: 0 });
+    expect(await shown(long)).toEqual(['1.0.0']);
+    await limits({ bytesPerEntry: LIMITS.bytesPerEntry });
+  });
+});
+
 describe('an entry of a file with more versions than limits.versionsPerEntry', () => {
   it('has its newest versions, and the others are skipped with the reason', async () => {
     const name = aName();

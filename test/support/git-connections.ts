@@ -22,6 +22,7 @@ const LIMITS = {
   mebibytesPerFile: 64,
   versionsPerEntry: 1_000,
   bytesPerEntry: 64 * 1_024 * 1_024,
+  publisherMeta: 256 * 1_024,
   apiSources: 1_000,
   apiRegistries: 1_000,
   changesPerMinute: 600,

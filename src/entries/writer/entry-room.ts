@@ -1,11 +1,15 @@
 import type { EntityManager } from 'typeorm';
+import type { LimitsConfig } from '../../config/config.js';
 import { transactionTime } from '../../database/statements.js';
+import { formatProblem, publisherBlockProblem } from '../../documents/document-check.js';
 import {
   entryMapKey,
   type EntryName,
   type IncomingVersion,
+  versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
+import { TimeSlice } from '../../json/time-slice.js';
 import { versionKeyOf } from '../entry.entity.js';
 import {
   type Candidate,
@@ -17,17 +21,57 @@ import {
   refusedVersions,
 } from '../entry-limits.js';
 import { batches } from './catalog-diff.js';
-import { sizedVersions, sizesOfEntries } from './stored-versions.queries.js';
+import { sizedVersions, sizesOfEntries, versionsAmong } from './stored-versions.queries.js';
 
 const VERSIONS_PER_BATCH = 1_000;
 
 /**
- * Splits versions into those to store and those for which their entry has no room (contract §3).
+ * Splits versions into those to store and those that exceed a limit or for which their entry has no room (contract §3).
  *
  * @param gone versions to remove, if `incoming` contains only changes; null if it contains all versions of its entries.
  * @returns in `refused`, also stored versions that must make room for newer ones.
  */
 export async function fittingVersions(
+  manager: EntityManager,
+  sourceId: number,
+  incoming: readonly IncomingVersion[],
+  gone: readonly VersionName[] | null,
+  limits: EntryLimits & Pick<LimitsConfig, 'publisherMeta'>,
+): Promise<{ readonly fitting: readonly IncomingVersion[]; readonly refused: readonly RefusedVersion[] }> {
+  const refused = await withLongBlocks(manager, sourceId, incoming, limits.publisherMeta);
+  const isTooLong = isAmong(refused);
+  const room = await withRoom(
+    manager,
+    sourceId,
+    refused.length === 0 ? incoming : incoming.filter((version) => !isTooLong(version)),
+    gone,
+    limits,
+  );
+  return { fitting: room.fitting, refused: [...refused, ...room.refused] };
+}
+
+/** Returns the versions whose publisher's block is longer than `maxBytes`, unless the same document is stored already. */
+async function withLongBlocks(
+  manager: EntityManager,
+  sourceId: number,
+  incoming: readonly IncomingVersion[],
+  maxBytes: number,
+): Promise<RefusedVersion[]> {
+  const long: (RefusedVersion & Pick<IncomingVersion, 'digest'>)[] = [];
+  const slice = new TimeSlice();
+  for (const { type, name, version, document, digest } of incoming) {
+    const problem = publisherBlockProblem(document, maxBytes);
+    if (problem) long.push({ type, name, version, digest, reason: formatProblem(problem) });
+    await slice.pause();
+  }
+  if (long.length === 0) return [];
+  const stored = new Map(
+    (await versionsAmong(manager, sourceId, long)).map((version) => [versionMapKey(version), version.digest]),
+  );
+  return long.filter((version) => !stored.get(versionMapKey(version))?.equals(version.digest));
+}
+
+async function withRoom(
   manager: EntityManager,
   sourceId: number,
   incoming: readonly IncomingVersion[],
