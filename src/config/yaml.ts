@@ -177,6 +177,8 @@ function problemAt(path: string, counter: LineCounter, message: string, offset?:
 function sentence(error: YAMLError): string {
   if (error.code === 'MULTIPLE_DOCS') return 'must contain one YAML document, not several';
   if (error.code === 'DUPLICATE_KEY') return 'has the same key twice in one map';
+  if (error.code === 'BLOCK_AS_IMPLICIT_KEY')
+    return 'is not valid YAML: a value that contains a colon followed by a space must be in quotes';
   // Text after one of these characters may quote the file.
   const cause = error.message.split(/[:"'`%\\]/, 1)[0]?.trim();
   return cause ? `is not valid YAML: ${cause}` : 'is not valid YAML';

@@ -27,3 +27,22 @@ it.each([
 it('does not parse what follows', () => {
   expect(skillFileProblems(`${aFile(HEAD)}${'x: [1,\n'.repeat(100_000)}`, DOCUMENT)).toEqual([]);
 });
+
+it.each([
+  ['name: greet\ndescription: Use it when: greeting', 'line 3: its frontmatter is not valid YAML: a value that contains a colon followed by a space must be in quotes, column 14'],
+  ['name: greet\n\tdescription: Greets', 'line 3: its frontmatter is not valid YAML: Tabs are not allowed as indentation, column 1'],
+  ['name: [greet', 'line 2: its frontmatter is not valid YAML'],
+  ['name: greet\nname: greet', 'line 3: its frontmatter has the same key twice in one map'],
+  ['greet', 'its frontmatter is not a YAML map'],
+  ['- greet', 'its frontmatter is not a YAML map'],
+  ['', 'its frontmatter is empty'],
+])('names line and cause of frontmatter that is no YAML map: %j', (frontmatter, problem) => {
+  expect(skillFileProblems(aFile(frontmatter), DOCUMENT)).toEqual([
+    expect.stringContaining(`SKILL.md: ${problem}`),
+  ]);
+}); // oxfmt-ignore
+
+it('accepts a quoted description with a colon', () => {
+  const document = { name: 'greet', description: 'Use it when: greeting' };
+  expect(skillFileProblems(aFile('name: greet\ndescription: "Use it when: greeting"'), document)).toEqual([]);
+});

@@ -1,6 +1,7 @@
 import { text as textOf } from 'node:stream/consumers';
-import { parseYaml } from '../config/yaml.js';
+import { parseYamlValue } from '../config/yaml.js';
 import type { EntryType } from '../documents/statuses.js';
+import { isObject } from '../json/json-values.js';
 import { ConfigurationError } from '../validation/value-checks.js';
 import type { IncomingFile } from './content-tree.js';
 
@@ -26,14 +27,17 @@ export function skillFileProblems(
     return [`${SKILL_FILE}: must begin with YAML frontmatter between lines of ---`];
   if (frontmatter.length > MAX_FRONTMATTER)
     return [`${SKILL_FILE}: its frontmatter has more than ${MAX_FRONTMATTER} characters`];
-  let tree: unknown;
+  let written: unknown;
   try {
-    ({ tree } = parseYaml(frontmatter, SKILL_FILE));
+    // The line before the frontmatter is the one of ---.
+    ({ tree: written } = parseYamlValue(`\n${frontmatter}`, SKILL_FILE));
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    return [`${SKILL_FILE}: its frontmatter is not a valid YAML map`];
+    const [problem] = error.problems;
+    const line = problem?.line === undefined ? '' : `line ${problem.line}: `;
+    return [`${SKILL_FILE}: ${line}its frontmatter ${problem?.message}`];
   }
-  const written = tree as Readonly<Record<string, unknown>>;
+  if (!isObject(written)) return [`${SKILL_FILE}: its frontmatter is not a YAML map`];
   return (['name', 'description'] as const).flatMap((key) => {
     const [found, expected] = [written[key], document[key]];
     return typeof found === 'string' && typeof expected === 'string' && found.trim() === expected.trim()
