@@ -4,7 +4,7 @@ import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import { BackgroundJob } from '../database/background-job.js';
-import { lockEntry, transactionTime, tryLockBulkWrite } from '../database/statements.js';
+import { lockEntry, transactionTime, tryLockBulkWrite, waitForLocks } from '../database/statements.js';
 import { Polling } from '../database/polling.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
@@ -92,6 +92,7 @@ export class DueItems implements OnApplicationShutdown {
 
   // The settings may have changed since the time was computed, so every version is judged again.
   private async admitDue(manager: EntityManager, sourceId: number): Promise<number> {
+    await waitForLocks(manager);
     if (!(await tryLockBulkWrite(manager, sourceId))) return 0;
     // A source whose settings have changed is read again first.
     const [source] = await manager.query<DueSource[]>(

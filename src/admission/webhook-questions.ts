@@ -5,7 +5,7 @@ import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
 import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
-import { transactionTime } from '../database/statements.js';
+import { transactionTime, waitForLocks } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
 import { backOffMs } from '../outbound/webhook-back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -155,6 +155,7 @@ export class WebhookQuestions implements OnApplicationShutdown {
     sourceId: number,
     answered: readonly Answered[],
   ): Promise<boolean> {
+    await waitForLocks(manager);
     const source = await lockAnsweredSource(manager, sourceId);
     if (!source) return false;
     const now = await transactionTime(manager);

@@ -211,6 +211,7 @@ export class ConfiguredResources {
     const webhooks = await this.webhooks.formsOf(config.webhooks);
     const admission = await admissionForms(config.admission.webhooks);
     const changes = await this.audit.transaction(null, async (manager, record) => {
+      warnings.length = 0;
       // Serializes this transaction with other replicas and with changes made through the admin API.
       await lockCatalogue(manager);
       const written: Written = { changes: [], warnings, record };

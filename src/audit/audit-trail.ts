@@ -9,6 +9,7 @@ import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../claims/claims.js';
 import type { Queries } from '../database/statements.js';
 import { limitsConfig } from '../config/slices.js';
+import { isTransactionConflict } from '../database/database-errors.js';
 import { ApiError } from '../http/errors.js';
 import { clientNetwork, type RequestContext } from '../http/request-context.js';
 import { RateLimit } from '../limits/quota.js';
@@ -91,6 +92,9 @@ class ChangeLimit {
   }
 }
 
+/** Attempts at a transaction that PostgreSQL ends in favor of others. */
+const MAX_ATTEMPTS = 3;
+
 /** Writes an event in the same transaction as each change, and logs the event after the commit (contract §9). */
 @Injectable()
 export class AuditTrail {
@@ -108,7 +112,8 @@ export class AuditTrail {
   }
 
   /**
-   * Runs a transaction; `work` must call `record` for each of its changes.
+   * Runs a transaction; `work` must call `record` for each of its changes. Runs it again after a deadlock or a
+   * serialization failure.
    *
    * @param requester null for changes made by the configuration.
    * @param begins whether `work` begins the transaction itself (`PreparedStatements.together`).
@@ -118,6 +123,19 @@ export class AuditTrail {
     requester: Requester | null,
     work: (manager: EntityManager, record: RecordChange) => Promise<T>,
     { begins = false } = {},
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await this.attempt(requester, work, begins);
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isTransactionConflict(error)) throw error;
+      }
+  }
+
+  private async attempt<T>(
+    requester: Requester | null,
+    work: (manager: EntityManager, record: RecordChange) => Promise<T>,
+    begins: boolean,
   ): Promise<T> {
     const written: WrittenEvent[] = [];
     const actor = requester

@@ -105,6 +105,40 @@ function queryingPrimary(query: Query): Query {
   };
 }
 
+/** Reads wait this long for locks, such as one of a DBA's `alter table` (contract §3); transactions set their own limit. */
+const LOCK_TIMEOUT_MS = 4_000;
+
+/**
+ * What our statements rely on, whatever an administrator has set for the server, the database or the role: PostgreSQL's
+ * own defaults, and the schema that has our tables.
+ */
+const SESSION_SETTINGS = {
+  default_transaction_isolation: 'read committed',
+  DateStyle: 'ISO',
+  standard_conforming_strings: 'on',
+  lock_timeout: String(LOCK_TIMEOUT_MS),
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+  transaction_timeout: '0',
+};
+
+// Leaves out settings that older versions of PostgreSQL lack. Two schemas with our tables belong to two installations, of
+// which the administrator's search path chooses one.
+const APPLY_SETTINGS = `select set_config(name, value, false) from (
+  values ${Object.entries(SESSION_SETTINGS)
+    .map(([name, value]) => `('${name}', '${value}')`)
+    .join(', ')}
+  union all
+  select 'search_path', format('%I, %s', min(n.nspname), current_setting('search_path'))
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relname = 'schema_migration' and c.relkind = 'r' having count(*) = 1
+) needed (name, value) join pg_settings using (name)`;
+
+/** The pool waits for the result before it hands out the connection, which its types don't say. */
+function applySettings(client: pg.ClientBase): unknown {
+  return client.query(APPLY_SETTINGS);
+}
+
 /** Options common to all connection pools. */
 export function poolConfig(
   connection: ConnectionConfig,
@@ -119,6 +153,7 @@ export function poolConfig(
     ssl: connection.ssl ?? false,
     Client: PoolClient,
     keepAlive: true,
+    onConnect: applySettings,
     ...(server ? { server } : {}),
   };
 }

@@ -128,6 +128,7 @@ describe('a database error', () => {
     ['57014', true],
     ['55P03', true],
     ['40P01', true],
+    ['40001', true],
     ['53200', true],
     ['53100', false],
     ['57P01', false],

@@ -46,11 +46,16 @@ export function isFromReadOnlyServer(error: unknown): boolean {
 }
 
 /**
- * Whether a statement timeout (57014), lock timeout (55P03), deadlock (40P01) or lack of memory (53000, 53200) ended a
- * statement: a retry may succeed.
+ * Whether a statement timeout (57014), lock timeout (55P03), conflict with another transaction or lack of memory (53000,
+ * 53200) ended a statement: a retry may succeed.
  */
 export function isStatementTimeout(error: unknown): boolean {
-  return ['57014', '55P03', '40P01', '53000', '53200'].includes(sqlStateOf(error));
+  return ['57014', '55P03', '53000', '53200'].includes(sqlStateOf(error)) || isTransactionConflict(error);
+}
+
+/** Whether PostgreSQL ended a transaction in favor of another one (40001, 40P01): the same again may succeed at once. */
+export function isTransactionConflict(error: unknown): boolean {
+  return ['40001', '40P01'].includes(sqlStateOf(error));
 }
 
 /** Whether a lock timeout or a deadlock ended a statement: it succeeds once other sessions release their locks. */

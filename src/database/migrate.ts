@@ -199,6 +199,7 @@ export async function inMigrationTransaction<T>(
     await runner.startTransaction();
     try {
       await runner.query(`set local statement_timeout = 0`);
+      await runner.query(`set local lock_timeout = 0`);
       await runner.query(`set local idle_in_transaction_session_timeout = 0`);
       // This lock conflicts with the session lock that earlier versions acquire.
       await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);

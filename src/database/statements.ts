@@ -361,7 +361,13 @@ export async function tryLockContent(manager: EntityManager): Promise<boolean> {
   return row?.held === true;
 }
 
+/** Lets a background transaction wait for locks as long as one statement may take. */
+export async function waitForLocks(manager: EntityManager): Promise<void> {
+  await manager.query(`set local lock_timeout = 0`);
+}
+
 /** Blocks all other changes to sources and registries until the transaction ends. */
 export async function lockCatalogue(manager: EntityManager): Promise<void> {
+  await waitForLocks(manager);
   await manager.query(`select pg_advisory_xact_lock(${CATALOGUE_LOCK})`);
 }

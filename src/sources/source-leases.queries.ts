@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
-import { BULK_WRITERS, lockBulkWrite } from '../database/statements.js';
+import { BULK_WRITERS, lockBulkWrite, waitForLocks } from '../database/statements.js';
 import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } from '../source-kinds/kinds.js';
 import type { EntryFilter } from './entry-filter.js';
 import type { Origin } from './source.entity.js';
@@ -176,6 +176,7 @@ export class SourceLeases {
     write: (manager: EntityManager, claimSetId: number) => Promise<T | null>,
   ): Promise<T | null> {
     const writing = this.dataSource.transaction(async (manager) => {
+      await waitForLocks(manager);
       await lockBulkWrite(manager, source.id);
       const [held] = await manager.query<{ claimSetId: number }[]>(
         `select s.claim_set_id as "claimSetId" from source s join source_sync y on y.source_id = s.id

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { aServer, aSkill } from '../support/documents.js';
+import { expectRefused, versionsIn } from '../support/matchers.js';
+import { aName, entryAt } from '../support/publishing.js';
+import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
+
+const LIST = '/registry/main/v0.1/servers';
+const A_WHILE = 30_000;
+const VERSIONS = ['1.0.0', '1.1.0', '1.2.0', '1.3.0', '1.4.0'];
+
+const service = aService()
+  .source('internal', { kind: 'managed' })
+  .source('file', { servers: [aServer('io.acme/file')] })
+  .registry('main', { sources: ['internal', 'file'] })
+  .runs();
+
+/** What an administrator may have set for the database or its roles. */
+const DEFAULTS: Record<string, string> = {
+  default_transaction_isolation: 'serializable',
+  DateStyle: 'German, DMY',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'Asia/Kathmandu',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  standard_conforming_strings: 'off',
+  search_path: 'elsewhere',
+  lock_timeout: '1ms',
+  statement_timeout: '1ms',
+  idle_in_transaction_session_timeout: '1ms',
+};
+
+async function setDefaults(defaults: Record<string, string>): Promise<void> {
+  const { database } = service;
+  const known = await database.query<{ name: string }>(`select name from pg_settings where name = any($1)`, [
+    Object.keys(defaults),
+  ]);
+  for (const { name } of known)
+    await database.query(`alter database ${database.database} set ${name} = '${defaults[name]}'`);
+}
+
+async function uses(): Promise<void> {
+  const name = aName();
+  const before = new Date(Date.now() - 1_000).toISOString();
+  const published = await Promise.all(
+    VERSIONS.map((version) => service.post('/v1/entries', { server: aServer(name, version) })),
+  );
+  expect(published.map(({ status }) => status)).toEqual(VERSIONS.map(() => 201));
+  expect((await service.post('/v1/entries', { skill: aSkill(aName()) })).status).toBe(201);
+  const status = { status: 'deprecated' };
+  const at = entryAt('server', name, '/versions/1.0.0/status');
+  expect((await service.patch(at, status)).status).toBe(200);
+  const list = await service.get(`${LIST}?updated_since=${before}&search=${encodeURIComponent(name)}`);
+  expect(versionsIn(list).sort()).toEqual(VERSIONS.map((version) => `${name}@${version}`));
+  const [{ _meta: meta } = { _meta: {} }] = (list.json as { servers: { _meta: object }[] }).servers;
+  expect(Object.values(meta)[0]).toMatchObject({
+    publishedAt: expect.stringMatching(/^20\d\d-.*Z$/) as string,
+  });
+  const added = aName();
+  await service.rewrite('file', { servers: [aServer('io.acme/file'), aServer(added)] });
+  expect((await service.synced('file')).status).toBe('complete');
+  expect(versionsIn(await service.get(`${LIST}?search=${encodeURIComponent(added)}`))).toEqual([
+    `${added}@1.0.0`,
+  ]);
+  expect((await service.get('/v1/audit')).status).toBe(200);
+}
+
+describe("an administrator's defaults", () => {
+  it.each([
+    ...Object.entries(DEFAULTS).map(([name, value]) => [`${name} = ${value}`, { [name]: value }] as const),
+    ['all of them', DEFAULTS] as const,
+  ])('change nothing: %s', async (_what, defaults) => {
+    await service.database.query('create schema if not exists elsewhere');
+    await setDefaults(defaults);
+    try {
+      await service.restart();
+      await uses();
+    } finally {
+      await service.database.query(`alter database ${service.database.database} reset all`);
+    }
+  });
+});
+
+describe('locks of other sessions', () => {
+  // Shorter than the timeout of statements, 60 s.
+  it('that close tables make reads fail before their statements time out', { timeout: 45_000 }, async () => {
+    const { database } = service;
+    await database.query('begin');
+    await database.query('lock table entry_version, entry in access exclusive mode');
+    const reply = await service.get(`${LIST}/io.acme%2Ffile/versions`);
+    await database.query('rollback');
+    expectRefused(reply, 503, 'database_timeout');
+    expect((await service.get(LIST)).status).toBe(200);
+  });
+
+  it('that deadlock with a publication make it start again', async () => {
+    const { database } = service;
+    const name = aName();
+    // The publication is the one that notices, after the other session has asked for its lock.
+    await database.query(`alter database ${database.database} set deadlock_timeout = '3s'`);
+    await service.restart();
+    await database.query(`set deadlock_timeout = '1h'`);
+    await database.query('begin');
+    await database.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`server:${name}`]);
+    const publication = service.post('/v1/entries', { server: aServer(name) });
+    await within(A_WHILE, async () =>
+      expect(
+        await database.query(
+          `select 1 from pg_locks where locktype = 'advisory' and not granted
+             and database = (select oid from pg_database where datname = current_database())`,
+        ),
+      ).toHaveLength(1),
+    );
+    await database.query(`select id from source where name = 'internal' for update`);
+    await database.query('commit');
+    expect((await publication).status).toBe(201);
+  });
+});
