@@ -117,6 +117,44 @@ export async function failFetch(
   );
 }
 
+/** Records that the hosts of these packages are not listed, so that they are not tried. */
+export async function leaveUnlisted(
+  manager: EntityManager,
+  versionId: string,
+  packages: string,
+): Promise<void> {
+  await manager.query(
+    `update content_fetch set fetch_at = null, attempts = 0, error = null where version_id = $1 and packages = $2`,
+    [versionId, packages],
+  );
+}
+
+/**
+ * Returns packages that are not tried, because their hosts were not listed, in order of their versions.
+ *
+ * @param after the version to continue after.
+ */
+export function unlistedFetches(
+  manager: EntityManager,
+  after: string,
+): Promise<{ readonly versionId: string; readonly packages: string }[]> {
+  return manager.query(
+    `select f.version_id as "versionId", f.packages from content_fetch f
+     where f.version_id > $1 and f.fetch_at is null and f.packages is not null
+       and not exists (select 1 from version_content c where c.version_id = f.version_id)
+     order by f.version_id limit 100`,
+    [after],
+  );
+}
+
+/** Makes versions that are not tried due. */
+export async function queueAgain(manager: EntityManager, versionIds: readonly string[]): Promise<void> {
+  await manager.query(
+    `update content_fetch set fetch_at = now() where version_id = any($1::bigint[]) and fetch_at is null`,
+    [versionIds],
+  );
+}
+
 /** Ends the lease of versions that were not fetched. */
 export async function releaseFetch(manager: EntityManager, versionId: string): Promise<void> {
   await manager.query(

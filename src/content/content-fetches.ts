@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { reviewRuleOf } from '../admission/review.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
@@ -11,6 +11,7 @@ import { contentFetchConfig } from '../config/slices.js';
 import { BackgroundJob } from '../database/background-job.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
+import { waitForLocks } from '../database/statements.js';
 import { queueMissing } from '../entries/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
 import { HttpClient } from '../outbound/http-client.js';
@@ -25,9 +26,12 @@ import {
   type FetchedVersion,
   fetchedVersion,
   hasPackages,
+  leaveUnlisted,
   pinFetch,
+  queueAgain,
   releaseFetch,
   takeFetches,
+  unlistedFetches,
 } from './content-fetch.queries.js';
 import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
 import { ContentStore } from './content-store.queries.js';
@@ -118,7 +122,30 @@ export class ContentFetches implements OnApplicationShutdown {
     const { manager } = this.dataSource;
     for (let after: string | null = '0'; after !== null && !this.polling.hasEnded;)
       after = await queueMissing(manager, after);
+    await this.queueListed(manager);
     this.soughtMissingAt = performance.now();
+  }
+
+  /** Queues packages whose hosts were not listed when they were due. */
+  private async queueListed(manager: EntityManager): Promise<void> {
+    for (let after = '0'; !this.polling.hasEnded;) {
+      const unlisted = await unlistedFetches(manager, after);
+      if (unlisted.length === 0) return;
+      await queueAgain(
+        manager,
+        unlisted.filter(({ packages }) => this.isListed(packages)).map(({ versionId }) => versionId),
+      );
+      after = unlisted.at(-1)?.versionId ?? after;
+    }
+  }
+
+  private isListed(packages: string): boolean {
+    try {
+      return referenceOf(`{"packages":${packages}}`, this.rules) !== null;
+    } catch {
+      // Fetching it tells what is wrong.
+      return true;
+    }
   }
 
   private busySources(): number[] {
@@ -149,6 +176,7 @@ export class ContentFetches implements OnApplicationShutdown {
   private async fetch(versionId: string, version: FetchedVersion): Promise<void> {
     const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const reference = referenceOf(version.document, this.rules);
+    if (reference === null) return leaveUnlisted(this.dataSource.manager, versionId, version.packages);
     if (reference.pin === undefined && this.needsPin(version))
       throw new FetchError(
         'The package must have a commit or digest: a tag or branch may change after the document was admitted',
@@ -221,6 +249,7 @@ export class ContentFetches implements OnApplicationShutdown {
   ): Promise<void> {
     const { digest, bytes } = summaryOf(files);
     const event = await this.dataSource.transaction(async (manager) => {
+      await waitForLocks(manager);
       const written = await this.audit.write(manager, CONTENT_ACTOR, {
         action: 'entry.content',
         target: { type, name, version, source },
@@ -244,7 +273,9 @@ export class ContentFetches implements OnApplicationShutdown {
     const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;
     const delayMs = Math.min(MIN_RETRY_MS * 2 ** Math.min(attempts, 20), longestMs);
     await failFetch(this.dataSource.manager, versionId, packages, shownReason(error), delayMs);
-    this.logger.warn({ source, type, name, version: named, err: error }, 'Content could not be fetched');
+    const cause =
+      error instanceof FetchError || error instanceof ApiError ? { error: error.message } : { err: error };
+    this.logger.warn({ source, type, name, version: named, ...cause }, 'Content could not be fetched');
   }
 }
 

@@ -41,3 +41,14 @@ it('looks at 50 packages', () => {
   expect(of(...others, GIT)).toMatchObject({ kind: 'git' });
   expect(() => of(...others, ...others, GIT)).toThrow('identifier');
 });
+
+it('finds nothing to fetch where no host is listed, unless a package at a listed host is not valid', () => {
+  const [unlisted, invalid] = [
+    { ...GIT, url: 'https://other.example.com/a' },
+    { ...GIT, commit: 'x' },
+  ];
+  expect(of(unlisted)).toBeNull();
+  expect(of(unlisted, GIT)).toMatchObject({ kind: 'git' });
+  expect(() => of(unlisted, invalid)).toThrow('commit');
+  expect(() => of()).toThrow('no packages');
+});

@@ -44,22 +44,28 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const IDENTIFIER =
   /^(?:oci:\/\/)?(?<host>localhost|[^/]*[.:][^/]*|localhost:\d+)\/(?<repository>[a-z0-9]+(?:(?:[._]|__|-+|\/)[a-z0-9]+)*)(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/;
 
+/** The host of a package or redirect is not listed. */
+class UnlistedHost extends FetchError {}
+
 /**
  * Returns where the content of a skill or plugin comes from: its first package, among the first 50, at a host that may be
- * contacted.
+ * contacted; null if the only problem of the packages is that their hosts are not listed.
  *
  * @param document JSON text.
- * @throws FetchError with the problem of the first package, if there is no such package.
+ * @throws FetchError with the problem of the first package at a listed host, if there is no package to fetch.
  */
-export function referenceOf(document: string, rules: FetchRules): ContentReference {
+export function referenceOf(document: string, rules: FetchRules): ContentReference | null {
+  let isUnlisted = false;
   let problem: FetchError | undefined;
   for (const item of elements(member(JSON.parse(document), 'packages')).slice(0, MAX_PACKAGES))
     try {
       return packageReference(item, rules);
     } catch (error) {
       if (!(error instanceof FetchError)) throw error;
-      problem ??= error;
+      if (error instanceof UnlistedHost) isUnlisted = true;
+      else problem ??= error;
     }
+  if (isUnlisted && problem === undefined) return null;
   throw problem ?? new FetchError('The document has no packages');
 }
 
@@ -115,7 +121,7 @@ function ociReference(field: Field, rules: FetchRules): OciReference {
 
 /** @throws FetchError if content may not be fetched from this URL. */
 export function checkHost(url: URL, { fetchHosts, insecureUrls }: FetchRules): void {
-  if (!isListed(url, fetchHosts)) throw new FetchError(`content.fetch.hosts does not have ${url.host}`);
+  if (!isListed(url, fetchHosts)) throw new UnlistedHost(`content.fetch.hosts does not have ${url.host}`);
   if (isInsecure(url) && !insecureUrls)
     throw new FetchError(`${url.origin}: content is fetched by https only`);
 }

@@ -31,9 +31,9 @@ export class ContentAnswer {
  */
 export const contentState = (mayFetch: string) => `(
   select json_strip_nulls(json_build_object(
-    'status', case when c.tree is not null then 'stored' when f.packages is null or not ${mayFetch} then 'none'
+    'status', case when c.tree is not null then 'stored' when f.fetch_at is null or not ${mayFetch} then 'none'
       when f.error is not null then 'failed' else 'pending' end,
-    'error', case when c.tree is null and f.packages is not null and ${mayFetch} then f.error end,
+    'error', case when c.tree is null and f.fetch_at is not null and ${mayFetch} then f.error end,
     'digest', encode(c.tree, 'hex'), 'bytes', t.bytes
   ))
   from (select v.id) known

@@ -202,12 +202,6 @@ describe('content of a git package', () => {
   });
 
   const wrong: [what: string, item: () => Document, error: RegExp][] = [
-    [
-      'at another host',
-      () => gitPackage({ url: 'https://git.example.com/a' }),
-      /hosts does not have git\.example\.com/,
-    ],
-    ['without TLS elsewhere', () => gitPackage({ url: 'http://git.example.com/a' }), /does not have/],
     ['with a short commit', () => gitPackage({ commit: 'abc' }), /40 or 64/],
     ['with an option as its ref', () => gitPackage({ ref: '--upload-pack=x' }), /not the name/],
     ['with a parent as its folder', () => gitPackage({ subfolder: 'a/../../b' }), /not a path inside/],
@@ -437,7 +431,7 @@ describe('content of a synced version', () => {
   it('is fetched although the document has escapes that PostgreSQL refuses', async () => {
     const name = aName();
     const commit = await repository.commit(skillFiles(name), { branch: 'odd' });
-    const text = JSON.stringify({ ...skill(name, { commit }), odd: 'ODD' }).replace('ODD', '\\u0000 \\ud800');
+    const text = JSON.stringify({ ...skill(name, { commit }), odd: 'ODD' }).replace('ODD', '\\u0000');
     const catalogue = `{"version":"1.0.0","meta":{"last_updated":"2026-11-01T00:00:00Z"},"data":{"servers":[],"skills":[${text}]}}`;
     await service.rewrite('synced', { text: catalogue });
     expect(await service.synced('synced')).toMatchObject({ status: 'complete' });
@@ -580,6 +574,25 @@ describe('fetching', () => {
     expect(await contentOf(name)).toEqual({ status: 'none' });
     await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
     expect(await fetched(name)).toMatchObject({ status: 'stored' });
+  });
+
+  it('does not try a package at a host that is not listed, and does once the host is listed', async () => {
+    const [name, unlisted] = [aName(), aName()];
+    const commit = await repository.commit(skillFiles(name), { branch: 'unlisted' });
+    const listing = (...hosts: string[]) =>
+      service.restart((edited) => edited.configuration({ content: { fetch: { hosts } } }));
+    await listing('git.example.com');
+    git.takeRequests();
+    const logged = service.log.length;
+    await publish(name, gitPackage({ commit }));
+    await publish(unlisted, ociPackage({ identifier: 'oci.example.com/a/b:1' }));
+    for (const each of [name, unlisted]) expect(await fetched(each)).toEqual({ status: 'none' });
+    await retryNow();
+    expect(service.log.slice(logged).filter((line) => line.includes('could not be fetched'))).toEqual([]);
+    expect(git.takeRequests()).toEqual([]);
+    await listing('127.0.0.1');
+    await expect.poll(async () => (await contentOf(name)).status).toBe('stored');
+    expect(await contentOf(unlisted)).toEqual({ status: 'none' });
   });
 
   it('finds versions that an earlier version of the server stored', async () => {
