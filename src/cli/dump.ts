@@ -18,14 +18,14 @@ export async function dump(file: string, url: string): Promise<number> {
   }
   const { database, dataDirectory } = loaded.config;
   const opened: OpenDatabase[] = [];
-  const open = async (connection: DatabaseSettings['connection']) => {
+  const open = async (connection: DatabaseSettings['connection'], onlyReads = false) => {
     const log = (message: string) => process.stderr.write(`${message}\n`);
-    const one = await openDatabase({ connection, dataDirectory }, ENTITIES, log);
+    const one = await openDatabase({ connection, dataDirectory, onlyReads }, ENTITIES, log);
     opened.push(one);
     return one;
   };
   try {
-    const { dataSource: from } = await open(database);
+    const { dataSource: from } = await open(database, true);
     await checkMigrated(from);
     const { dataSource: to, migrate } = await open({ ...target, poolMax: 2 });
     await migrate();

@@ -23,7 +23,11 @@ export async function migrate(action: MigrateAction, file: string, down: DownOpt
   let database: OpenDatabase | undefined;
   try {
     database = await openDatabase(
-      { connection: config.database, dataDirectory: config.dataDirectory },
+      {
+        connection: config.database,
+        dataDirectory: config.dataDirectory,
+        onlyReads: action === 'status',
+      },
       ENTITIES,
       (message) => process.stderr.write(`${message}\n`),
     );

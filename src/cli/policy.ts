@@ -83,7 +83,7 @@ export async function policy({
   try {
     const teams = readTeams(teamsFile);
     const { database: connection, dataDirectory } = loaded.config;
-    database = await openDatabase({ connection, dataDirectory }, ENTITIES, (message) =>
+    database = await openDatabase({ connection, dataDirectory, onlyReads: true }, ENTITIES, (message) =>
       process.stderr.write(`${message}\n`),
     );
     const wanted = await filesOf(loaded.config, database, teams, teamsFile);

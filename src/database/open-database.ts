@@ -20,7 +20,7 @@ import {
   isDatabaseUnreachable,
   type Where,
 } from './database-errors.js';
-import { startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { findRunningPostgres, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
 import { PoolSemaphores } from './pool-semaphores.js';
 import { ReadinessPool } from './readiness-pool.js';
@@ -32,6 +32,8 @@ const MIN_MAJOR = 14;
 const CONNECT_PATIENCE_MS = 60_000;
 const RETRY_MS = 1_000;
 const EMBEDDED_POOL = 10;
+/** The running server needs most of the connections. */
+const SHARED_POOL = 2;
 
 /** @throws DatabaseStartError when the server is older than the oldest supported version. */
 export function checkServerVersion(versionNumber: number, where: Where): void {
@@ -81,6 +83,8 @@ export interface DatabaseSettings {
       })
     | null;
   readonly dataDirectory: string;
+  /** Whether the caller only reads, and so may share the embedded PostgreSQL of a running server. */
+  readonly onlyReads?: boolean;
 }
 
 export interface OpenDatabase {
@@ -132,7 +136,10 @@ export async function openDatabase(
   const opening: Opening = { log, stopping, server: { clients: new Set(), isSilent: false } };
   const connect = connector(entities, opening);
   if (settings.connection) return openConfigured(settings.connection, connect, opening);
-  const embedded = await startEmbeddedPostgres(join(settings.dataDirectory, 'postgres'), { log });
+  const folder = join(settings.dataDirectory, 'postgres');
+  const running = settings.onlyReads === true ? await findRunningPostgres(folder) : undefined;
+  if (running) return openConfigured({ ...running, poolMax: SHARED_POOL }, connect, opening);
+  const embedded = await startEmbeddedPostgres(folder, { log });
   const connection = { ...embedded.connection, poolMax: EMBEDDED_POOL };
   try {
     const dataSource = await connect(connection);

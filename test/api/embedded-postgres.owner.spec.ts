@@ -1,7 +1,12 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { dump } from '../../dist/cli/dump.js';
+import { migrate, type MigrateAction } from '../../dist/cli/migrate.js';
+import { policy } from '../../dist/cli/policy.js';
 import { startEmbeddedPostgres } from '../../dist/database/embedded/embedded-postgres.js';
+import { printed } from '../support/cli.js';
+import { aDatabase } from '../support/database.js';
 import { childrenOf, EmbeddedFolder, killNine } from '../support/embedded.js';
 import { within } from '../support/within.js';
 
@@ -89,6 +94,47 @@ describe('a second start on a data directory that is in use', { timeout: 90_000 
     expect((await connected.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await connected.end();
     await owner.stop();
+  });
+
+  it('reads through the running server: migrate status, policy, dump', async () => {
+    const server = folder.serve(DATA);
+    vi.stubEnv('REGISTRY_DATA_DIR', join(folder.path, DATA));
+    try {
+      await server.logs('"Ready"');
+      const config = join(folder.path, 'registry.yaml');
+      const migrating = (action: MigrateAction) =>
+        printed(() => migrate(action, config, { steps: 1, yes: true, destructive: false }));
+      const status = await migrating('status');
+      expect(status).toMatchObject({ code: 0, output: expect.stringMatching(/^applied {2}/) as string });
+      expect(status.output).not.toMatch(/pending|unknown/);
+      const teams = join(folder.path, 'teams.json');
+      const team = { name: 'all', registry: 'main', claims: {}, clients: ['codex'], forms: ['servers'] };
+      await writeFile(teams, JSON.stringify({ teams: [team] }));
+      expect(await printed(() => policy({ config, teams, out: join(folder.path, 'policy') }))).toEqual({
+        code: 0,
+        output: 'write all/codex.servers.toml\n',
+      });
+      const target = await aDatabase({ migrated: false });
+      const { user, host, port, database } = target;
+      const url = `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`;
+      expect(await printed(() => dump(config, url))).toMatchObject({
+        code: 0,
+        output: expect.stringContaining('\nentry_version: 1 row(s)\n') as string,
+      });
+      await target.drop();
+      // Changes still need the data directory for themselves.
+      for (const action of ['up', 'down'] as const)
+        expect(await migrating(action)).toMatchObject({
+          code: 1,
+          output: expect.stringContaining('in use by another running registry') as string,
+        });
+      server.child.kill('SIGTERM');
+      expect((await server.finished).code).toBe(0);
+      expect((await migrating('status')).code).toBe(0);
+    } finally {
+      vi.unstubAllEnvs();
+      server.child.kill('SIGKILL');
+    }
   });
 
   it('is refused through a symbolic link', async () => {

@@ -165,6 +165,23 @@ async function tryOpenExclusive(path: string): Promise<number | undefined> {
   }
 }
 
+/** The line of `postmaster.pid` that holds each value; PostgreSQL keeps this order (src/include/utils/pidfile.h). */
+const PID_FILE = { pid: 0, dataDirectory: 1, port: 3, socketDirectory: 4, status: 7 } as const;
+
+/** Returns where the PostgreSQL server that runs on this data directory accepts connections; undefined if none does. */
+export async function runningServer(
+  directory: string,
+): Promise<{ readonly host: string; readonly port: number } | undefined> {
+  const lines = ignoreMissing(() => readFileSync(join(directory, 'postmaster.pid'), 'utf8').split('\n'));
+  const value = (name: keyof typeof PID_FILE) => lines?.[PID_FILE[name]]?.trim() ?? '';
+  const host = value('socketDirectory');
+  if (value('status') !== 'ready' || host === '') return undefined;
+  const isRunning = (await commandLine(Number(value('pid')))).includes(
+    `postgres -D ${value('dataDirectory')} `,
+  );
+  return isRunning ? { host, port: Number(value('port')) } : undefined;
+}
+
 const STOP_TIMEOUT_MS = 12_000;
 
 /**

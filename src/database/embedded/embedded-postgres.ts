@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../../config/make-folder.js';
-import { lockDataDirectory, prepareDataDirectory, stopLeftOver } from './data-directory.js';
+import { lockDataDirectory, prepareDataDirectory, runningServer, stopLeftOver } from './data-directory.js';
 import {
+  DATABASE,
   findPostgresBinaries,
   type PostgresProcess,
   type ProcessOptions,
   runPostgres,
+  SUPERUSER,
 } from './postgres-process.js';
 
 const RECOVERY_PATIENCE_MS = 10_000;
@@ -35,6 +37,14 @@ export async function startEmbeddedPostgres(
   } catch (error) {
     throw unwritable(error, dataDirectory) ?? error;
   }
+}
+
+/** Returns the connection to the embedded PostgreSQL of another, running process; undefined if none runs. */
+export async function findRunningPostgres(
+  dataDirectory: string,
+): Promise<PostgresProcess['connection'] | undefined> {
+  const where = existsSync(dataDirectory) ? await runningServer(realpathSync(dataDirectory)) : undefined;
+  return where && { ...where, user: SUPERUSER, database: DATABASE };
 }
 
 /** Returns the error for the operator if a file could not be written, as on a read-only file system. */

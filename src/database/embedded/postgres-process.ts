@@ -130,7 +130,7 @@ export function bareEnvironment(): NodeJS.ProcessEnv {
 
 /** Role that owns the embedded database; the server connects as this role. */
 export const SUPERUSER = 'registry';
-const DATABASE = 'registry';
+export const DATABASE = 'registry';
 const START_PATIENCE_MS = 30_000;
 const FAST_STOP_MS = 5_000;
 
