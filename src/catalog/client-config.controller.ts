@@ -38,7 +38,7 @@ export class ClientConfigController {
       'Contains the latest version of each server; a deny-list contains the deleted versions. JSON, or TOML for Codex. A form ' +
       'that the client does not have is 400. Servers that the client’s format cannot express, that are longer than ' +
       '64 KiB, or whose package could make its launcher run something else are omitted, counted in `X-Omitted-Count` and ' +
-      'listed in `x-omitted`, which clients ignore.',
+      'listed in `x-omitted`, which clients ignore; in TOML in comments.',
   })
   @ApiOkWithEtag(ClientConfigAnswer)
   @ApiErrors('invalid_parameter', 'marketplace_too_large')

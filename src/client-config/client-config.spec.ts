@@ -42,6 +42,15 @@ describe('a package is run by', () => {
     [run('npm', '@acme/weather', { version: '1.2.3' }), 'npx -y @acme/weather@1.2.3'],
     [run('npm', 'weather'), 'npx -y weather'],
     [run('npm', 'weather', { runtimeHint: 'npx', fileSha256: DIGEST }), 'npx -y weather'],
+    ...['node', 'npm'].map((runtimeHint): [Document, string] => [
+      run('npm', 'weather', { runtimeHint }),
+      'npx -y weather',
+    ]),
+    ...['python', 'python3', 'pip', 'uv'].map((runtimeHint): [Document, string] => [
+      run('pypi', 'weather', { runtimeHint }),
+      'uvx weather',
+    ]),
+    [run('oci', 'acme/weather', { runtimeHint: 'podman' }), 'docker run -i --rm acme/weather'],
     [run('pypi', 'weather', { version: '1.2' }), 'uvx weather@1.2'],
     [run('pypi', 'python-weather', { version: '1.2' }), 'uvx python-weather@1.2'],
     [run('oci', 'acme/weather', { version: '1.2' }), 'docker run -i --rm acme/weather:1.2'],
@@ -110,6 +119,11 @@ describe('a server is omitted', () => {
     [run('nuget', 'Weather', { version: '1.0.0 --source evil' }), 'invalid_package'],
     [run('npm', 'weather', { runtimeHint: 'sh' }), 'unsupported_runtime'],
     [run('npm', 'weather', { runtimeHint: 'docker' }), 'unsupported_runtime'],
+    [run('npm', 'weather', { runtimeHint: 'python' }), 'unsupported_runtime'],
+    [run('pypi', 'weather', { runtimeHint: 'node' }), 'unsupported_runtime'],
+    [run('oci', 'acme/weather', { runtimeHint: 'npm' }), 'unsupported_runtime'],
+    [run('npm', 'weather', { runtimeHint: 'NODE' }), 'unsupported_runtime'],
+    [run('nuget', 'Acme.Weather', { runtimeHint: 'dotnet' }), 'unsupported_runtime'],
     [run('npm', 'weather', { environmentVariables: [{ name: 'A=B' }] }), 'invalid_environment_variable'],
     [remote('https://a.example/<YOUR_TOKEN>'), 'invalid_url'],
     [remote('https://user:secret@a.example/'), 'invalid_url'],
@@ -378,9 +392,11 @@ describe('the text of a configuration', () => {
             : typeof value === 'object'
               ? { ...(expected[key] as object), ...value }
               : value;
-      const parsed = (text: string) => (client === 'codex' ? parse(text) : (JSON.parse(text) as object));
+      const parsed = (text: string) =>
+        client === 'codex' ? parse(text.replace(/^# /gm, '')) : (JSON.parse(text) as object);
       expect(parsed(all)).toMatchObject(expected);
-      if (client !== 'codex') expect(all).toBe(`${JSON.stringify(JSON.parse(all), null, 2)}\n`);
+      if (client === 'codex') expect(Object.keys(parse(all))).toEqual(['mcp_servers']);
+      else expect(all).toBe(`${JSON.stringify(JSON.parse(all), null, 2)}\n`);
       const serversKey = { vscode: 'servers', codex: 'mcp_servers' }[client as string] ?? 'mcpServers';
       if (form === 'servers' || client === 'codex') expect(parsed(none)).toEqual({ [serversKey]: {} });
     },

@@ -45,7 +45,7 @@ export function syntaxOf(client: ClientName): (typeof SYNTAXES)[keyof typeof SYN
   return SYNTAXES[FORMATS[client].syntax];
 }
 
-/** The configuration member that lists omitted servers. Clients ignore it. */
+/** The configuration member that lists omitted servers. Clients ignore it; in TOML it is a comment. */
 export const OMITTED = 'x-omitted';
 
 /** Servers with a longer document are omitted (contract §14). */
@@ -323,17 +323,30 @@ const jsonItem: ItemText = (_key, name, item) => {
   return name === null ? text : `${JSON.stringify(name)}: ${text}`;
 };
 
-const tomlItem: ItemText = (key, name, item) =>
-  `${stringify({ [key]: name === null ? [item] : { [name]: item } }).trimEnd()}\n`;
+// Codex refuses unknown keys in strict mode, so what it does not know stands in comments.
+const tomlItem: ItemText = (key, name, item) => {
+  const text = stringify({ [key]: name === null ? [item] : { [name]: item } }).trimEnd();
+  return `${key === CODEX.serversKey ? text : text.replace(/^/gm, '# ')}\n`;
+};
+
+/** Returns the configuration of one server as TOML. */
+export function tomlOf(part: ConfigPart): string {
+  return Object.keys(part)
+    .flatMap((key) => itemsIn(key, part, tomlItem))
+    .join('\n');
+}
 
 async function itemsOf(key: string, parts: readonly ConfigPart[], textOf: ItemText): Promise<string[]> {
   const slice = new TimeSlice();
   const items: string[] = [];
   for (const part of parts) {
     await slice.pause();
-    const value = part[key] ?? {};
-    for (const [name, item] of Object.entries(value))
-      items.push(textOf(key, Array.isArray(value) ? null : name, item));
+    items.push(...itemsIn(key, part, textOf));
   }
   return items;
+}
+
+function itemsIn(key: string, part: ConfigPart, textOf: ItemText): string[] {
+  const value = part[key] ?? {};
+  return Object.entries(value).map(([name, item]) => textOf(key, Array.isArray(value) ? null : name, item));
 }

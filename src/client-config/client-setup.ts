@@ -1,4 +1,3 @@
-import { stringify } from 'smol-toml';
 import { elements, isObject } from '../json/json-values.js';
 import {
   ClientConfig,
@@ -8,6 +7,7 @@ import {
   OMITTED,
   type ServerVersion,
   syntaxOf,
+  tomlOf,
 } from './client-config.js';
 import { type Omission, type OmissionReason, OMISSIONS } from './template.js';
 
@@ -28,7 +28,7 @@ export function setupOf(client: ClientName, server: ServerVersion): ClientSetup 
     : {
         client,
         configuration,
-        ...(syntaxOf(client).extension === 'toml' ? { toml: stringify(configuration) } : {}),
+        ...(syntaxOf(client).extension === 'toml' ? { toml: tomlOf(configuration) } : {}),
       };
 }
 

@@ -43,6 +43,8 @@ type Package = Readonly<Record<string, unknown>>;
 /** How to run packages from one kind of package registry. */
 interface PackageType {
   readonly command: Launcher;
+  /** Values of `runtimeHint` that mean the launcher: itself, and runtimes and installers of the package type. */
+  readonly hints: readonly string[];
   /** The default registry, in the spellings found in documents. */
   readonly registries: readonly string[];
   readonly identifier: RegExp;
@@ -78,6 +80,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
   Object.entries<PackageType>({
     npm: {
       command: 'npx',
+      hints: ['npx', 'node', 'npm'],
       registries: ['https://registry.npmjs.org'],
       identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i,
       version: PLAIN_VERSION,
@@ -90,6 +93,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
     },
     pypi: {
       command: 'uvx',
+      hints: ['uvx', 'python', 'python3', 'pip', 'uv'],
       registries: ['https://pypi.org', 'https://pypi.org/simple'],
       // `uvx python` runs the interpreter, not a package.
       identifier:
@@ -103,6 +107,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
     },
     oci: {
       command: 'docker',
+      hints: ['docker', 'podman'],
       registries: ['https://docker.io', 'https://index.docker.io', 'https://registry-1.docker.io'],
       // https://github.com/distribution/reference: host and port, path, tag, digest.
       identifier:
@@ -118,6 +123,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
     },
     nuget: {
       command: 'dnx',
+      hints: ['dnx'],
       registries: ['https://api.nuget.org', 'https://api.nuget.org/v3/index.json', 'https://www.nuget.org'],
       identifier: /^[a-z0-9_][a-z0-9._-]*$/i,
       version: PLAIN_VERSION,
@@ -152,7 +158,7 @@ function packageConnection(document: Package, limit: TextLimit): CommandConnecti
   const version = textMember(document, 'version');
   if (!isValid(type, identifier, version)) throw new Inexpressible('invalid_package');
   const hint = textMember(document, 'runtimeHint');
-  if (hint !== undefined && hint !== type.command) throw new Inexpressible('unsupported_runtime');
+  if (hint !== undefined && !type.hints.includes(hint)) throw new Inexpressible('unsupported_runtime');
   const runtimeArguments = flagsOf(document['runtimeArguments'], type.command, limit);
   const environment = environmentOf(document['environmentVariables'], limit);
   const packageArguments = argumentsOf(document['packageArguments'], limit);
