@@ -75,6 +75,28 @@ describe('a request path', () => {
     expect(followPath(target, null).url).toBe(target);
   });
 
+  it.each<[string, string]>([
+    ['//v0.1/servers?a=//v0', '/registry/ide/v0.1/servers?a=//v0'],
+    ['/registry/other//v0/servers', '/registry/other/v0/servers'],
+    ['/registry/other//x/search?q=a', '/registry/other/x/search?q=a'],
+    ['/registry/other//mcp', '/registry/other/mcp'],
+    [`/registry/other/k/${KEY}//v0.1/servers`, '/registry/other/v0.1/servers'],
+    ['https://a.example/registry/other//v0.1', 'https://a.example/registry/other/v0.1'],
+    ['/registry/other///v0.1/servers', '/registry/other///v0.1/servers'],
+    ['/registry/other//v0.2/servers', '/registry/other//v0.2/servers'],
+    ['/registry/other//git/marketplace.git', '/registry/other//git/marketplace.git'],
+    ['/registry/other/v0.1//servers', '/registry/other/v0.1//servers'],
+    ['/registry/other//xy', '/registry/other//xy'],
+    ['/registry//v0.1/servers', '/registry//v0.1/servers'],
+    ['//v1/sources', '//v1/sources'],
+  ])('may have a doubled slash before v0, v0.1, x and mcp: %s', (target, url) => {
+    expect(followPath(target, 'ide').url).toBe(url);
+  });
+
+  it('at the root keeps a doubled slash without a root registry', () => {
+    expect(followPath('//v0.1/servers', null).url).toBe('//v0.1/servers');
+  });
+
   it('is logged without its query', () => {
     expect(followPath('/v0.1/servers?search=secret', 'ide').pathToLog).toBe('/v0.1/servers');
   });

@@ -25,11 +25,14 @@ export interface FollowedPath {
 /** RFC 9112 §3.2.2: proxies may send the whole URL. */
 const TARGET = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(.*)$/is;
 const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
+const REGISTRY_PATH = /^(\/registry\/[^/]+)(\/.*)$/s;
 const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
+/** contract §6: a base URL that ends in a slash. */
+const DOUBLED_SLASH = /^\/\/(?=(?:v0|v0\.1|x|mcp)(?:\/|$))/;
 
 /**
  * contract §6.1: rewrites `/registry/{name}/k/{key}/…` to `/registry/{name}/…`, and moves `/v0.1/…` and `/v0/…` below the
- * path of `rootRegistry`.
+ * path of `rootRegistry`. Accepts a doubled slash before `v0`, `v0.1`, `x` and `mcp`.
  *
  * @param target the original request target.
  */
@@ -39,12 +42,19 @@ export function followPath(target: string, rootRegistry: string | null): Followe
   const [, name, key, rest = ''] = KEY_PATH.exec(path) ?? [];
   if (name !== undefined && key !== undefined)
     return {
-      url: `${authority}/registry/${name}${rest}${query}`,
+      url: `${authority}/registry/${name}${withoutDoubled(rest)}${query}`,
       pathToLog,
       registryKey: { registry: decoded(name), key },
     };
-  const isRoot = rootRegistry !== null && ROOT_PATH.test(path);
-  return { url: isRoot ? `${authority}/registry/${rootRegistry}${path}${query}` : target, pathToLog };
+  const [, registryPath = '', below = path] = REGISTRY_PATH.exec(path) ?? [];
+  const plain = withoutDoubled(below);
+  if (registryPath !== '') return { url: `${authority}${registryPath}${plain}${query}`, pathToLog };
+  const isRoot = rootRegistry !== null && ROOT_PATH.test(plain);
+  return { url: isRoot ? `${authority}/registry/${rootRegistry}${plain}${query}` : target, pathToLog };
+}
+
+function withoutDoubled(path: string): string {
+  return path.replace(DOUBLED_SLASH, '/');
 }
 
 /** Rewrites each request before any other code reads it, so that no log or cache contains the key. */

@@ -329,10 +329,17 @@ export const cursorParameter: Check = (value) => (typeof value === 'string' ? []
 
 export const flagParameter = givenOnce('true or false', (text) => text === 'true' || text === 'false');
 
-export const timestampParameter = givenOnce(
+const timestampOnce = givenOnce(
   'an RFC 3339 date and time such as 2025-08-07T13:15:04Z',
   (text) => parseTimestamp(text) !== null,
 );
+/** In a query, a raw `+` is a space. */
+const LOST_PLUS = / (?=\d\d:\d\d$)/;
+
+export const timestampParameter: Check = (value) =>
+  typeof value === 'string' && LOST_PLUS.test(value) && parseTimestamp(value.replace(LOST_PLUS, '+')) !== null
+    ? issue('has a space where + should be: in a URL, write + as %2B')
+    : timestampOnce(value);
 
 /** Accepts one of several words, such as `active, deprecated or archived`. */
 export function wordParameter(words: readonly string[]): Check {

@@ -31,6 +31,27 @@ describe('client and proxy compatibility', () => {
     expect((await service.get(`${before}//${query}`)).status).not.toBe(200);
   });
 
+  it.each([
+    '/registry/main//v0.1/servers',
+    '/registry/main//v0/servers?limit=5',
+    '/registry/main//x/search?q=deploy',
+    '/registry/main//v0.1/x/dev.toolhive/skills',
+  ])('a base URL may end in a slash: %s', async (path) => {
+    const plain = await service.get(path.replace('//', '/'));
+    const doubled = await service.get(path);
+    expect({ status: doubled.status, text: doubled.text }).toEqual({ status: 200, text: plain.text });
+    expect((await service.get(path.replace('//', '///'))).status).toBe(404);
+  });
+
+  it('a raw + in updated_since is explained', async () => {
+    const since = '2025-01-01T00:00:00+01:00';
+    const reply = await service.get(`${BASE}/servers?updated_since=${since}`);
+    expectRefused(reply, 400, 'invalid_parameter');
+    expect(reply.text).toContain('write + as %2B');
+    const encoded = encodeURIComponent(since);
+    expect((await service.get(`${BASE}/servers?updated_since=${encoded}`)).status).toBe(200);
+  });
+
   it.each(['/v1/sources', '/v1/me', '/openapi.json', '/.well-known/oauth-protected-resource'])(
     'a trailing slash on %s is 404: only the consumer API accepts one',
     async (path) => expectRefused(await service.get(`${path}/`), 404, 'route_not_found'),
