@@ -140,7 +140,8 @@ export class SourceLeases {
 
   /**
    * Makes what writes a source roll back, unless it is about to commit. A sync then starts again at once, and does not count as
-   * failed, because it waits for this statement before it reports.
+   * failed. Ends the connection, because a statement can be canceled only while it runs: between statements a replica may be busy,
+   * or stopped.
    */
   async interrupt(sourceId: number): Promise<void> {
     await this.dataSource.query(
@@ -153,7 +154,7 @@ export class SourceLeases {
          where exists (select from writers) and y.source_id = $1 and s.id = y.source_id
            and y.lease_owner is not null and s.interval_ms is not null
        )
-       select pg_cancel_backend(pid) from writers`,
+       select pg_terminate_backend(pid) from writers`,
       [sourceId],
     );
   }

@@ -128,12 +128,12 @@ export class SyncScheduler implements OnApplicationShutdown {
       if (taken.aborted)
         this.logger.log(
           { source: source.name },
-          'Sync aborted: another replica took over its source, its settings changed, or a block interrupted it',
+          'Sync aborted: another replica took over its source, or its settings changed',
         );
       else
         this.logger.warn(
           { source: source.name, err: error },
-          'Sync aborted; it runs again when its lease expires',
+          'Sync aborted; it runs again when its lease expires, or at once if a block interrupted it',
         );
       if (this.polling.hasEnded) await this.release([owner]);
     } finally {

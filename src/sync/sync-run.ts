@@ -238,7 +238,7 @@ export class SyncRun {
   private superseded({ name }: LeasedSource): RunOutcome {
     this.logger.log(
       { source: name },
-      'Nothing was written: another replica took over the source, its settings changed, or a block interrupted it',
+      'Nothing was written: another replica took over the source, or its settings changed',
     );
     return 'superseded';
   }

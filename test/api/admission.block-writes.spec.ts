@@ -107,6 +107,24 @@ describe('a block set while versions are being written', () => {
     });
   });
 
+  it('does not wait for a replica that stopped between two statements', async () => {
+    expect(await everywhere()).toContain('com.new/b@1.0.0');
+    const stopped = new pg.Client(service.database.connection);
+    const ended = new Promise((resolve) => stopped.on('error', resolve));
+    await stopped.connect();
+    await stopped.query('begin');
+    await stopped.query(
+      `select pg_advisory_xact_lock(726401, id) from source where name = 'mirror' for update`,
+    );
+    expect((await service.put('/v1/blocks/sec-2', { names: ['com.new/b'], reason: 'SEC-2' })).status).toBe(
+      201,
+    );
+    expect(await everywhere()).not.toContain('com.new/b@1.0.0');
+    await ended;
+    expect((await service.delete('/v1/blocks/sec-2')).status).toBe(204);
+    expect(await everywhere()).toContain('com.new/b@1.0.0');
+  });
+
   it('that is deleted meanwhile holds nothing of a sync that knew it', async () => {
     const stop = await stopAt('mirror', 'com.new/c');
     await startSync('mirror', GOOD, aServer('com.evil/b'), aServer('com.new/c'));
