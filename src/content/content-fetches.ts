@@ -143,7 +143,7 @@ export class ContentFetches implements OnApplicationShutdown {
     try {
       return referenceOf(`{"packages":${packages}}`, this.rules) !== null;
     } catch {
-      // Fetching it tells what is wrong.
+      // The fetch reports what is wrong.
       return true;
     }
   }

@@ -19,6 +19,7 @@ import {
   SchemaCheck,
 } from '../support/openapi.js';
 import { expectRefused } from '../support/matchers.js';
+import { modernRequest } from '../support/mcp.js';
 import { aWebhookSecret } from '../support/receiver.js';
 import { aService } from '../support/service.js';
 
@@ -196,6 +197,22 @@ describe('for generators the OpenAPI document', () => {
       Accept: 'application/json, text/event-stream',
     });
     expect({ status: reply.status, text: reply.text }).toEqual({ status: 202, text: '' });
+  });
+
+  it('describes errors of the MCP route as JSON-RPC too', async () => {
+    const send = ({ body, headers }: ReturnType<typeof modernRequest>, registry = 'default') =>
+      admin().post(`/registry/${registry}/mcp`, body, headers);
+    const list = modernRequest('tools/list');
+    for (const [reply, status, member] of [
+      [await send(modernRequest('tools/list', {}, '2099-01-01')), 400, 'jsonrpc'],
+      [await admin().post('/registry/default/mcp', [list.body], list.headers), 400, 'code'],
+      [await send(modernRequest('prompts/list')), 404, 'jsonrpc'],
+      [await send(list, 'nothing'), 404, 'code'],
+    ] as const) {
+      expect(reply).toMatchObject({ status, json: { [member]: expect.anything() as unknown } });
+      const { schema } = operation('callMcp').responses[status]?.content?.['application/json'] ?? {};
+      expect(check.problems(schema, reply.json)).toEqual([]);
+    }
   });
 
   function schemasBelow(part: unknown, found = new Set<string>()): string[] {

@@ -239,13 +239,21 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
   // Without `servers`, clients use the origin of the document.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
-  // Absent when the web UI is disabled.
-  if (document.paths['/config.json']) document.externalDocs = { url: './', description: 'Web UI' };
   stateRules(document);
+  describeMcpErrors(document);
   describeTokens(document, oauth);
   for (const [path, operations] of Object.entries(document.paths))
     for (const method of METHODS) operations[method]?.parameters?.sort(inOrderOf(path));
   return document;
+}
+
+/** Clients of MCP protocol 2026-07-28 get the errors of a message as JSON-RPC. */
+function describeMcpErrors({ paths }: OpenAPIObject): void {
+  const { responses = {} } = paths['/registry/{registry}/mcp']?.post ?? {};
+  for (const refused of [responses['400'], responses['404']]) {
+    const json = refused && 'content' in refused ? refused.content?.['application/json'] : undefined;
+    if (json?.schema) json.schema = { oneOf: [json.schema, { $ref: '#/components/schemas/McpMessage' }] };
+  }
 }
 
 type Parameters = NonNullable<NonNullable<OpenAPIObject['paths'][string]['get']>['parameters']>;
@@ -260,10 +268,8 @@ function inOrderOf(path: string): (one: Parameters[number], other: Parameters[nu
 /** Returns the part of the document that describes the consumer API. */
 function consumerApi(document: OpenAPIObject): OpenAPIObject {
   const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
-  const rest = { ...document };
-  delete rest.externalDocs;
   return {
-    ...rest,
+    ...document,
     info: {
       ...document.info,
       title: 'Registry Server, consumer API',
