@@ -10,7 +10,7 @@ import {
   type VersionName,
 } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
-import { isObject } from '../json/json-values.js';
+import { isObject, member } from '../json/json-values.js';
 import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
 import { isStorable, toStorable } from '../validation/storable-text.js';
 
@@ -34,7 +34,7 @@ export interface ReadEntries {
   readonly filtered: number;
 }
 
-/** One document of a source, not yet validated. */
+/** One document of a source, not yet checked. */
 export interface Candidate {
   readonly type: EntryType;
   readonly index: number;
@@ -60,6 +60,60 @@ interface ValidatorOptions {
   readonly onEntry?: ((version: IncomingVersion) => void) | undefined;
 }
 
+/** What checking a document by itself found; it can pass between threads. */
+export interface CheckedCandidate {
+  readonly type: EntryType;
+  readonly index: number;
+  /** Null if the document is invalid. */
+  readonly version: IncomingVersion | null;
+  /** Why it is invalid. */
+  readonly reasons: readonly string[];
+  readonly isFiltered: boolean;
+  /** Name and version as they can be shown for a skipped document; null if it has none. */
+  readonly shown: Pick<SkippedEntry, 'name' | 'version'>;
+  /** Null for a document without a name or version that could be stored. */
+  readonly identity: VersionName | null;
+}
+
+/** Checks a document by itself, for every kind of source. */
+export function checkCandidate(
+  { type, index, document, written, readProblem, upstreamMeta }: Candidate,
+  filter: EntryFilter | null,
+): CheckedCandidate {
+  const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
+  const version = 'version' in checked && checked.version ? { ...checked.version, ...upstreamMeta } : null;
+  const reasons = checked.problems.map((problem) => toStorable(formatProblem(problem)));
+  // A version with an overlong name is identified by its index only.
+  const shown = (key: string) => {
+    const value = member(document, key);
+    return typeof value === 'string' && value.length <= 255 ? toStorable(value) : null;
+  };
+  return {
+    type,
+    index,
+    version,
+    reasons,
+    isFiltered: isFiltered(type, document, filter),
+    shown: { name: shown('name'), version: shown('version') },
+    identity: identityOf(type, document),
+  };
+}
+
+function isFiltered(type: EntryType, document: unknown, filter: EntryFilter | null): boolean {
+  if (!filter || !isObject(document)) return false;
+  const name = findName(type, document);
+  return name !== undefined && !passesFilter(filter, name, ENTRY_TYPES[type].tagsOf(document));
+}
+
+function identityOf(type: EntryType, document: unknown): VersionName | null {
+  if (!isObject(document)) return null;
+  const { version } = document;
+  const name = findName(type, document);
+  return name !== undefined && typeof version === 'string' && isStorable(name + version)
+    ? { type, name, version }
+    : null;
+}
+
 /** Counts the bytes that a run holds in memory. */
 export interface MemoryCounter {
   /** @throws Error if the limit is exceeded. */
@@ -67,7 +121,7 @@ export interface MemoryCounter {
 }
 
 /**
- * Validates the documents of one run, for every kind of source. Reports why it skips each invalid document, and only
+ * Collects the valid documents of one run, for every kind of source. Reports why it skips each invalid document, and only
  * counts the documents excluded by the filter.
  */
 export class EntryValidator {
@@ -87,11 +141,14 @@ export class EntryValidator {
   ) {}
 
   /** @returns false if the same version has already been added. */
-  add({ type, index, document, written, readProblem, upstreamMeta }: Candidate): boolean {
-    const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
-    const version: IncomingVersion | undefined =
-      'version' in checked && checked.version ? { ...checked.version, ...upstreamMeta } : undefined;
-    const key = version && versionMapKey(version);
+  add(candidate: Candidate): boolean {
+    return this.collect(checkCandidate(candidate, this.filter));
+  }
+
+  /** Like `add`, for a document that was checked with the same filter. */
+  collect(checked: CheckedCandidate): boolean {
+    const { version } = checked;
+    const key = version ? versionMapKey(version) : undefined;
     const isDuplicate = key !== undefined && this.seen.has(key);
     if (key !== undefined) this.seen.add(key);
     if (version) this.hasValid = true;
@@ -102,14 +159,13 @@ export class EntryValidator {
         2 * heldBytes(key ?? ''),
     );
     const { onDuplicate } = this.options;
-    if (this.isFiltered(type, document)) {
+    if (checked.isFiltered) {
       this.filtered += 1;
-      this.exclude(type, document);
+      this.exclude(checked);
     } else if (!version || key === undefined) {
-      this.skip(type, index, document, checked.problems.map(formatProblem));
-      this.exclude(type, document);
-    } else if (isDuplicate && onDuplicate !== 'replace')
-      this.skip(type, index, document, [onDuplicate.skipBecause]);
+      this.skip(checked, checked.reasons);
+      this.exclude(checked);
+    } else if (isDuplicate && onDuplicate !== 'replace') this.skip(checked, [onDuplicate.skipBecause]);
     else {
       this.entries.set(key, this.options.onEntry ? null : version);
       this.options.onEntry?.(version);
@@ -130,38 +186,18 @@ export class EntryValidator {
     return [...this.excluded.values()];
   }
 
-  private isFiltered(type: EntryType, document: unknown): boolean {
-    if (!this.filter || !isObject(document)) return false;
-    const name = findName(type, document);
-    return name !== undefined && !passesFilter(this.filter, name, ENTRY_TYPES[type].tagsOf(document));
-  }
-
-  private skip(type: EntryType, index: number, document: unknown, reasons: string[]): void {
+  private skip({ type, index, shown }: CheckedCandidate, reasons: readonly string[]): void {
     this.skippedCount += 1;
-    if (this.skipped.length >= (this.options.maxListed ?? MAX_SHOWN_SKIPPED)) return;
-    const member = (key: string) => {
-      const value: unknown = isObject(document) ? document[key] : undefined;
-      // A version with an overlong name is identified by its index only.
-      return typeof value === 'string' && value.length <= 255 ? toStorable(value) : null;
-    };
-    this.skipped.push({
-      type,
-      index,
-      name: member('name'),
-      version: member('version'),
-      reasons: reasons.map((reason) => toStorable(reason)),
-    });
+    if (this.skipped.length < (this.options.maxListed ?? MAX_SHOWN_SKIPPED))
+      this.skipped.push({ type, index, ...shown, reasons: [...reasons] });
   }
 
-  private exclude(type: EntryType, document: unknown): void {
-    if (!isObject(document)) return;
-    const { version } = document;
-    const name = findName(type, document);
-    if (name === undefined || typeof version !== 'string' || !isStorable(name + version)) return;
-    const key = versionMapKey({ type, name, version });
+  private exclude({ identity }: CheckedCandidate): void {
+    if (!identity) return;
+    const key = versionMapKey(identity);
     if (this.entries.has(key)) return;
     this.options.memory.add(2 * heldBytes(key));
-    this.excluded.set(key, { type, name, version });
+    this.excluded.set(key, identity);
   }
 }
 

@@ -11,7 +11,7 @@ import { SourcesService } from '../sources/sources.service.js';
 import type { ReadEntries } from './entry-validator.js';
 import { FetchError } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { RegistryFileReader } from './file/registry-file-reader.js';
+import { SourceReader } from './source-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import type { SourceTestAnswer } from './source-test.responses.js';
@@ -37,7 +37,7 @@ export class SourceTests implements OnApplicationShutdown {
   constructor(
     private readonly sources: SourcesService,
     private readonly fetchers: Fetchers,
-    private readonly registryFiles: RegistryFileReader,
+    private readonly sourceReader: SourceReader,
     private readonly memory: ReadMemory,
   ) {}
 
@@ -81,7 +81,7 @@ export class SourceTests implements OnApplicationShutdown {
       if (fetched.kind === 'unchanged') throw new Error('A test without a state found nothing changed');
       const content =
         fetched.kind === 'file'
-          ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
+          ? await this.sourceReader.file(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
       return answerOf(content);
     } catch (thrown) {

@@ -20,7 +20,7 @@ import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-validator.js';
 import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { RegistryFileReader } from './file/registry-file-reader.js';
+import { SourceReader } from './source-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
 import {
@@ -112,7 +112,7 @@ export class SyncRun {
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
     private readonly audit: AuditTrail,
-    private readonly registryFiles: RegistryFileReader,
+    private readonly sourceReader: SourceReader,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
@@ -169,7 +169,7 @@ export class SyncRun {
       }
       const content =
         fetched.kind === 'file'
-          ? await this.registryFiles.read(fetched.bytes, source.filter, memory, signal)
+          ? await this.sourceReader.file(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
       memory.endRead();
       signal.throwIfAborted();

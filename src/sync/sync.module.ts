@@ -9,7 +9,7 @@ import { MAX_CONNECTIONS } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { FileWatch } from './file/file-watch.js';
 import { FileFetcher } from './file/file.fetcher.js';
-import { RegistryFileReader } from './file/registry-file-reader.js';
+import { SourceReader } from './source-reader.js';
 import { SourceFiles } from './file/source-files.js';
 import { GitFetcher } from './git/git.fetcher.js';
 import { HeapGrowth, ReadMemory, readMemoryFor } from './read-memory.js';
@@ -27,7 +27,7 @@ import { SyncQueries } from './sync.queries.js';
   providers: [
     FileFetcher,
     FileWatch,
-    RegistryFileReader,
+    SourceReader,
     SourceFiles,
     ApiFetcher,
     GitFetcher,

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { RegistryFileReader } from '../../dist/sync/file/registry-file-reader.js';
+import { JsonSliceError } from '../../dist/json/json-slices.js';
 import { ReadMemory, ReadMemoryError } from '../../dist/sync/read-memory.js';
+import { type Page, readPage } from '../../dist/sync/registry-api/registry-page.js';
+import { SourceReader } from '../../dist/sync/source-reader.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { collectGarbage } from '../support/garbage.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
+import { OFFICIAL } from '../support/upstream-registry.js';
 
 const MIB = 1024 * 1024;
 
@@ -92,7 +95,7 @@ describe('large files', () => {
   });
 });
 
-describe('the worker thread that reads a large file', () => {
+describe('the worker thread that reads a large text', () => {
   const text = () => Buffer.from(hostileFile('1'));
   const never = new AbortController().signal;
 
@@ -100,7 +103,7 @@ describe('the worker thread that reads a large file', () => {
     const memory = new ReadMemory(100 * MIB).begin();
     const bytes = Buffer.from(new Uint8Array(text()).buffer);
     memory.add(bytes.length);
-    const { entries, skipped } = await new RegistryFileReader().read(bytes, null, memory, never);
+    const { entries, skipped } = await new SourceReader().file(bytes, null, memory, never);
     expect(skipped).toMatchObject([{ type: 'server', index: 0, name: null }]);
     expect(entries).toHaveLength(42);
     expect(JSON.parse(String(entries[41]?.document))).toMatchObject({ name: 'io.acme/good-41' });
@@ -110,12 +113,12 @@ describe('the worker thread that reads a large file', () => {
   });
 
   it('ends when its run is aborted, and then reads the next file', async () => {
-    const reader = new RegistryFileReader();
+    const reader = new SourceReader();
     const [one, other] = [new AbortController(), new AbortController()];
     const share = () => new ReadMemory(100 * MIB).begin();
-    const cut = reader.read(text(), null, share(), one.signal);
-    const waiting = reader.read(text(), null, share(), other.signal);
-    const third = reader.read(text(), null, share(), never);
+    const cut = reader.file(text(), null, share(), one.signal);
+    const waiting = reader.file(text(), null, share(), other.signal);
+    const third = reader.file(text(), null, share(), never);
     other.abort(new Error('waiting'));
     await expect(waiting).rejects.toThrow('waiting');
     one.abort(new Error('running'));
@@ -124,23 +127,23 @@ describe('the worker thread that reads a large file', () => {
   });
 
   it('ends with the service and is started again on demand', async () => {
-    const reader = new RegistryFileReader();
+    const reader = new SourceReader();
     const share = () => new ReadMemory(100 * MIB).begin();
-    const cut = reader.read(text(), null, share(), never);
+    const cut = reader.file(text(), null, share(), never);
     cut.catch(() => undefined);
     await new Promise(setImmediate);
     await reader.onApplicationShutdown();
-    await expect(cut).rejects.toThrow('ended before it had read the file');
-    expect((await reader.read(text(), null, share(), never)).entries).toHaveLength(42);
+    await expect(cut).rejects.toThrow('ended before it had read the text');
+    expect((await reader.file(text(), null, share(), never)).entries).toHaveLength(42);
     await reader.onApplicationShutdown();
   });
 
   it('releases all memory, whenever the run is aborted', async () => {
-    const reader = new RegistryFileReader();
+    const reader = new SourceReader();
     const stopping = new AbortController();
     const read = async () => {
       const signal = AbortSignal.any([stopping.signal, new AbortController().signal]);
-      const { entries } = await reader.read(text(), null, new ReadMemory(100 * MIB).begin(), signal);
+      const { entries } = await reader.file(text(), null, new ReadMemory(100 * MIB).begin(), signal);
       expect(entries).toHaveLength(42);
       return new WeakRef(entries);
     };
@@ -150,9 +153,41 @@ describe('the worker thread that reads a large file', () => {
     expect(stopping.signal.aborted).toBe(false);
   });
 
+  // A page of another registry, with as many values as documents may have.
+  const pageOf = (count: number) => {
+    const keys = (index: number) =>
+      Array.from({ length: 15_000 }, (_, key) => [`key-${index}-${key}`, key] as const);
+    const servers = Array.from({ length: count }, (_, index) => ({
+      server: aServer(`io.acme/s${index}`, '1.0.0', { odd: Object.fromEntries(keys(index)) }),
+      _meta: { [OFFICIAL]: { status: 'deprecated', updatedAt: `2026-11-01T00:00:0${index % 10}Z` } },
+    }));
+    return Buffer.from(JSON.stringify({ servers: [...servers, {}], metadata: { nextCursor: 'c' } }));
+  };
+
+  it('reads pages of other registries too, while the main thread does other work', async () => {
+    const busy = async (read: () => Promise<Page>) => {
+      const before = performance.eventLoopUtilization();
+      const page = await read();
+      return { page, ms: performance.eventLoopUtilization(before).active };
+    };
+    const reader = new SourceReader();
+    const filter = { names: { exclude: ['io.acme/s1'] } };
+    await reader.page(pageOf(1), 'servers', filter, never);
+    const alone = await busy(() => readPage(pageOf(20), 'servers', filter));
+    const bytes = pageOf(20);
+    const inThread = await busy(() => reader.page(bytes, 'servers', filter, never));
+    expect(inThread.page).toEqual(alone.page);
+    expect(alone.page.versions.filter(({ checked }) => checked.version)).toHaveLength(20);
+    expect(inThread.ms).toBeLessThan(alone.ms / 3);
+    await expect(reader.page(pageOf(20).subarray(1), 'servers', filter, never)).rejects.toThrow(
+      JsonSliceError,
+    );
+    await reader.onApplicationShutdown();
+  });
+
   it('ends when the content takes too much memory', async () => {
     const share = new ReadMemory(1.5 * MIB).begin();
-    const reading = new RegistryFileReader().read(text(), null, share, never);
+    const reading = new SourceReader().file(text(), null, share, never);
     await expect(reading).rejects.toThrow(ReadMemoryError);
     expect(share.mustWait).toBe(false);
   });

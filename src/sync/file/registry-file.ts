@@ -8,7 +8,6 @@ import {
   type IncomingVersion,
   type SkippedEntry,
 } from '../../documents/entry-types.js';
-import type { Status } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
@@ -18,7 +17,6 @@ import { toStorable } from '../../validation/storable-text.js';
 import { type Candidate, EntryValidator, type MemoryCounter, type ReadEntries } from '../entry-validator.js';
 
 const MAX_SKIPPED = 100_000;
-const DIGEST_BYTES = 32;
 
 /** The entire file is invalid. The message is for the operator. */
 export class RegistryFileError extends Error {}
@@ -129,53 +127,4 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
   return bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
     ? bytes.subarray(3)
     : bytes;
-}
-
-/** Versions packed for transfer between threads; all documents share one buffer, so it can be moved, not copied. */
-export interface PackedEntries {
-  readonly types: readonly EntryType[];
-  readonly names: readonly string[];
-  readonly versions: readonly string[];
-  readonly statuses: readonly Status[];
-  readonly searchTexts: readonly string[];
-  readonly documents: Uint8Array<ArrayBuffer>;
-  /** End offset of each document in `documents`. */
-  readonly ends: readonly number[];
-  readonly digests: Uint8Array<ArrayBuffer>;
-}
-
-export function packEntries(entries: readonly IncomingVersion[]): PackedEntries {
-  let end = 0;
-  const ends = entries.map(({ document }) => (end += document.length));
-  const documents = new Uint8Array(end);
-  const digests = new Uint8Array(entries.length * DIGEST_BYTES);
-  for (const [index, { document, digest }] of entries.entries()) {
-    documents.set(document, (ends[index] ?? 0) - document.length);
-    digests.set(digest, index * DIGEST_BYTES);
-  }
-  return {
-    types: entries.map(({ type }) => type),
-    names: entries.map(({ name }) => name),
-    versions: entries.map(({ version }) => version),
-    statuses: entries.map(({ status }) => status),
-    searchTexts: entries.map(({ searchText }) => searchText),
-    documents,
-    ends,
-    digests,
-  };
-}
-
-export function unpackEntries(packed: PackedEntries): IncomingVersion[] {
-  const { names, versions, statuses, searchTexts, ends } = packed;
-  const documents = Buffer.from(packed.documents.buffer);
-  const digests = Buffer.from(packed.digests.buffer);
-  return packed.types.map((type, index) => ({
-    type,
-    name: names[index] ?? '',
-    version: versions[index] ?? '',
-    document: documents.subarray(ends[index - 1] ?? 0, ends[index]),
-    digest: digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES),
-    status: statuses[index] as Status,
-    searchText: searchTexts[index] ?? '',
-  }));
 }

@@ -11,6 +11,7 @@ import { parseDuration } from '../../validation/value-checks.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { MemoryShare } from '../read-memory.js';
+import { SourceReader } from '../source-reader.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './incremental-sync.js';
 import {
   isStatus,
@@ -30,6 +31,7 @@ export class ApiFetcher extends Fetcher<'api'> {
   constructor(
     private readonly http: HttpClient,
     private readonly files: SourceFiles,
+    private readonly reader: SourceReader,
     @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
   ) {
     super();
@@ -49,6 +51,7 @@ export class ApiFetcher extends Fetcher<'api'> {
       allowPrivate: origin === 'config' || this.limits.adminAllowPrivateIP,
       signal,
       memory,
+      readPage: (bytes, list) => this.reader.page(bytes, list, source.filter, signal),
     });
     const run = new ApiRun(client, source.filter, readApiState(state), memory);
     return run.fetch(source.isRequested, source.intervalMs);
@@ -143,7 +146,7 @@ class ApiRun {
     try {
       for await (const page of this.client.list(path, listKey)) {
         isListed = true;
-        for (const { text } of page.elements) digest.update(`${text}\n`);
+        digest.update(page.digest);
         await reading.addListed(type, page);
       }
     } catch (error) {
@@ -166,8 +169,7 @@ class ApiRun {
     const { path, listKey } = ENTRY_TYPES[type];
     const digest = createHash('sha256');
     try {
-      for await (const page of this.client.list(path, listKey))
-        for (const { text } of page.elements) digest.update(`${text}\n`);
+      for await (const page of this.client.list(path, listKey)) digest.update(page.digest);
     } catch (error) {
       if (isStatus(error, ABSENT)) return null;
       throw error;

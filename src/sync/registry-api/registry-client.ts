@@ -13,7 +13,7 @@ import {
 import { asFetchError, FetchError, MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { pageTime } from './incremental-sync.js';
-import { type Page, readPage } from './registry-page.js';
+import type { Page } from './registry-page.js';
 
 /** Delays before each retry of a request, unless the upstream sends Retry-After. */
 const RETRY_DELAYS_MS = [500, 1_000, 2_000];
@@ -57,6 +57,7 @@ interface RegistryOptions {
   readonly allowPrivate: boolean;
   readonly signal: AbortSignal;
   readonly memory: MemoryShare;
+  readonly readPage: (bytes: Buffer, list: ListKey) => Promise<Page>;
 }
 
 /** A page, with the upstream's time when it read the page, in milliseconds. */
@@ -122,7 +123,7 @@ export class RegistryClient {
       throw new FetchError(`${this.base}: reading it takes longer than an hour`);
     const { response, readAt } = await this.request(url);
     try {
-      return { ...(await readPage(response.bytes, list)), readAt };
+      return { ...(await this.options.readPage(response.bytes, list)), readAt };
     } catch (error) {
       if (!(error instanceof JsonSliceError)) throw error;
       throw new FetchError(
@@ -220,7 +221,7 @@ export function refusesParameter(error: unknown): boolean {
 export async function supportsUpdatedSince(client: RegistryClient): Promise<boolean> {
   try {
     const pages = client.list('servers', 'servers', { updated_since: FAR_FUTURE });
-    for await (const { elements } of pages) return elements.length === 0;
+    for await (const { versions } of pages) return versions.length === 0;
   } catch (error) {
     if (!refusesParameter(error)) throw error;
   }

@@ -1,8 +1,15 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { toStorable } from '../../validation/storable-text.js';
 import { type Problem, unreadableProblem } from '../../documents/document-check.js';
 import { MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
-import { type BareType, ENTRY_TYPES, type EntryType, type ListKey } from '../../documents/entry-types.js';
+import {
+  BARE_TYPES,
+  type BareType,
+  ENTRY_TYPES,
+  type EntryType,
+  type ListKey,
+} from '../../documents/entry-types.js';
 import { type Status, statusesOf } from '../../documents/statuses.js';
 import { JsonSliceError, JsonSlicer, type Slice } from '../../json/json-slices.js';
 import {
@@ -13,8 +20,10 @@ import {
   repeatedKey,
   withMember,
 } from '../../json/json-text.js';
-import { isObject } from '../../json/json-values.js';
-import type { Candidate } from '../entry-validator.js';
+import { isObject, member } from '../../json/json-values.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import type { EntryFilter } from '../../sources/entry-filter.js';
+import { type Candidate, checkCandidate, type CheckedCandidate } from '../entry-validator.js';
 
 /** Maximum size of a list item around its document. */
 const ENVELOPE = { bytes: 64 * 1024, depth: 1, values: 1_000 };
@@ -23,42 +32,84 @@ const MAX_MESSAGE_LENGTH = 2_000;
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** One page of a list; the elements are unparsed. */
+/** One page of a list. */
 export interface Page {
-  readonly elements: Slice[];
+  readonly versions: readonly ListedVersion[];
   readonly nextCursor: string | null;
+  /** SHA-256 of all documents, in base64url. */
+  readonly digest: string;
 }
 
 /** A version in a list. */
 export interface ListedVersion {
-  readonly candidate: Candidate;
+  readonly checked: CheckedCandidate;
+  /** Length of the list item in UTF-8. */
+  readonly bytes: number;
   /** The upstream's `updatedAt` in milliseconds; null if absent. */
   readonly updatedAt: number | null;
+  /** In a list without envelopes: the path of its name, relative to the list; null if it has no valid name. */
+  readonly path: string | null;
+  /** In a list without envelopes: equal for equal versions. */
+  readonly key: string;
 }
 
 /**
  * Parses the body of a list: `{ <list>: [...], metadata: { nextCursor | next_cursor } }`. The last page has no cursor.
+ * Yields to the event loop regularly.
  *
  * @throws JsonSliceError if the body is malformed.
  */
-export async function readPage(bytes: Buffer, list: ListKey): Promise<Page> {
-  if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
-  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + ENVELOPE.bytes, 'root');
-  const elements: Slice[] = [];
-  for await (const element of slicer.slices()) elements.push(element);
-  const body = parseSkeleton(slicer);
-  // Some servers send null for an empty list.
-  if (!isObject(body) || (body[list] !== null && !Array.isArray(body[list])))
-    throw new JsonSliceError(`it is not an object with a list "${list}"`);
-  return { elements, nextCursor: cursorOf(body['metadata']) };
+export async function readPage(bytes: Buffer, list: ListKey, filter: EntryFilter | null): Promise<Page> {
+  const reader = new PageReader(bytes, list, filter);
+  const slice = new TimeSlice();
+  const versions: ListedVersion[] = [];
+  for await (const version of reader.versions()) {
+    versions.push(version);
+    await slice.pause();
+  }
+  return { versions, ...reader.end() };
 }
 
-/**
- * Parses an item `{ server, _meta? }` of a server list.
- *
- * @throws JsonSliceError if it is malformed.
- */
-export function readServerItem(slice: Slice, index: number): ListedVersion {
+/** Reads one page, version by version. */
+export class PageReader {
+  private readonly slicer: JsonSlicer;
+  private readonly digest = createHash('sha256');
+
+  /** @throws JsonSliceError */
+  constructor(
+    bytes: Buffer,
+    private readonly list: ListKey,
+    private readonly filter: EntryFilter | null,
+  ) {
+    if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
+    this.slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + ENVELOPE.bytes, 'root');
+  }
+
+  /** @throws JsonSliceError */
+  async *versions(): AsyncGenerator<ListedVersion> {
+    const type = BARE_TYPES.find((each) => ENTRY_TYPES[each].listKey === this.list);
+    for await (const element of this.slicer.slices()) {
+      this.digest.update(`${element.text}\n`);
+      yield type ? readBare(type, element, this.filter) : readServerItem(element, this.filter);
+    }
+  }
+
+  /**
+   * Call it after the last version.
+   *
+   * @throws JsonSliceError
+   */
+  end(): Omit<Page, 'versions'> {
+    const body = parseSkeleton(this.slicer);
+    // Some servers send null for an empty list.
+    if (!isObject(body) || (body[this.list] !== null && !Array.isArray(body[this.list])))
+      throw new JsonSliceError(`it is not an object with a list "${this.list}"`);
+    return { nextCursor: cursorOf(body['metadata']), digest: this.digest.digest('base64url') };
+  }
+}
+
+/** Reads an item `{ server, _meta? }` of a server list. */
+function readServerItem(slice: Slice, filter: EntryFilter | null): ListedVersion {
   const tooLarge = unreadableProblem(slice, ENVELOPE);
   const text = slice.text ?? '';
   const item = tooLarge ? null : parseText(text, `servers[${slice.index}]`);
@@ -66,42 +117,70 @@ export function readServerItem(slice: Slice, index: number): ListedVersion {
   const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
   const official = isObject(meta) ? meta : {};
   const readProblem = tooLarge ?? envelopeProblem(item, slice, official);
-  return {
-    candidate: {
-      type: 'server',
-      index,
-      document,
-      // `envelopeProblem` has already checked the entire item for repeated keys.
-      written: {
-        text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
-        keys: countKeys(document),
-      },
-      readProblem,
-      upstreamMeta: readProblem ? {} : upstreamMetaOf(official),
+  const candidate: Candidate = {
+    type: 'server',
+    index: slice.index,
+    document,
+    // `envelopeProblem` has already checked the entire item for repeated keys.
+    written: {
+      text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
+      keys: countKeys(document),
     },
+    readProblem,
+    upstreamMeta: readProblem ? {} : upstreamMetaOf(official),
+  };
+  return {
+    checked: checkCandidate(candidate, filter),
+    bytes: slice.bytes,
     updatedAt: timeOf(official['updatedAt'])?.getTime() ?? null,
+    path: null,
+    key: '',
   };
 }
 
-/**
- * Parses an element of a list without envelopes, such as skills. Changes only the letter case of the status.
- *
- * @param isUpstreamLatest whether the registry lists it as the latest version of its name.
- * @throws JsonSliceError if it is malformed.
- */
-export function readBare(type: BareType, slice: Slice, index: number, isUpstreamLatest: boolean): Candidate {
+/** Reads an element of a list without envelopes, such as skills. Changes only the letter case of the status. */
+function readBare(type: BareType, slice: Slice, filter: EntryFilter | null): ListedVersion {
   const readProblem = unreadableProblem(slice);
-  const written = { text: slice.text ?? '', keys: slice.keys };
-  const parsed = readProblem ? null : parseText(written.text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
-  const upstreamMeta = isUpstreamLatest ? { isUpstreamLatest } : {};
-  const candidate = { type, index, document: parsed, written, readProblem, upstreamMeta } as const;
-  const original: unknown = isObject(parsed) ? parsed['status'] : undefined;
+  const text = slice.text ?? '';
+  const document = readProblem ? null : parseText(text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
+  const written = { text, keys: slice.keys };
+  const candidate = withKnownStatus({ type, index: slice.index, document, written, readProblem });
+  return {
+    checked: checkCandidate(candidate, filter),
+    bytes: slice.bytes,
+    updatedAt: null,
+    path: pathOf(document),
+    key: versionKey(document, text),
+  };
+}
+
+function withKnownStatus(candidate: Candidate): Candidate {
+  const { type, document, written } = candidate;
+  const original = member(document, 'status');
   const status = statusOf(type, original);
+  if (!isObject(document) || status === undefined || status === original) return candidate;
   // A document with a repeated key is skipped anyway.
-  if (!isObject(parsed) || status === undefined || status === original || countKeys(parsed) !== slice.keys)
-    return candidate;
+  if (countKeys(document) !== written.keys) return candidate;
   const text = withMember(written.text, 'status', JSON.stringify(status));
-  return { ...candidate, document: { ...parsed, status }, written: { ...written, text } };
+  return { ...candidate, document: { ...document, status }, written: { ...written, text } };
+}
+
+function pathOf(document: unknown): string | null {
+  const [namespace, name] = [member(document, 'namespace'), member(document, 'name')];
+  if (typeof namespace !== 'string' || typeof name !== 'string') return null;
+  // A dot segment would leave the list's path.
+  if (![namespace, name].every((segment) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(segment))) return null;
+  return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
+// Hashes the key, because names and texts can have any length. The text identifies a document without name or version.
+function versionKey(document: unknown, text: string): string {
+  const parts = ['namespace', 'name', 'version'].map((key) => member(document, key));
+  const isNamed = parts.every((part) => typeof part === 'string');
+  return createHash('sha256')
+    .update(isNamed ? JSON.stringify(parts) : text)
+    .digest()
+    .toString('latin1');
 }
 
 // Copies the text, because a substring would keep the entire string in memory.

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto';
 import { type BareType, ENTRY_TYPES, type VersionName } from '../../documents/entry-types.js';
-import { JsonSliceError, type Slice } from '../../json/json-slices.js';
-import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
-import { type Candidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
+import { type CheckedCandidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
 import { FetchError, MAX_BYTES, MAX_EMPTY_PAGES, MAX_VERSIONS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-import { type Page, readBare, readServerItem } from './registry-page.js';
+import type { ListedVersion, Page } from './registry-page.js';
 
 const MAX_LISTED = 1_000;
 /** Memory per listed document, excluding the document itself. */
@@ -29,44 +26,22 @@ class ListedEntries {
     this.onPage = new Map();
   }
 
-  add(candidate: Candidate): void {
-    const version = versionDigest(candidate);
-    this.versions.add(version);
-    const path = pathOf(candidate.document);
+  add({ path, key }: ListedVersion): void {
+    this.versions.add(key);
     if (path === null) return;
     this.names.add(path);
-    if ((this.onPage.get(path) ?? version) !== version) this.showsAllVersions = true;
-    this.onPage.set(path, version);
+    if ((this.onPage.get(path) ?? key) !== key) this.showsAllVersions = true;
+    this.onPage.set(path, key);
   }
 
-  has(candidate: Candidate): boolean {
-    return this.versions.has(versionDigest(candidate));
+  has({ key }: ListedVersion): boolean {
+    return this.versions.has(key);
   }
 
   /** Returns the path of each name, relative to the list. */
   paths(): readonly string[] {
     return [...this.names];
   }
-}
-
-function pathOf(document: unknown): string | null {
-  if (!isObject(document)) return null;
-  const { namespace, name } = document;
-  if (typeof namespace !== 'string' || typeof name !== 'string') return null;
-  // A dot segment would leave the list's path.
-  if (![namespace, name].every((segment) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(segment))) return null;
-  return `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
-}
-
-// Hashes the key, because names and texts can have any length. The text identifies a document without name or version.
-function versionDigest({ document, written }: Candidate): string {
-  const { namespace, name, version } = isObject(document) ? document : {};
-  const parts = [namespace, name, version];
-  const isNamed = parts.every((part) => typeof part === 'string');
-  return createHash('sha256')
-    .update(isNamed ? JSON.stringify(parts) : written.text)
-    .digest()
-    .toString('latin1');
 }
 
 /** Collects the entries of all pages of one run. */
@@ -97,11 +72,10 @@ export class RegistryReader {
    * @throws FetchError
    */
   async addServers(page: Page): Promise<void> {
-    await this.read(page, (element) => {
-      const { candidate, updatedAt } = readServerItem(element, this.count);
+    await this.read(page, ({ checked, updatedAt }) => {
       this.isDated &&= updatedAt !== null;
       this.oldest = Math.min(this.oldest, updatedAt ?? Infinity);
-      return candidate;
+      return checked;
     });
   }
 
@@ -113,11 +87,11 @@ export class RegistryReader {
   async addListed(type: BareType, page: Page): Promise<void> {
     const listed = this.listedOf(type);
     listed.beginPage();
-    this.memory.add(BYTES_PER_LISTED * page.elements.length);
-    await this.read(page, (element) => {
-      const candidate = readBare(type, element, this.count, true);
-      listed.add(candidate);
-      return candidate;
+    this.memory.add(BYTES_PER_LISTED * page.versions.length);
+    await this.read(page, (each) => {
+      listed.add(each);
+      const { version } = each.checked;
+      return { ...each.checked, version: version && { ...version, isUpstreamLatest: true } };
     });
   }
 
@@ -128,10 +102,7 @@ export class RegistryReader {
    */
   async addVersions(type: BareType, page: Page): Promise<void> {
     const listed = this.listedOf(type);
-    await this.read(page, (element) => {
-      const candidate = readBare(type, element, this.count, false);
-      return listed.has(candidate) ? null : candidate;
-    });
+    await this.read(page, (each) => (listed.has(each) ? null : each.checked));
   }
 
   /** Returns the paths of the names that may have unlisted versions, relative to the list. */
@@ -172,19 +143,19 @@ export class RegistryReader {
     );
   }
 
-  /** @param candidateOf returns null for a version that was already added. */
+  /** @param checkedOf returns null for a version that was already added. */
   private async read(
-    { elements, nextCursor }: Page,
-    candidateOf: (element: Slice) => Candidate | null,
+    { versions, nextCursor }: Page,
+    checkedOf: (version: ListedVersion) => CheckedCandidate | null,
   ): Promise<void> {
     let added = 0;
-    for (const element of elements) {
+    for (const each of versions) {
       await this.slice.pause();
-      const candidate = parseElement(element, candidateOf);
-      if (!candidate) continue;
-      if (this.validator.add(candidate)) added += 1;
+      const checked = checkedOf(each);
+      if (!checked) continue;
+      if (this.validator.collect({ ...checked, index: this.count })) added += 1;
       this.count += 1;
-      this.bytes += element.bytes;
+      this.bytes += each.bytes;
       if (this.count > MAX_VERSIONS)
         throw new FetchError(`The registry has more than ${MAX_VERSIONS} versions`);
       if (this.bytes > MAX_BYTES)
@@ -195,14 +166,5 @@ export class RegistryReader {
       throw new FetchError(
         `The registry's list does not end: ${MAX_EMPTY_PAGES} consecutive pages had nothing new`,
       );
-  }
-}
-
-function parseElement(element: Slice, candidateOf: (element: Slice) => Candidate | null): Candidate | null {
-  try {
-    return candidateOf(element);
-  } catch (error) {
-    if (!(error instanceof JsonSliceError)) throw error;
-    throw new FetchError(`A response of the registry is not valid JSON: ${error.message}`);
   }
 }
