@@ -16,6 +16,7 @@ const MAX_LAYERS = 16;
 const MAX_OVERHEAD_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 60_000;
 
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const INDEXES = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.docker.distribution.manifest.list.v2+json',
@@ -58,7 +59,13 @@ export class OciRegistry {
   async unpack(digest: string, folder: string, unpacked: UnpackedFiles): Promise<void> {
     let manifest = await this.verifiedManifest(digest);
     const [first] = elements(member(manifest, 'manifests'));
-    if (first !== undefined) manifest = await this.verifiedManifest(String(member(first, 'digest')));
+    if (first !== undefined) {
+      const named = member(first, 'digest');
+      // It becomes part of a path.
+      if (typeof named !== 'string' || !DIGEST.test(named))
+        throw this.failure('its index has a manifest without a sha256 digest');
+      manifest = await this.verifiedManifest(named);
+    }
     const layers = elements(member(manifest, 'layers')).map((layer) => this.layerOf(layer));
     if (layers.length === 0 || layers.length > MAX_LAYERS)
       throw this.failure(`its manifest must have 1 to ${MAX_LAYERS} layers`);
@@ -73,7 +80,7 @@ export class OciRegistry {
   private layerOf(layer: unknown): Blob {
     const [digest, size] = [member(layer, 'digest'), member(layer, 'size')];
     const type = String(member(layer, 'mediaType'));
-    if (typeof digest !== 'string' || !/^sha256:[0-9a-f]{64}$/.test(digest) || typeof size !== 'number')
+    if (typeof digest !== 'string' || !DIGEST.test(digest) || !isSize(size))
       throw this.failure('its manifest has a layer without a sha256 digest and a size');
     if (!/tar([.+]gzip)?$/.test(type)) throw this.failure('its layers must be tar or tar+gzip archives');
     return { digest, size, isCompressed: /gzip$/.test(type) };
@@ -185,4 +192,8 @@ export class OciRegistry {
     const { host, repository } = this.reference;
     return new FetchError(`${host}/${repository}: ${reason}`);
   }
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }

@@ -3,7 +3,7 @@ import { pathOf } from './json-values.js';
 
 /** An open bracket. */
 interface Level {
-  /** The unescaped keys of an object so far; null in an array. */
+  /** The unescaped keys of an object so far; null in an array, and in an object that is not checked. */
   readonly keys: Set<string> | null;
   expectsKey: boolean;
   /** The current key or index. */
@@ -15,8 +15,9 @@ interface Level {
  * §4), but parsers differ in which value they use.
  *
  * @param text must be valid JSON.
+ * @param maxLevels the number of levels of arrays and objects to check.
  */
-export function repeatedKey(text: string): string | null {
+export function repeatedKey(text: string, maxLevels = Infinity): string | null {
   const levels: Level[] = [];
   for (let position = 0; position < text.length; position += 1) {
     const level = levels.at(-1);
@@ -33,7 +34,7 @@ export function repeatedKey(text: string): string | null {
         break;
       }
       case '{':
-        levels.push({ keys: new Set(), expectsKey: true, segment: '' });
+        levels.push({ keys: levels.length < maxLevels ? new Set() : null, expectsKey: true, segment: '' });
         break;
       case '[':
         levels.push({ keys: null, expectsKey: false, segment: 0 });

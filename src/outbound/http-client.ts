@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
 import type { ProxyServer } from '../config/config.js';
 import { pathWithoutKeys } from '../config/registry-keys.js';
-import { isDeeperThan } from '../json/json-text.js';
+import { isDeeperThan, repeatedKey } from '../json/json-text.js';
 import {
   type ConnectionOptions,
   createDispatcher,
@@ -324,6 +324,9 @@ function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
   if (status !== 200) throw new OutboundError(url, `it responded with status ${status}`, { status });
   const json = jsonIn(bytes);
   if (json === undefined) throw new OutboundError(url, 'the response is not JSON');
+  // Parsers differ in which value they use, and the answer may decide who somebody is.
+  if (repeatedKey(bytes.toString(), 1) !== null)
+    throw new OutboundError(url, 'the response has a name twice at its top level');
   return json;
 }
 

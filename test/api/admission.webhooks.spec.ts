@@ -132,6 +132,11 @@ describe('an admission webhook and publications', () => {
     ['answers 204', undefined],
     ['redirects', { status: 307, headers: { location: '/elsewhere' } }],
     ['sends no JSON', { status: 200, body: 'admit' }],
+    ['repeats a name', { status: 200, body: '{"outcome":"reject","outcome":"admit"}' }],
+    [
+      'repeats a name in another spelling',
+      { status: 200, body: '{"outcome":"admit","\\u006futcome":"admit"}' },
+    ],
     ['sends no outcome', { status: 200, body: '{"outcome":"maybe"}' }],
     ['sends reasons that are no texts', { status: 200, body: '{"outcome":"admit","reasons":[1]}' }],
     ['sends more than 64 KiB', { status: 200, body: `{"outcome":"admit","x":"${'x'.repeat(65_536)}"}` }],

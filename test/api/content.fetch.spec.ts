@@ -320,6 +320,16 @@ describe('content of an oci package', () => {
     ],
     ['with no layers', () => oci.push('x'), /1 to 16 layers/],
     [
+      'with an index whose digest is a path',
+      () => oci.tag('x', { schemaVersion: 2, manifests: [{ digest: '../../../../admin/delete?x=' }] }),
+      /index has a manifest without a sha256 digest/,
+    ],
+    [
+      'with a layer of size -1',
+      async (name) => oci.push('x', { bytes: await aTar(skillTar(name)), size: -1 }),
+      /without a sha256 digest and a size/,
+    ],
+    [
       'with a link to the system',
       async (name) =>
         oci.push('x', {
@@ -354,6 +364,7 @@ describe('content of an oci package', () => {
     const content = await fetched(refusedNames.get(what) ?? '');
     expect(content).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
     expect(content.digest).toBeUndefined();
+    expect(oci.requests.filter((line) => !/ \/(v2\/acme\/skills\/|token$)/.test(line))).toEqual([]);
   });
 });
 
@@ -428,7 +439,7 @@ describe('content of a synced version', () => {
     expect(await fetched(later)).toMatchObject({ status: 'stored' });
   });
 
-  it('is fetched although the document has escapes that PostgreSQL refuses', async () => {
+  it('is fetched although the document has an escape that PostgreSQL refuses', async () => {
     const name = aName();
     const commit = await repository.commit(skillFiles(name), { branch: 'odd' });
     const text = JSON.stringify({ ...skill(name, { commit }), odd: 'ODD' }).replace('ODD', '\\u0000');

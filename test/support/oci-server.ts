@@ -10,6 +10,7 @@ export interface Layer {
   readonly mediaType?: string;
   /** What the manifest says, if not the truth. */
   readonly digest?: string;
+  readonly size?: number;
 }
 
 /** An OCI registry with one repository, `acme/skills`, on 127.0.0.1 without TLS. */
@@ -42,9 +43,9 @@ export class OciServer {
     return this.tag(tag, {
       schemaVersion: 2,
       mediaType: MANIFEST,
-      layers: layers.map(({ bytes, mediaType = TAR, digest = digestOf(bytes) }) => {
+      layers: layers.map(({ bytes, mediaType = TAR, digest = digestOf(bytes), size = bytes.length }) => {
         this.blobs.set(digest, bytes);
-        return { mediaType, digest, size: bytes.length };
+        return { mediaType, digest, size };
       }),
     });
   }
