@@ -6,6 +6,7 @@ import type { LoadedRequest } from '../auth/route.js';
 import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
 import { member } from '../json/json-values.js';
 import { remembered } from '../limits/remembered.js';
 import { storableText } from '../validation/value-checks.js';
@@ -99,10 +100,11 @@ export class McpEndpoint {
   }
 
   /** Returns the result as text, which is written once for each cached page. */
-  private resultOf(structuredContent: object): Buffer {
+  private resultOf(structuredContent: object | JsonText): Buffer {
     const cached = this.results.get(structuredContent);
     if (cached) return cached;
-    const text = JSON.stringify(structuredContent);
+    const text =
+      structuredContent instanceof JsonText ? structuredContent.text : JSON.stringify(structuredContent);
     const content = JSON.stringify([{ type: 'text', text }]);
     const result = Buffer.from(`"content":${content},"structuredContent":${text}`);
     this.results.set(structuredContent, result);

@@ -103,7 +103,7 @@ export class McpController {
     description: 'The response to a request, tool errors included',
   })
   @ApiAcceptedResponse({ description: 'The empty response to a notification' })
-  @ApiErrors('origin_refused', 'search_too_broad')
+  @ApiErrors('origin_refused', 'search_too_broad', 'content_too_large')
   async post(
     @Loaded() access: VerifiedAccess,
     @UnvalidatedBody() { json: message }: SentJson,

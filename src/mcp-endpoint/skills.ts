@@ -7,7 +7,7 @@ import type { LoadedRequest } from '../auth/route.js';
 import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { Quota } from '../limits/quota.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { type ContentVersion, MarketplaceEntries } from '../marketplace/marketplace-entries.queries.js';
 import type { ContentFile, MarketplaceEntry } from '../marketplace/plugin-tree.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -21,17 +21,23 @@ const MANIFEST = 'SKILL.md';
 /** The limits of the extension: hosts need not load larger skills. */
 const MAX_FILES = 512;
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Skills with a longer SKILL.md are not served. */
-const MAX_MANIFEST_BYTES = 1024 * 1024;
+/** Skills with a longer SKILL.md are not served: lists read the SKILL.md of each skill. */
+const MAX_MANIFEST_BYTES = 256 * 1024;
+/** A longer file is read from the zip file of the skill's content. */
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/** Longer texts are sent as base64, which takes far less time than JSON text. */
+const MAX_TEXT_BYTES = 1024 * 1024;
+/** Smaller files are answered without waiting for a turn. */
+const LARGE_FILE_BYTES = 64 * 1024;
 /** A page of a list also ends at this length. */
 const MAX_PAGE_SKILLS = 50;
 const MAX_PAGE_CHARACTERS = 1024 * 1024;
-/** Bytes of files that are being answered, each counted three times: stored, encoded, and in the answer. */
-const MAX_ANSWERED_BYTES = 192 * 1024 * 1024;
 /** Characters of cached frontmatter: publishers choose how much a SKILL.md has. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
 /** Bytes that are encoded at once; a multiple of three, so that base64 continues. */
 const SLICE_BYTES = 192 * 1024;
+
+const TOO_LARGE = 'This file is larger than 4 MiB: read it from the zip file of the content of this skill';
 
 interface SkillName {
   /** `namespace/name`. */
@@ -50,7 +56,9 @@ export class Skills {
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: ({ value }, key) => JSON.stringify(value).length + key.length + 100,
   });
-  private readonly answered = new Quota({ total: MAX_ANSWERED_BYTES, reserve: true });
+  /** One large file is encoded, and one SKILL.md parsed, at a time; callers take turns. */
+  private readonly encoding = new Semaphore(1);
+  private readonly parsing = new Semaphore(1);
 
   constructor(
     private readonly entries: MarketplaceEntries,
@@ -81,7 +89,7 @@ export class Skills {
     const skills: Skill[] = [];
     let [characters, last]: [number, string] = [0, after];
     for await (const entry of this.entries.withFiles(page)) {
-      const skill = await this.skillOf(entry);
+      const skill = await this.skillOf(access, entry);
       characters += skill ? JSON.stringify(skill).length : 0;
       if (characters > MAX_PAGE_CHARACTERS && skills.length > 0) break;
       if (skill) skills.push(skill);
@@ -94,26 +102,23 @@ export class Skills {
   private async get(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<Skill | null> {
     const named = parseUri(uri);
     const entry = named?.path === MANIFEST ? await this.find(access, named.name) : null;
-    const skill = entry && (await this.skillOf(entry));
+    const skill = entry && (await this.skillOf(access, entry));
     if (skill && named) request.readEntry = { type: 'skill', name: named.name };
     return skill;
   }
 
-  /** @throws ApiError 503 `overloaded` while too many long files are being answered. */
+  /** @throws ApiError 413 `content_too_large`; SemaphoreTimeout. */
   private async read(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<SkillFile | null> {
     const named = parseUri(uri);
     const entry = named && (await this.find(access, named.name));
-    const file = entry && (await this.skillOf(entry)) && entry.files.find(({ path }) => path === named.path);
+    const file =
+      entry && (await this.skillOf(access, entry)) && entry.files.find(({ path }) => path === named.path);
     if (!file) return null;
     request.readEntry = { type: 'skill', name: named.name };
-    const key = access.client.callerKey(access.caller);
-    const reserved = 3 * file.bytes;
-    if (!this.answered.tryAcquire(key, reserved)) throw new ApiError('overloaded');
-    try {
-      return { uri, ...(await contentOf(file.path, await buffer(this.content.read(file.digest)))) };
-    } finally {
-      this.answered.release(key, reserved);
-    }
+    if (file.bytes > MAX_FILE_BYTES) throw new ApiError('content_too_large', TOO_LARGE);
+    const content = async () => contentOf(file.path, await buffer(this.content.read(file.digest)));
+    const isLarge = file.bytes > LARGE_FILE_BYTES;
+    return { uri, ...(await (isLarge ? inTurn(this.encoding, access, content) : content())) };
   }
 
   private async find(access: VerifiedAccess, name: string): Promise<MarketplaceEntry | null> {
@@ -128,12 +133,12 @@ export class Skills {
   }
 
   /** Returns null for a skill that hosts could not load. */
-  private async skillOf({ name, files }: MarketplaceEntry): Promise<Skill | null> {
+  private async skillOf(access: VerifiedAccess, { name, files }: MarketplaceEntry): Promise<Skill | null> {
     const manifest = files.find(({ path }) => path === MANIFEST);
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     if (!manifest || manifest.bytes > MAX_MANIFEST_BYTES || files.length > MAX_FILES || bytes > MAX_BYTES)
       return null;
-    const frontmatter = await this.frontmatterOf(name, manifest);
+    const frontmatter = await this.frontmatterOf(access, name, manifest);
     return (
       frontmatter && {
         uri: uriOf(name, MANIFEST),
@@ -147,24 +152,35 @@ export class Skills {
     );
   }
 
-  private async frontmatterOf(name: string, manifest: ContentFile): Promise<Skill['frontmatter'] | null> {
+  private async frontmatterOf(
+    access: VerifiedAccess,
+    name: string,
+    manifest: ContentFile,
+  ): Promise<Skill['frontmatter'] | null> {
     const key = `${name} ${manifest.digest}`;
     const cached = this.frontmatters.get(key);
     if (cached) return cached.value;
-    const { skillEntry, SkillCatalogError } = requireEsm(
-      './skill-entry.js',
-    ) as typeof import('./skill-entry.js');
-    const value = await skillEntry(name, {
-      [MANIFEST]: await buffer(this.content.read(manifest.digest)),
-    }).then(
-      ({ frontmatter }) => frontmatter,
-      (error: unknown) => {
-        if (SkillCatalogError.isInstance(error)) return null;
-        throw error;
-      },
-    );
+    const bytes = await buffer(this.content.read(manifest.digest));
+    const value = await inTurn(this.parsing, access, () => frontmatterIn(name, bytes));
     this.frontmatters.set(key, { value });
     return value;
+  }
+}
+
+function inTurn<T>(turns: Semaphore, { client, caller }: VerifiedAccess, work: () => Promise<T>): Promise<T> {
+  return turns.run(client.callerKey(caller), undefined, work);
+}
+
+/** Returns null for a SKILL.md that does not follow the Agent Skills specification. */
+async function frontmatterIn(name: string, bytes: Buffer): Promise<Skill['frontmatter'] | null> {
+  const { skillEntry, SkillCatalogError } = requireEsm(
+    './skill-entry.js',
+  ) as typeof import('./skill-entry.js');
+  try {
+    return (await skillEntry(name, { [MANIFEST]: bytes })).frontmatter;
+  } catch (error) {
+    if (SkillCatalogError.isInstance(error)) return null;
+    throw error;
   }
 }
 
@@ -199,10 +215,11 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 /** Takes six characters in JSON. */
 const CONTROL = /(?![\n\r\t])\p{Cc}/u;
 
-/** Returns bytes as text if they are UTF-8 without control characters, so that the text has the digest of the bytes. */
+/** Returns short UTF-8 without control characters as text, which has the digest of the bytes. */
 async function contentOf(path: string, bytes: Buffer): Promise<Omit<SkillFile, 'uri'>> {
   const known = MEDIA_TYPES[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
-  const text = isUtf8(bytes) ? await encodedText(bytes) : null;
+  const isShort = bytes.length <= MAX_TEXT_BYTES;
+  const text = isShort && isUtf8(bytes) ? await encodedText(bytes) : null;
   if (text) return { kind: 'text', mimeType: known ?? 'text/plain', content: text };
   const content = await encoded(bytes, (slice) => slice.toString('base64'));
   return { kind: 'blob', mimeType: known ?? 'application/octet-stream', content };

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
-import { type ClientName, CLIENTS, type ServerVersion } from '../client-config/client-config.js';
+import { type ClientName, CLIENTS } from '../client-config/client-config.js';
 import { setupOf } from '../client-config/client-setup.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
-import type { CachedJson } from '../http/json-answers.js';
+import { type CachedJson, JsonText } from '../http/json-answers.js';
 import { memberText } from '../json/json-text.js';
 import { elements, member } from '../json/json-values.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -66,7 +66,7 @@ export class Tools {
       outputSchema: GET_SERVER_OUTPUT,
       entryOf: serverNamed,
       run: async (access: VerifiedAccess, { name, version = 'latest' }: VersionArguments) =>
-        parsed(await this.catalog.version(access, 'server', name, version, false)),
+        new JsonText(textOf(await this.catalog.version(access, 'server', name, version, false))),
     },
     {
       name: 'search_skills',
@@ -86,9 +86,10 @@ export class Tools {
       inputSchema: GET_SKILL_INPUT,
       outputSchema: GET_SKILL_OUTPUT,
       entryOf: skillNamed,
-      run: async (access: VerifiedAccess, { namespace, name, version = 'latest' }: SkillArguments) => ({
-        skill: parsed(await this.catalog.version(access, 'skill', `${namespace}/${name}`, version, false)),
-      }),
+      run: async (access: VerifiedAccess, { namespace, name, version = 'latest' }: SkillArguments) => {
+        const found = await this.catalog.version(access, 'skill', `${namespace}/${name}`, version, false);
+        return new JsonText(`{"skill":${textOf(found)}}`);
+      },
     },
     {
       name: 'how_to_connect',
@@ -101,10 +102,9 @@ export class Tools {
         access: VerifiedAccess,
         { name, version = 'latest', client }: VersionArguments & { client?: ClientName },
       ) => {
-        const { bytes } = await this.catalog.version(access, 'server', name, version, false);
-        const document = memberText(bytes.toString(), 'server') ?? '';
-        const found = JSON.parse(document) as Pick<ServerVersion, 'name' | 'version'>;
-        const server = { name: found.name, version: found.version, document };
+        const found = textOf(await this.catalog.version(access, 'server', name, version, false));
+        const document = memberText(found, 'server') ?? '';
+        const server = { name, version: textMember(document, 'version'), document };
         return {
           name: server.name,
           version: server.version,
@@ -165,6 +165,15 @@ function picked(document: unknown, keys: readonly string[]): object {
   return Object.fromEntries(members.filter(([, value]) => typeof value === 'string'));
 }
 
-function parsed({ bytes }: CachedJson): object {
-  return JSON.parse(bytes.toString()) as object;
+function parsed(page: CachedJson): object {
+  return JSON.parse(textOf(page)) as object;
+}
+
+function textOf({ bytes }: CachedJson): string {
+  return bytes.toString();
+}
+
+/** Returns a text in a document without parsing all of it. */
+function textMember(document: string, key: string): string {
+  return String(JSON.parse(memberText(document, key) ?? '""'));
 }

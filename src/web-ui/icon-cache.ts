@@ -53,16 +53,22 @@ export class IconCache implements OnApplicationShutdown {
     this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy });
   }
 
-  /** Returns the first icon of a document that can be shown. */
-  async of(document: unknown, gone: AbortSignal): Promise<Icon | null> {
-    const urls = elements(member(document, 'icons'))
+  /**
+   * Returns the first icon that can be shown.
+   *
+   * @param icons the member of a document.
+   * @param key identifies the caller: callers take turns with fetches.
+   */
+  async of(icons: unknown, key: string, gone: AbortSignal): Promise<Icon | null> {
+    const began = performance.now();
+    const urls = elements(icons)
       .slice(0, MAX_LISTED)
       .map((icon) => member(icon, 'src'))
       .filter((src) => typeof src === 'string' && this.isAllowed(src));
     for (const url of urls.slice(0, MAX_TRIED)) {
-      const icon = await this.at(String(url));
+      const icon = await this.at(String(url), key, gone);
       gone.throwIfAborted();
-      if (icon) return icon;
+      if (icon || performance.now() - began > TIMEOUT_MS) return icon;
     }
     return null;
   }
@@ -76,7 +82,18 @@ export class IconCache implements OnApplicationShutdown {
     return URL.canParse(src) && this.origins.has(new URL(src).origin);
   }
 
-  private at(url: string): Promise<Icon | null> {
+  private async at(url: string, key: string, gone: AbortSignal): Promise<Icon | null> {
+    const cached = this.cache.get(url);
+    if (cached) return cached.icon;
+    try {
+      return await this.fetches.run(key, gone, () => this.shared(url));
+    } catch (error) {
+      if (error instanceof SemaphoreTimeout) return null;
+      throw error;
+    }
+  }
+
+  private shared(url: string): Promise<Icon | null> {
     const cached = this.cache.get(url);
     if (cached) return Promise.resolve(cached.icon);
     const fetching = this.pending.get(url) ?? this.fetchAndKeep(url).finally(() => this.pending.delete(url));
@@ -86,11 +103,10 @@ export class IconCache implements OnApplicationShutdown {
 
   private async fetchAndKeep(url: string): Promise<Icon | null> {
     try {
-      const icon = await this.fetches.run('', undefined, () => this.fetch(url));
+      const icon = await this.fetch(url);
       this.cache.set(url, { icon }, { ttl: icon ? FRESH_MS : RETRY_MS });
       return icon;
     } catch (error) {
-      if (error instanceof SemaphoreTimeout) return null;
       this.logger.debug(
         { url: withoutQuery(url), error: withoutAddress(error) },
         'An icon could not be fetched',

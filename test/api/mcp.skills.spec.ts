@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from '../support/audit.js';
 import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
 import { aSkill } from '../support/documents.js';
+import { expectRefused } from '../support/matchers.js';
 import { mcpClient, modernClient, modernRequest } from '../support/mcp.js';
 import { aService } from '../support/service.js';
 import { type Files, storeContent } from '../support/stored-content.js';
@@ -15,7 +16,9 @@ const service = aService({ mode: 'full' })
   .source('team', { claims: PLATFORM, skills: [aSkill('io.acme/roll-out')] })
   .source('acme', {
     claims: ACME,
-    skills: ['greet', 'empty', 'broken', 'large'].map((name) => aSkill(`io.acme/${name}`)),
+    skills: ['greet', 'empty', 'broken', 'large', 'book', 'long', 'longest'].map((name) =>
+      aSkill(`io.acme/${name}`),
+    ),
   })
   .registry('main', { sources: ['published', 'team', 'acme'], claims: ACME })
   .configuration({ audit: { reads: true } })
@@ -41,11 +44,22 @@ beforeAll(async () => {
   await store('greet', GREET);
   await store('roll-out', { 'SKILL.md': manifest('roll-out') });
   await store('broken', { 'SKILL.md': manifest('other-name') });
+  await store('book', {
+    'SKILL.md': manifest('book'),
+    'book.md': BOOK,
+    'longest.bin': Buffer.alloc(4 * 1_024 * 1_024, 0xfe),
+    'too-long.bin': Buffer.alloc(4 * 1_024 * 1_024 + 1, 0xfe),
+  });
+  await store('longest', { 'SKILL.md': manifest('longest').padEnd(256 * 1_024) });
+  await store('long', { 'SKILL.md': manifest('long').padEnd(256 * 1_024 + 1) });
   await store('large', {
     'SKILL.md': manifest('large'),
     ...Object.fromEntries(Array.from({ length: 512 }, (_, index) => [`f${index}`, 'x'])),
   });
 });
+
+/** Longer than what is sent as text. */
+const BOOK = '"€\\\n'.repeat(200_000);
 
 type Negotiation = Parameters<typeof modernClient>[2];
 const ERAS: readonly { readonly protocol: string; readonly negotiation: Negotiation }[] = [
@@ -66,12 +80,15 @@ describe.each(ERAS)('the skills extension in protocol $protocol', ({ negotiation
   it('lists the skills that the caller sees and that have content, as the client verifies them', async () => {
     const data = await connect(ACME_DATA);
     expect(data.supported).toBe(true);
-    expect(urisOf((await data.list()).skills)).toEqual([GREET_URI]);
+    const others = ['book', 'longest'].map((name) => `skill://io.acme/${name}/SKILL.md`);
+    expect(urisOf((await data.list()).skills)).toEqual([others[0], GREET_URI, others[1]]);
     const platform = await connect(ACME_PLATFORM);
-    expect(urisOf((await platform.list()).skills)).toEqual([GREET_URI, ROLL_OUT_URI]);
+    expect(urisOf((await platform.list()).skills)).toEqual([others[0], GREET_URI, others[1], ROLL_OUT_URI]);
     const { resources } = await platform.client.listResources();
     expect(resources.map(({ uri, name }) => `${name} ${uri}`)).toEqual([
+      `book ${others[0]}`,
       `greet ${GREET_URI}`,
+      `longest ${others[1]}`,
       `roll-out ${ROLL_OUT_URI}`,
     ]);
   });
@@ -115,6 +132,7 @@ describe.each(ERAS)('the skills extension in protocol $protocol', ({ negotiation
       'skill://io.acme/empty/SKILL.md',
       'skill://io.acme/broken/SKILL.md',
       'skill://io.acme/large/SKILL.md',
+      'skill://io.acme/long/SKILL.md',
     ])
       expect(await errorOf(uri), uri).toEqual(missing);
     for (const uri of [
@@ -128,6 +146,34 @@ describe.each(ERAS)('the skills extension in protocol $protocol', ({ negotiation
 });
 
 describe('skills over MCP', () => {
+  const readAs = (sub: string, path: string) => {
+    const uri = `skill://io.acme/book/${path}`;
+    const { headers, body } = modernRequest('resources/read', { uri });
+    return service
+      .as({ ...ACME_DATA, sub })
+      .post('/registry/main/mcp', body, { ...headers, 'Mcp-Name': uri });
+  };
+
+  it('have their long texts sent as blobs, to several callers in turn', async () => {
+    const readers = Array.from({ length: 6 }, (_, index) => `reader-${index}`);
+    const replies = await Promise.all(readers.map((sub) => readAs(sub, 'book.md')));
+    for (const { status, json } of replies) {
+      const { result } = json as { result: { contents: { blob: string; mimeType: string }[] } };
+      const [content] = result.contents;
+      const isSame = Buffer.from(content?.blob ?? '', 'base64').equals(Buffer.from(BOOK));
+      expect({ status, mimeType: content?.mimeType, isSame }).toEqual({
+        status: 200,
+        mimeType: 'text/markdown',
+        isSame: true,
+      });
+    }
+  });
+
+  it('are read up to 4 MiB', async () => {
+    expect((await readAs('reader', 'longest.bin')).status).toBe(200);
+    expectRefused(await readAs('reader', 'too-long.bin'), 413, 'content_too_large');
+  });
+
   it('are private to the caller in 2026-07-28, and never cached by HTTP', async () => {
     for (const [method, params] of [
       ['skills/list', {}],

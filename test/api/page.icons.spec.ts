@@ -17,6 +17,7 @@ function png(width: number, height = width, bytes = 200): Buffer {
 
 const asked: { url: string | undefined; headers: object }[] = [];
 const slow: ServerResponse[] = [];
+const MANY = 60;
 let elsewhere = '';
 /** Bodies by path. */
 const FILES: Record<string, Buffer | string> = {
@@ -35,7 +36,7 @@ const FILES: Record<string, Buffer | string> = {
 };
 const icons = createServer(({ url, headers }, response) => {
   asked.push({ url, headers });
-  if (url === '/slow.png') return void slow.push(response);
+  if (url?.startsWith('/slow.png')) return void slow.push(response);
   if (url === '/moved.png') return void response.writeHead(302, { Location: '/good.png' }).end();
   if (url === '/away.png') return void response.writeHead(302, { Location: `${elsewhere}/good.png` }).end();
   const file = FILES[(url ?? '').replace(/\?.*/, '')];
@@ -69,6 +70,8 @@ describe('icons of entries', () => {
         withIcon('fifty-first', ...Array(50).fill('https://elsewhere.example/x.png'), '/good.png'),
         withIcon('shared', '/shared.png'),
         withIcon('slow', '/slow.png'),
+        withIcon('quick', '/good.png?quick'),
+        ...Array.from({ length: MANY }, (_, index) => withIcon(`slow-${index}`, `/slow.png?${index}`)),
         ...HOSTILE.map(([name, src]) => withIcon(name, src)),
         withIcon('elsewhere', `${elsewhere}/good.png`),
         withIcon('user', `http://127.0.0.1:${port}@127.0.0.1:${new URL(elsewhere).port}/good.png`),
@@ -166,6 +169,29 @@ describe('icons of entries', () => {
   it('of a slow host end after five seconds', { timeout: 20_000 }, async () => {
     expect((await icon('slow')).status).toBe(204);
     expect(slow).toHaveLength(1);
-    for (const response of slow) response.destroy();
+    for (const response of slow.splice(0)) response.destroy();
+  });
+
+  it('are fetched in turn by caller', async () => {
+    const path = (name: string) =>
+      `/registry/main/v0.1/x/icon/server/${encodeURIComponent(`io.acme/${name}`)}`;
+    const many = Array.from({ length: MANY }, (_, index) => icon(`slow-${index}`));
+    await expect.poll(() => slow.length).toBe(8);
+    let answered: number | undefined;
+    void service
+      .as({ ...ACME_PLATFORM, sub: 'another' })
+      .get(path('quick'))
+      .then(({ status }) => (answered = status));
+    let released = 0;
+    for (; released < MANY && answered === undefined; released += 1) {
+      await expect.poll(() => slow.length > 0 || answered !== undefined).toBe(true);
+      slow.shift()?.destroy();
+    }
+    expect(answered).toBe(200);
+    expect(released).toBeLessThan(MANY / 2);
+    const release = setInterval(() => slow.splice(0).forEach((response) => response.destroy()), 10);
+    const statuses = (await Promise.all(many)).map(({ status }) => status);
+    clearInterval(release);
+    expect(statuses).toEqual(Array(MANY).fill(204));
   });
 });
