@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { ProxyConfig } from '../config/config.js';
 import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../outbound/http-client.js';
-import type { ResolveAll } from '../outbound/private-address.js';
+import { type ResolveAll, resolveHere } from '../outbound/name-resolution.js';
 
 /** contract §8: request timeout. */
 const TIMEOUT_MS = 5_000;
@@ -55,12 +55,12 @@ export class ProviderHttp {
   private readonly http: HttpClient;
 
   constructor(private readonly options: ProviderHttpOptions) {
-    const { caCert, resolve, proxy } = options;
+    const { caCert, resolve = resolveHere, proxy } = options;
     this.http = new HttpClient({
       maxConnections: MAX_CONNECTIONS,
       connectTimeoutMs: TIMEOUT_MS,
       ...(caCert === undefined ? {} : { caCert }),
-      ...(resolve === undefined ? {} : { resolve }),
+      resolve,
       ...(proxy === undefined ? {} : { proxy }),
     });
   }

@@ -1,6 +1,5 @@
-import { createWriteStream } from 'node:fs';
 import { createReadStream } from 'node:fs';
-import { once } from 'node:events';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { elements, member } from '../json/json-values.js';
 import { HttpClient, jsonIn, OutboundError, type OutboundResponse } from '../outbound/http-client.js';
@@ -101,16 +100,14 @@ export class OciRegistry {
 
   private async download({ digest, size }: Blob, file: string, maxBytes: number): Promise<void> {
     if (size > maxBytes) throw this.failure('a layer is larger than content.maxBytesPerVersion');
-    const output = createWriteStream(file);
-    const save = async (chunk: Buffer) => {
-      if (!output.write(chunk)) await once(output, 'drain');
-    };
+    const output = await open(file, 'w');
     try {
+      const save = (chunk: Buffer) => output.writeFile(chunk);
       const response = await this.get(`blobs/${digest}`, maxBytes, '*/*', save);
       if (`sha256:${response.digest.toString('hex')}` !== digest)
         throw this.failure('a layer does not have the digest in the manifest');
     } finally {
-      await new Promise<void>((resolve) => output.end(() => resolve()));
+      await output.close();
     }
   }
 
@@ -166,7 +163,7 @@ export class OciRegistry {
   }
 
   /** Gets a token for an anonymous pull. https://distribution.github.io/distribution/spec/auth/token/ */
-  private async authorize({ headers }: OutboundResponse): Promise<string> {
+  private async authorize({ headers, mayNamePrivate }: OutboundResponse): Promise<string> {
     const challenge = [headers['www-authenticate'] ?? []].flat().find((text) => /^bearer /i.test(text)) ?? '';
     const [, realm] = /\brealm="([^"]*)"/i.exec(challenge) ?? [];
     const [, service] = /\bservice="([^"]*)"/i.exec(challenge) ?? [];
@@ -178,7 +175,7 @@ export class OciRegistry {
     const answer = await this.http.getJson(url.href, {
       timeoutMs: TIMEOUT_MS,
       maxBytes: MAX_TOKEN_BYTES,
-      allowPrivate: true,
+      allowPrivate: mayNamePrivate,
       redirects: 'same-origin',
       signal: this.signal,
     });

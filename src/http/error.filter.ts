@@ -84,6 +84,7 @@ function textOf({ error, code, requestId, details = [] }: ErrorBody): string {
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');
+  if (isOutOfDescriptors(thrown)) return new ApiError('overloaded', undefined, undefined, { cause: thrown });
   if (isDatabaseUnreachable(thrown))
     return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
   if (isStorageFull(thrown)) return new ApiError('storage_full', undefined, undefined, { cause: thrown });
@@ -95,6 +96,14 @@ export function toApiError(thrown: unknown): ApiError {
   if (parser) return parser;
   if (thrown instanceof HttpException) return fromHttpException(thrown);
   return new ApiError('internal_error', undefined, undefined, { cause: thrown });
+}
+
+/** Whether the process has no file descriptor, or the system no process, left. */
+function isOutOfDescriptors(error: unknown): boolean {
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
+  return (
+    code === 'EMFILE' || code === 'ENFILE' || (code === 'EAGAIN' && syscall?.startsWith('spawn') === true)
+  );
 }
 
 /** Errors from Express's body parsers have a `type`: https://github.com/expressjs/body-parser#errors */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import {
   type IncomingMessage,
   maxHeaderSize,
@@ -11,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { Address } from '../config/environment.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { Quota } from '../limits/quota.js';
+import { Quota, RESERVE } from '../limits/quota.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
 import { clientNetwork } from './request-context.js';
 
@@ -22,12 +23,16 @@ import { clientNetwork } from './request-context.js';
  */
 const BACKLOG = 4_096;
 
+const logger = new Logger('http');
+
 /** Resolves with the port once the server listens. */
 export async function listen(server: Server, { host, port }: Address): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host, backlog: BACKLOG }, () => {
       server.off('error', reject);
+      // Without file descriptors, a connection cannot be accepted.
+      server.on('error', (error) => logger.warn({ err: error }, 'A connection could not be accepted'));
       resolve();
     });
   });
@@ -64,11 +69,42 @@ type Middleware = (
   next: (error?: unknown) => void,
 ) => void;
 
+/** Descriptors for everything else: PostgreSQL, identity providers, upstreams, git and files. */
+const OTHER_DESCRIPTORS = 256;
+
+/**
+ * Returns how many of the configured connections the server may have, besides the reserve of Quota, so that descriptors remain
+ * for everything else: at least half of them, if there are few.
+ *
+ * @param descriptors how many files the process may open.
+ */
+export function connectionsThatFit(connections: number, descriptors: number): number {
+  const most = Math.max(descriptors - OTHER_DESCRIPTORS, Math.floor(descriptors / 2));
+  return Math.max(1, Math.min(connections, Math.floor(most / (1 + RESERVE))));
+}
+
+/** Returns how many files this process may open; Infinity where the system does not say. Node raises the soft limit to the hard one. */
+function openFilesLimit(): number {
+  try {
+    const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === undefined ? Infinity : Number(limit);
+  } catch {
+    return Infinity;
+  }
+}
+
 /** Limits the number of connections and how long requests may take to arrive. Call before the server listens. */
 export function limitConnections(
   server: Server,
-  { connections, keepAliveMs }: Omit<ServerLimits, 'requestsInFlight'>,
+  { connections: configured, keepAliveMs }: Omit<ServerLimits, 'requestsInFlight'>,
 ): void {
+  const descriptors = openFilesLimit();
+  const connections = connectionsThatFit(configured, descriptors);
+  if (connections < configured)
+    logger.warn(
+      `The process may open ${descriptors} files, so it accepts ${connections} connections instead of ${configured} ` +
+        '(limits.connections): raise the limit of open files (ulimit -n, LimitNOFILE)',
+    );
   server.headersTimeout = ARRIVAL_TIMEOUT_MS;
   server.requestTimeout = ARRIVAL_TIMEOUT_MS;
   Object.assign(server, { connectionsCheckingInterval: ARRIVAL_CHECK_MS });
@@ -201,8 +237,6 @@ export function answerConnectionErrors(server: Server): void {
     response.end(body);
   });
 }
-
-const logger = new Logger('http');
 
 function codeOf(error: NodeJS.ErrnoException): ErrorCode {
   if (error.code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';

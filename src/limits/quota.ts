@@ -1,5 +1,5 @@
 /** Size of the reserve for light users, as a fraction of the total. */
-const RESERVE = 1 / 4;
+export const RESERVE = 1 / 4;
 /** A key is a light user while it holds less than this fraction of the total. */
 const LIGHT_USE = 1 / 20;
 

@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js';
 import { unlessAborted } from '../limits/abortable.js';
 import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { LocalGit, runLocalGit, succeeded } from './local-git.js';
+import { runLocalGit, startLocalGit, succeeded, writeTo } from './local-git.js';
 import type { TreeFile } from './plugin-tree.js';
 
 /** The size of a repository: bytes before compression. */
@@ -286,8 +286,8 @@ async function createRepository(
   await runLocalGit(directory, ['init', '--quiet', '--bare', '--template=', '--initial-branch=main'], signal);
   await writeFile(join(directory, 'config'), CONFIGURATION);
   const args = ['fast-import', '--quiet', '--done'];
-  const git = new LocalGit(directory, ['-c', 'fastimport.unpackLimit=0', ...args], signal);
-  git.child.stdout.resume();
+  const git = await startLocalGit(directory, ['-c', 'fastimport.unpackLimit=0', ...args], signal);
+  git.stdout.resume();
   try {
     const changes: string[] = [];
     const marks = new Map<string, number>();
@@ -297,16 +297,16 @@ async function createRepository(
       if (mark === undefined) {
         mark = marks.size + 1;
         marks.set(content, mark);
-        await git.write(`blob\nmark :${mark}\ndata ${sizeOf(file)}\n`);
-        if ('text' in file) await git.write(file.text);
-        else for await (const chunk of read(file.digest)) await git.write(chunk);
-        await git.write('\n');
+        await writeTo(git, `blob\nmark :${mark}\ndata ${sizeOf(file)}\n`);
+        if ('text' in file) await writeTo(git, file.text);
+        else for await (const chunk of read(file.digest)) await writeTo(git, chunk);
+        await writeTo(git, '\n');
       }
       changes.push(`M ${file.executable ? '100755' : '100644'} :${mark} ${quoted(`${file.path}`)}\n`);
     }
-    await git.write(`commit refs/heads/main\ncommitter ${COMMITTER}\ndata ${MESSAGE.length}\n${MESSAGE}`);
-    for (const change of changes) await git.write(change);
-    git.end(Buffer.from('\ndone\n'));
+    await writeTo(git, `commit refs/heads/main\ncommitter ${COMMITTER}\ndata ${MESSAGE.length}\n${MESSAGE}`);
+    for (const change of changes) await writeTo(git, change);
+    git.stdin.end(Buffer.from('\ndone\n'));
     await succeeded(git, args);
   } catch (error) {
     git.kill();

@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
+import type { GitProcess } from '../git/git-process.js';
 import { ApiError } from '../http/errors.js';
 import { sendChunks } from '../http/json-answers.js';
 import { Quota } from '../limits/quota.js';
 import { type AbortSource, Semaphore } from '../limits/semaphore.js';
-import { LocalGit } from './local-git.js';
+import { startLocalGit } from './local-git.js';
 import { MarketplaceService } from './marketplace.service.js';
 
 /** Git processes at once; further requests wait. The reserve is for callers with a single request. */
@@ -87,8 +88,8 @@ export class UploadPack {
       ended.push(await this.permit(key, access.client.abortSource));
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');
-      const git = new LocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
-      git.end(request.kind === 'command' ? request.body : undefined);
+      const git = await startLocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
+      git.stdin.end(request.kind === 'command' ? request.body : undefined);
       git.code.then(end, end);
       const keep = (answer: Buffer) => void (question !== undefined && this.kept.set(keptKey, answer));
       const chunks = this.whileAdmitted(access, answerOf(git, request, version, keep));
@@ -139,7 +140,7 @@ const SERVICE_LINE = '# service=git-upload-pack\n';
  * @param keep receives a whole short answer.
  */
 async function* answerOf(
-  git: LocalGit,
+  git: GitProcess,
   { kind }: UploadPackRequest,
   version: string | undefined,
   keep: (answer: Buffer) => void,
@@ -151,7 +152,7 @@ async function* answerOf(
     yield* chunks;
   }
   let length = 0;
-  for await (const chunk of git.child.stdout as AsyncIterable<Buffer>) {
+  for await (const chunk of git.stdout as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > MAX_KEPT_ANSWER_BYTES) chunks = undefined;
     chunks?.push(chunk);

@@ -3,7 +3,8 @@ import { rootCertificates } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { ProxyConfig, ProxyServer } from '../config/config.js';
-import { publicLookup, type ResolveAll } from './private-address.js';
+import type { ResolveAll } from './name-resolution.js';
+import { lookupFor, type Reach } from './private-address.js';
 
 /** No proxy. */
 export const DIRECT: ProxyConfig = { http: null, https: null, noProxy: [] };
@@ -20,7 +21,7 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number;
   /** PEM certificates to trust in addition to Node's certificate authorities. */
   readonly caCert?: string;
-  /** Default: the system's resolver. */
+  /** Default: `resolveApart`. */
   readonly resolve?: ResolveAll;
   /** Default: no proxy. */
   readonly proxy?: ProxyConfig;
@@ -29,19 +30,18 @@ export interface ConnectionOptions {
 /**
  * Creates the dispatcher for direct connections.
  *
- * @param allowPrivate Whether connections may go to private, loopback and link-local addresses. The dispatcher checks
- * only resolved names; `checkLiteralAddress` checks addresses in the URL itself.
+ * @param reach The dispatcher checks only resolved names; `checkLiteralAddress` checks addresses in the URL itself.
  */
 export function createDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert, resolve }: ConnectionOptions,
-  allowPrivate: boolean,
+  reach: Reach,
 ): Dispatcher {
   return new Agent({
     connections: maxConnections,
     connect: {
       timeout: connectTimeoutMs,
       ...trusted(caCert),
-      ...(allowPrivate ? {} : { lookup: publicLookup(resolve) }),
+      lookup: lookupFor(reach, resolve),
     },
     ...NO_TIMEOUTS,
   });

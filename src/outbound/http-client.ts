@@ -10,7 +10,14 @@ import {
   DIRECT,
   proxyFor,
 } from './dispatcher.js';
-import { checkLiteralAddress, isUnreachable } from './private-address.js';
+import {
+  checkLiteralAddress,
+  isUnreachable,
+  looksPrivate,
+  PrivateAddressError,
+  PublicAddressError,
+  type Reach,
+} from './private-address.js';
 
 const MIB = 1024 * 1024;
 /** Maximum number of bytes to read from an unneeded body so that its connection can be reused. */
@@ -83,7 +90,10 @@ export interface OutboundRequest {
   readonly onBytes?: (bytes: number) => void;
   /** Receives the body of a 200 in chunks, instead of the response; the next chunk waits for it. */
   readonly save?: (chunk: Buffer) => Promise<void>;
-  /** Whether the request may go to private, loopback and link-local addresses. */
+  /**
+   * Whether the request may go to private, loopback and link-local addresses. A redirect to another origin may only if a
+   * private address sent it.
+   */
   readonly allowPrivate: boolean;
   /** Aborts the request, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -102,21 +112,27 @@ export interface OutboundResponse {
   readonly bytes: Buffer;
   /** SHA-256 of the bytes; empty unless the status is 200. */
   readonly digest: Buffer;
+  /** Whether what the response names may be at a private address. */
+  readonly mayNamePrivate: boolean;
 }
+
+/** A response before its body is read, and to which addresses what it names may lead. */
+type Answer = Dispatcher.ResponseData & { readonly reach?: Reach };
 
 /**
  * HTTP client for requests to other servers, with limits on time, size and redirects. Connects to public addresses
  * only, unless a request allows private ones: otherwise users who can configure a URL could read internal services.
  */
 export class HttpClient {
-  private readonly unrestricted: Dispatcher;
-  private readonly publicOnly: Dispatcher;
-
+  private readonly direct: Readonly<Record<Reach, Dispatcher>>;
   private readonly proxied = new Map<ProxyServer, Dispatcher>();
 
   constructor(private readonly options: ConnectionOptions) {
-    this.unrestricted = createDispatcher(options, true);
-    this.publicOnly = createDispatcher(options, false);
+    this.direct = {
+      any: createDispatcher(options, 'any'),
+      public: createDispatcher(options, 'public'),
+      private: createDispatcher(options, 'private'),
+    };
   }
 
   /**
@@ -148,7 +164,7 @@ export class HttpClient {
     options: OutboundRequest,
   ): Promise<unknown> {
     const post = (signal: AbortSignal) =>
-      this.send(new URL(url), options, signal, {
+      this.send(new URL(url), reachOf(options), signal, {
         method: 'POST',
         body: new URLSearchParams(form).toString(),
         headers: {
@@ -166,7 +182,11 @@ export class HttpClient {
    */
   async postJson(url: string, body: string, options: OutboundRequest): Promise<unknown> {
     const post = (signal: AbortSignal) =>
-      this.send(new URL(url), options, signal, { method: 'POST', body, headers: authorized(options) });
+      this.send(new URL(url), reachOf(options), signal, {
+        method: 'POST',
+        body,
+        headers: authorized(options),
+      });
     return parseJson(url, await this.respond(url, options, post));
   }
 
@@ -183,7 +203,7 @@ export class HttpClient {
     let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
     try {
       await this.respond(url, { ...options, maxBytes: MAX_DISCARDED_BYTES }, async (signal) => {
-        const response = await this.send(new URL(url), options, signal, {
+        const response = await this.send(new URL(url), reachOf(options), signal, {
           method: 'POST',
           body,
           headers: authorized(options),
@@ -201,26 +221,29 @@ export class HttpClient {
 
   /** Aborts all requests in progress. */
   async close(): Promise<void> {
-    const all = [this.unrestricted, this.publicOnly, ...this.proxied.values()];
+    const all = [...Object.values(this.direct), ...this.proxied.values()];
     await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
   }
 
   private async respond(
     url: string,
     options: OutboundRequest,
-    send: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
+    send: (signal: AbortSignal) => Promise<Answer>,
   ): Promise<OutboundResponse> {
     const { timeoutMs, maxBytes, onLength, signal } = options;
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      const { statusCode, headers, body } = await send(signal ? AbortSignal.any([signal, timeout]) : timeout);
+      const { statusCode, headers, body, reach } = await send(
+        signal ? AbortSignal.any([signal, timeout]) : timeout,
+      );
+      const head = { status: statusCode, headers, mayNamePrivate: reach === 'any' };
       if (statusCode === 200) {
         const length = Number(headers['content-length']);
         if (length <= maxBytes) onLength?.(length);
-        return { status: statusCode, headers, ...(await readAll(url, body, options)) };
+        return { ...head, ...(await readAll(url, body, options)) };
       }
       await discard(body);
-      return { status: statusCode, headers, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
+      return { ...head, bytes: Buffer.alloc(0), digest: Buffer.alloc(0) };
     } catch (error) {
       if (signal?.aborted || error instanceof OutboundError) throw error;
       const reason = timeout.aborted ? `no complete response within ${timeoutMs / 1000} s` : describe(error);
@@ -228,38 +251,77 @@ export class HttpClient {
     }
   }
 
-  private async follow(
-    url: string,
-    options: GetRequest,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
+  private async follow(url: string, options: GetRequest, signal: AbortSignal): Promise<Answer> {
     const { limit, limitInWords } = REDIRECT_POLICIES[options.redirects];
-    const { origin } = new URL(url);
-    let target = new URL(url);
+    const first = new URL(url);
+    let target = first;
+    const { response: answer, reach } = await this.first(target, options, signal);
+    let response = answer;
     for (let followed = 0; ; followed += 1) {
-      const headers = target.origin === origin ? authorized(options) : { ...options.headers };
-      const response = await this.send(target, options, signal, { method: 'GET', headers });
       const { location } = response.headers;
-      if (!REDIRECT_STATUSES.includes(response.statusCode) || typeof location !== 'string') return response;
+      if (!REDIRECT_STATUSES.includes(response.statusCode) || typeof location !== 'string')
+        return Object.assign(response, { reach });
       await discard(response.body);
       if (followed === limit) throw new OutboundError(url, `it redirects more than ${limitInWords} times`);
-      const next = redirectTarget(location, target, origin, options.redirects);
+      const next = redirectTarget(location, target, first.origin, options.redirects);
       if (typeof next === 'string') throw new OutboundError(url, next);
       const refusal = options.refuseRedirect?.(next);
       if (refusal !== undefined) throw new OutboundError(url, refusal);
       target = next;
+      const headers = target.origin === first.origin ? authorized(options) : { ...options.headers };
+      response = await this.send(target, reach, signal, { method: 'GET', headers }).catch(
+        (error: unknown) => {
+          if (!(error instanceof PrivateAddressError)) throw error;
+          throw new OutboundError(url, `it redirects, and ${error.message.slice(0, MAX_REASON)}`, {
+            cause: error,
+          });
+        },
+      );
     }
+  }
+
+  /**
+   * Sends the first request, and returns with the response to which addresses redirects may lead: from a public address to
+   * public ones only. Which address responded is certain, because each attempt connects to addresses of one kind.
+   */
+  private async first(
+    target: URL,
+    options: GetRequest,
+    signal: AbortSignal,
+  ): Promise<{ response: Dispatcher.ResponseData; reach: Reach }> {
+    const send = (reach: Reach) =>
+      this.send(target, reach, signal, { method: 'GET', headers: authorized(options) });
+    const isPrivate = looksPrivate(target);
+    // Requests that stay at their origin reach what the caller named; a proxy resolves names itself.
+    if (!options.allowPrivate || options.redirects === 'same-origin' || this.throughProxy(target)) {
+      const reach =
+        options.allowPrivate && (options.redirects === 'same-origin' || isPrivate) ? 'any' : 'public';
+      return { response: await send(reach), reach };
+    }
+    const kinds = isPrivate ? (['private', 'public'] as const) : (['public', 'private'] as const);
+    const attempt = async (kind: 'public' | 'private') => ({
+      response: await send(kind),
+      reach: kind === 'private' ? ('any' as const) : kind,
+    });
+    return attempt(kinds[0]).catch((error: unknown) => {
+      if (error instanceof PrivateAddressError || error instanceof PublicAddressError)
+        return attempt(kinds[1]);
+      throw error;
+    });
   }
 
   private async send(
     target: URL,
-    { allowPrivate }: OutboundRequest,
+    reach: Reach,
     signal: AbortSignal,
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
   ): Promise<Dispatcher.ResponseData> {
-    if (!allowPrivate) checkLiteralAddress(target);
-    const direct = allowPrivate ? this.unrestricted : this.publicOnly;
-    return request(target, { ...options, signal, dispatcher: this.throughProxy(target) ?? direct });
+    if (reach === 'public') checkLiteralAddress(target);
+    return request(target, {
+      ...options,
+      signal,
+      dispatcher: this.throughProxy(target) ?? this.direct[reach],
+    });
   }
 
   private throughProxy(target: URL): Dispatcher | undefined {
@@ -285,6 +347,10 @@ function redirectTarget(location: string, from: URL, origin: string, policy: Red
   if (from.protocol === 'https:' && next.protocol === 'http:')
     return 'it redirects from https to http, which is not allowed';
   return next;
+}
+
+function reachOf({ allowPrivate }: OutboundRequest): Reach {
+  return allowPrivate ? 'any' : 'public';
 }
 
 function authorized({ headers, authorization }: OutboundRequest): Record<string, string> {
@@ -345,6 +411,8 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'the request failed';
   const { code } = error as NodeJS.ErrnoException;
   if (error instanceof AggregateError) return code ?? 'could not connect';
+  // Its message lists the names in the certificate, which the server chooses.
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its TLS certificate is for another name';
   return error.message === '' ? (code ?? 'the request failed') : error.message;
 }
 

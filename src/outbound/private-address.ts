@@ -1,7 +1,8 @@
-import { type LookupAddress, lookup as systemLookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { isLoopbackHost } from '../validation/urls.js';
+import { type ResolveAll, resolveApart } from './name-resolution.js';
 
 /** RFC 4291 §2.5.5.1: deprecated. ipaddr.js classifies these addresses by their IPv4 part. */
 const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
@@ -18,12 +19,6 @@ function isPrivateAddress(address: string): boolean {
   return parsed.range() !== 'unicast';
 }
 
-/** Resolves a name to all of its addresses, like `dns.lookup` with `all: true`. */
-export type ResolveAll = (
-  hostname: string,
-  done: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void;
-
 /** Thrown when a connection to a private, loopback or link-local address is refused. */
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError';
@@ -31,6 +26,11 @@ export class PrivateAddressError extends Error {
   constructor(hostname: string) {
     super(`${hostname} is at a private address, which is not allowed here`);
   }
+}
+
+/** Thrown when a connection that must be to a private address would be to a public one. */
+export class PublicAddressError extends Error {
+  override readonly name = 'PublicAddressError';
 }
 
 /** Error codes of a host that accepts no connection; all codes of name resolution begin with `EAI_` or are here. */
@@ -55,22 +55,29 @@ export function isUnreachable(error: unknown): boolean {
 export const UNREACHABLE =
   'its host is unknown, at a private address, or refuses connections; the server log has the cause';
 
+/** The addresses to which connections may go. */
+export type Reach = 'public' | 'private' | 'any';
+
 /**
- * A `lookup` for connections that may only go to public addresses. It runs for each new connection, and the connection
- * uses the address it returns, so changing the DNS record later (DNS rebinding) has no effect. Refuses a name if any of
- * its addresses is private, because the connection might use that address.
+ * Returns a `lookup` for connections. It runs for each new connection, and the connection uses the address it returns, so
+ * changing the DNS record later (DNS rebinding) has no effect. For `public`, a name is refused if any of its addresses is
+ * private, because the connection might use that address; for `private`, only the private addresses are used.
  */
-export function publicLookup(resolve: ResolveAll = resolveBySystem): LookupFunction {
+export function lookupFor(reach: Reach, resolve: ResolveAll = resolveApart): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, (error, addresses) => {
-      const candidates = addresses.filter(
-        ({ family }) => !options.family || options.family === family || options.family === `IPv${family}`,
+      const found = addresses.filter(
+        ({ address, family }) =>
+          (!options.family || options.family === family || options.family === `IPv${family}`) &&
+          (reach !== 'private' || isPrivateAddress(address)),
       );
-      const [first] = candidates;
-      if (error || !first) done(error ?? new NoAddressError(`${hostname} has no address`), '', 0);
-      else if (addresses.some(({ address }) => isPrivateAddress(address)))
+      const [first] = found;
+      if (error) done(error, '', 0);
+      else if (reach === 'public' && addresses.some(({ address }) => isPrivateAddress(address)))
         done(new PrivateAddressError(hostname), '', 0);
-      else if (options.all) done(null, candidates);
+      else if (reach === 'private' && !first && addresses.length > 0) done(new PublicAddressError(), '', 0);
+      else if (!first) done(new NoAddressError(`${hostname} has no address`), '', 0);
+      else if (options.all) done(null, found);
       else done(null, first.address, first.family);
     });
   };
@@ -88,7 +95,7 @@ export async function publicAddresses(host: string, resolve?: ResolveAll): Promi
   checkLiteralAddress(new URL(`http://${host}`));
   if (isIP(withoutBrackets(host)) !== 0) return [];
   return new Promise((done, fail) => {
-    publicLookup(resolve)(host, { all: true }, (error, found) => {
+    lookupFor('public', resolve)(host, { all: true }, (error, found) => {
       if (error) fail(error);
       else done(typeof found === 'string' ? [] : found);
     });
@@ -118,8 +125,4 @@ export function looksPrivate({ hostname }: URL): boolean {
 
 function withoutBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, '');
-}
-
-function resolveBySystem(hostname: string, done: Parameters<ResolveAll>[1]): void {
-  systemLookup(hostname, { all: true }, (error, addresses) => done(error, error ? [] : addresses));
 }

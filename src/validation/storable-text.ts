@@ -22,3 +22,12 @@ export function toStorable(text: string, maxLength = MAX_LENGTH): StorableText {
   // Cutting first may split a surrogate pair, whose half is then replaced.
   return text.slice(0, maxLength).replaceAll(EVERY_UNSTORABLE, '\uFFFD') as StorableText;
 }
+
+const MAX_QUOTED = 200;
+
+/** Quotes another server's own words: one line of printable text, at most 200 characters. */
+export function serverSaid(words: string): string {
+  // Cc: control characters; Cf: invisible ones, such as those that change the direction of text.
+  const line = words.slice(0, 2 * MAX_QUOTED).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}\s]+/gu, ' ');
+  return `the server said: ${toStorable(line.trim(), MAX_QUOTED)}`;
+}

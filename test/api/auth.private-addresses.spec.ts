@@ -2,7 +2,8 @@ import type { LookupAddress } from 'node:dns';
 import { afterEach, describe, expect, it } from 'vitest';
 import { GroupsFetcher } from '../../dist/auth/groups-fetcher.js';
 import { ProviderHttp } from '../../dist/auth/provider-http.js';
-import { publicLookup, type ResolveAll } from '../../dist/outbound/private-address.js';
+import type { ResolveAll } from '../../dist/outbound/name-resolution.js';
+import { lookupFor } from '../../dist/outbound/private-address.js';
 import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
@@ -24,7 +25,7 @@ function resolver(...answers: string[][]): ResolveAll {
 
 const found = (resolve: ResolveAll) =>
   new Promise<string[]>((done, fail) => {
-    publicLookup(resolve)('idp.example', { all: true }, (error, addresses) => {
+    lookupFor('public', resolve)('idp.example', { all: true }, (error, addresses) => {
       if (error) fail(error);
       else done((addresses as LookupAddress[]).map(({ address }) => address));
     });

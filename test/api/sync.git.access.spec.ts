@@ -83,7 +83,7 @@ describe('a repository with a password', () => {
     const settings = { repository: git.url('acme'), auth };
     await service.restart((edited) => edited.source('main', { kind: 'git', settings }));
     const { error } = await service.synced('main');
-    expect(error).toMatch(/git failed: fatal: remote error: Basic … …/);
+    expect(error).toMatch(/: the server said: Basic … …$/);
   });
 });
 

@@ -82,8 +82,17 @@ describe('a repository over ssh', () => {
     const url = `ssh://git@git.example:2222${repository.directory}`;
     expect(await readFrom(settings(url), withFakeSsh)).toBe(aFileOf('one'));
     expect(noted('arguments')).toBe(
-      ['-F', 'ssh_config', '-o', 'SendEnv=GIT_PROTOCOL', '-p', '2222', 'git@git.example'].join('\n') +
-        `\ngit-upload-pack '${repository.directory}'\n`,
+      [
+        '-F',
+        'ssh_config',
+        '-E',
+        'ssh_log',
+        '-o',
+        'SendEnv=GIT_PROTOCOL',
+        '-p',
+        '2222',
+        'git@git.example',
+      ].join('\n') + `\ngit-upload-pack '${repository.directory}'\n`,
     );
     expect(noted('files')).toBe(`${key}\ngit.example ssh-ed25519 AAAA\n`);
     expect(noted('modes')).toBe('-rw-------\n-rw-------\n');
@@ -113,8 +122,12 @@ describe('a repository over ssh', () => {
   it.each([
     ['Host key verification failed.', /its host key is not the one in git\.auth\.knownHostsFile$/],
     ['git@git.example: Permission denied (publickey).', /the key was refused or is unusable/],
-  ])('reports the cause: %s', async (said, why) => {
-    writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' >&2\nexit 255\n`, { mode: 0o755 });
-    await expect(readFrom(settings('git@git.example:a'), withFakeSsh)).rejects.toThrow(why);
+  ])('reports what ssh itself says, and quotes the server: %s', async (said, why) => {
+    const fails = (to: string) => {
+      writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' ${to}\nexit 255\n`, { mode: 0o755 });
+      return expect(readFrom(settings('git@git.example:a'), withFakeSsh)).rejects;
+    };
+    await fails('> ssh_log').toThrow(why);
+    await fails('>&2').toThrow(`git@git.example:a: the server said: ${said}`);
   });
 });

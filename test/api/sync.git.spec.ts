@@ -146,7 +146,9 @@ describe('a commit', () => {
   it('that does not exist is reported as missing', async () => {
     const settings = { repository: git.url('acme'), commit: '1'.repeat(40) };
     await service.restart((edited) => edited.source('main', { kind: 'git', settings }));
-    expect((await service.synced('main')).error).toMatch(/: the server does not have this commit/);
+    expect((await service.synced('main')).error).toMatch(
+      /: the server said: upload-pack: not our ref 1{40}$/,
+    );
     expect(await namesIn(service)).toEqual(['one']);
   });
 });

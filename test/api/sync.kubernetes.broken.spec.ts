@@ -98,7 +98,7 @@ describe('a watch that ends', () => {
       expect(await syncOf(service)).toMatchObject({
         status: 'failed',
         error:
-          'The API server refused the credentials (401): the token is wrong or has expired. Its message: Unauthorized',
+          'The API server refused the credentials (401): the token is wrong or has expired; the server said: Unauthorized',
       }),
     );
     expect(await listed(service)).toEqual(['tools/stays@1.0.0']);
@@ -115,7 +115,7 @@ describe('a watch that ends', () => {
       const { status, error } = await syncOf(service);
       expect(status).toBe('failed');
       expect(error).toMatch(
-        /^The API server refused to watch mcpremoteproxies in all namespaces \(403\): the account needs a rule with the verbs list and watch on mcpremoteproxies of the API group toolhive\.stacklok\.dev\. Its message: mcpremoteproxies\.toolhive\.stacklok\.dev is forbidden: User "system:serviceaccount:tools:registry" cannot watch/,
+        /^The API server refused to watch mcpremoteproxies in all namespaces \(403\): the account needs a rule with the verbs list and watch on mcpremoteproxies of the API group toolhive\.stacklok\.dev; the server said: mcpremoteproxies\.toolhive\.stacklok\.dev is forbidden: User "system:serviceaccount:tools:registry" cannot watch/,
       );
     });
     cluster.delete('MCPServer', 'tools/stays');

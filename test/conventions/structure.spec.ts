@@ -19,6 +19,7 @@ const FOLDERS = [
   'config',
   'outbound',
   'limits',
+  'git',
   'database',
   'telemetry',
   'http',

@@ -31,10 +31,19 @@ export class Cli {
   readonly finished: Promise<Finished>;
   output = '';
 
-  constructor(args: string[], environment: Record<string, string> = {}, program = MAIN) {
+  /** @param descriptors how many files the process may open. */
+  constructor(
+    args: string[],
+    environment: Record<string, string> = {},
+    program = MAIN,
+    descriptors: number | 'unlimited' = 'unlimited',
+  ) {
     // Skips the shutdown notice for load balancers.
     const env = { PATH: process.env['PATH'] ?? '', REGISTRY_SHUTDOWN_NOTICE: '0s', ...environment };
-    this.child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const command = [process.execPath, program, ...args];
+    const limited = ['/bin/sh', '-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh', ...command];
+    const [file = '', ...rest] = descriptors === 'unlimited' ? command : limited;
+    this.child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
     this.finished = new Promise((done) =>
@@ -43,9 +52,14 @@ export class Cli {
   }
 
   /** Serves on free ports. */
-  static serve(configuration: string, environment: Record<string, string> = {}, program = MAIN): Cli {
+  static serve(
+    configuration: string,
+    environment: Record<string, string> = {},
+    program = MAIN,
+    descriptors: number | 'unlimited' = 'unlimited',
+  ): Cli {
     const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0'];
-    return new Cli(['serve', '--config', configuration, ...addresses], environment, program);
+    return new Cli(['serve', '--config', configuration, ...addresses], environment, program, descriptors);
   }
 
   /** The origin of the service, once it is ready. */

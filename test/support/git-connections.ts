@@ -1,6 +1,6 @@
 import { AnonymousPolicy } from '../../dist/authz/access-policy.js';
 import type { AdminFileRoot, ProxyConfig } from '../../dist/config/config.js';
-import type { ResolveAll } from '../../dist/outbound/private-address.js';
+import type { ResolveAll } from '../../dist/outbound/name-resolution.js';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import { AdminFiles } from '../../dist/sources/admin-limits.js';
 import type { Origin } from '../../dist/sources/source.entity.js';

@@ -1,8 +1,17 @@
-import { spawn } from 'node:child_process';
+import { mkdir, symlink } from 'node:fs/promises';
 import { devNull } from 'node:os';
+import { join } from 'node:path';
+import {
+  GitMissingError,
+  type GitOptions,
+  GitProcess,
+  NOT_FOUND,
+  type ProcessLimits,
+} from '../../git/git-process.js';
 import { tracing } from '../../telemetry/tracing.js';
 import { FetchError } from '../fetcher.js';
 import { SSH_COMMAND } from './git-connection.js';
+import { withoutBeginning } from './git-failures.js';
 
 const MIB = 1024 * 1024;
 const STDERR_BYTES = 8 * 1024;
@@ -12,7 +21,7 @@ const MIN_VERSION = { major: 2, minor: 32 };
 const MIN_VERSION_TO_PIN = { major: 2, minor: 37 };
 
 /** Limits for fetching one file. */
-export interface GitLimits {
+export interface GitLimits extends ProcessLimits {
   /** Timeout for `ls-remote`. */
   readonly lsRemoteMs: number;
   /** Timeout for all commands combined. */
@@ -28,6 +37,10 @@ export const LIMITS: GitLimits = {
   totalMs: 300_000,
   diskBytes: 256 * MIB,
   fileBytes: 64 * MIB,
+  // Up to four processes hold much at the same time: 256 MiB together.
+  dataBytes: 64 * MIB,
+  // An honest pack of half a gigabyte takes a few seconds.
+  cpuSeconds: 60,
 };
 
 /** Settings that disable hooks, helpers, maintenance, redirects and submodules. */
@@ -38,6 +51,7 @@ export const LOCKED_DOWN = {
     logAllRefUpdates: 'false',
     // Git streams larger objects in pieces, so that a repository cannot exhaust memory.
     bigFileThreshold: '1m',
+    deltaBaseCacheLimit: '16m',
   },
   credential: { helper: '' },
   fetch: { unpackLimit: '1', writeCommitGraph: 'false', recurseSubmodules: 'false' },
@@ -53,92 +67,65 @@ export const LOCKED_DOWN = {
 /** The result of a git command. */
 export interface GitResult {
   readonly code: number | null;
-  /** The end of stderr, which includes messages from the remote and must not be shown unfiltered. */
+  /** The end of stderr, which includes messages from the remote: see `explain`. */
   readonly stderr: string;
 }
 
-interface GitCall {
-  /** The repository's directory, which is also git's home directory. */
-  readonly directory: string;
-  /** The server's PATH. */
-  readonly path: string | undefined;
+interface GitCall extends Pick<GitOptions, 'directory' | 'path' | 'signal' | 'limits'> {
   /** The only protocol git may use. */
   readonly protocol: string;
-  /** Kills git and its child processes. */
-  readonly signal: AbortSignal;
+  /** The folder of the programs that git may run (`linkPrograms`); undefined for git's own folder. */
+  readonly programs: string | undefined;
   /** Receives the output; returning false kills git. */
   readonly onOutput: (chunk: Buffer) => boolean;
 }
 
-/** The git command is not installed. */
-export class GitMissingError extends Error {}
-
-/**
- * Runs git without a shell in a clean environment: no system or user configuration, no prompts, no proxy variables (the
- * configuration names the proxy), no tracing, and messages in English. Git gets its own process group, so that its
- * child processes can be killed along with it.
- */
+/** Runs git and returns its exit code and messages. */
 export function runGit(args: readonly string[], call: GitCall): Promise<GitResult> {
   // The span name must have few distinct values and no secrets, so it contains only the subcommand.
   const command = args.find((argument) => /^[a-z-]+$/.test(argument) && !argument.startsWith('-')) ?? '';
   return tracing.inSpan(`git ${command}`.trim(), {}, () => run(args, call));
 }
 
-function run(args: readonly string[], call: GitCall): Promise<GitResult> {
-  return new Promise((resolve, reject) => {
-    call.signal.throwIfAborted();
-    const child = spawn('git', [...args], {
-      cwd: call.directory,
-      env: environmentOf(call),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    let stderr = Buffer.alloc(0);
-    const kill = () => {
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // The process has already exited.
-      }
-    };
-    call.signal.addEventListener('abort', kill, { once: true });
-    child.stdout.on('data', (chunk: Buffer) => {
-      if (!call.onOutput(chunk)) kill();
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr = Buffer.concat([stderr, chunk]).subarray(-STDERR_BYTES);
-    });
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      call.signal.removeEventListener('abort', kill);
-      reject(error.code === 'ENOENT' ? new GitMissingError() : error);
-    });
-    // `close` is emitted once all pipes are closed, and therefore after all child processes have exited.
-    child.once('close', (code) => {
-      call.signal.removeEventListener('abort', kill);
-      if (call.signal.aborted) reject(call.signal.reason as Error);
-      else resolve({ code, stderr: stderr.toString() });
-    });
+async function run(args: readonly string[], call: GitCall): Promise<GitResult> {
+  const git = await GitProcess.start(args, { ...call, env: variablesOf(call) });
+  git.stdin.end();
+  let stderr = Buffer.alloc(0);
+  let isCut = false;
+  git.stdout.on('data', (chunk: Buffer) => {
+    if (!call.onOutput(chunk)) git.kill();
   });
+  git.stderr.on('data', (chunk: Buffer) => {
+    const all = Buffer.concat([stderr, chunk]);
+    isCut ||= all.length > STDERR_BYTES;
+    stderr = all.subarray(-STDERR_BYTES);
+  });
+  const code = await git.code;
+  call.signal.throwIfAborted();
+  if (code === NOT_FOUND) throw new GitMissingError();
+  return { code, stderr: isCut ? withoutBeginning(stderr.toString()) : stderr.toString() };
 }
 
-function environmentOf({ directory, path, protocol }: GitCall): NodeJS.ProcessEnv {
+function variablesOf({ protocol, programs }: GitCall): Record<string, string> {
   return {
-    ...(path === undefined ? {} : { PATH: path }),
-    HOME: directory,
-    LC_ALL: 'C',
-    GIT_DIR: directory,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: devNull,
-    GIT_ATTR_NOSYSTEM: '1',
     GIT_ALLOW_PROTOCOL: protocol,
-    GIT_TERMINAL_PROMPT: '0',
     GIT_SSH_COMMAND: SSH_COMMAND,
     GIT_SSH_VARIANT: 'ssh',
     GIT_LITERAL_PATHSPECS: '1',
-    // Limits the size of each allocation, so that the remote cannot exhaust memory.
-    GIT_ALLOC_LIMIT: '128m',
+    ...(programs === undefined ? {} : { GIT_EXEC_PATH: programs }),
   };
+}
+
+/**
+ * Fills the folder with links to the only programs that git may run for us. Otherwise a server could have it run others,
+ * such as `http-fetch` with an address of the server's choice (`packfile-uris`).
+ *
+ * @param execPath the output of `git --exec-path`.
+ */
+export async function linkPrograms(folder: string, execPath: string): Promise<void> {
+  await mkdir(folder);
+  for (const program of ['git', 'git-remote-http', 'git-remote-https'])
+    await symlink(join(execPath, program), join(folder, program));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { ConfigType } from '@nestjs/config';
@@ -9,11 +9,11 @@ import { readEnvironment } from '../../config/environment.js';
 import type { adminSourcesConfig } from '../../config/slices.js';
 import { createTemporary, removeLeftovers } from '../../limits/leftovers.js';
 import { DIRECT, proxyFor } from '../../outbound/dispatcher.js';
+import type { ResolveAll } from '../../outbound/name-resolution.js';
 import {
   checkLiteralAddress,
   PrivateAddressError,
   publicAddresses,
-  type ResolveAll,
   UNREACHABLE,
 } from '../../outbound/private-address.js';
 import {
@@ -30,12 +30,17 @@ const SSH_CONFIG = 'ssh_config';
 const KEY = 'key';
 const KNOWN_HOSTS = 'known_hosts';
 const AUTHORITIES = 'authorities.pem';
+const BEGINNING_BYTES = 4 * 1024;
 const DIRECTORY_PREFIX = 'registry-git-';
 /** No fetch takes this long, so an older directory was left behind by a killed server. */
 const LEFTOVER_MS = 60 * 60_000;
 
-/** The ssh command that git runs; it ignores system and user configuration. */
-export const SSH_COMMAND = `ssh -F ${SSH_CONFIG}`;
+/** What ssh itself reports, and what the server writes to its standard error. Git's standard error has neither. */
+export const SSH_LOG = 'ssh_log';
+export const SSH_SERVER_WORDS = 'ssh_server_words';
+
+/** The ssh command that git runs in a shell; it ignores system and user configuration. */
+export const SSH_COMMAND = `ssh -F ${SSH_CONFIG} -E ${SSH_LOG} 2>${SSH_SERVER_WORDS}`;
 
 /**
  * Returns an ssh configuration with one key and a known-hosts file, without commands, forwarding or prompts.
@@ -107,6 +112,18 @@ export class GitWorkspace {
 
   async write(name: string, content: string): Promise<void> {
     await writeFile(join(this.directory, name), content, { mode: 0o600 });
+  }
+
+  /** Returns the beginning of a file; empty if there is none. */
+  async beginning(name: string): Promise<string> {
+    const file = await open(join(this.directory, name)).catch(() => undefined);
+    if (!file) return '';
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(BEGINNING_BYTES));
+      return buffer.subarray(0, bytesRead).toString();
+    } finally {
+      await file.close();
+    }
   }
 
   /** Returns the current size of the directory. */
@@ -227,6 +244,8 @@ export class GitConnections {
     const { auth } = source.settings;
     if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
       throw new FetchError('git.auth must have privateKeyFile and knownHostsFile for ssh');
+    if (!hasUserName())
+      throw new FetchError('ssh needs an entry for the user id of the server in /etc/passwd');
     const [pinned] = mustBePublic ? await this.addressesOf(repository.host, repository.url) : [];
     const key = await this.files.secret(auth.privateKeyFile, source);
     return {
@@ -256,6 +275,14 @@ export class GitConnections {
     if (/\p{Cc}/u.test(password))
       throw new FetchError(`${file} does not contain a password: it must be one line of text`);
     return password;
+  }
+}
+
+function hasUserName(): boolean {
+  try {
+    return userInfo().username !== '';
+  } catch {
+    return false;
   }
 }
 

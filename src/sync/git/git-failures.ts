@@ -1,5 +1,14 @@
-/** Explains git's messages to operators; the first match wins. */
+import { serverSaid } from '../../validation/storable-text.js';
+
+const NOT_SMART = 'its server does not support the smart Git protocol';
+
+/** Explains git's own messages to operators; the first match wins. */
 const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[] = [
+  // These quote what the server sent, so they come first.
+  [
+    /^(fatal|error): (invalid server response|protocol error|expected .* received|unexpected line|unknown object format)/m,
+    () => NOT_SMART,
+  ],
   [
     /from proxy after CONNECT|response from proxy|resolve proxy|CONNECT tunnel failed|returned error: 407/i,
     () => 'the proxy in HTTPS_PROXY or HTTP_PROXY refuses the connection or is unreachable',
@@ -30,7 +39,6 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
     /Permission denied|Too many authentication failures|error in libcrypto|invalid format|incorrect passphrase/,
     () => 'the key was refused or is unusable: it must not have a passphrase',
   ],
-  [/No user exists for uid/, () => 'ssh needs an entry for the user id of the server in /etc/passwd'],
   [/cannot run ssh|ssh: not found|ssh: command not found/, () => 'ssh is not installed'],
   [/Could not resolve host/, () => 'its host name could not be resolved'],
   [/Connection refused/, () => 'the connection was refused'],
@@ -41,16 +49,27 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
   ],
   [/Operation too slow/, () => 'it sent nothing for 30 s'],
   [
-    /dumb http transport|not valid: is this a git repository|unable to parse|invalid server response|bad line length/i,
-    () => 'its server does not support the smart Git protocol',
+    /dumb http transport|not valid: is this a git repository|unable to parse|bad line length/i,
+    () => NOT_SMART,
   ],
   [
-    /not our ref|unadvertised object|no such remote ref|bad object/,
+    /unadvertised object|no such remote ref|bad object/,
     () => 'the server does not have this commit, or does not serve single commits',
   ],
   [/couldn't find remote ref/, () => 'the branch or tag no longer exists'],
   [/No space left on device/, () => 'the temporary directory is full'],
-  [/over limit \d+|Out of memory|out of memory/, () => 'it sent an object that is too large to unpack'],
+  [
+    /out of memory|Cannot allocate memory/i,
+    () => 'reading it takes too much memory: it has too many references or objects, or one that is too large',
+  ],
+  [
+    /invalid index-pack output|index-pack failed/,
+    () => 'its pack is damaged, or takes too much processor time to unpack',
+  ],
+  [
+    /of http-fetch output|'http-fetch' is not a git command/,
+    () => 'its server names packs at other addresses, which are not fetched',
+  ],
   [
     /early EOF|Empty reply|Connection reset|hung up unexpectedly|RPC failed|unexpected disconnect/,
     () => 'the connection was closed unexpectedly',
@@ -60,7 +79,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
 /** Returns whether git could not connect. */
 export function couldNotConnect(stderr: string): boolean {
   return /Could not resolve host|Connection refused|Failed to connect|Couldn't connect|No route to host/.test(
-    stderr,
+    separate(stderr).own,
   );
 }
 
@@ -69,22 +88,56 @@ export function refusesFilters(stderr: string): boolean {
   return /filter '?.*'? not supported|invalid filter|unadvertised object|not our ref/.test(stderr);
 }
 
+/** How git begins a line of a message that the server sent. */
+const REMOTE_LINE = 'remote:';
+
+/** Returns the end of git's messages after a cut, in such a way that `explain` trusts only the last line. */
+export function withoutBeginning(stderr: string): string {
+  return `${REMOTE_LINE}\n${stderr.slice(stderr.indexOf('\n') + 1)}`;
+}
+
 /**
- * Returns the cause of a failure as part of a sentence. For an unknown failure, it quotes git's own message without
- * secrets, but never the remote's messages.
+ * Separates git's own messages from the server's. Only the first line of a message from the server is sure to begin with
+ * `remote:` or `fatal: remote error:`. After the former, git ends with a line of its own; after the latter, it adds nothing.
+ */
+function separate(stderr: string): { own: string; said: string } {
+  const [messages = '', ...error] = stderr.split(/^fatal: remote error: /m);
+  const lines = messages.trimEnd().split(/[\r\n]+/);
+  const from = lines.findIndex((line) => line.startsWith(REMOTE_LINE));
+  if (error.length > 0) return { own: lines.slice(0, Math.max(from, 0)).join('\n'), said: error.join(' ') };
+  if (from < 0) return { own: messages, said: '' };
+  const last = lines.findLast((line) => !line.startsWith(REMOTE_LINE));
+  const remote = lines.slice(from).filter((line) => line.startsWith(REMOTE_LINE));
+  return {
+    own: [...lines.slice(0, from), ...(last === lines.at(-1) ? [last] : [])].join('\n'),
+    said: remote.map((line) => line.slice(REMOTE_LINE.length)).join(' '),
+  };
+}
+
+/**
+ * Returns the cause of a failure as part of a sentence. Git's own messages alone choose the explanation. For an unknown
+ * failure, it quotes the server, or git, without secrets.
+ *
+ * @param secrets the secrets of the repository and its proxy.
+ * @param serverWords what the server wrote elsewhere.
  */
 export function explain(
   stderr: string,
-  secrets: readonly string[],
-  proxySecrets: readonly string[] = [],
+  {
+    secrets,
+    proxySecrets,
+  }: { readonly secrets: readonly string[]; readonly proxySecrets: readonly string[] },
+  serverWords = '',
 ): string {
-  const own = stderr.split('\n').filter((line) => !line.startsWith('remote:'));
-  const known = EXPLANATIONS.find(([pattern]) => pattern.test(own.join('\n')));
+  const { own, said } = separate(stderr);
+  const known = EXPLANATIONS.find(([pattern]) => pattern.test(own));
   if (known) return known[1](secrets.length > 0);
-  const fatal = own.findLast((line) => /^(fatal|error):/.test(line)) ?? 'no reason was given';
-  const scrubbed = [...secrets, ...proxySecrets].reduce(
-    (text, secret) => text.replaceAll(secret, '…'),
-    fatal,
-  );
-  return `git failed: ${scrubbed.replaceAll(/\p{Cc}|\p{Surrogate}/gu, ' ').slice(0, 200)}`;
+  const scrubbed = (text: string) =>
+    [...secrets, ...proxySecrets].reduce((rest, secret) => rest.replaceAll(secret, '…'), text);
+  const words = `${serverWords} ${said}`.trim();
+  if (words !== '') return serverSaid(scrubbed(words));
+  const fatal = own.split('\n').findLast((line) => /^(fatal|error):/.test(line)) ?? 'no reason was given';
+  return `git failed: ${scrubbed(fatal)
+    .replaceAll(/\p{Cc}|\p{Surrogate}/gu, ' ')
+    .slice(0, 200)}`;
 }

@@ -1,18 +1,26 @@
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { GitMissingError } from '../../git/git-process.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import { FetchError } from '../fetcher.js';
 import { tooLargeSentence } from '../file/local-file.js';
 import type { MemoryShare } from '../read-memory.js';
 import {
   checkGitVersion,
-  type GitResult,
   type GitLimits,
-  GitMissingError,
+  type GitResult,
   LIMITS,
+  linkPrograms,
   LOCKED_DOWN,
   runGit,
 } from './git-command.js';
-import { type GitConnection, GitWorkspace, unreachable } from './git-connection.js';
+import {
+  type GitConnection,
+  GitWorkspace,
+  SSH_LOG,
+  SSH_SERVER_WORDS,
+  unreachable,
+} from './git-connection.js';
 import { couldNotConnect, explain, refusesFilters } from './git-failures.js';
 
 const MIB = 1024 * 1024;
@@ -34,6 +42,11 @@ interface Blob {
   readonly path: string;
 }
 
+interface GitEnd extends GitResult {
+  /** What an ssh server wrote to its standard error. */
+  readonly serverWords?: string | undefined;
+}
+
 interface Bounds {
   readonly diskBytes?: number;
   /** The error message if the directory exceeds `diskBytes`. */
@@ -43,6 +56,8 @@ interface Bounds {
 /** Fetches from one repository into a temporary directory. Callers must close it. */
 export class GitRemote {
   private readonly deadline: AbortSignal;
+  /** The folder of the programs that git may run. */
+  private programs: string | undefined;
 
   private constructor(
     private readonly connection: GitConnection,
@@ -61,6 +76,7 @@ export class GitRemote {
     const remote = new GitRemote(connection, await GitWorkspace.open(), signal, { ...LIMITS, ...limits });
     try {
       await remote.checkVersion();
+      await remote.restrictPrograms();
       for (const [name, content] of Object.entries(connection.files))
         await remote.workspace.write(name, content);
       await remote.configure('sha1');
@@ -187,7 +203,7 @@ export class GitRemote {
     return { bytes, digest: hash.digest() };
   }
 
-  private fetch(filter: readonly string[], wanted: string): Promise<GitResult> {
+  private fetch(filter: readonly string[], wanted: string): Promise<GitEnd> {
     const args = ['--quiet', '--depth=1', ...filter, '--no-tags', '--no-recurse-submodules'];
     return this.run(['fetch', ...args, '--end-of-options', 'origin', wanted]).then(({ end }) => end);
   }
@@ -195,6 +211,12 @@ export class GitRemote {
   private async checkVersion(): Promise<void> {
     const output = await this.text(['version']);
     checkGitVersion(output, this.connection.isPinned);
+  }
+
+  private async restrictPrograms(): Promise<void> {
+    const folder = join(this.workspace.directory, 'programs');
+    await linkPrograms(folder, (await this.text(['--exec-path'])).trim());
+    this.programs = folder;
   }
 
   private async configure(objectFormat: 'sha1' | 'sha256'): Promise<void> {
@@ -219,7 +241,7 @@ export class GitRemote {
     timeout?: AbortSignal,
     { diskBytes = this.limits.diskBytes, tooLarge }: Bounds = {},
     onOutput?: (chunk: Buffer) => boolean,
-  ): Promise<{ end: GitResult; output: string }> {
+  ): Promise<{ end: GitEnd; output: string }> {
     const fullDisk = new AbortController();
     const watch = setInterval(() => {
       void this.workspace.bytes().then((bytes) => {
@@ -238,10 +260,12 @@ export class GitRemote {
         directory: this.workspace.directory,
         path: this.connection.path,
         protocol: this.connection.protocol,
+        programs: this.programs,
+        limits: this.limits,
         signal: AbortSignal.any(signals),
         onOutput: onOutput ?? keep,
       });
-      return { end, output: Buffer.concat(chunks).toString() };
+      return { end: await this.withSshLog(end), output: Buffer.concat(chunks).toString() };
     } catch (error) {
       if (this.signal.aborted) throw error;
       if (error instanceof GitMissingError)
@@ -251,16 +275,26 @@ export class GitRemote {
           tooLarge ?? `fetching it takes more than ${Math.round(diskBytes / MIB)} MiB of disk space`,
         );
       if (this.deadline.aborted || timeout?.aborted) throw this.failure('it did not respond in time');
+      const { code, syscall } = error as NodeJS.ErrnoException;
+      if (syscall?.startsWith('spawn')) throw new FetchError(`git could not be started: ${code}`);
       throw error;
     } finally {
       clearInterval(watch);
     }
   }
 
-  private gitFailure({ stderr }: GitResult): FetchError {
-    const { url, hidesAddress, secrets, proxySecrets } = this.connection;
-    const reason = explain(stderr, secrets, proxySecrets);
+  private gitFailure({ stderr, serverWords }: GitEnd): FetchError {
+    const { url, hidesAddress } = this.connection;
+    const reason = explain(stderr, this.connection, serverWords);
     return hidesAddress && couldNotConnect(stderr) ? unreachable(url, reason) : this.failure(reason);
+  }
+
+  private async withSshLog(end: GitResult): Promise<GitEnd> {
+    if (end.code === 0 || this.connection.protocol !== 'ssh') return end;
+    const [log, serverWords] = await Promise.all(
+      [SSH_LOG, SSH_SERVER_WORDS].map((name) => this.workspace.beginning(name)),
+    );
+    return { ...end, stderr: `${log}${end.stderr}`, serverWords };
   }
 
   private failure(reason: string): FetchError {

@@ -1,6 +1,5 @@
+import { serverSaid } from '../../validation/storable-text.js';
 import { API_GROUP, describeCollection, type ResourceCollection } from './custom-resources.js';
-
-const MAX_QUOTED = 300;
 
 /** The API server is unreachable or refused a request. The message is for the operator and contains no secrets. */
 export class ClusterError extends Error {
@@ -32,7 +31,7 @@ export function statusError(
   const objects = describeCollection(collection);
   const reason = messageOf(body);
   const withReason = (sentence: string) =>
-    new ClusterError(reason === '' ? sentence : `${sentence}. Its message: ${reason}`, status, retryAfterMs);
+    new ClusterError(reason === '' ? sentence : `${sentence}; ${serverSaid(reason)}`, status, retryAfterMs);
   switch (status) {
     case 401:
       return withReason('The API server refused the credentials (401): the token is wrong or has expired');
@@ -70,13 +69,8 @@ function first({ errors: [error], message }: AggregateError): NodeJS.ErrnoExcept
 function messageOf(body: string): string {
   try {
     const { message } = JSON.parse(body) as { message?: unknown };
-    return typeof message === 'string' ? clean(message).slice(0, MAX_QUOTED) : '';
+    return typeof message === 'string' ? message.trim() : '';
   } catch {
     return '';
   }
-}
-
-// PostgreSQL's text type accepts neither NUL nor unpaired surrogates.
-function clean(text: string): string {
-  return text.replaceAll(/\p{Cc}|\p{Surrogate}/gu, ' ');
 }

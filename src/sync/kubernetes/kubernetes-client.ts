@@ -5,6 +5,7 @@ import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
 import { member } from '../../json/json-values.js';
 import { retryAfterMs } from '../../outbound/http-client.js';
+import { serverSaid } from '../../validation/storable-text.js';
 import { ClusterError, connectionProblem, ResponseTooLarge, statusError } from './cluster-error.js';
 import { describeCollection, type ResourceCollection } from './custom-resources.js';
 import { type Connection, Kubeconfig } from './kubeconfig.js';
@@ -14,7 +15,6 @@ const PAGE_TIMEOUT_MS = 60_000;
 const MAX_ERROR_BYTES = 64 * 1024;
 /** Objects are limited to 1.5 MiB by default; JSON escapes make them larger. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
-const MAX_QUOTED = 300;
 const NEWLINE = 0x0a;
 
 /** Requests metadata only; API servers that don't support this format send whole objects. */
@@ -179,7 +179,7 @@ export function watchError(collection: ResourceCollection, status: unknown): Clu
   const message = member(status, 'message');
   const seconds = member(member(status, 'details'), 'retryAfterSeconds');
   return new ClusterError(
-    `The API server ended the watch of ${describeCollection(collection)}: ${typeof message === 'string' ? message.slice(0, MAX_QUOTED) : String(code)}`,
+    `The API server ended the watch of ${describeCollection(collection)}${typeof message === 'string' ? `; ${serverSaid(message)}` : ''}`,
     typeof code === 'number' ? code : undefined,
     typeof seconds === 'number' ? seconds * 1_000 : null,
   );
