@@ -43,7 +43,7 @@ import { TextChanges1798320000002 } from './1798320000002-text-changes.js';
 import { GenericTriggerPlans1798320000003 } from './1798320000003-generic-trigger-plans.js';
 import { PublishedSearchKeys1798320000004 } from './1798320000004-published-search-keys.js';
 import { LaterSearchKeys1798320000005 } from './1798320000005-later-search-keys.js';
-import { EntryNamesFirst1798330000000 } from './1798330000000-entry-names-first.js';
+import { PartitionByClaims1798330000000 } from './1798330000000-partition-by-claims.js';
 import { BlockChanges1798330000001 } from './1798330000001-block-changes.js';
 
 /**
@@ -101,6 +101,6 @@ export const migrations = [
   GenericTriggerPlans1798320000003,
   PublishedSearchKeys1798320000004,
   LaterSearchKeys1798320000005,
-  EntryNamesFirst1798330000000,
+  PartitionByClaims1798330000000,
   BlockChanges1798330000001,
 ];

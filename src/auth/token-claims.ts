@@ -229,7 +229,7 @@ function timeRefusal({ exp, nbf }: Claims, toleranceMs: number, nowMs: number): 
 }
 
 /**
- * Longest subject, in bytes: that of SPIFFE, the longest of any kind of provider. The database stores and indexes whole
+ * Longest subject, in bytes, as of a SPIFFE id, the longest that any kind of provider issues. The database stores and indexes whole
  * subjects.
  */
 export const MAX_SUBJECT_BYTES = 2_048;

@@ -29,7 +29,7 @@ import { Source } from '../sources/source.entity.js';
 @Unique('entry_source_id_type_name_key', ['sourceId', 'type', 'name'])
 @Check('entry_type_check', isOneOf('type', ENTRY_TYPE_NAMES))
 // Serves reads of one partition (source and claim set) in name order, and the triggers' check for empty partitions.
-@Index('entry_partition', ['sourceId', 'type', 'claimSetId', 'name'])
+@Index('entry_partition', ['claimSetId', 'sourceId', 'type', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
 @Index('entry_claims_changed', ['claimsChangedAt'], { where: 'claims_changed_at is not null' })
 export class Entry {

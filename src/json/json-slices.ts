@@ -169,7 +169,7 @@ export interface Slice {
   readonly keys: number;
   /** Nesting depth of its arrays and objects. */
   readonly depth: number;
-  /** Number of its values, arrays and objects included; those of a repeated key count twice. */
+  /** Number of its values, arrays and objects included; the values of a repeated key count twice. */
   readonly values: number;
 }
 

@@ -67,7 +67,7 @@ describe('the same subject of two providers whose introspection responses lack i
     expect((await decide(withOpaque(blue), item, 'approve')).status).toBe(200);
   });
 
-  it('is told apart by publishedBy and the audit trail', async () => {
+  it('is distinguished by publishedBy and the audit trail', async () => {
     for (const tenant of [red, blue]) {
       const name = aName();
       expect(

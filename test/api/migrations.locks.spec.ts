@@ -29,6 +29,7 @@ const BRIEF = [
   // Each scans narrow rows: 0.1 s for 200,000 names, less for sources and partitions.
   /^create temporary table carried on commit drop as select distinct source_id, claim_set_id from entry$/,
   /^create index source_partition_claim_set on source_partition /,
+  /^create index entry_partition_next on entry /,
   /^create index if not exists entry_claims_changed on entry \(claims_changed_at\) where /,
   /^insert into search_partition .* select distinct source_id, type, claim_set_id from entry$/,
   /^insert into entry_summary_fill select min\(id\) from entry /,

@@ -15,7 +15,7 @@ describe('the first sync of a source', () => {
     .registry('main', { sources: ['file', 'curated'] })
     .runs();
 
-  // `entry_partition` would read all entries of the source up to the name: the time would grow with the square of their number.
+  // Any other index would read all entries of the source up to the name: the time would grow with the square of their number.
   it('finds entries in the index of names before PostgreSQL has statistics, and so does a release', async () => {
     await service.synced('file');
     await service.synced('curated');

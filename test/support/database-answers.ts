@@ -145,6 +145,7 @@ const WITHOUT_DATABASE = [
   'GET /.well-known/oauth-protected-resource',
   'GET /.well-known/oauth-protected-resource/{path}',
   'GET /registry/{registry}/mcp',
+  'GET /registry/{registry}/v0/health',
   'GET /v1/me',
 ];
 
