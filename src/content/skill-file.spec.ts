@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { longestBlock } from '../../test/support/event-loop.js';
 import { skillFileProblems } from './skill-file.js';
 
 const DOCUMENT = { name: 'greet', description: 'Greets' };
@@ -11,17 +10,17 @@ it('accepts frontmatter of 8 KiB', () => {
   expect(skillFileProblems(aFile(padded), DOCUMENT)).toEqual([]);
 });
 
+// None of them is YAML, which a parser would report instead.
 it.each([
-  ['a list', `x: [${'1,'.repeat(500_000)}]`],
+  ['a list', `x: [${'1,'.repeat(500_000)}`],
   ['equal keys', 'k: 1\n'.repeat(200_000)],
   ['lines that look like its end', `${'\n--- x'.repeat(150_000)}`],
-])('refuses longer frontmatter before it is parsed: %s', async (_, more) => {
-  const block = await longestBlock(async () => {
-    expect(skillFileProblems(aFile(HEAD + more), DOCUMENT)).toEqual([
-      'SKILL.md: its frontmatter has more than 8192 characters',
-    ]);
-  });
-  expect(block).toBeLessThan(100);
+])('refuses longer frontmatter before it is parsed: %s', (_, more) => {
+  const short = skillFileProblems(aFile(HEAD + more.slice(0, 60)), DOCUMENT);
+  expect(short).toEqual([expect.not.stringContaining('characters')]);
+  expect(skillFileProblems(aFile(HEAD + more), DOCUMENT)).toEqual([
+    'SKILL.md: its frontmatter has more than 8192 characters',
+  ]);
 });
 
 it('does not parse what follows', () => {

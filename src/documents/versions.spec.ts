@@ -249,11 +249,9 @@ describe.each([
     expect(problem(version)).toBeNull();
   });
 
-  it('is checked in linear time', () => {
-    const started = performance.now();
+  it('is checked in linear time: quadratic time would be minutes', () => {
     for (const text of ['1 ', '1.', '1 - ', '1||', '>=1 ', ', ', '-a', 'x.'])
       problem(`${text.repeat(100_000)}!`);
-    expect(performance.now() - started).toBeLessThan(20_000);
   });
 });
 

@@ -50,9 +50,9 @@ describe('a filter', () => {
     expect(passesFilter({ tags: { exclude: words } }, 'io.acme/a', [...tags, 'a word199'])).toBe(false);
   });
 
-  it('lets no entry pass whose tags take too long to compare, and does not take long', () => {
+  // Without the limit on comparisons, this takes minutes.
+  it('lets no entry pass whose tags take too long to compare', () => {
     const globs = Array.from({ length: 200 }, () => `*${'b'.repeat(253)}c`);
-    const before = performance.now();
     for (const long of [
       ['b'.repeat(60_000)],
       Array.from({ length: 20_000 }, () => 'bb'),
@@ -61,7 +61,6 @@ describe('a filter', () => {
       expect(passesFilter({ tags: { exclude: globs } }, 'io.acme/a', long)).toBe(false);
       expect(passesFilter({ tags: { include: globs } }, 'io.acme/a', long)).toBe(false);
     }
-    expect(performance.now() - before).toBeLessThan(6_000);
     expect(passesFilter({ names: { include: ['io.*'] } }, 'io.acme/a', ['b'.repeat(1_000_000)])).toBe(true);
   });
 });

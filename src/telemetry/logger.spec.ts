@@ -24,8 +24,8 @@ it('drops lines over the buffer limit while the reader is stopped and reports th
     if (line % 10 === 0) await new Promise(setImmediate);
   }
   reader.kill('SIGCONT');
-  await expect.poll(() => lost, { timeout: 20_000 }).toBeGreaterThan(LINES / 2);
-  await expect.poll(() => output.length, { timeout: 20_000 }).toBe((LINES - lost) * LINE.length);
+  await expect.poll(() => lost).toBeGreaterThan(LINES / 2);
+  await expect.poll(() => output.length).toBe((LINES - lost) * LINE.length);
   expect(new Set(output.split('\n'))).toEqual(new Set([LINE.trim(), '']));
   reader.stdin?.end();
   await once(reader, 'close');

@@ -219,7 +219,7 @@ describe('1 000 sources and registries with long settings', () => {
        select r.id, row_number() over (order by s.id), s.id from registry r, source s
        where r.name = 'made-1' and s.name <> 'declared'`,
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     served.child.kill('SIGTERM');
     await served.finished;
@@ -245,7 +245,7 @@ describe('1 000 sources and registries with long settings', () => {
     expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
     expect((await ask(CONTOSO_ADMIN, '/v1/sources')).json).toMatchObject({ metadata: { count: 1 } });
     expect(await peakMiB()).toBeLessThan(400);
-  }, 60_000);
+  });
 
   it('do not stop a start at which all of them are due', async () => {
     served.child.kill('SIGTERM');
@@ -261,7 +261,7 @@ describe('1 000 sources and registries with long settings', () => {
       );
       return Number(row?.count);
     };
-    await expect.poll(attempted, { timeout: 30_000 }).toBeGreaterThan(100);
+    await expect.poll(attempted).toBeGreaterThan(100);
     expect(await peakMiB()).toBeLessThan(400);
-  }, 90_000);
+  });
 });

@@ -12,7 +12,7 @@ function aMirror(admission: Document, ...servers: unknown[]): ServiceUnderTest {
     .runs();
 }
 
-const PATIENCE = { timeout: 20_000, interval: 100 };
+const PATIENCE = { interval: 100 };
 
 describe('minAge', () => {
   const service = aMirror({ minAge: '14d' }, aServer('io.acme/one'), aServer('io.acme/two'));

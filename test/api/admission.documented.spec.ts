@@ -11,7 +11,7 @@ import { aService } from '../support/service.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
 
 const [, ...RECIPES] = readFileSync('docs/admission.md', 'utf8').split(/^## Recipe: /m);
-const PATIENCE = { timeout: 20_000, interval: 100 };
+const PATIENCE = { interval: 100 };
 const ACME = { org: 'acme' };
 
 interface Configuration {

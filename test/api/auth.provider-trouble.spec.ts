@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '../support/clock.js';
 import type { Reply } from '../support/http.js';
 import { call } from '../support/http.js';
@@ -10,9 +10,6 @@ import { within } from '../support/within.js';
 
 const SECOND = 1_000;
 const KEY_LIFETIME = 600 * SECOND;
-const BEAT_MS = 100;
-/** The timeout of 5 s (contract §8), plus slack for a busy machine. */
-const MOST_BEATS = (8 * SECOND) / BEAT_MS;
 const MINUTE = 60 * SECOND;
 const MEBIBYTE = 1024 * 1024;
 
@@ -40,13 +37,16 @@ function expectUnavailable(reply: Reply): void {
   expect(reply.headers).not.toHaveProperty('www-authenticate');
 }
 
-/** Measures work in timer ticks of this process, which has none while a busy machine stops it. */
-async function beatsOf(work: Promise<unknown>): Promise<number> {
-  let beats = 0;
-  const heart = setInterval(() => (beats += 1), BEAT_MS);
-  await work.finally(() => clearInterval(heart));
-  return beats;
-}
+/** The timeouts of requests to providers, since a busy machine stretches what they take. */
+const timeouts: number[] = [];
+beforeAll(() => {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+    timeouts.push(ms);
+    return timeout(ms);
+  });
+});
+beforeEach(() => void (timeouts.length = 0));
 
 const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['never answers', () => 'hang'],
@@ -75,22 +75,24 @@ async function expectRecovery(): Promise<void> {
 }
 
 describe('a provider whose JSON Web Key Set', () => {
-  it.each(TROUBLE)('%s returns 503 within 5 s and does not affect other providers', async (_what, how) => {
-    clock.passes(KEY_LIFETIME);
-    troubled.injectFault('jwks', how());
-    const [token, otherToken] = [troubled.sign(), healthy.sign()];
-    const reply = ask(token);
-    const beats = beatsOf(reply);
-    const [other, missing] = await Promise.all([ask(otherToken), service.get('/v1/me')]);
-    expect(other.status).toBe(200);
-    expectChallenge(missing);
-    await within(20 * SECOND, async () =>
-      expect((await call(`${service.internalOrigin}/readiness`)).status).toBe(200),
-    );
-    expectUnavailable(await reply);
-    expect(await beats).toBeLessThan(MOST_BEATS);
-    await expectRecovery();
-  });
+  it.each(TROUBLE)(
+    '%s returns 503 after 5 s at most and does not affect other providers',
+    async (_what, how) => {
+      clock.passes(KEY_LIFETIME);
+      troubled.injectFault('jwks', how());
+      const [token, otherToken] = [troubled.sign(), healthy.sign()];
+      const reply = ask(token);
+      const [other, missing] = await Promise.all([ask(otherToken), service.get('/v1/me')]);
+      expect(other.status).toBe(200);
+      expectChallenge(missing);
+      await within(20 * SECOND, async () =>
+        expect((await call(`${service.internalOrigin}/readiness`)).status).toBe(200),
+      );
+      expectUnavailable(await reply);
+      expect(new Set(timeouts)).toEqual(new Set([5 * SECOND]));
+      await expectRecovery();
+    },
+  );
 
   it.each<[what: string, how: () => InjectedFault]>([
     ['has exactly 1 MiB', () => ({ padding: MEBIBYTE })],
@@ -138,14 +140,13 @@ describe('a provider whose discovery document', () => {
 });
 
 describe('a provider whose introspection endpoint', () => {
-  it.each(TROUBLE)('%s returns 503 within 5 s', async (_what, how) => {
+  it.each(TROUBLE)('%s returns 503 after 5 s at most', async (_what, how) => {
     troubled.injectFault('introspection', how());
     const [token, otherToken, expiredToken] = [troubled.opaque(), healthy.sign(), healthy.sign({ exp: 1 })];
     const reply = ask(token);
-    const beats = beatsOf(reply);
     const [other, expired] = await Promise.all([ask(otherToken), ask(expiredToken)]);
     expectUnavailable(await reply);
-    expect(await beats).toBeLessThan(MOST_BEATS);
+    expect(new Set(timeouts)).toEqual(new Set([5 * SECOND]));
     expect(other.status).toBe(200);
     // The failing provider has no say about another provider's token.
     expectChallenge(expired, { error: 'invalid_token' });

@@ -32,7 +32,7 @@ interface Page {
 
 it('a page of the ranked search ends at 1 MiB of items', async () => {
   // A search of much that is not prepared yet may end too early.
-  await expect.poll(async () => (await ask('publisher=io.three')).status, { timeout: 20_000 }).toBe(200);
+  await expect.poll(async () => (await ask('publisher=io.three')).status).toBe(200);
   const first = (await ask('publisher=io.three')).json as unknown as Page;
   expect(first.items.map(({ name }) => name)).toEqual(['io.three/xa', 'io.three/xb']);
   const second = (await ask(`cursor=${first.metadata.nextCursor ?? ''}`)).json as unknown as Page;
@@ -133,6 +133,6 @@ describe('limits.searchIndexBytes', () => {
     expect(refused.text).toContain('limits.searchIndexBytes');
     for (const registry of ['other', 'fits']) await isSearched(registry);
     if (!inSoak(true, false)) return;
-    await expect.poll(() => statusOf('one'), { timeout: 40_000, interval: 1_000 }).toBe(200);
+    await expect.poll(() => statusOf('one'), { interval: 1_000 }).toBe(200);
   });
 });

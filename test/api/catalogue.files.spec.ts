@@ -76,5 +76,5 @@ describe(`a registry with the catalogues ${files.join(', ')}`, () => {
       [...names].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))),
     );
     for (const limit of LIMITS) expect((await walk(limit)).rows).toEqual(rows);
-  }, 120_000);
+  });
 });

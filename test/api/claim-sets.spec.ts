@@ -4,7 +4,7 @@ import { UnusedClaimSets } from '../../dist/claim-sets/unused-claim-sets.queries
 import { createDataSource } from '../../dist/database/open-database.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
-import { longestBlock } from '../support/event-loop.js';
+import { largestShareOfOneTurn } from '../support/event-loop.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aName, aPublication, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
@@ -103,36 +103,32 @@ describe('claims that no entry has anymore', () => {
     expect(await shownTo('for a moment')).toEqual([`${name}@1.0.0`]);
   });
 
-  it(
-    'are deleted without affecting concurrent publishing and changes of claims',
-    { timeout: 120_000 },
-    async () => {
-      let isDone = false;
-      const cleaning = (async () => {
-        while (!isDone) await cleanUp();
-      })();
-      const publisher = async (seed: number) => {
-        for (let round = 0; round < 15; round += 1) {
-          const name = aName();
-          // Few distinct claims, so that they are used, deleted and recreated repeatedly.
-          const claims = (more: number) => ({ team: `racing ${(seed + round + more) % 3}` });
-          const published = await admin().post('/v1/entries', aPublication('server', name, claims(0)));
-          expect({ status: published.status, text: published.text }).toMatchObject({ status: 201 });
-          expect((await relabel(name, claims(1))).status).toBe(204);
-          const [last] = [claims(1).team];
-          expect(await shownTo(last)).toContain(`${name}@1.0.0`);
-          expect((await admin().delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
-        }
-      };
-      try {
-        await Promise.all([0, 1, 2, 3].map(publisher));
-      } finally {
-        isDone = true;
-        await cleaning;
+  it('are deleted without affecting concurrent publishing and changes of claims', async () => {
+    let isDone = false;
+    const cleaning = (async () => {
+      while (!isDone) await cleanUp();
+    })();
+    const publisher = async (seed: number) => {
+      for (let round = 0; round < 15; round += 1) {
+        const name = aName();
+        // Few distinct claims, so that they are used, deleted and recreated repeatedly.
+        const claims = (more: number) => ({ team: `racing ${(seed + round + more) % 3}` });
+        const published = await admin().post('/v1/entries', aPublication('server', name, claims(0)));
+        expect({ status: published.status, text: published.text }).toMatchObject({ status: 201 });
+        expect((await relabel(name, claims(1))).status).toBe(204);
+        const [last] = [claims(1).team];
+        expect(await shownTo(last)).toContain(`${name}@1.0.0`);
+        expect((await admin().delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
       }
-      await expectOnlyUsedPartitions();
-    },
-  );
+    };
+    try {
+      await Promise.all([0, 1, 2, 3].map(publisher));
+    } finally {
+      isDone = true;
+      await cleaning;
+    }
+    await expectOnlyUsedPartitions();
+  });
 });
 
 describe('a managed source at claimSetsPerSource', () => {
@@ -180,26 +176,19 @@ describe('a registry with very many partitions', () => {
   it.each([
     { who: 'a caller who sees all of them', caller: { team: 'all' } },
     { who: 'a caller who sees one', caller: { team: 't77' } },
-  ])(
-    'is read after a change without blocking the event loop: $who',
-    { timeout: 120_000 },
-    async ({ caller }) => {
-      const name = aName();
-      await publish(service.as(SUPER_ADMIN), 'server', name, caller);
-      await service.as(caller).get(listAt('server'));
-      const second = aName('a.acme');
-      await publish(service.as(SUPER_ADMIN), 'server', second, { team: [`new ${second}`, caller.team] });
-      let versions: string[] = [];
-      const began = performance.now();
-      const block = await longestBlock(async () => {
-        versions = versionsIn(await service.as(caller).get(listAt('server')));
-      });
-      expect(versions[0]).toBe(`${second}@1.0.0`);
-      // Slack for a busy machine: the targets are 50 ms and 300 ms for five times as many.
-      expect(block).toBeLessThan(500);
-      expect(performance.now() - began).toBeLessThan(20_000);
-    },
-  );
+  ])('is read after a change without blocking the event loop: $who', async ({ caller }) => {
+    const name = aName();
+    await publish(service.as(SUPER_ADMIN), 'server', name, caller);
+    await service.as(caller).get(listAt('server'));
+    const second = aName('a.acme');
+    await publish(service.as(SUPER_ADMIN), 'server', second, { team: [`new ${second}`, caller.team] });
+    let versions: string[] = [];
+    const share = await largestShareOfOneTurn(async () => {
+      versions = versionsIn(await service.as(caller).get(listAt('server')));
+    });
+    expect(versions[0]).toBe(`${second}@1.0.0`);
+    expect(share).toBeLessThan(0.7);
+  });
 });
 
 /** Spreads `entries` entries over the sources, each with its own claim set. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import type { ContentFiles } from '../../dist/content/content.responses.js';
 import { aSkill } from '../support/documents.js';
@@ -6,6 +7,7 @@ import { expectRefused } from '../support/matchers.js';
 import { aName } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { storeContent } from '../support/stored-content.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 
 const MAX_TEXT = 256 * 1024;
 
@@ -74,5 +76,18 @@ describe('the list of the files of a version', () => {
     const name = aName();
     await service.post('/v1/entries', { skill: aSkill(name) });
     expectRefused(await service.get(`${at(name, '1.0.0')}/files`), 404, 'version_not_found');
+  });
+
+  it('is refused while four others are read, and there is room again when they end', async () => {
+    const name = await aSkillWith({ 'SKILL.md': '' });
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    await holder.query('begin; lock table content_file in access exclusive mode');
+    const four = Array.from({ length: 4 }, () => service.get(`${at(name, '1.0.0')}/files`));
+    await expect.poll(() => waitingStatements(service.database)).toBe(4);
+    expectRefused(await service.get(`${at(name, '1.0.0')}/files`), 503, 'overloaded');
+    await holder.end();
+    await Promise.all(four);
+    expect((await filesOf(name)).files).toHaveLength(1);
   });
 });

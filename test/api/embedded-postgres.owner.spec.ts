@@ -35,7 +35,7 @@ it.each(['/proc', '/proc/registry'])('a data directory that refuses new files is
   await expect(start).rejects.toThrow(`the data directory ${path} (REGISTRY_DATA_DIR)`);
 });
 
-describe('concurrent first starts', { timeout: 90_000 }, () => {
+describe('concurrent first starts', () => {
   it('on one data directory: one serves, the others exit 1 and name its process', async () => {
     const all = [1, 2, 3].map(() => folder.serve('race'));
     const outcomes = await Promise.allSettled(all.map((cli) => cli.logs('"Ready"')));
@@ -81,7 +81,7 @@ describe('concurrent first starts', { timeout: 90_000 }, () => {
   });
 });
 
-describe('a second start on a data directory that is in use', { timeout: 90_000 }, () => {
+describe('a second start on a data directory that is in use', () => {
   it('is refused without connected clients too, and leaves PostgreSQL running', async () => {
     const owner = await startEmbeddedPostgres(folder.postgres(DATA));
     expect(await folder.serve(DATA).finished).toMatchObject({

@@ -49,7 +49,7 @@ async function expectStart(): Promise<void> {
   await server.stop();
 }
 
-describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', { timeout: 90_000 }, () => {
+describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', () => {
   it('at once', async () => {
     await killAll();
     await expectStart();

@@ -61,24 +61,15 @@ describe('request bodies', () => {
   });
 
   it('are not decompressed without a token', async () => {
-    const body = gzipSync(NESTED);
-    const before = process.cpuUsage();
-    const replies = await Promise.all(
-      Array.from({ length: 15 }, () =>
-        service.send('GET', '/registry', {
-          headers: {
-            'Content-Type': 'application/json',
-            'Content-Encoding': 'gzip',
-            'Content-Length': String(body.length),
-          },
-          body,
-        }),
-      ),
-    );
-    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 401));
-    const { user, system } = process.cpuUsage(before);
-    // Decompressing and parsing all of them would take about 5 s of CPU.
-    expect((user + system) / 1e6).toBeLessThan(2);
+    // Invalid and unfinished: reading it would end in 400 or 408.
+    const headers = { 'Content-Encoding': 'gzip', 'Content-Length': '1000000' };
+    for (const [method, path] of [
+      ['GET', '/registry'],
+      ['PUT', '/v1/sources/new'],
+    ] as const) {
+      const answer = await sendRaw(service.port, `${head(method, path, headers)}not gzip`);
+      expect(answer.split('\r\n')[0]).toMatch(/^HTTP\/1\.1 401 /);
+    }
   });
 
   it('nested too deeply are refused before parsing, compressed or not', async () => {

@@ -196,46 +196,42 @@ const ask = ({ caller, method = 'GET', path, body, headers = {} }: Question): Pr
   service.as(caller).send(method, path, { headers, ...(body === undefined ? {} : { body }) });
 const outcome = ({ status, text }: Reply) => `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
 
-it(
-  'mangled requests do not change the answers of the requests beside them',
-  { timeout: 120_000 },
-  async () => {
-    expect((await service.synced('tools')).status).toBe('complete');
-    const alone: string[] = [];
-    for (const question of VALID) alone.push(outcome(await unlessBusy(() => ask(question))));
-    expect(new Set(alone.map((text) => text.slice(0, 3)))).toEqual(new Set(['200', '403', '404']));
-    const refused: Reply[] = [];
-    for (let from = 0; from < MANGLED.length; from += AT_ONCE) {
-      // Cached pages would not need the database.
-      await service.database.query(`update source set revision = revision + 1`);
-      const mangled = MANGLED.slice(from, from + AT_ONCE);
-      const replies: Promise<Reply>[] = [];
-      const beside: Promise<Reply>[] = [];
-      for (const [index, question] of VALID.entries()) {
-        const next = mangled[index];
-        if (next) replies.push(ask(next));
-        beside.push(unlessBusy(() => ask(question)));
-      }
-      const [, bytes] = MALFORMED_BYTES[(from / AT_ONCE) % MALFORMED_BYTES.length] ?? [];
-      const raw = bytes === undefined ? undefined : sendRaw(service.port, bytes);
-      for (const [index, reply] of (await Promise.all(beside)).entries()) {
-        expect(outcome(reply), JSON.stringify(VALID[index])).toBe(alone[index]);
-        if (reply.status === 403) refused.push(reply);
-      }
-      for (const [index, { status, text }] of (await Promise.all(replies)).entries())
-        expect(status === 500 ? text : '', JSON.stringify(mangled[index])).toBe('');
-      await raw;
+it('mangled requests do not change the answers of the requests beside them', async () => {
+  expect((await service.synced('tools')).status).toBe('complete');
+  const alone: string[] = [];
+  for (const question of VALID) alone.push(outcome(await unlessBusy(() => ask(question))));
+  expect(new Set(alone.map((text) => text.slice(0, 3)))).toEqual(new Set(['200', '403', '404']));
+  const refused: Reply[] = [];
+  for (let from = 0; from < MANGLED.length; from += AT_ONCE) {
+    // Cached pages would not need the database.
+    await service.database.query(`update source set revision = revision + 1`);
+    const mangled = MANGLED.slice(from, from + AT_ONCE);
+    const replies: Promise<Reply>[] = [];
+    const beside: Promise<Reply>[] = [];
+    for (const [index, question] of VALID.entries()) {
+      const next = mangled[index];
+      if (next) replies.push(ask(next));
+      beside.push(unlessBusy(() => ask(question)));
     }
-    // The refusals beside mangled ones are recorded, in the same batches.
-    await within(20_000, async () => {
-      const recorded = new Set(
-        (await auditOf(service.as(SUPER_ADMIN), 'outcome=refused')).map((event) => event.requestId),
-      );
-      for (const { headers } of refused.slice(-100)) expect(recorded).toContain(headers['x-request-id']);
-    });
-    const { text: metrics } = await call(`${service.internalOrigin}/metrics`);
-    expect(metrics).toMatch(/^registry_audit_events_dropped_total 0$/m);
-    // A slow machine may refuse some mangled requests as overloaded.
-    expect(service.logs().filter(({ level, status }) => level === 'error' && status !== 503)).toEqual([]);
-  },
-);
+    const [, bytes] = MALFORMED_BYTES[(from / AT_ONCE) % MALFORMED_BYTES.length] ?? [];
+    const raw = bytes === undefined ? undefined : sendRaw(service.port, bytes);
+    for (const [index, reply] of (await Promise.all(beside)).entries()) {
+      expect(outcome(reply), JSON.stringify(VALID[index])).toBe(alone[index]);
+      if (reply.status === 403) refused.push(reply);
+    }
+    for (const [index, { status, text }] of (await Promise.all(replies)).entries())
+      expect(status === 500 ? text : '', JSON.stringify(mangled[index])).toBe('');
+    await raw;
+  }
+  // The refusals beside mangled ones are recorded, in the same batches.
+  await within(20_000, async () => {
+    const recorded = new Set(
+      (await auditOf(service.as(SUPER_ADMIN), 'outcome=refused')).map((event) => event.requestId),
+    );
+    for (const { headers } of refused.slice(-100)) expect(recorded).toContain(headers['x-request-id']);
+  });
+  const { text: metrics } = await call(`${service.internalOrigin}/metrics`);
+  expect(metrics).toMatch(/^registry_audit_events_dropped_total 0$/m);
+  // A slow machine may refuse some mangled requests as overloaded.
+  expect(service.logs().filter(({ level, status }) => level === 'error' && status !== 503)).toEqual([]);
+});

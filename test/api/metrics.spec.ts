@@ -23,7 +23,6 @@ describe('service metrics', () => {
     .runs();
   const ask = (method = 'GET') => call(`${service.internalOrigin}/metrics`, { method });
   const figures = async () => figuresIn(await ask());
-  const patience = { timeout: 20_000 };
   /** A scrape leaves out the figures of sources that the database does not return within a second. */
   const sourceFigures = async () => {
     let found = new Map<string, number>();
@@ -75,7 +74,7 @@ describe('service metrics', () => {
         await service.synced('tools');
       },
     );
-    await expect.poll(grown, patience).toEqual([1, 0, 3, 1, 1, 1]);
+    await expect.poll(grown).toEqual([1, 0, 3, 1, 1, 1]);
     const found = await sourceFigures();
     const duration = `registry_sync_duration_seconds_count{kind="file",outcome="complete"}`;
     expect(found.get(duration)).toBe(found.get(runs('complete')));
@@ -88,16 +87,13 @@ describe('service metrics', () => {
     const grown = await growth([runs('unchanged'), runs('complete')], () => service.synced('tools'));
     const hasGrown = async () => (await grown()).map((runs) => runs > 0);
     // The change of the file in the test before may cause another run.
-    await expect.poll(hasGrown, patience).toEqual([true, false]);
+    await expect.poll(hasGrown).toEqual([true, false]);
     const before = await sourceFigures();
     const success = `registry_source_last_success_timestamp_seconds{source="tools",kind="file"}`;
     await service.rewrite('tools', { text: '{' });
     const { attempts } = await service.synced('tools');
     await expect
-      .poll(
-        async () => ((await figures()).get(runs('failed')) ?? 0) > (before.get(runs('failed')) ?? 0),
-        patience,
-      )
+      .poll(async () => ((await figures()).get(runs('failed')) ?? 0) > (before.get(runs('failed')) ?? 0))
       .toBe(true);
     const after = await sourceFigures();
     expect(after.get(`registry_source_failures{source="tools",kind="file"}`)).toBeGreaterThanOrEqual(
@@ -121,14 +117,14 @@ describe('service metrics', () => {
       async () => {
         cluster.put('MCPServer', 'tools/weather', exported('weather'));
         cluster.put('MCPServer', 'tools/broken', exported('broken', { 'registry-url': 'nowhere' }));
-        await expect.poll(() => listed(service), patience).toEqual(['tools/weather@1.0.0']);
+        await expect.poll(() => listed(service)).toEqual(['tools/weather@1.0.0']);
       },
     );
-    await expect.poll(grown, patience).toEqual([1, 0, 0, 1]);
+    await expect.poll(grown).toEqual([1, 0, 0, 1]);
     const gone = await growth([entries('removed', 'kubernetes')], async () =>
       cluster.delete('MCPServer', 'tools/weather'),
     );
-    await expect.poll(gone, patience).toEqual([1]);
+    await expect.poll(gone).toEqual([1]);
   });
 
   it('drop the series of a removed source, and have only the admission metrics for a managed source', async () => {
@@ -171,7 +167,7 @@ describe('service metrics', () => {
       [...found.keys()].filter((series) => series.startsWith('registry_source'));
     expect(ofSources(without)).toEqual([]);
     expect(without.has(runs('complete'))).toBe(true);
-    await expect.poll(async () => ofSources(await figures()), patience).not.toEqual([]);
+    await expect.poll(async () => ofSources(await figures())).not.toEqual([]);
   });
 });
 
@@ -189,13 +185,11 @@ describe('process metrics', () => {
     const cli = new Cli(['serve', '--config', config, ...addresses]);
     const ask = () => call(`http://127.0.0.1:${internalPort}/metrics`);
     await expect
-      .poll(
-        () =>
-          ask().then(
-            ({ status }) => status,
-            () => 0,
-          ),
-        { timeout: 60_000 },
+      .poll(() =>
+        ask().then(
+          ({ status }) => status,
+          () => 0,
+        ),
       )
       .toBe(200);
     const reply = await ask();

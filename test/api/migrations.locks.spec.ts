@@ -4,7 +4,7 @@ import { inMigrationTransaction, migrateDown, migrateUp } from '../../dist/datab
 import { createDataSource } from '../../dist/database/open-database.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
-const patience = { timeout: 60_000, interval: 10 };
+const patience = { interval: 10 };
 /** The last migration of 0.1.0, whose replicas may be running while the rest is applied. */
 const LAST_OF_0_1_0 = 'SourcePartitions1795600000000';
 /** Statements that take no longer in a large table. */

@@ -126,7 +126,7 @@ describe('search texts', () => {
     expect(await partitions('search_partition')).toEqual(await partitions('entry'));
   }
 
-  it('follow every write by a server of the previous version', { timeout: 60_000 }, async () => {
+  it('follow every write by a server of the previous version', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(aChange, { minLength: 5, maxLength: 25 }), async (changes) => {
         await database.query('truncate entry, entry_version cascade');

@@ -12,7 +12,7 @@ import { applyIn } from '../support/migrations.js';
 import { REAL_VERSIONS } from '../support/versions.js';
 
 const BIRTH = Date.parse('2026-01-01T00:00:00Z');
-const patience = { timeout: 20_000, interval: 20 };
+const patience = { interval: 20 };
 
 interface Row {
   readonly entry: number;

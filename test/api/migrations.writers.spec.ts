@@ -10,7 +10,7 @@ import { versionsIn } from '../support/matchers.js';
 import { aName, aPublication, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 
-const patience = { timeout: 20_000, interval: 20 };
+const patience = { interval: 20 };
 
 const MIGRATIONS = [
   { what: 'that stores partitions', needed: [SourcePartitions, PartitionRevisions], publishes: false },

@@ -35,7 +35,6 @@ beforeEach(async () => {
 
 describe('a manual sync', () => {
   const ask = async () => expect((await mirror.post('/v1/sources/main/sync')).status).toBe(202);
-  const patience = { timeout: 20_000 };
 
   it('reads everything and so detects removals at once', async () => {
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
@@ -45,7 +44,7 @@ describe('a manual sync', () => {
     expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([true]);
     expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
     await ask();
-    await expect.poll(() => list(), patience).toEqual(['io.acme/stays@1.0.0']);
+    await expect.poll(() => list()).toEqual(['io.acme/stays@1.0.0']);
     expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([false]);
     await mirror.synced('main');
     expect(upstream.pages().map(({ query }) => query.has('updated_since'))).toEqual([true]);
@@ -57,7 +56,7 @@ describe('a manual sync', () => {
     upstream.remove('io.acme/goes', '1.0.0').fails(1, { status: 401 }).pages();
     await ask();
     await expect
-      .poll(async () => (await mirror.get('/v1/sources/main')).json, patience)
+      .poll(async () => (await mirror.get('/v1/sources/main')).json)
       .toMatchObject({ sync: { status: 'failed', attempts: 1 } });
     upstream.recovers();
     await mirror.synced('main');

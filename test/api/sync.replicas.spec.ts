@@ -74,30 +74,26 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     return row?.count ?? 0;
   };
 
-  it(
-    'read every source, none twice at once, when one replica gets SIGKILL midway',
-    { timeout: 3 * A_WHILE },
-    async () => {
-      const first = serve();
-      await first.logs('"changes"');
-      const second = serve();
-      await second.logs('"changes"');
-      // With all slots of both replicas in use, the killed one is reading some.
-      await within(A_WHILE, async () =>
-        expect(await count('lease_owner is not null')).toBe(2 * MAX_CONCURRENT),
-      );
-      first.child.kill('SIGKILL');
-      await first.finished;
-      expect(await count(`lease_until > now() + ${LEASE_MS} * interval '1 millisecond'`)).toBe(0);
-      holdFrom = Infinity;
-      for (const answer of heldBack.splice(0)) answer();
-      await within(A_WHILE, async () => expect(await count(`status = 'complete'`)).toBe(SOURCES));
-      expect(most.size).toBe(SOURCES);
-      expect([...most].filter(([, at]) => at > 1)).toEqual([]);
-      expect(await database.query(`select count(*)::int as n from entry`)).toEqual([{ n: SOURCES }]);
-      second.child.kill('SIGTERM');
-      expect((await second.finished).code).toBe(0);
-      expect(await count('lease_owner is not null')).toBe(0);
-    },
-  );
+  it('read every source, none twice at once, when one replica gets SIGKILL midway', async () => {
+    const first = serve();
+    await first.logs('"changes"');
+    const second = serve();
+    await second.logs('"changes"');
+    // With all slots of both replicas in use, the killed one is reading some.
+    await within(A_WHILE, async () =>
+      expect(await count('lease_owner is not null')).toBe(2 * MAX_CONCURRENT),
+    );
+    first.child.kill('SIGKILL');
+    await first.finished;
+    expect(await count(`lease_until > now() + ${LEASE_MS} * interval '1 millisecond'`)).toBe(0);
+    holdFrom = Infinity;
+    for (const answer of heldBack.splice(0)) answer();
+    await within(A_WHILE, async () => expect(await count(`status = 'complete'`)).toBe(SOURCES));
+    expect(most.size).toBe(SOURCES);
+    expect([...most].filter(([, at]) => at > 1)).toEqual([]);
+    expect(await database.query(`select count(*)::int as n from entry`)).toEqual([{ n: SOURCES }]);
+    second.child.kill('SIGTERM');
+    expect((await second.finished).code).toBe(0);
+    expect(await count('lease_owner is not null')).toBe(0);
+  });
 });

@@ -10,7 +10,6 @@ import { aService } from '../support/service.js';
 const SLOW_MS = 31_000;
 const SLOW_RUNS = 4;
 
-const patience = { timeout: 20_000 };
 const answer = (response: ServerResponse | undefined) =>
   response?.end(JSON.stringify(aCatalogue([aServer('io.acme/a')])));
 
@@ -41,7 +40,7 @@ function aSlowUpstream() {
   const stall = async (by: Sender, prefix: string, claims: object) => {
     for (let index = 0; index < SLOW_RUNS; index += 1) await put(by, `${prefix}-${index}`, claims);
     await expect
-      .poll(() => [...held.keys()].filter((name) => name.startsWith(prefix)).length, patience)
+      .poll(() => [...held.keys()].filter((name) => name.startsWith(prefix)).length)
       .toBe(SLOW_RUNS);
   };
   const becomesSlow = () => clock.passes(SLOW_MS);
@@ -63,10 +62,10 @@ describe('slow upstreams of sources created through the API', () => {
     await put(service, 'one-late', { org: 'red' }, 'quick');
     await put(service, 'blue', { org: 'blue' }, 'quick');
     // It was due later.
-    await expect.poll(() => statusOf(service, 'blue'), patience).toBe('complete');
+    await expect.poll(() => statusOf(service, 'blue')).toBe('complete');
     expect(await statusOf(service, 'one-late')).toBe('pending');
     for (const name of ['one-0', 'one-1', 'one-2']) answer(held.get(name));
-    await expect.poll(() => statusOf(service, 'one-late'), patience).toBe('complete');
+    await expect.poll(() => statusOf(service, 'one-late')).toBe('complete');
   });
 
   it('together leave room for the sources of the configuration', async () => {
@@ -78,7 +77,7 @@ describe('slow upstreams of sources created through the API', () => {
     expect(await service.synced('configured')).toMatchObject({ status: 'complete' });
     expect(await statusOf(service, 'violet')).toBe('pending');
     answer(held.get('three-0'));
-    await expect.poll(() => statusOf(service, 'violet'), patience).toBe('complete');
+    await expect.poll(() => statusOf(service, 'violet')).toBe('complete');
   });
 });
 
@@ -90,13 +89,13 @@ describe('sources of one person', () => {
 
   it('delay the syncs of another person by one turn, however many there are', async () => {
     await put(blue(), 'blue-first', { org: 'blue' }, 'quick/blue-first');
-    await expect.poll(() => statusOf(blue(), 'blue-first'), patience).toBe('complete');
+    await expect.poll(() => statusOf(blue(), 'blue-first')).toBe('complete');
     await stall(red(), 'red-held', { org: 'red' });
     const before = requested.length;
     for (const index of [1, 2, 3]) await put(red(), `red-${index}`, { org: 'red' }, `quick/red-${index}`);
     await put(blue(), 'blue-next', { org: 'blue' }, 'quick/blue-next');
     answer(held.get('red-held-0'));
-    await expect.poll(() => statusOf(red(), 'red-3'), patience).toBe('complete');
+    await expect.poll(() => statusOf(red(), 'red-3')).toBe('complete');
     expect(requested.slice(before)).toEqual(['blue-next', 'red-1', 'red-2', 'red-3']);
   });
 
@@ -107,9 +106,9 @@ describe('sources of one person', () => {
     becomesSlow();
     await put(red(), 'red-late', { org: 'red', team: 'c' }, 'quick/red-late');
     await put(blue(), 'blue-late', { org: 'blue' }, 'elsewhere');
-    await expect.poll(() => statusOf(blue(), 'blue-late'), patience).toBe('complete');
+    await expect.poll(() => statusOf(blue(), 'blue-late')).toBe('complete');
     expect(await statusOf(red(), 'red-late')).toBe('pending');
     answer(held.get('slow-a-0'));
-    await expect.poll(() => statusOf(red(), 'red-late'), patience).toBe('complete');
+    await expect.poll(() => statusOf(red(), 'red-late')).toBe('complete');
   });
 });

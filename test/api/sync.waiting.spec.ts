@@ -60,7 +60,7 @@ describe('a sync that needs memory held by another', () => {
     );
     const [, response] = await asked;
     await service.rewrite('large', { servers: large(content) });
-    await expect.poll(waits, { timeout: 20_000 }).toBe(before + 1);
+    await expect.poll(waits).toBe(before + 1);
     isGreedy = false;
     return response;
   }
@@ -71,7 +71,7 @@ describe('a sync that needs memory held by another', () => {
     expect(await service.synced('small')).toMatchObject({ status: 'complete', error: null });
     expect(await list()).toEqual(['io.acme/large@1.0.0']);
     response.destroy();
-    await expect.poll(async () => (await list())[0], { timeout: 20_000 }).toBe('io.acme/first-0@1.0.0');
+    await expect.poll(async () => (await list())[0]).toBe('io.acme/first-0@1.0.0');
     expect(await stateOf('large')).toEqual({ status: 'complete', attempts: 0, error: null, leased: false });
   });
 
@@ -91,7 +91,7 @@ describe('a sync that needs memory held by another', () => {
     const superseded = () =>
       service.logs().filter(({ msg, source }) => /took over its source/.test(msg) && source === 'large')
         .length;
-    await expect.poll(superseded, { timeout: 20_000 }).toBe(1);
+    await expect.poll(superseded).toBe(1);
     response.destroy();
   });
 });

@@ -17,7 +17,6 @@ import { anUpstreamRegistry } from '../support/upstream-registry.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const ROUTE = '/registry/:registry/v0.1/servers';
-const patience = { timeout: 30_000 };
 const client = { id: 'registry', secret: keepSecret('the secret of the introspection client') };
 const gitPassword = keepSecret('the password of the repository');
 const upstreamToken = keepSecret('the-bearer-token-of-another-registry');
@@ -41,7 +40,7 @@ describe('a service that sends traces', () => {
   const spanOf = async (traceId: string): Promise<CapturedSpan> => {
     const found = () =>
       collector.spans.filter((span) => span.traceId === traceId && 'http.route' in span.attributes);
-    await expect.poll(found, patience).toHaveLength(1);
+    await expect.poll(found).toHaveLength(1);
     const [span] = found();
     if (!span) throw new Error('Gone before it was seen');
     return span;
@@ -131,7 +130,7 @@ describe('a service that sends traces', () => {
     expect(tree[0]).toBe(`GET ${ROUTE}`);
     expect(tree).toContain(`  SELECT ${database.database}`);
     await expect
-      .poll(() => logOf(requestId).at(-1), patience)
+      .poll(() => logOf(requestId).at(-1))
       .toMatchObject({
         traceId,
         requestId,
@@ -182,8 +181,8 @@ describe('a service that sends traces', () => {
   });
 
   it('traces each sync separately, including git and HTTP requests', async () => {
-    await expect.poll(() => collector.named('sync git').length, patience).toBe(1);
-    await expect.poll(() => collector.named('sync api').length, patience).toBe(1);
+    await expect.poll(() => collector.named('sync git').length).toBe(1);
+    await expect.poll(() => collector.named('sync api').length).toBe(1);
     const [sync] = collector.named('sync git');
     const [mirrored] = collector.named('sync api');
     if (!sync || !mirrored) throw new Error('Gone before they were seen');
@@ -233,9 +232,7 @@ describe('a service that sends traces', () => {
     );
     const found = () =>
       collector.spans.find((span) => span.traceId === traceId && 'url.path' in span.attributes);
-    await expect
-      .poll(() => found()?.attributes['url.path'], patience)
-      .toBe('/registry/main/k/{key}/v0.1/servers');
+    await expect.poll(() => found()?.attributes['url.path']).toBe('/registry/main/k/{key}/v0.1/servers');
     expect(collector.received).not.toContain(key);
   });
 
@@ -250,10 +247,7 @@ describe('a service that sends traces', () => {
     const unknown = traceOf();
     expect((await send('GET', `/nowhere/${unknown}`, { headers: traceparent(unknown) })).status).toBe(404);
     await expect
-      .poll(
-        () => collector.spans.filter((span) => span.traceId === unknown).map(({ name }) => name),
-        patience,
-      )
+      .poll(() => collector.spans.filter((span) => span.traceId === unknown).map(({ name }) => name))
       .toEqual(['GET']);
   });
 
@@ -263,17 +257,17 @@ describe('a service that sends traces', () => {
     expect(refused.status).toBe(401);
     const id = String(refused.headers['x-request-id']);
     await expect
-      .poll(async () => (await send('GET', '/v1/audit', { headers: traceparent(later) })).text, patience)
+      .poll(async () => (await send('GET', '/v1/audit', { headers: traceparent(later) })).text)
       .toContain(id);
-    await expect.poll(() => logOf(id).filter((line) => 'at' in line), patience).toMatchObject([{ traceId }]);
+    await expect.poll(() => logOf(id).filter((line) => 'at' in line)).toMatchObject([{ traceId }]);
     // Flushes everything written since.
-    await expect.poll(() => collector.spans.some((span) => span.traceId === later), patience).toBe(true);
+    await expect.poll(() => collector.spans.some((span) => span.traceId === later)).toBe(true);
     expect(collector.tree(await spanOf(traceId))).toEqual(['GET /v1/sources']);
   });
 
   it('traces only public requests and syncs, not the internal port or background work', async () => {
     expect((await call(internal)).status).toBe(200);
-    await expect.poll(readiness, patience).toBe(200);
+    await expect.poll(readiness).toBe(200);
     const traceId = traceOf();
     await send('GET', '/v1/me', { headers: traceparent(traceId) });
     await spanOf(traceId);
@@ -285,7 +279,7 @@ describe('a service that sends traces', () => {
 
   it('exports the metrics of /metrics under their OpenTelemetry names', async () => {
     const duration = () => collector.metrics.get('http.server.request.duration');
-    await expect.poll(duration, patience).toMatchObject({ unit: 's' });
+    await expect.poll(duration).toMatchObject({ unit: 's' });
     const points = duration()?.histogram?.dataPoints ?? [];
     for (const { count, bucketCounts, explicitBounds } of points) {
       expect(bucketCounts).toHaveLength(explicitBounds.length + 1);
@@ -306,7 +300,7 @@ describe('a service that sends traces', () => {
       collector.mood = mood;
       const before = collector.requests;
       for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
-      await expect.poll(() => collector.requests, patience).toBeGreaterThan(before);
+      await expect.poll(() => collector.requests).toBeGreaterThan(before);
       for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
       expect(service.child.exitCode).toBeNull();
       collector.mood = 'good';
@@ -318,7 +312,7 @@ describe('a service that sends traces', () => {
     for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
     await service.logs('could not be sent');
     expect(service.output.split('could not be sent')).toHaveLength(2);
-    await expect.poll(readiness, patience).toBe(200);
+    await expect.poll(readiness).toBe(200);
     await collector.start();
   });
 });

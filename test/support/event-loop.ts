@@ -1,21 +1,22 @@
 /**
- * Returns the longest time in milliseconds that `work` blocked the event loop. Measures CPU time, since wall
- * time includes other processes on a busy machine.
+ * Returns the largest share of the CPU time of `work` that passed between two turns of the event loop: almost 1 if `work`
+ * lets no other request go on, at any speed of the machine. CPU time excludes other processes.
  */
-export async function longestBlock(work: () => Promise<void>): Promise<number> {
+export async function largestShareOfOneTurn(work: () => Promise<void>): Promise<number> {
+  const began = process.cpuUsage();
+  let last = began;
   let longest = 0;
-  let last = process.cpuUsage();
-  const look = () => {
+  const turn = () => {
     const now = process.cpuUsage();
     longest = Math.max(longest, now.user + now.system - last.user - last.system);
     last = now;
   };
-  const timer = setInterval(look, 2);
+  const timer = setInterval(turn, 2);
   try {
     await work();
   } finally {
     clearInterval(timer);
   }
-  look();
-  return longest / 1_000;
+  turn();
+  return longest / (last.user + last.system - began.user - began.system);
 }
