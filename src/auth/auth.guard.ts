@@ -9,7 +9,7 @@ import type { BlockedCallers } from './blocked-callers.js';
 import { basicToken, challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type AuthenticatedRequest, type Caller, identityOf, UNIDENTIFIED_CALLER } from './caller.js';
 import { AcceptsBasic, IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
-import { BLOCKED, EXPIRED, refusalLabel, shownClaim } from './token-claims.js';
+import { BLOCKED, EXPIRED, ID_TOKEN, refusalLabel, shownClaim } from './token-claims.js';
 import type { Accepted, Attempt, NotAccepted, TokenVerifier } from './token-verifier.js';
 
 /**
@@ -203,9 +203,19 @@ function relevant(attempts: readonly Attempt[]): TokenRefusal['attempts'] {
   }));
 }
 
-/** Adds a hint for the operator if a JWT lacks this server's audience, as all tokens of a stock Keycloak do. */
+/**
+ * Adds a hint for the operator to what stock providers do: tokens without this server's audience (Keycloak), and access tokens
+ * that look like ID tokens (Dex).
+ */
 function withHint(attempt: Attempt): Attempt & { hint?: string } {
-  const { check, method, received } = attempt;
+  const { check, method, received, reason } = attempt;
+  if (reason === ID_TOKEN)
+    return {
+      ...attempt,
+      hint:
+        'The client must send its access token. If the access tokens of this provider look like ID tokens (Dex), set ' +
+        '`idTokens: accept` for the provider',
+    };
   if (check !== 'audience' || method !== 'jwt') return attempt;
   const hint =
     received === shownClaim(undefined)
@@ -217,9 +227,9 @@ function withHint(attempt: Attempt): Attempt & { hint?: string } {
 
 /** Reveals only whether a new token would help; details go to the log. */
 function sentenceFor(attempts: readonly Attempt[]): string {
-  return attempts.some(({ reason }) => reason === EXPIRED)
-    ? 'The token has expired'
-    : ERROR_CATALOGUE.token_invalid.sentence;
+  const is = (expected: string) => attempts.some(({ reason }) => reason === expected);
+  if (is(EXPIRED)) return 'The token has expired';
+  return is(ID_TOKEN) ? 'The token is an ID token' : ERROR_CATALOGUE.token_invalid.sentence;
 }
 
 /** Identifies callers without a token in registries that allow them (contract §6.1). */

@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { GroupsLocation } from '../config/auth-settings.dto.js';
 import type { ProviderConfig } from '../config/config.js';
+import { heapOverhead } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { tokenDigest } from './bearer-token.js';
 import { ClaimsIncomplete } from './claim-mapping.js';
-import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import { MAX_TOKEN_ANSWER_BYTES, type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { discoverEndpoint } from './provider-keys.js';
 import { ProviderLimits, ProviderLimitExceeded } from './provider-limits.js';
 
@@ -89,7 +90,7 @@ export class GroupsFetcher {
       const lookup = { digest, known: this.known.has(digest), clientKey: client };
       const { answer, askedAt } = await this.limits.run(lookup, () => this.ask(token));
       const groups = this.groupsIn(answer, subject);
-      const size = JSON.stringify(groups).length + ANSWER_OVERHEAD;
+      const size = JSON.stringify(groups).length + heapOverhead(groups) + ANSWER_OVERHEAD;
       const fetched = { groups, until: askedAt + CACHE_TTL_MS, size };
       this.cached.set(digest, fetched);
       this.known.set(digest, true);
@@ -109,7 +110,7 @@ export class GroupsFetcher {
   private async ask(token: string): Promise<{ answer: unknown; askedAt: number }> {
     const url = 'url' in this.location ? this.location.url : await this.userinfoUrl();
     const askedAt = performance.now();
-    return { answer: await this.http.getJson(url, `Bearer ${token}`), askedAt };
+    return { answer: await this.http.getJson(url, `Bearer ${token}`, MAX_TOKEN_ANSWER_BYTES), askedAt };
   }
 
   // OpenID Connect Core 1.0 §5.3.2: a userinfo response must not be used unless its `sub` equals the token's.

@@ -1,13 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { ProviderConfig } from '../config/config.js';
+import { heapOverhead } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { withoutQuery } from '../outbound/http-client.js';
 import { tokenDigest } from './bearer-token.js';
 import type { Caller } from './caller.js';
+import { readsClaim } from './claim-mapping.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 import { ProviderLimits } from './provider-limits.js';
-import type { TokenCallers } from './token-callers.js';
+import { GROUPS_ELSEWHERE, type TokenCallers } from './token-callers.js';
 import {
+  CLIENT_CLAIMS,
   introspectionRefusal,
   refusal,
   type Refusal,
@@ -29,6 +32,15 @@ const VOUCHED_TTL_MS = 24 * 60 * 60_000;
 
 type Answer = Readonly<Record<string, unknown>>;
 
+/** Claims that are read whatever the mapping. */
+const OWN_CLAIMS: ReadonlySet<string> = new Set([
+  ...['active', 'iss', 'sub', 'aud', 'exp', 'nbf', 'typ', 'at_hash', 'token_use'],
+  ...[...CLIENT_CLAIMS, ...GROUPS_ELSEWHERE],
+]);
+
+/** What is made of a response. */
+type ClaimMapping = Pick<ProviderConfig, 'claims' | 'displayName'>;
+
 const INACTIVE: Answer = Object.freeze({ active: false });
 
 /**
@@ -43,14 +55,29 @@ export class Introspection {
   private readonly limits = new ProviderLimits('introspection');
   private readonly claims = new WeakMap<Answer, Answer>();
 
+  private mapping: ClaimMapping;
+
   constructor(
     private readonly provider: ProviderConfig & { readonly introspectionUrl: string },
     private readonly http: ProviderHttp,
-  ) {}
+  ) {
+    this.mapping = provider;
+  }
 
-  /** Whether this provider has accepted the token before. If so, no other provider can have issued it. */
+  /** Keeps the claims that this mapping reads from now on. Cached responses may lack some of them. */
+  readClaimsOf(mapping: ClaimMapping): void {
+    this.mapping = mapping;
+    this.accepted.clear();
+  }
+
+  /** Whether this provider has accepted the token, and has not refused it since. */
   hasVouchedFor(token: string): boolean {
     return this.vouched.has(tokenDigest(token));
+  }
+
+  /** Records that this provider's acceptance decided. */
+  vouchFor(token: string): void {
+    this.vouched.set(tokenDigest(token), true);
   }
 
   /**
@@ -71,13 +98,17 @@ export class Introspection {
       this.accepted.get(digest) ??
       this.refused.get(digest) ??
       (await this.pendingAnswer(token, digest, client));
-    const refused = introspectionRefusal(answer, this.provider, Date.now());
-    if (refused) return refused;
-    this.vouched.set(digest, true);
+    const refused = introspectionRefusal(answer, this.provider, Date.now(), jwt?.payload);
+    if (refused) {
+      this.vouched.delete(digest);
+      return refused;
+    }
     const { caller } = await callers.callerOf(token, this.claimsIn(answer), client);
     // The token may have expired while its groups were fetched.
     return (
-      introspectionRefusal(answer, this.provider, Date.now()) ?? this.otherSubject(answer, jwt) ?? caller
+      introspectionRefusal(answer, this.provider, Date.now(), jwt?.payload) ??
+      this.otherSubject(answer, jwt) ??
+      caller
     );
   }
 
@@ -112,10 +143,17 @@ export class Introspection {
 
   private cache(digest: string, given: Answer): Answer {
     // Drop the rest of a refusal: only `active` matters.
-    const answer = given['active'] === true ? given : INACTIVE;
+    const answer = given['active'] === true ? this.partRead(given) : INACTIVE;
     const isAccepted = introspectionRefusal(answer, this.provider, Date.now()) === null;
     (isAccepted ? this.accepted : this.refused).set(digest, answer);
     return answer;
+  }
+
+  /** Returns the claims that decide about the token, name its holder or are mapped. */
+  private partRead(answer: Answer): Answer {
+    const { claims, displayName } = this.mapping;
+    const isRead = (name: string) => OWN_CLAIMS.has(name) || name === displayName || readsClaim(claims, name);
+    return Object.fromEntries(Object.entries(answer).filter(([name]) => isRead(name)));
   }
 
   private async post(token: string): Promise<Answer> {
@@ -143,7 +181,7 @@ function answersWithin(maxSize: number): LRUCache<string, Answer> {
     ttl: CACHE_TTL_MS,
     // Read the clock on every get(): by default lru-cache reuses a reading for a while.
     ttlResolution: 0,
-    sizeCalculation: (answer) => JSON.stringify(answer).length + ANSWER_OVERHEAD,
+    sizeCalculation: (answer) => JSON.stringify(answer).length + heapOverhead(answer) + ANSWER_OVERHEAD,
   });
 }
 

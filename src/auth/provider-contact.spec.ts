@@ -11,6 +11,7 @@ function warningsFor(changed: Partial<ProviderConfig>, proxy: Config['proxy']['h
     audience: 'registry',
     allowPrivateIP: false,
     introspection: 'fallback',
+    idTokens: 'refuse',
     clockToleranceMs: 0,
     connectOrigins: [],
     ...changed,

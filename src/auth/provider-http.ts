@@ -5,8 +5,10 @@ import { type ResolveAll, resolveHere } from '../outbound/name-resolution.js';
 
 /** contract §8: request timeout. */
 const TIMEOUT_MS = 5_000;
-/** contract §8 */
+/** contract §8: of discovery and keys. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
+/** contract §8: of introspection and groups, because the size in memory may be a multiple. */
+export const MAX_TOKEN_ANSWER_BYTES = 64 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
  * Maximum connections to one provider: the number that ProviderLimits allows for introspection and groups, plus a few
@@ -70,18 +72,18 @@ export class ProviderHttp {
    *
    * @param authorization Replaces the token file's bearer token.
    */
-  async getJson(url: string, authorization?: string): Promise<unknown> {
-    const request = this.request(authorization ?? (await this.bearer(url)));
+  async getJson(url: string, authorization?: string, maxBytes = MAX_ANSWER_BYTES): Promise<unknown> {
+    const request = this.request(authorization ?? (await this.bearer(url)), maxBytes);
     return this.http.getJson(url, { ...request, redirects: 'same-origin' }).catch(rethrow);
   }
 
   /**
-   * Posts a form and returns the JSON response. Does not follow redirects, because the form contains a token.
+   * Posts a form about a token and returns the JSON response. Does not follow redirects, because the form contains a token.
    *
    * @param authorization Replaces the token file's bearer token.
    */
   async postForm(url: string, form: Record<string, string>, authorization?: string): Promise<unknown> {
-    const request = this.request(authorization ?? (await this.bearer(url)));
+    const request = this.request(authorization ?? (await this.bearer(url)), MAX_TOKEN_ANSWER_BYTES);
     return this.http.postForm(url, form, request).catch(rethrow);
   }
 
@@ -89,12 +91,12 @@ export class ProviderHttp {
     await this.http.close();
   }
 
-  private request(authorization: string | undefined): OutboundRequest {
+  private request(authorization: string | undefined, maxBytes: number): OutboundRequest {
     return {
       headers: { accept: ACCEPT },
       ...(authorization === undefined ? {} : { authorization }),
       timeoutMs: TIMEOUT_MS,
-      maxBytes: MAX_ANSWER_BYTES,
+      maxBytes,
       allowPrivate: this.options.allowPrivateIP,
     };
   }

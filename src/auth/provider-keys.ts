@@ -1,5 +1,5 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
-import jwksRsa from 'jwks-rsa';
+import { createPublicKey, hash, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { ProviderConfig } from '../config/config.js';
 import { isObject } from '../json/json-values.js';
 import { withoutQuery } from '../outbound/http-client.js';
@@ -10,10 +10,15 @@ import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 const KEY_TTL_MS = 10 * 60_000;
 /** Age at which keys are refreshed in the background when used. */
 const KEY_REFRESH_MS = 5 * 60_000;
-/** contract §8: an unknown `kid` causes at most one fetch per provider in this time. */
+/** contract §8: tokens that no key verifies cause at most one fetch per provider in this time. */
 const REFETCH_COOLDOWN_MS = 30_000;
 /** Pause before the next request to a provider after a failure. */
 export const FAILURE_PAUSE_MS = 1_000;
+
+/** contract §8: of a key set the first keys count. */
+const MAX_KEYS = 100;
+/** contract §8: how many keys are tried for one token. */
+const MAX_TRIED = 5;
 
 /** One public key of a provider. */
 export interface ProviderKey {
@@ -21,6 +26,8 @@ export interface ProviderKey {
   /** The only algorithm allowed for this key, if the provider restricts it. */
   readonly alg: string | undefined;
   readonly key: KeyObject;
+  /** Digest of the published form. A key with another digest is another key. */
+  readonly digest: string;
 }
 
 interface Loaded {
@@ -29,8 +36,8 @@ interface Loaded {
 }
 
 /**
- * Caches one provider's keys. Fetches them on first use, refreshes them in the background, and refetches for an unknown
- * `kid` at most every 30 s. Concurrent requests share one fetch.
+ * Caches one provider's keys. Fetches them on first use, refreshes them in the background, and refetches for a token that no
+ * key verifies at most every 30 s. Concurrent requests share one fetch.
  */
 export class ProviderKeys {
   private loaded: Loaded | undefined;
@@ -39,34 +46,43 @@ export class ProviderKeys {
   private failure: { readonly error: unknown; readonly at: number } | undefined;
 
   /**
-   * @param fetchKeys Rejects when the provider is unavailable.
+   * @param fetchKeys Receives the keys of the previous fetch. Rejects when the provider is unavailable.
    * @param now Monotonic clock, in milliseconds.
    */
   constructor(
-    private readonly fetchKeys: () => Promise<readonly ProviderKey[]>,
+    private readonly fetchKeys: (known: readonly ProviderKey[]) => Promise<readonly ProviderKey[]>,
     private readonly now: () => number,
   ) {}
 
   /**
-   * Finds the key a token was signed with; undefined when the provider has no such key. Without a `kid`, returns
-   * the provider's only key, if it has exactly one.
+   * Tries the keys that may have signed a token, in the order of the key set: those with its `kid`, or all keys if it has
+   * none. If none of them verifies the token, the provider may have replaced a key, so fetches
+   * the keys again and tries the new ones.
    *
+   * @param verify Resolves with undefined if the key did not sign the token.
+   * @returns undefined if no key did.
    * @throws The error of `fetchKeys` when the keys are missing or outdated.
    */
-  async find(kid: string | undefined, alg: string): Promise<ProviderKey | undefined> {
+  async try<T>(
+    kid: string | undefined,
+    alg: string,
+    verify: (key: ProviderKey) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     const startedAt = this.now();
     await this.load();
-    const loaded = this.select(kid, alg);
-    if (loaded) return loaded;
+    const tried = this.select(kid, alg);
+    const found = await firstOf(tried, verify);
+    if (found !== undefined) return found;
     if (this.fetching) await this.fetching.catch(() => undefined);
     else if (this.mayRefetch(startedAt)) {
       this.refetchedAt = this.now();
       await this.fetch();
     }
-    const found = this.select(kid, alg);
-    // The last fetch failed, so the provider may have this key although the cache does not.
-    if (!found && this.failure) throw this.failure.error;
-    return found;
+    const replaced = this.select(kid, alg).filter((key) => !tried.includes(key));
+    const later = await firstOf(replaced, verify);
+    // The last fetch failed, so the provider may have the key although the cache does not.
+    if (later === undefined && this.failure) throw this.failure.error;
+    return later;
   }
 
   /** Whether the cached keys are fresh and contain this key. */
@@ -89,11 +105,9 @@ export class ProviderKeys {
     return isOutdated && this.now() - this.refetchedAt >= REFETCH_COOLDOWN_MS;
   }
 
-  private select(kid: string | undefined, alg: string): ProviderKey | undefined {
+  private select(kid: string | undefined, alg: string): ProviderKey[] {
     const keys = this.loaded?.keys ?? [];
-    const candidates =
-      kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
-    return candidates.find((key) => fits(key, alg));
+    return keys.filter((key) => (kid === undefined || key.kid === kid) && fits(key, alg)).slice(0, MAX_TRIED);
   }
 
   private isFresh(age: number): boolean {
@@ -109,26 +123,37 @@ export class ProviderKeys {
 
   private async fetchNow(): Promise<void> {
     try {
-      const keys = await this.fetchKeys();
-      this.loaded = { keys: keys.map((key) => this.sameKey(key) ?? key), at: this.now() };
+      this.loaded = { keys: await this.fetchKeys(this.loaded?.keys ?? []), at: this.now() };
       this.failure = undefined;
     } catch (error) {
       this.failure = { error, at: this.now() };
       throw error;
     }
   }
-
-  // Reuses the existing object for an unchanged key, so that tokens verified with that key stay cached.
-  private sameKey({ kid, alg, key }: ProviderKey): ProviderKey | undefined {
-    return this.loaded?.keys.find((other) => other.kid === kid && other.alg === alg && other.key.equals(key));
-  }
 }
 
-const TYPE_OF_ALGORITHM: Readonly<Record<string, string>> = { RS: 'rsa', PS: 'rsa', ES: 'ec' };
+async function firstOf<T>(
+  keys: readonly ProviderKey[],
+  verify: (key: ProviderKey) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  for (const key of keys) {
+    const found = await verify(key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const CURVES: Readonly<Record<string, string>> = {
+  ES256: 'prime256v1',
+  ES384: 'secp384r1',
+  ES512: 'secp521r1',
+};
 
 function fits({ alg, key }: ProviderKey, expected: string): boolean {
   if (alg !== undefined && alg !== expected) return false;
-  return TYPE_OF_ALGORITHM[expected.slice(0, 2)] === key.asymmetricKeyType;
+  const curve = CURVES[expected];
+  if (curve === undefined) return key.asymmetricKeyType === 'rsa';
+  return key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === curve;
 }
 
 /** Endpoints read from the discovery document. */
@@ -164,55 +189,66 @@ function quote(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : 'missing';
 }
 
-/** Maximum number of keys in a key set, to limit parsing time. */
-const MAX_KEYS = 1_000;
 /** NIST SP 800-131A */
 const MIN_RSA_BITS = 2048;
+/** FIPS 186-5 A.1.1. With an exponent of 1, anyone can make a signature. */
+const MIN_RSA_EXPONENT = 65_537n;
 
 /**
  * Creates the function that fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4). A key set
- * without usable keys is not an error: the provider may have withdrawn them all. The function throws ProviderUnavailable.
+ * without usable keys is not an error: the provider may have withdrawn them all. Keys that are already known stay the same
+ * objects, so that tokens verified with them stay cached. The function throws ProviderUnavailable.
  */
 export function keyFetcher(
   provider: ProviderConfig,
   http: ProviderHttp,
   insecureUrls: boolean,
-): () => Promise<readonly ProviderKey[]> {
-  return async () => {
-    const jwksUri =
+): (known?: readonly ProviderKey[]) => Promise<readonly ProviderKey[]> {
+  return async (known = []) => {
+    const url =
       provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
-    // Used only to fetch and parse: jwks-rsa's own cache would send a request for every unknown kid.
-    const client = new jwksRsa.JwksClient({
-      jwksUri,
-      cache: false,
-      rateLimit: false,
-      fetcher: async (url) => keyDocument(await http.getJson(url), url),
-    });
-    const keys = (await client.getSigningKeys().catch(noneUsable)).map(
-      ({ kid, alg, getPublicKey }): ProviderKey => ({
-        kid: kid || undefined,
-        alg: (alg as string | undefined) || undefined,
-        key: createPublicKey(getPublicKey()),
-      }),
-    );
-    return keys.filter(
-      ({ key }) =>
-        key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS,
-    );
+    const document = await http.getJson(url);
+    const published: unknown = isObject(document) ? document['keys'] : undefined;
+    if (!Array.isArray(published))
+      throw new ProviderUnavailable(`${withoutQuery(url)}: the response is not a JSON Web Key Set`);
+    const keys: ProviderKey[] = [];
+    for (const jwk of published.slice(0, MAX_KEYS)) {
+      const digest = hash('sha256', JSON.stringify(jwk));
+      const key = known.find((one) => one.digest === digest) ?? keyOf(jwk, digest);
+      if (key) keys.push(key);
+      // Checking that a point is on its curve takes up to 3 ms.
+      await setImmediate();
+    }
+    return keys;
   };
 }
 
-function keyDocument(document: unknown, url: string): { keys: unknown[] } {
-  const keys: unknown = isObject(document) ? document['keys'] : undefined;
-  if (!Array.isArray(keys))
-    throw new ProviderUnavailable(`${withoutQuery(url)}: the response is not a JSON Web Key Set`);
-  if (keys.length > MAX_KEYS)
-    throw new ProviderUnavailable(`${withoutQuery(url)}: the key set has more than ${MAX_KEYS} keys`);
-  // A single key that is not an object would make jwks-rsa reject the whole set.
-  return { keys: keys.filter(isObject) };
+/** Returns the key of a JSON Web Key (RFC 7517); undefined unless it is a public key that may verify signatures. */
+function keyOf(jwk: unknown, digest: string): ProviderKey | undefined {
+  if (!isObject(jwk)) return undefined;
+  const { kty, use, key_ops: operations, kid, alg, d } = jwk;
+  const isWellFormed = [kid, alg].every((text) => text === undefined || typeof text === 'string');
+  const isForSignatures =
+    (use === undefined || use === 'sig') &&
+    (operations === undefined || (Array.isArray(operations) && operations.includes('verify')));
+  if (!['RSA', 'EC'].includes(String(kty)) || !isWellFormed || !isForSignatures || d !== undefined)
+    return undefined;
+  try {
+    const key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
+    if (!isStrong(key)) return undefined;
+    return {
+      kid: (kid as string | undefined) || undefined,
+      alg: (alg as string | undefined) || undefined,
+      key,
+      digest,
+    };
+  } catch {
+    return undefined;
+  }
 }
 
-function noneUsable(error: unknown): jwksRsa.SigningKey[] {
-  if (error instanceof jwksRsa.JwksError) return [];
-  throw error;
+function isStrong({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): boolean {
+  if (asymmetricKeyType !== 'rsa') return true;
+  const { modulusLength = 0, publicExponent = 0n } = asymmetricKeyDetails;
+  return modulusLength >= MIN_RSA_BITS && publicExponent >= MIN_RSA_EXPONENT && publicExponent % 2n === 1n;
 }

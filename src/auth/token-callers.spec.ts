@@ -12,6 +12,7 @@ function provider(changed: Partial<ProviderConfig> = {}): ProviderConfig {
     audience: 'registry',
     allowPrivateIP: false,
     introspection: 'fallback',
+    idTokens: 'refuse',
     clockToleranceMs: 0,
     connectOrigins: [],
     claims: [TEAM],

@@ -11,6 +11,9 @@ const CLAIM_NAMES = '_claim_names';
 /** Set by Entra ID when the token omits groups. */
 const HAS_GROUPS = 'hasgroups';
 
+/** Claims that say that a token omits its groups. */
+export const GROUPS_ELSEWHERE = [CLAIM_NAMES, HAS_GROUPS] as const;
+
 /** A valid token that names neither a subject nor a client (contract §8). */
 export class NoSubject extends Error {
   override readonly name = 'NoSubject';

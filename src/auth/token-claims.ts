@@ -6,7 +6,7 @@ import type { Caller } from './caller.js';
 type Claims = Readonly<Record<string, unknown>>;
 
 /** Claims expected in a provider's tokens. */
-export type Expected = Pick<ProviderConfig, 'issuerUrl' | 'audience' | 'clockToleranceMs'>;
+export type Expected = Pick<ProviderConfig, 'issuerUrl' | 'audience' | 'clockToleranceMs' | 'idTokens'>;
 
 /**
  * Reasons for refusing a token, by metric label: the check that failed (for the audit trail), and the log messages, which
@@ -55,6 +55,7 @@ export interface Refusal {
 
 export const EXPIRED: Reason = 'the token has expired';
 export const NO_SUBJECT: Reason = 'the token has neither a subject nor a client';
+export const ID_TOKEN: Reason = 'the token is an ID token';
 export const BLOCKED: Reason = 'the caller is blocked';
 
 /** @param received A claim of the token, or nothing if the reason says it all. */
@@ -122,17 +123,28 @@ export function jwtRefusal(claims: Claims, expected: Expected, nowMs: number): R
   const refused = issuerRefusal(claims, expected);
   if (refused) return refused;
   if (claims['exp'] === undefined) return refusal('the token has no expiry');
-  return claimsRefusal(claims, expected, nowMs);
+  return idTokenRefusal(claims, expected) ?? claimsRefusal(claims, expected, nowMs);
 }
 
 /**
- * Checks an introspection response (RFC 7662 §2.2, contract §8): `active` true, `aud` as for a JWT, no ID token, `iss` and
- * `exp` if present.
+ * Checks an introspection response (RFC 7662 §2.2, contract §8): `active` true, `aud` as for a JWT, `iss` and `exp` if
+ * present, and no ID token unless the response says that it is an access token, as Dex does.
+ *
+ * @param sent The payload of the token if it is a JWT.
  */
-export function introspectionRefusal(answer: Claims, expected: Expected, nowMs: number): Refusal | null {
+export function introspectionRefusal(
+  answer: Claims,
+  expected: Expected,
+  nowMs: number,
+  sent: Claims = {},
+): Refusal | null {
   if (answer['active'] !== true) return refusal('the token is not active');
-  const refused = answer['iss'] === undefined ? null : issuerRefusal(answer, expected);
-  return refused ?? claimsRefusal(answer, expected, nowMs);
+  const isAccessToken = answer['token_use'] === 'access_token';
+  return (
+    (answer['iss'] === undefined ? null : issuerRefusal(answer, expected)) ??
+    (isAccessToken ? null : (idTokenRefusal(sent, expected) ?? idTokenRefusal(answer, expected))) ??
+    claimsRefusal(answer, expected, nowMs)
+  );
 }
 
 /** Returns when a token with this `exp` is refused, in milliseconds since the epoch. */
@@ -141,7 +153,7 @@ export function expiryOf(exp: number, { clockToleranceMs }: Pick<Expected, 'cloc
 }
 
 /** The client a token was issued to: RFC 9068, OpenID Connect, Entra ID version 1, Okta. */
-const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const;
+export const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const;
 
 /** Returns `sub`, or the client if there is no `sub` (contract §8); undefined if the token has neither. */
 export function subjectIn(claims: Claims): string | undefined {
@@ -197,7 +209,6 @@ function issuerRefusal({ iss }: Claims, { issuerUrl }: Pick<Expected, 'issuerUrl
 
 function claimsRefusal(claims: Claims, expected: Expected, nowMs: number): Refusal | null {
   return (
-    idTokenRefusal(claims) ??
     audienceRefusal(claims['aud'], expected.audience) ??
     timeRefusal(claims, expected.clockToleranceMs, nowMs) ??
     subjectRefusal(claims)
@@ -205,8 +216,12 @@ function claimsRefusal(claims: Claims, expected: Expected, nowMs: number): Refus
 }
 
 // An ID token proves a login to its client. It authorizes nobody to act for the user (RFC 9068 §5).
-function idTokenRefusal({ typ, at_hash: accessTokenHash }: Claims): Refusal | null {
-  return typ === 'ID' || accessTokenHash !== undefined ? refusal('the token is an ID token') : null;
+function idTokenRefusal(
+  { typ, at_hash: accessTokenHash }: Claims,
+  { idTokens }: Pick<Expected, 'idTokens'>,
+): Refusal | null {
+  const isIdToken = typ === 'ID' || accessTokenHash !== undefined;
+  return isIdToken && idTokens === 'refuse' ? refusal(ID_TOKEN) : null;
 }
 
 function audienceRefusal(aud: unknown, audience: string): Refusal | null {
@@ -287,5 +302,5 @@ export function introspectionRuledOut(
   if (refused) return refused;
   if (typeof exp === 'number' && expiryOf(exp, provider) <= Date.now())
     return refusal(EXPIRED, { value: exp });
-  return typeRefusal(header) ?? idTokenRefusal(payload);
+  return typeRefusal(header);
 }

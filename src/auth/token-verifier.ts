@@ -6,6 +6,7 @@ import passport from 'passport';
 import { Strategy, type VerifiedCallback } from 'passport-jwt';
 import type { Config, ProviderConfig } from '../config/config.js';
 import { clientKeyOf } from '../http/request-context.js';
+import { heapOverhead } from '../json/json-text.js';
 import { tokenDigest, tokenFromRequest } from './bearer-token.js';
 import type { Caller } from './caller.js';
 import { ClaimsIncomplete } from './claim-mapping.js';
@@ -17,7 +18,6 @@ import { ProviderLimitExceeded } from './provider-limits.js';
 import { NoSubject, TokenCallers } from './token-callers.js';
 import {
   clientIn,
-  type Expected,
   expiryOf,
   failedCheck,
   introspectionRuledOut,
@@ -42,70 +42,21 @@ export interface VerifiedJwt {
   readonly isCurrent: () => boolean;
 }
 
-/**
- * Creates the passport strategy for JWTs of one provider: verifies the signature, then the claims of contract §8. Fails with
- * an Error whose message is the reason, or with ProviderUnavailable when the keys can't be fetched.
- */
-function jwtStrategy(expected: Expected, keys: ProviderKeys): Strategy {
-  const usedKeys = new WeakMap<object, ProviderKey>();
-  return new Strategy(
-    {
-      jwtFromRequest: tokenFromRequest,
-      issuer: expected.issuerUrl,
-      audience: expected.audience,
-      algorithms: [...ALGORITHMS],
-      jsonWebTokenOptions: { clockTolerance: expected.clockToleranceMs / 1000 },
-      passReqToCallback: true,
-      secretOrKeyProvider: (request: Request, token: string, done) => {
-        findKey(token, keys).then(
-          (found) => {
-            usedKeys.set(request, found);
-            // jsonwebtoken also accepts a KeyObject, which the types of passport-jwt omit.
-            done(null, found.key as unknown as string);
-          },
-          (error: unknown) => done(error),
-        );
-      },
-    },
-    (request: Request, payload: Record<string, unknown>, done: VerifiedCallback) => {
-      // jsonwebtoken accepts tokens whose expiry is missing or absurdly late.
-      const refused = jwtRefusal(payload, expected, Date.now());
-      const key = usedKeys.get(request);
-      if (refused || !key)
-        return done(null, false, new TokenRefused(refused ?? refusal('the signing key was withdrawn')));
-      const verified: VerifiedJwt = {
-        claims: payload,
-        expiresAt: expiryOf(Number(payload['exp']), expected),
-        isCurrent: () => keys.holds(key),
-      };
-      done(null, verified);
-    },
-  );
-}
+/** What jsonwebtoken says about a token that another key signed. */
+const WRONG_SIGNATURE = 'invalid signature';
 
 // Ignores `jku`, `jwk` and `x5u`, because only the provider's own keys are trusted.
-async function findKey(token: string, keys: ProviderKeys): Promise<ProviderKey> {
-  const { header } = readJwt(token) ?? { header: {} };
-  const { alg, kid, crit } = header as Record<string, unknown>;
+function headerRefusal(header: UnverifiedJwt['header']): Refusal | null {
+  const { alg, kid, crit } = header;
   const refused = typeRefusal(header);
-  if (refused) throw new TokenRefused(refused);
+  if (refused) return refused;
   if (!ALGORITHMS.some((known) => known === alg))
-    throw new TokenRefused(refusal('the algorithm is not accepted', { value: alg }));
+    return refusal('the algorithm is not accepted', { value: alg });
   // RFC 7515 §4.1.11: unsupported extensions must be refused; none is supported here.
-  if (crit !== undefined) throw new TokenRefused(refusal('the header requires unsupported extensions'));
-  if (kid !== undefined && typeof kid !== 'string')
-    throw new TokenRefused(refusal('the key id is malformed', { value: kid }));
-  const key = await keys.find(kid, alg as string);
-  if (!key) throw new TokenRefused(refusal('the provider has no such key', { value: kid }));
-  return key;
-}
-
-class TokenRefused extends Error {
-  override readonly name = 'TokenRefused';
-
-  constructor(readonly refusal: Refusal) {
-    super(refusal.reason);
-  }
+  if (crit !== undefined) return refusal('the header requires unsupported extensions');
+  return kid === undefined || typeof kid === 'string'
+    ? null
+    : refusal('the key id is malformed', { value: kid });
 }
 
 /** Maximum time a verified JWT is cached; shorter if the JWT expires or its key is withdrawn. */
@@ -157,7 +108,7 @@ interface Provider {
 /** A provider's endpoints and their caches, which do not depend on its claim mapping. */
 interface Connection {
   readonly http: ProviderHttp;
-  readonly strategy: Strategy;
+  readonly keys: ProviderKeys;
   readonly groups: GroupsFetcher | null;
   readonly introspection: Introspection | null;
 }
@@ -206,14 +157,15 @@ export class TokenVerifier {
   }
 
   /**
-   * Judges tokens by these providers from now on. A provider that differs only in what is made of its claims keeps its keys
-   * and caches; one that is the same object keeps its cached callers too.
+   * Judges tokens by these providers from now on. A provider that differs only in what is made of its claims keeps its keys;
+   * one that is the same object keeps its cached callers and introspection responses too.
    */
   replace(providers: readonly ProviderConfig[]): void {
     const before = this.providers;
     this.providers = providers.map((config) => {
       const known = before.find((one) => isSameConnection(one.config, config));
       if (known?.config === config) return known;
+      known?.connection.introspection?.readClaimsOf(config);
       return prepare(config, known?.connection ?? connect(config, this.reach));
     });
     const kept = new Set(this.providers.map(({ connection }) => connection));
@@ -260,8 +212,11 @@ export class TokenVerifier {
       if (outcome.result instanceof ClaimsIncomplete || outcome.result instanceof NoSubject)
         return verdictOf(outcomes, jwt);
     }
-    const asked = await firstAccepted(this.introspectionChecks(token, jwt, clientKeyOf(request)));
-    return 'accepted' in asked ? asked.accepted : verdictOf([...outcomes, ...asked.outcomes], jwt);
+    const asked = await this.introspect(token, jwt, clientKeyOf(request));
+    const last = asked.at(-1);
+    return last && isCaller(last.result)
+      ? accepted(last.check, last.result)
+      : verdictOf([...outcomes, ...asked], jwt);
   }
 
   private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): Check[] {
@@ -274,18 +229,38 @@ export class TokenVerifier {
     }));
   }
 
-  // An opaque token is sent to all providers until one has accepted it, then only to that provider.
-  private introspectionChecks(token: string, jwt: UnverifiedJwt | null, client: string): Check[] {
-    const introspecting = this.providers.flatMap(({ config, connection: { introspection }, callers }) =>
+  // An opaque token is sent to several providers until one has accepted it, then only to that provider until it refuses.
+  private async introspect(token: string, jwt: UnverifiedJwt | null, client: string): Promise<Outcome[]> {
+    const asked = this.introspecting(token, jwt);
+    const ask = (some: typeof asked) =>
+      firstAccepted(
+        some.map(({ config, introspection, callers }) => ({
+          provider: config,
+          method: 'introspection',
+          refusal: jwt ? introspectionRuledOut(jwt, config) : null,
+          run: () => introspection.check(token, jwt, client, callers),
+        })),
+      );
+    const vouching = asked.filter(({ introspection }) => introspection.hasVouchedFor(token));
+    const vouched = await ask(vouching);
+    if (vouched.some(({ result }) => !isRefusal(result))) return vouched;
+    const outcomes = await ask(asked);
+    const last = outcomes.at(-1);
+    if (last && isCaller(last.result))
+      asked.find(({ config }) => config === last.check.provider)?.introspection.vouchFor(token);
+    return outcomes;
+  }
+
+  /** Returns the providers to ask about a token. One that does not name its issuer is routed by `tokenPrefix`. */
+  private introspecting(token: string, jwt: UnverifiedJwt | null) {
+    const all = this.providers.flatMap(({ config, connection: { introspection }, callers }) =>
       introspection ? [{ config, introspection, callers }] : [],
     );
-    const vouching = introspecting.filter(({ introspection }) => introspection.hasVouchedFor(token));
-    return (vouching.length > 0 ? vouching : introspecting).map(({ config, introspection, callers }) => ({
-      provider: config,
-      method: 'introspection',
-      refusal: jwt ? introspectionRuledOut(jwt, config) : null,
-      run: () => introspection.check(token, jwt, client, callers),
-    }));
+    if (jwt?.payload['iss'] !== undefined) return all;
+    const named = all.filter(
+      ({ config: { tokenPrefix } }) => tokenPrefix !== undefined && token.startsWith(tokenPrefix),
+    );
+    return named.length > 0 ? named : all.filter(({ config }) => config.tokenPrefix === undefined);
   }
 
   // Caches only JWTs; Introspection caches its own responses.
@@ -294,7 +269,7 @@ export class TokenVerifier {
     { config, connection, callers }: Provider,
     request: Request,
   ): Promise<Caller | Refusal> {
-    const outcome = await this.authenticate(connection.strategy, request);
+    const outcome = await this.authenticate(token, config, connection.keys, request);
     if ('reason' in outcome) return outcome;
     const { caller, until, size } = await callers.callerOf(token, outcome.claims, clientKeyOf(request));
     // The token may have expired while its groups were fetched.
@@ -304,23 +279,66 @@ export class TokenVerifier {
     if (ttl > 0) {
       const { expiresAt, isCurrent } = outcome;
       const cached = { caller, expiresAt, isCurrent, provider: config };
-      this.verified.set(tokenDigest(token), cached, { size: token.length + size, ttl });
+      const weight = token.length + heapOverhead(outcome.claims) + size;
+      this.verified.set(tokenDigest(token), cached, { size: weight, ttl });
     }
     return caller;
   }
 
-  private authenticate(strategy: Strategy, request: Request): Promise<VerifiedJwt | Refusal> {
+  /** @throws ProviderUnavailable when the keys can't be fetched. */
+  private async authenticate(
+    token: string,
+    config: ProviderConfig,
+    keys: ProviderKeys,
+    request: Request,
+  ): Promise<VerifiedJwt | Refusal> {
+    const { header } = readJwt(token) ?? { header: {} };
+    const refused = headerRefusal(header);
+    if (refused) return refused;
+    const { alg, kid } = header as { alg: string; kid?: string };
+    let isTried = false;
+    const found = await keys.try(kid, alg, async (key) => {
+      isTried = true;
+      const outcome = await this.authenticateBy(key, config, request);
+      if ('reason' in outcome) return outcome.reason === WRONG_SIGNATURE ? undefined : outcome;
+      const { claims } = outcome;
+      const expiresAt = expiryOf(Number(claims['exp']), config);
+      return { claims, expiresAt, isCurrent: () => keys.holds(key) };
+    });
+    if (found) return found;
+    return isTried ? refusal(WRONG_SIGNATURE) : refusal('the provider has no such key', { value: kid });
+  }
+
+  /** Verifies the signature with one key, then the claims of contract §8. */
+  private authenticateBy(
+    { key }: ProviderKey,
+    config: ProviderConfig,
+    request: Request,
+  ): Promise<Pick<VerifiedJwt, 'claims'> | Refusal> {
+    const strategy = new Strategy(
+      {
+        jwtFromRequest: tokenFromRequest,
+        issuer: config.issuerUrl,
+        audience: config.audience,
+        algorithms: [...ALGORITHMS],
+        jsonWebTokenOptions: { clockTolerance: config.clockToleranceMs / 1000 },
+        // jsonwebtoken also accepts a KeyObject, which the types of passport-jwt omit.
+        secretOrKey: key as unknown as string,
+      },
+      (claims: object, done: VerifiedCallback) => done(null, claims),
+    );
     return new Promise((resolve, reject) => {
-      const done = (error: unknown, verified: VerifiedJwt | false | null, problem: unknown) => {
+      const done = (error: unknown, claims: VerifiedJwt['claims'] | false | null, problem: unknown) => {
         if (error) reject(error);
-        else if (verified) resolve(verified);
-        else if (problem instanceof ProviderUnavailable) reject(problem);
-        else if (problem instanceof TokenRefused) resolve(problem.refusal);
-        else resolve({ reason: problem instanceof Error ? problem.message : 'the token is refused' });
+        else if (!claims)
+          resolve({ reason: problem instanceof Error ? problem.message : 'the token is refused' });
+        else {
+          // jsonwebtoken accepts tokens whose expiry is missing or absurdly late.
+          const refused = jwtRefusal(claims, config, Date.now());
+          resolve(refused ?? { claims });
+        }
       };
-      // Passport adds the callbacks of a request to the strategy.
-      const own = Object.create(strategy) as Strategy;
-      this.passport.authenticate(own, { session: false }, done)(request, request.res, reject);
+      this.passport.authenticate(strategy, { session: false }, done)(request, request.res, reject);
     });
   }
 }
@@ -337,7 +355,7 @@ function connect(
   const keys = new ProviderKeys(keyFetcher(config, http, insecureUrls), () => performance.now());
   return {
     http,
-    strategy: jwtStrategy(config, keys),
+    keys,
     groups: config.groups ? new GroupsFetcher(config, config.groups, http, insecureUrls) : null,
     introspection: hasIntrospection(config) ? new Introspection(config, http) : null,
   };
@@ -360,18 +378,20 @@ async function outcomeOf(check: Check): Promise<Outcome> {
 }
 
 /**
- * Runs all checks concurrently. Resolves with the first acceptance, so that a slow provider does not delay the others.
- * If no check accepts the token, resolves with all outcomes in the order of the checks.
+ * Runs all checks concurrently. Resolves with the outcomes in the order of the checks, up to the first that is no refusal:
+ * only what every earlier provider has refused may be another provider's.
  */
-function firstAccepted(checks: readonly Check[]): Promise<{ accepted: Accepted } | { outcomes: Outcome[] }> {
-  return new Promise((resolve, reject) => {
-    const runs = checks.map(async (check) => {
-      const outcome = await outcomeOf(check);
-      if (isCaller(outcome.result)) resolve({ accepted: accepted(check, outcome.result) });
-      return outcome;
-    });
-    Promise.all(runs).then((outcomes) => resolve({ outcomes }), reject);
-  });
+async function firstAccepted(checks: readonly Check[]): Promise<Outcome[]> {
+  const runs = checks.map(outcomeOf);
+  // The later ones are not awaited.
+  for (const run of runs) run.catch(() => undefined);
+  const outcomes: Outcome[] = [];
+  for (const run of runs) {
+    const outcome = await run;
+    outcomes.push(outcome);
+    if (!isRefusal(outcome.result)) break;
+  }
+  return outcomes;
 }
 
 function accepted({ provider }: Check, caller: Caller): Accepted {
@@ -422,6 +442,10 @@ function isUnverified(error: unknown): error is Unverified {
 
 function isCaller(result: Outcome['result']): result is Caller {
   return 'claims' in result;
+}
+
+function isRefusal(result: Outcome['result']): result is Refusal {
+  return 'reason' in result;
 }
 
 function hasIntrospection(

@@ -94,6 +94,7 @@ class Draw {
       audience: 'registry',
       allowPrivateIP: false,
       introspection: 'fallback',
+      idTokens: 'refuse',
       clockToleranceMs: 0,
       connectOrigins: [],
       ...(random.chance(0.7) ? { claims: rules } : {}),

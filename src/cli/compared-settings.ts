@@ -97,6 +97,13 @@ function providerChanges({ before, after }: ProviderPair): Change[] {
         ? 'introspection is now always: only claims of the introspection response count, and tokens that it rejects are refused'
         : 'introspection is no longer always: the claims of a JWT count, and a JWT that introspection rejects is accepted',
     );
+  if (before.idTokens !== after.idTokens)
+    add(
+      after.idTokens === 'accept' ? 'gain' : 'loss',
+      `idTokens is now ${after.idTokens}: tokens that look like ID tokens are ${after.idTokens === 'accept' ? 'accepted' : 'refused'}`,
+    );
+  if (before.tokenPrefix !== after.tokenPrefix)
+    add('both', 'tokenPrefix changes: the provider is asked about other opaque tokens');
   const tolerance = after.clockToleranceMs - before.clockToleranceMs;
   if (tolerance !== 0)
     add(

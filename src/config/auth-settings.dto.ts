@@ -144,11 +144,18 @@ export function groupsLocationOf({ url }: GroupsSettings): GroupsLocation {
 export const INTROSPECTION_USES = ['fallback', 'always'] as const;
 export type IntrospectionUse = (typeof INTROSPECTION_USES)[number];
 
+/** Whether tokens that look like ID tokens are refused (contract §2). Access tokens of some providers do, such as Dex. */
+export const ID_TOKEN_USES = ['refuse', 'accept'] as const;
+export type IdTokenUse = (typeof ID_TOKEN_USES)[number];
+
 /** spec §2.8: one identity provider. */
 @ValidateClass<ProviderSettings>((provider) => {
   if (provider.clientSecretFile !== undefined && provider.clientId === undefined)
     return below(['clientId'], issue('is required with clientSecretFile'));
-  return provider.introspection === 'always' && provider.introspectionUrl === undefined
+  if (provider.introspectionUrl !== undefined) return [];
+  if (provider.tokenPrefix !== undefined)
+    return below(['introspectionUrl'], issue('is required with tokenPrefix'));
+  return provider.introspection === 'always'
     ? below(['introspectionUrl'], issue('is required with introspection: always'))
     : [];
 })
@@ -170,6 +177,9 @@ export class ProviderSettings {
   /** A claim whose value names the caller to people. It never decides anything. */
   @IsOptional() @IsText() displayName?: string;
   @IsOptional() @IsIn(INTROSPECTION_USES) introspection?: IntrospectionUse;
+  /** How the provider's opaque tokens begin. It is asked about these alone, and no other provider about them. */
+  @IsOptional() @Validate(text(tokenStart)) tokenPrefix?: string;
+  @IsOptional() @IsIn(ID_TOKEN_USES) idTokens?: IdTokenUse;
   @IsOptional() @Validate(durationFrom('0s', '120s')) clockTolerance?: string;
   @IsOptional() @ValidateNested(() => GroupsSettings) groups?: GroupsSettings;
   @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) connectOrigins?: string[];
@@ -243,6 +253,13 @@ function headerText(value: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(value) && !/["\\]/.test(value)
     ? undefined
     : 'must be printable ASCII without quotes or backslashes';
+}
+
+// RFC 6750 §2.1
+function tokenStart(value: string): string | undefined {
+  return /^[A-Za-z0-9._~+/-]+$/.test(value)
+    ? undefined
+    : 'must be the start of a token: ASCII letters, digits and - . _ ~ + /';
 }
 
 // RFC 6749 §3.3

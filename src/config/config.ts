@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
-import type { ClaimRule, GroupsLocation, IntrospectionUse } from './auth-settings.dto.js';
+import type { ClaimRule, GroupsLocation, IdTokenUse, IntrospectionUse } from './auth-settings.dto.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
 import type { DatabaseTls } from './database-settings.js';
 import type { Address } from './environment.js';
@@ -130,6 +130,10 @@ export interface ProviderConfig {
   readonly displayName?: string;
   /** Whether to introspect only tokens that no JWT check accepts, or every token. */
   readonly introspection: IntrospectionUse;
+  /** How the provider's opaque tokens begin; absent: it is asked about tokens that begin like no other provider's. */
+  readonly tokenPrefix?: string;
+  /** Whether tokens that look like ID tokens are refused. */
+  readonly idTokens: IdTokenUse;
   /** Tolerance for `exp` and `nbf`. */
   readonly clockToleranceMs: number;
   /** Where to fetch groups that a token omits; absent: such tokens are refused. */

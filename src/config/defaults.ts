@@ -6,6 +6,7 @@ export const DEFAULTS = {
     mode: 'oauth',
     realm: 'mcp-registry',
     introspection: 'fallback',
+    idTokens: 'refuse',
     clockTolerance: '0s',
     scopesSupported: ['mcp-registry:read', 'mcp-registry:write'],
   },

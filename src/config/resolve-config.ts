@@ -160,6 +160,8 @@ function providerOf(provider: ProviderSettings, files: Files): ProviderConfig {
     claims: provider.claims?.map(claimRuleOf),
     displayName: provider.displayName,
     introspection: provider.introspection ?? DEFAULTS.auth.introspection,
+    tokenPrefix: provider.tokenPrefix,
+    idTokens: provider.idTokens ?? DEFAULTS.auth.idTokens,
     clockToleranceMs: parseDuration(provider.clockTolerance ?? DEFAULTS.auth.clockTolerance, 0) ?? 0,
     groups: provider.groups && groupsLocationOf(provider.groups),
     connectOrigins: provider.connectOrigins ?? [],

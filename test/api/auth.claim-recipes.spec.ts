@@ -131,6 +131,17 @@ const EXAMPLES: Record<string, Example> = {
     other: { sub: '108204268033311374519' },
     lost: ['org', 'role', 'team'],
   },
+  Dex: {
+    token: {
+      sub: 'Cgh1c2VyLTEyMxIEbGRhcA',
+      at_hash: 'yWUFd2fJ1mN3',
+      name: 'Ann',
+      groups: ['acme:registry-writers', 'acme:team-platform', 'acme:everybody'],
+    },
+    other: { groups: ['other:registry-writers', 'other:team-platform'] },
+    lost: ['role', 'team'],
+    job: { at_hash: 'yWUFd2fJ1mN3', groups: ['acme:registry-writers'] },
+  },
   'GitHub Actions': {
     token: GITHUB,
     other: { repository_owner_id: '99', environment: 'pull-request' },

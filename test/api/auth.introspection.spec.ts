@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '../support/clock.js';
-import { anIssuer } from '../support/issuer.js';
+import { anIssuer, type Issuer } from '../support/issuer.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { keepSecret } from '../support/secrets.js';
 import { alsoWithMappedClaims } from '../support/mapped-replica.js';
@@ -200,82 +201,156 @@ describe('introspection with authTokenFile', () => {
 });
 
 describe('several providers with introspection', () => {
-  const [first, second] = [anIssuer().runs(), anIssuer().runs()];
+  const [first, second, mute, named] = [
+    anIssuer().runs(),
+    anIssuer().runs(),
+    anIssuer().runs(),
+    anIssuer().runs(),
+  ];
+  const all = [first, second, mute, named];
   const service = aService({
     mode: 'auth-only',
     providers: () =>
-      [first, second].map((issuer, position) => ({
-        name: `provider-${position}`,
-        issuerUrl: issuer.iss,
-        audience: 'registry',
-        introspectionUrl: issuer.introspectionUrl,
-        allowPrivateIP: true,
-      })),
-  }).runs();
-  const ask = (token: string) => service.bearing(token).get('/v1/me');
-
-  it('accept a token that one of them accepts, even while another is down', async () => {
-    for (const issuer of [first, second]) expect((await ask(issuer.opaque())).status).toBe(200);
-    first.injectFault('introspection', 'down');
-    expect((await ask(second.opaque())).status).toBe(200);
-    first.behave();
-    clock.passes(SECOND);
-  });
-
-  it('refuse a token only when all of them answered', async () => {
-    expectChallenge(await ask('known-to-nobody'), { error: 'invalid_token' });
-    second.injectFault('introspection', 'down');
-    expectRefused(await ask('known-to-nobody-either'), 503, 'provider_unavailable');
-    second.behave();
-    clock.passes(SECOND);
-    expectChallenge(await ask('known-to-nobody-either'), { error: 'invalid_token' });
-  });
-});
-
-describe('an opaque token that several providers could have issued', () => {
-  const [first, second, mute] = [anIssuer().runs(), anIssuer().runs(), anIssuer().runs()];
-  const service = aService({
-    mode: 'auth-only',
-    providers: () =>
-      [first, second, mute].map((issuer, position) => ({
+      all.map((issuer, position) => ({
         name: `provider-${position}`,
         issuerUrl: issuer.iss,
         audience: 'registry',
         ...(issuer === mute ? {} : { introspectionUrl: issuer.introspectionUrl }),
+        ...(issuer === named ? { tokenPrefix: 'named_' } : {}),
         allowPrivateIP: true,
       })),
   }).runs();
   const ask = (token: string) => service.bearing(token).get('/v1/me');
+  const subjectOf = async (token: string) => {
+    const { status, json } = await ask(token);
+    return status === 200 ? (json as { subject: string }).subject : status;
+  };
   const introspections = (about: string) =>
-    [first, second, mute].map(
+    all.map(
       (issuer) =>
         issuer.requests.filter(({ body }) => new URLSearchParams(body).get('token') === about).length,
     );
-  afterEach(() => first.behave());
+  /** A token that the provider accepts, without `iss` as if it could be anybody's. */
+  const opaque = (issuer: Issuer, sub: string, token = `opaque-${randomUUID()}`) => {
+    issuer.knows(token, { active: true, ...issuer.claims({ sub, iss: undefined }) });
+    return token;
+  };
+  const repair = (issuer: Issuer) => {
+    issuer.behave();
+    clock.passes(SECOND);
+  };
 
-  it('is sent to all of them once, then only to the provider that accepted it', async () => {
-    const token = second.opaque();
-    expect((await ask(token)).status).toBe(200);
-    // The first one may receive it after the second one has accepted it.
-    await expect.poll(() => introspections(token)).toEqual([1, 1, 0]);
+  it('accept a token that one of them accepts, and refuse it when all of them answered', async () => {
+    for (const issuer of [first, second]) expect(await subjectOf(opaque(issuer, 'ann'))).toBe('ann');
+    expectChallenge(await ask('known-to-nobody'), { error: 'invalid_token' });
+    second.injectFault('introspection', 'down');
+    expect(await subjectOf(opaque(first, 'ann'))).toBe('ann');
+    expectRefused(await ask('known-to-nobody-either'), 503, 'provider_unavailable');
+    repair(second);
+    expectChallenge(await ask('known-to-nobody-either'), { error: 'invalid_token' });
+  });
+
+  it('are trusted in the order of the file, however fast they answer', async () => {
+    let release: () => void = () => undefined;
+    first.injectFault('introspection', { after: new Promise((resolve) => (release = resolve)) });
+    const token = opaque(first, 'alice');
+    opaque(second, 'mallory', token);
+    const subject = subjectOf(token);
+    await expect.poll(() => introspections(token)).toEqual([1, 1, 0, 0]);
+    release();
+    expect(await subject).toBe('alice');
+    first.behave();
+  });
+
+  it('are not trusted while an earlier one cannot be asked', async () => {
+    first.injectFault('introspection', 'down');
+    const token = opaque(first, 'alice');
+    opaque(second, 'mallory', token);
+    expect(await subjectOf(token)).toBe(503);
+    repair(first);
+    expect(await subjectOf(token)).toBe('alice');
+  });
+
+  it('are not asked about a token that another one has accepted, until that one refuses it', async () => {
+    const token = opaque(second, 'ann');
+    expect(await subjectOf(token)).toBe('ann');
+    expect(introspections(token)).toEqual([1, 1, 0, 0]);
     clock.passes(60 * SECOND);
-    expect((await ask(token)).status).toBe(200);
-    expect(introspections(token)).toEqual([1, 2, 0]);
+    first.injectFault('introspection', 'down');
+    expect(await subjectOf(token)).toBe('ann');
+    first.behave();
+    expect(introspections(token)).toEqual([1, 2, 0, 0]);
     second.knows(token, { active: false });
     clock.passes(60 * SECOND);
-    expectChallenge(await ask(token), { error: 'invalid_token' });
-    expect(introspections(token)).toEqual([1, 3, 0]);
+    expect(await subjectOf(token)).toBe(401);
+    expect(introspections(token)).toEqual([2, 3, 0, 0]);
   });
 
-  it('is accepted as soon as one provider accepts it', async () => {
-    first.injectFault('introspection', 'hang');
-    const refused = ask('known-to-nobody');
-    const accepted = ask(second.opaque());
-    // The refusal waits until the first provider times out.
-    expect((await Promise.race([refused, accepted])).status).toBe(200);
-    expectRefused(await refused, 503, 'provider_unavailable');
+  it('get their tokens back when one that accepted everything is repaired', async () => {
+    const token = `opaque-${randomUUID()}`;
+    first.knows(token, { active: false });
+    opaque(second, 'mallory', token);
+    expect(await subjectOf(token)).toBe('mallory');
+    opaque(first, 'alice', token);
+    second.knows(token, { active: false });
+    clock.passes(60 * SECOND);
+    expect(await subjectOf(token)).toBe('alice');
+  });
+
+  it('see only tokens with their own tokenPrefix, or those with the prefix of nobody', async () => {
+    const token = opaque(named, 'nora', `named_${randomUUID()}`);
+    opaque(first, 'mallory', token);
+    for (const issuer of [first, second]) issuer.injectFault('introspection', 'down');
+    expect(await subjectOf(token)).toBe('nora');
+    for (const issuer of [first, second]) repair(issuer);
+    expect(introspections(token)).toEqual([0, 0, 0, 1]);
+    const unknown = `named_${randomUUID()}`;
+    expect(await subjectOf(unknown)).toBe(401);
+    expect(introspections(unknown)).toEqual([0, 0, 0, 1]);
+    const other = opaque(named, 'nora', `other_named_${randomUUID()}`);
+    expect(await subjectOf(other)).toBe(401);
+    expect(introspections(other)).toEqual([1, 1, 0, 0]);
+    const jwt = anIssuer().sign(named.claims());
+    named.knows(jwt, { active: true, ...named.claims({ sub: 'nora' }) });
+    expect(await subjectOf(jwt)).toBe('nora');
   });
 });
+
+describe('an introspection answer', () => {
+  const active = (more: string) => ({
+    text: `${JSON.stringify({ active: true, ...issuer.claims() }).slice(0, -1)}${more}}`,
+  });
+  afterEach(() => {
+    issuer.behave();
+    clock.passes(SECOND);
+  });
+
+  it.each([
+    ['active, false first', () => ({ text: active('').text.replace('{', '{"active":false,') })],
+    ['active, false last', () => active(',"active":false')],
+    ['active, once escaped', () => active(',"\\u0061ctive":true')],
+    ['aud', () => active(',"aud":"registry"')],
+    ['sub', () => active(',"sub":"mallory"')],
+    ['a claim that nothing reads', () => active(',"odd":1,"odd":2')],
+  ])('with two members of one name is no answer: %s', async (_what, fault) => {
+    issuer.injectFault('introspection', fault());
+    expectRefused(await ask(`opaque-${randomUUID()}`), 503, 'provider_unavailable');
+  });
+
+  it('may have one name at several levels', async () => {
+    issuer.injectFault('introspection', active(',"nested":{"active":false,"sub":"x","sub":"y"}'));
+    expect((await ask(`opaque-${randomUUID()}`)).status).toBe(200);
+  });
+
+  it('has at most 64 KiB', async () => {
+    issuer.injectFault('introspection', { padding: 64 * 1024 });
+    const token = issuer.opaque();
+    expect((await ask(token)).status).toBe(200);
+    issuer.injectFault('introspection', { padding: 64 * 1024 + 1 });
+    expectRefused(await ask(issuer.opaque()), 503, 'provider_unavailable');
+  });
+});
+
 function introspectingWith(secret: string): ServiceUnderTest {
   return aService({
     mode: 'auth-only',

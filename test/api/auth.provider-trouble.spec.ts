@@ -175,10 +175,4 @@ describe('a provider whose introspection endpoint', () => {
     troubled.behave();
     clock.passes(MINUTE);
   });
-
-  it('answers with exactly 1 MiB is accepted', async () => {
-    troubled.injectFault('introspection', { padding: MEBIBYTE });
-    expect((await ask(troubled.opaque())).status).toBe(200);
-    troubled.behave();
-  });
 });

@@ -121,6 +121,19 @@ describe('reload of auth.oauth.providers', () => {
     expect(await askDuring(() => reload(corporate()))).toBe('401 token_invalid');
   });
 
+  it('maps an introspection response by the new mapping at once', async () => {
+    const token = partner.opaque({ before: 'red', after: 'blue' });
+    const teamFrom = async (from: string) => {
+      const claims = [{ from, to: 'team' }];
+      await reload(corporate(), theirs({ introspectionUrl: partner.introspectionUrl, claims }));
+      const { json } = await service.bearing(token).get('/v1/me?claims=true');
+      return (json as { claims: Document }).claims['team'];
+    };
+    expect(await teamFrom('/before')).toBe('red');
+    expect(await teamFrom('/after')).toBe('blue');
+    await reload(corporate());
+  });
+
   it('never judges claims of the earlier mapping by the new rules', async () => {
     const publish = async (name: string, edit: () => Promise<unknown>, claims: Document) => {
       const body = JSON.stringify({ server: aServer(name), claims });

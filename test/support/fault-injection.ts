@@ -14,7 +14,8 @@ export type InjectedFault =
   | { readonly padding: number } // the right response, padded to this many bytes
   | 'wrong-issuer' // the right response with another issuer
   | { readonly redirect: string } // 302 to this URL
-  | { readonly answer: unknown }; // 200 with this JSON
+  | { readonly answer: unknown } // 200 with this JSON
+  | { readonly text: string }; // 200 with this body
 
 const HUGE_BYTES = 50_000_000;
 const BLOCK = 'x'.repeat(100_000);
@@ -32,6 +33,8 @@ export async function injectFault(
 ): Promise<void> {
   if (typeof how === 'object') {
     if ('answer' in how) return send(response, 200, how.answer);
+    if ('text' in how)
+      return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(how.text);
     if ('after' in how) {
       await how.after;
       return send(response, 200, right);

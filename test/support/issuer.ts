@@ -155,6 +155,11 @@ export class Issuer {
     this.keys.delete(kid);
   }
 
+  /** The ids of all published keys. */
+  get kids(): string[] {
+    return [...this.keys.keys()];
+  }
+
   /** The default signing key: the newest one. */
   get currentKid(): string {
     return [...this.keys.keys()].at(-1) ?? this.rotate();

@@ -17,6 +17,14 @@ it.each([
   expect(hintFor(thrown)).toEqual([expect.stringContaining(fragment)]);
 });
 
+it('names idTokens where the server says that the token is an ID token', () => {
+  const failure = { code: 'token_invalid', sentence: 'The token is an ID token' };
+  expect(hintFor(failure)).toEqual([expect.stringContaining('idTokens')]);
+  expect(hintFor({ ...failure, sentence: 'The token is not valid here' })).toEqual([
+    expect.stringContaining('audience'),
+  ]);
+});
+
 it.each([{ error: 'server_error' }, { code: 'no_subject' }, new Error('No matching state')])(
   'is absent for %j',
   (thrown) => expect(hintFor(thrown)).toEqual([]),

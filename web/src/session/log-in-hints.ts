@@ -8,6 +8,8 @@ const HINTS: Readonly<Record<string, string>> = {
   access_denied: 'The provider must allow this user to use the client in web.logins[].clientId.',
   invalid_target:
     'Set web.logins[].parameters to the audience or resource that the provider has registered for this server.',
+  id_token:
+    'The browser sends the access token of the log-in. If the access tokens of this provider look like ID tokens (Dex), set auth.oauth.providers[].idTokens to accept.',
   token_invalid:
     'The audience of the token must be auth.oauth.providers[].audience: add it at the provider, or request it with web.logins[].scopes or web.logins[].parameters. The log explains the refusal under the request ID.',
 };
@@ -23,7 +25,8 @@ export function hintFor(thrown: unknown): string[] {
     return [
       `The provider must allow cross-origin requests (CORS) from ${location.origin}. If its token endpoint is outside the issuer's origin, add that endpoint's origin to auth.oauth.providers[].connectOrigins.`,
     ];
-  const { error, code } = thrown as { readonly error?: unknown; readonly code?: unknown };
-  const hint = Object.entries(HINTS).find(([known]) => known === error || known === code)?.[1];
+  const { error, code, sentence } = thrown as Record<string, unknown>;
+  const problem = String(sentence).includes('ID token') ? 'id_token' : code;
+  const hint = Object.entries(HINTS).find(([known]) => known === error || known === problem)?.[1];
   return hint === undefined ? [] : [hint];
 }
