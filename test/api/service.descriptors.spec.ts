@@ -79,7 +79,7 @@ function leave(free: number): void {
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:${DESCRIPTORS}`]);
 }
 
-it('accepts no more connections than its descriptors allow, and says so at the start', async () => {
+it('accepts no more connections than its descriptors allow, and warns at the start', async () => {
   expect(served.output).toContain(
     `The process may open ${DESCRIPTORS} files, so it accepts 204 connections instead of 2000 (limits.connections)`,
   );

@@ -39,7 +39,7 @@ describe('a Git server that lies', () => {
   });
   service.runs();
 
-  it('is read while it tells the truth by the same protocol', async () => {
+  it('is read while it answers honestly by the same protocol', async () => {
     git.injectFault = lying(repository, commit, {});
     expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
     expect(await namesIn(service)).toEqual(['one']);
