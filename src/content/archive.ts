@@ -394,15 +394,16 @@ function tooLong(path: string): ApiError {
   return tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
 }
 
-function segmentProblem(segment: string): string | undefined {
+/** Returns why a segment of a path cannot be on every system; undefined if it can. */
+export function segmentProblem(segment: string): string | undefined {
   if (segment === '') return 'its path is absolute or has an empty segment';
   if (segment === '.' || segment === '..') return 'its path has a segment "." or ".."';
   if (/\p{Cc}/u.test(segment) || BIDIRECTIONAL.test(segment) || segment.includes('\ufffd'))
     return 'its path has a control character or is not UTF-8';
   // Windows reads it as a separator.
   if (segment.includes('\\')) return 'its path has a backslash';
-  // `git~1` is the short name of `.git` on Windows.
-  if (['.git', 'git~1'].includes(folded(segment))) return 'its path has a segment ".git"';
+  // On Windows, `.git` has a short name such as `git~1`.
+  if (/^(\.git|git~\d)$/.test(folded(segment))) return 'its path has a segment ".git"';
   return windowsProblem(segment);
 }
 

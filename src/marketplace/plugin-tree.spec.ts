@@ -70,6 +70,7 @@ describe('isCheckedOutEverywhere', () => {
     '.git/config',
     'a/.GIT/x',
     'git~1/x',
+    'git~2/x',
     'a\\.git\\x',
     '.git /x',
     '.g\u200cit',

@@ -1,5 +1,5 @@
 import type { MarketplaceConfig } from '../config/config.js';
-import { windowsProblem } from '../content/windows-names.js';
+import { segmentProblem } from '../content/archive.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 
@@ -62,21 +62,12 @@ export function pluginsOf<Entry extends ListedEntry>(entries: readonly Entry[]):
     .sort((one, other) => (one.pluginName < other.pluginName ? -1 : 1));
 }
 
-// Characters that HFS+ ignores in names.
-const IGNORED = /[\u200C-\u200F\u202A-\u202E\u206A-\u206F\uFEFF]/g;
-/** Names that Git refuses to check out, also those that only some file systems take for `.git`. */
-const REFUSED = /^(|\.|\.\.|(\.git|git~\d)([ .:].*)?)$/i;
-
 /**
  * Returns whether Git checks out a path everywhere. One refused path would fail the clones of every caller who sees it, and
  * content that an earlier version of the server stored may have one.
  */
 export function isCheckedOutEverywhere(path: string): boolean {
-  return path
-    .split(/[/\\]/)
-    .every(
-      (segment) => !REFUSED.test(segment.replaceAll(IGNORED, '')) && windowsProblem(segment) === undefined,
-    );
+  return path.split('/').every((segment) => segmentProblem(segment) === undefined);
 }
 
 /** Where clients look for the manifest of a plugin, in lower case. */
