@@ -5,11 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST = [
   'api/service.resilience.spec.ts',
   'api/content.fetch.spec.ts',
-  'api/sync.day.spec.ts',
   'api/marketplace.spec.ts',
-  'api/sync.memory.spec.ts',
   'api/sync.api.trouble.spec.ts',
-  'api/client-config.memory.spec.ts',
   'api/admin.made-resources.spec.ts',
   'api/admission.webhooks.spec.ts',
   'api/service.hung-database.spec.ts',

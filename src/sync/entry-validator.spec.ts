@@ -18,7 +18,7 @@ async function heapUsed(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-// test/api/sync.memory.spec.ts measures a whole process, but only with large documents.
+// test/soak/sync-memory.spec.ts measures a whole process, but only with large documents.
 it('counts at least the memory that small documents take', async () => {
   let counted = 0;
   const validator = new EntryValidator(null, {

@@ -1,13 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
 import { openRegistriesIn, outcomeOf } from '../support/answers.js';
 import { ACME_ADMIN, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
-import { Cli } from '../support/cli.js';
-import { aDatabase, type TestDatabase } from '../support/database.js';
-import { aFolder } from '../support/folder.js';
-import { call, type Reply, type Sender } from '../support/http.js';
-import { anIssuer } from '../support/issuer.js';
+import { type Reply, type Sender } from '../support/http.js';
+import { insertMany } from '../support/made-resources.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const KIB = 1024;
@@ -23,40 +18,6 @@ const filterOf = (length: number) => {
   const exclude = Array.from({ length: 200 }, (_, index) => `${index}`.padEnd(length / 400 - 3, 'x'));
   return { names: { exclude }, tags: { exclude } };
 };
-
-/** Inserts sources or registries as the API would, many at once. Each has its own claims with `filler` characters. */
-async function insertMany(
-  database: TestDatabase,
-  what: 'source' | 'registry',
-  { prefix, count, org, filler }: { prefix: string; count: number; org: string; filler: number },
-): Promise<void> {
-  const claims = `jsonb_build_object('org', $2::text, 'n', $1::text || n, 'filler', repeat('x', $3::int))`;
-  await database.query(
-    `with sets as (
-       insert into claim_set (claims, digest)
-       select ${claims}, sha256(convert_to($1::text || n || $2::text, 'UTF8')) from generate_series(1, $4::int) n
-       on conflict (digest) do update set digest = excluded.digest
-       returning id, claims->>'n' as name
-     ), made as (
-       ${
-         what === 'registry'
-           ? `insert into registry (name, claim_set_id, origin, position) select name, id, 'api', 0 from sets`
-           : `insert into source (name, kind, settings, filter, interval_ms, claim_set_id, origin)
-              select name, 'file', '{"url": "https://catalogue.example/a.json"}',
-                jsonb_build_object('names', jsonb_build_object('exclude', jsonb_build_array(repeat('x', $3::int)))),
-                86400000, id, 'api' from sets`
-       }
-       returning id
-     )
-     ${
-       what === 'registry'
-         ? 'select count(*) from made'
-         : `insert into source_sync (source_id, next_run_at, status, last_success_at)
-            select id, now() + interval '1 day', 'complete', now() from made`
-     }`,
-    [prefix, org, filler, count],
-  );
-}
 
 interface Page {
   sources?: { name: string }[];
@@ -179,89 +140,5 @@ describe('the lists of sources and registries', () => {
     const second = (await service.as(SUPER_ADMIN).get(`/v1/sources?cursor=${cursor}`)).json as Page;
     expect([first.metadata.count, second.metadata.count]).toEqual([2, 2]);
     expect(second.sources?.[0]?.name).toBe(n.sort()[2]);
-  });
-});
-
-describe('1 000 sources and registries with long settings', () => {
-  const issuer = anIssuer();
-  const folder = aFolder();
-  let database: TestDatabase;
-  let file = '';
-  let served: Cli;
-  let origin = '';
-  const start = async () => {
-    served = Cli.serve(file, { NODE_OPTIONS: '--max-old-space-size=256' });
-    origin = await served.origin();
-  };
-  beforeAll(async () => {
-    database = await aDatabase();
-    await issuer.start();
-    const provider = { name: 'p', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
-    const rules = { role: 'admin' };
-    const configuration = {
-      auth: {
-        mode: 'oauth',
-        oauth: { resourceUrl: 'https://registry.example.com', providers: [provider] },
-        authz: {
-          roles: { superAdmin: [{ role: 'super-admin' }], manageSources: [rules], manageRegistries: [rules] },
-        },
-      },
-      database: database.connection,
-      sources: [{ name: 'declared', managed: {} }],
-      registries: [{ name: 'declared', sources: ['declared'] }],
-    };
-    file = folder.write('registry.yaml', stringify(configuration));
-    await start();
-    for (const what of ['source', 'registry'] as const)
-      await insertMany(database, what, { prefix: 'made-', count: 1_000, org: 'acme', filler: 30 * KIB });
-    await database.query(
-      `insert into registry_source (registry_id, position, source_id)
-       select r.id, row_number() over (order by s.id), s.id from registry r, source s
-       where r.name = 'made-1' and s.name <> 'declared'`,
-    );
-  });
-  afterAll(async () => {
-    served.child.kill('SIGTERM');
-    await served.finished;
-    await issuer.stop();
-    await database.drop();
-  });
-  const ask = (claims: Record<string, unknown>, path: string) =>
-    call(origin + path, { headers: { Authorization: `Bearer ${issuer.sign(claims)}` } });
-
-  const peakMiB = async () => {
-    const status = await readFile(`/proc/${served.child.pid}/status`, 'utf8');
-    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / KIB;
-  };
-
-  it('do not exhaust a heap of 256 MiB, whatever is asked about them at once', async () => {
-    const lists = ['/v1/sources', '/v1/registries', '/registry'];
-    const one = ['/v1/registries/made-1', '/registry/made-1/v0.1/servers'];
-    const asked = Array.from({ length: 5 }, () => [
-      ...lists.map((path) => ask(CONTOSO_ADMIN, path)),
-      ...[...lists, ...one].map((path) => ask(SUPER_ADMIN, path)),
-    ]).flat();
-    const replies = await Promise.all(asked);
-    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
-    expect((await ask(CONTOSO_ADMIN, '/v1/sources')).json).toMatchObject({ metadata: { count: 1 } });
-    expect(await peakMiB()).toBeLessThan(400);
-  });
-
-  it('do not stop a start at which all of them are due', async () => {
-    served.child.kill('SIGTERM');
-    await served.finished;
-    await database.query(
-      `update source_sync set next_run_at = now(), status = 'pending', last_success_at = null, last_attempt_at = null`,
-    );
-    await start();
-    expect((await ask(SUPER_ADMIN, '/v1/registries/made-1')).status).toBe(200);
-    const attempted = async () => {
-      const [row] = await database.query<{ count: string }>(
-        `select count(*) from source_sync where last_attempt_at is not null`,
-      );
-      return Number(row?.count);
-    };
-    await expect.poll(attempted).toBeGreaterThan(100);
-    expect(await peakMiB()).toBeLessThan(400);
   });
 });

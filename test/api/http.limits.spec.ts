@@ -232,6 +232,36 @@ describe('a streamed response', () => {
     for (const socket of idle) socket.destroy();
     server.close();
   });
+
+  it('is refused to a caller with 32 of them, and to nobody else', async () => {
+    const application = express();
+    const adapter = new JsonAnswersAdapter(application);
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    application.get('/:caller', ({ params }, response) => {
+      async function* chunks() {
+        yield '{}\n';
+        await ended;
+      }
+      return adapter.reply(
+        response,
+        new JsonLines(chunks(), new AbortController().signal, params.caller),
+      ) as Promise<void>;
+    });
+    const server = application.listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    /** Resolves when the response begins. */
+    const begin = (caller: string) => fetch(`http://127.0.0.1:${port}/${caller}`);
+    const begun = await Promise.all(Array.from({ length: 32 }, () => begin('greedy')));
+    expect(new Set(begun.map(({ status }) => status))).toEqual(new Set([200]));
+    expect((await begin('greedy')).status).toBe(503);
+    const other = await begin('modest');
+    end();
+    for (const response of [...begun, other]) expect(await response.text()).toBe('{}\n');
+    expect((await begin('greedy')).status).toBe(200);
+    server.close();
+  });
 });
 
 /** Reads until more than `most` bytes have arrived or the peer has closed. */

@@ -9,14 +9,13 @@ import { aServer, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { call } from '../support/http.js';
 import { addCopies } from '../support/managed-entries.js';
-import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
 const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'];
 const CONFIG = '/registry/default/v0.1/x/client-config?client=';
 const LARGE = 40;
 /** How many of them are published instead of copied. */
-const PUBLISHED = inSoak(LARGE, 1);
+const PUBLISHED = LARGE;
 const LONG = 180;
 const SLOW = 10;
 const READERS = 32;
