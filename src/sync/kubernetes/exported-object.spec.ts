@@ -264,7 +264,6 @@ describe('an invalid optional annotation is ignored or shortened with a warning'
     ['tool-definitions', '{'],
     ['tool-definitions', '["now"]'],
     ['tool-definitions', '[{"title":"no name"}]'],
-    ['tool-definitions', JSON.stringify([{ name: 'now', text: 'x'.repeat(70_000) }])],
     ['tool-definitions', '[{"name":"now","__proto__":{}}]'],
   ])('%s: %.40s', (annotation, value) => {
     const object = anObject({ [annotation]: value, 'registry-category': 'science' });
