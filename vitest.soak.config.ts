@@ -37,7 +37,7 @@ export default defineConfig({
     globalSetup: ['test/support/database.setup.ts'],
     setupFiles: ['test/support/secrets.setup.ts'],
     server: { deps: { external: [/\/dist\//] } },
-    testTimeout: 600_000,
+    testTimeout: 3_600_000,
     expect: { poll: { timeout: 120_000 } },
     hookTimeout: 1_800_000,
     fileParallelism: false,

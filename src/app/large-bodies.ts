@@ -8,7 +8,7 @@ import type { BodyToRead, ReadBody } from './large-body.worker.js';
 
 /** A body of 1.2 MB takes up to 60 MiB when it is parsed and checked. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 };
-/** Far more than any body takes. */
+/** Far more than any body takes, except on a machine that is too busy. */
 const MAX_READ_MS = 10_000;
 /** An idle worker is stopped after this time, to free its memory. */
 const IDLE_MS = 15_000;
@@ -27,7 +27,8 @@ export class LargeBodies implements OnApplicationShutdown {
    * Returns the parsed body, with a `CheckedElsewhere` in place of each document.
    *
    * @param key identifies the caller, for turns.
-   * @throws ApiError 400 as for small bodies, and for more than 20,000 values outside documents; SemaphoreTimeout.
+   * @throws ApiError 400 as for small bodies, and for more than 20,000 values outside documents; 503 `overloaded`;
+   *   SemaphoreTimeout.
    */
   async read(
     bytes: Buffer,
@@ -50,14 +51,18 @@ export class LargeBodies implements OnApplicationShutdown {
   private async readInThread(sent: BodyToRead): Promise<ReadBody> {
     clearTimeout(this.idle);
     const thread = (this.thread ??= this.startThread());
-    const timeout = setTimeout(() => void thread.terminate(), MAX_READ_MS);
+    let isLate = false;
+    const timeout = setTimeout(() => {
+      isLate = true;
+      void thread.terminate();
+    }, MAX_READ_MS);
     try {
       const answer = await answerOf(thread, sent);
       this.idle = setTimeout(() => this.endThread(), IDLE_MS).unref();
       return answer;
     } catch (error) {
       this.endThread();
-      throw error;
+      throw isLate ? new ApiError('overloaded') : error;
     } finally {
       clearTimeout(timeout);
     }

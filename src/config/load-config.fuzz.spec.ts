@@ -159,7 +159,7 @@ it('a configuration with odd values loads or throws ConfigurationError', () => {
         loadConfig(file, { REGISTRY_LOG_LEVEL: 'debug', REGISTRY_DATABASE_PORT: '5433' }, {}),
       );
     }),
-    { numRuns: inSoak(5_000, 250) },
+    { numRuns: inSoak(5_000, 100) },
   );
 });
 
@@ -176,7 +176,7 @@ const REPLACEMENTS: readonly unknown[] = [
   { constructor: 'x' },
   { then: 1 },
 ];
-const REPLACEMENTS_A_NODE = inSoak(REPLACEMENTS.length, 4);
+const REPLACEMENTS_A_NODE = inSoak(REPLACEMENTS.length, 2);
 
 it('any node can be absent, a string, a number, a list or a map', () => {
   for (const [index, path] of nodesOf(GOOD).entries())
@@ -219,7 +219,7 @@ it('any text parses or throws ConfigurationError', () => {
     fc.property(fc.array(fragments, { maxLength: 30 }), (parts) => {
       expectReadOrRefused(() => parseYaml(parts.join(''), 'f.yaml'));
     }),
-    { numRuns: inSoak(2_000, 500) },
+    { numRuns: inSoak(2_000, 200) },
   );
 });
 

@@ -10,7 +10,7 @@ import { aService } from '../support/service.js';
 
 const TEAMS = ['red', 'blue', 'green'];
 const NAMES = 120;
-const SEARCHES = inSoak(400, 30);
+const SEARCHES = inSoak(400, 20);
 /** A small alphabet, so that texts repeat, with characters that SQL, JavaScript and Unicode treat differently. */
 const LETTERS = [...'aabbcdexyz  %_\\-.\'"', 'É', 'ß', 'ſ', 'İ', 'Ω', '猫', '猫', '😀', 'e\u0301'];
 

@@ -13,7 +13,7 @@ const ROUNDS = inSoak(20, 2);
 const PUBLISHERS = 8;
 /** Two, so that half of the publications are first versions. */
 const VERSIONS_OF_A_NAME = 2;
-const LONGEST_MS = 1_200;
+const LONGEST_MS = inSoak(1_200, 300);
 
 interface Stored {
   name: string;
@@ -54,74 +54,70 @@ async function serving(): Promise<{ cli: Cli; origin: string }> {
 }
 
 describe('kill -9 of a server during publishing', () => {
-  it(
-    'loses no version answered with 201, and stores no partial entry',
-    async () => {
-      const acknowledged = new Map<string, Document>();
-      const sent = new Map<string, Document>();
+  it('loses no version answered with 201, and stores no partial entry', async () => {
+    const acknowledged = new Map<string, Document>();
+    const sent = new Map<string, Document>();
 
-      /** Publishes until the server is killed. */
-      const publishTo = async (origin: string, round: number, publisher: number): Promise<void> => {
-        for (let count = 0; ; count += 1) {
-          const name = `io.acme/r${round}-p${publisher}-n${Math.floor(count / VERSIONS_OF_A_NAME)}`;
-          const server = aServer(name, `1.${count}.0`, { filler: 'x'.repeat(2_000) });
-          const key = `${name}@1.${count}.0`;
-          sent.set(key, server);
-          const reply = await callWith(`${origin}/v1/entries`, 'POST', { body: { server } }).catch(
-            () => undefined,
-          );
-          if (!reply) return;
-          expect(reply.status).toBe(201);
-          acknowledged.set(key, server);
-        }
-      };
-
-      for (let round = 1; round <= ROUNDS; round += 1) {
-        const { cli, origin } = await serving();
-        const before = acknowledged.size;
-        const publishers = Array.from({ length: PUBLISHERS }, (_, publisher) =>
-          publishTo(origin, round, publisher),
+    /** Publishes until the server is killed. */
+    const publishTo = async (origin: string, round: number, publisher: number): Promise<void> => {
+      for (let count = 0; ; count += 1) {
+        const name = `io.acme/r${round}-p${publisher}-n${Math.floor(count / VERSIONS_OF_A_NAME)}`;
+        const server = aServer(name, `1.${count}.0`, { filler: 'x'.repeat(2_000) });
+        const key = `${name}@1.${count}.0`;
+        sent.set(key, server);
+        const reply = await callWith(`${origin}/v1/entries`, 'POST', { body: { server } }).catch(
+          () => undefined,
         );
-        // Wait for the first publication, so that the kill hits the loop on a slow machine too.
-        while (acknowledged.size === before) await new Promise((done) => setTimeout(done, 1));
-        await new Promise((done) => setTimeout(done, Math.random() * LONGEST_MS));
-        cli.child.kill('SIGKILL');
-        await cli.finished;
-        await Promise.all(publishers);
-        expect(acknowledged.size).toBeGreaterThan(before);
+        if (!reply) return;
+        expect(reply.status).toBe(201);
+        acknowledged.set(key, server);
       }
-      expect(sent.size).toBeGreaterThan(acknowledged.size);
+    };
 
+    for (let round = 1; round <= ROUNDS; round += 1) {
       const { cli, origin } = await serving();
-      const rows = await database.query<Stored>(
-        `select e.name, v.version, v.document,
+      const before = acknowledged.size;
+      const publishers = Array.from({ length: PUBLISHERS }, (_, publisher) =>
+        publishTo(origin, round, publisher),
+      );
+      // Wait for the first publication, so that the kill hits the loop on a slow machine too.
+      while (acknowledged.size === before) await new Promise((done) => setTimeout(done, 1));
+      await new Promise((done) => setTimeout(done, Math.random() * LONGEST_MS));
+      cli.child.kill('SIGKILL');
+      await cli.finished;
+      await Promise.all(publishers);
+      expect(acknowledged.size).toBeGreaterThan(before);
+    }
+    expect(sent.size).toBeGreaterThan(acknowledged.size);
+
+    const { cli, origin } = await serving();
+    const rows = await database.query<Stored>(
+      `select e.name, v.version, v.document,
          count(*) filter (where v.is_latest) over (partition by e.id)::int as latest,
          row_number() over (partition by e.id order by v.version_key desc) = 1 as newest, v.is_latest as "isLatest"
        from entry e left join entry_version v on v.entry_id = e.id`,
-      );
-      // Entries without a version, without a latest version, or with the wrong latest version.
-      const halves = rows.filter(
-        ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
-      );
-      expect(halves.map(({ name, version }) => `${name}@${version}`)).toEqual([]);
-      const stored = new Map(rows.map(({ name, version, document }) => [`${name}@${version}`, document]));
-      expect([...acknowledged.keys()].filter((key) => !stored.has(key))).toEqual([]);
-      // Unacknowledged publications are stored completely or not at all.
-      for (const [key, document] of stored) expect(JSON.parse(document ?? '')).toEqual(sent.get(key));
-      const last = [...acknowledged].slice(-50);
-      for (const [, server] of last) {
-        const path = `${encodeURIComponent(String(server['name']))}/versions/${String(server['version'])}`;
-        const consumer = await call(`${origin}/registry/main/v0.1/servers/${path}`);
-        expect(consumer.json).toMatchObject({ server });
-        expect((await call(`${origin}/v1/entries/server/${path}`)).json).toMatchObject({ server });
-      }
-      console.log(
-        `${ROUNDS} kills: ${acknowledged.size} acknowledged, ${sent.size - acknowledged.size} in flight, ` +
-          `${stored.size - acknowledged.size} of them stored`,
-      );
-      cli.child.kill('SIGTERM');
-      expect((await cli.finished).code).toBe(0);
-    },
-    inSoak(600_000, 240_000),
-  );
+    );
+    // Entries without a version, without a latest version, or with the wrong latest version.
+    const halves = rows.filter(
+      ({ version, latest, newest, isLatest }) => version === null || latest !== 1 || newest !== isLatest,
+    );
+    expect(halves.map(({ name, version }) => `${name}@${version}`)).toEqual([]);
+    const stored = new Map(rows.map(({ name, version, document }) => [`${name}@${version}`, document]));
+    expect([...acknowledged.keys()].filter((key) => !stored.has(key))).toEqual([]);
+    // Unacknowledged publications are stored completely or not at all.
+    for (const [key, document] of stored) expect(JSON.parse(document ?? '')).toEqual(sent.get(key));
+    const last = [...acknowledged].slice(-50);
+    for (const [, server] of last) {
+      const path = `${encodeURIComponent(String(server['name']))}/versions/${String(server['version'])}`;
+      const consumer = await call(`${origin}/registry/main/v0.1/servers/${path}`);
+      expect(consumer.json).toMatchObject({ server });
+      expect((await call(`${origin}/v1/entries/server/${path}`)).json).toMatchObject({ server });
+    }
+    console.log(
+      `${ROUNDS} kills: ${acknowledged.size} acknowledged, ${sent.size - acknowledged.size} in flight, ` +
+        `${stored.size - acknowledged.size} of them stored`,
+    );
+    cli.child.kill('SIGTERM');
+    expect((await cli.finished).code).toBe(0);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { LargeBodies } from '../../dist/app/large-bodies.js';
 import { ACME_WRITER } from '../support/callers.js';
 import { aServer, type Document } from '../support/documents.js';
@@ -75,7 +75,7 @@ describe('a large body', () => {
   });
 
   it('has at most 20,000 values beside its document', async () => {
-    const server = aServer(aName(), '1.0.0', { _meta: { 'com.example/x': new Array(50_000).fill(1) } });
+    const server = aServer(aName(), '1.0.0', { _meta: { 'com.example/x': new Array(15_000).fill(1) } });
     const most = { server, claims: CLAIMS };
     expect((await writer().post('/v1/entries/validate', most)).status).toBe(200);
     const many = new Array<number>(60_000).fill(1);
@@ -94,7 +94,7 @@ describe('reading large bodies', () => {
   const noSignal = new AbortController().signal;
   const server = {
     ...aServer('io.acme/many'),
-    _meta: { x: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])) },
+    _meta: { x: Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n])) },
   };
   const bytes = Buffer.from(JSON.stringify({ server }));
   const read = (key: string) => bodies.read(bytes, 'member', key, noSignal);
@@ -119,5 +119,14 @@ describe('reading large bodies', () => {
     );
     await Promise.all(reading);
     expect(order).toEqual(['greedy', 'greedy', 'modest', 'greedy']);
+  });
+
+  it('is refused as overloaded when it takes longer than 10 s, and the next body is read', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const late = expect(read('one')).rejects.toMatchObject({ code: 'overloaded' });
+    await vi.advanceTimersByTimeAsync(10_000);
+    vi.useRealTimers();
+    await late;
+    await expect(read('one')).resolves.toBeDefined();
   });
 });

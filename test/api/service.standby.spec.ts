@@ -26,7 +26,7 @@ import { inSoak } from '../support/soak.js';
 import { StatementTap } from '../support/statement-tap.js';
 import { within } from '../support/within.js';
 
-const READS_ON_BOTH = inSoak(10_000, 400);
+const READS_ON_BOTH = inSoak(10_000, 120);
 
 const address = new DatabaseAddress();
 let folder: EmbeddedFolder;

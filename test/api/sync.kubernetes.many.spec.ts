@@ -4,7 +4,7 @@ import { largestShareOfOneTurn } from '../support/event-loop.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-const COUNT = inSoak(5_000, 2_000);
+const COUNT = inSoak(5_000, 1_250);
 /** Page size of the service's list requests. */
 const PAGE = 250;
 const A_WHILE = 60_000;

@@ -11,7 +11,7 @@ import { close, listen, urlOf } from '../support/loopback.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-const SOURCES = inSoak(200, 60);
+const SOURCES = inSoak(200, 32);
 const ANSWER_MS = 60;
 /** Concurrent reads per replica. */
 const MAX_CONCURRENT = 4;

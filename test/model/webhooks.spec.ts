@@ -8,7 +8,7 @@ import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
-const STEPS = Number(process.env['WEBHOOK_STEPS'] ?? inSoak(2_000, 40));
+const STEPS = Number(process.env['WEBHOOK_STEPS'] ?? inSoak(2_000, 20));
 /** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/webhooks.spec.ts takes the same steps. */
 const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31));
 
