@@ -1,5 +1,6 @@
 import { createPublicKey, hash, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../config/config.js';
 import { isObject } from '../json/json-values.js';
 import { withoutQuery } from '../outbound/http-client.js';
@@ -207,12 +208,15 @@ export function keyFetcher(
   return async (known = []) => {
     const url =
       provider.jwksUrl ?? (await discoverEndpoint('jwks_uri', provider.issuerUrl, http, insecureUrls));
-    const document = await http.getJson(url);
-    const published: unknown = isObject(document) ? document['keys'] : undefined;
-    if (!Array.isArray(published))
-      throw new ProviderUnavailable(`${withoutQuery(url)}: the response is not a JSON Web Key Set`);
+    // Only reads the key set: jwks-rsa parses all keys in one block, and its cache sends a request for every unknown kid.
+    const client = new jwksRsa.JwksClient({
+      jwksUri: url,
+      cache: false,
+      rateLimit: false,
+      fetcher: async (uri) => keyDocument(await http.getJson(uri), uri),
+    });
     const keys: ProviderKey[] = [];
-    for (const jwk of published.slice(0, MAX_KEYS)) {
+    for (const jwk of (await client.getKeys()) as unknown[]) {
       const digest = hash('sha256', JSON.stringify(jwk));
       const key = known.find((one) => one.digest === digest) ?? keyOf(jwk, digest);
       if (key) keys.push(key);
@@ -221,6 +225,13 @@ export function keyFetcher(
     }
     return keys;
   };
+}
+
+function keyDocument(document: unknown, url: string): { keys: unknown[] } {
+  const keys: unknown = isObject(document) ? document['keys'] : undefined;
+  if (!Array.isArray(keys))
+    throw new ProviderUnavailable(`${withoutQuery(url)}: the response is not a JSON Web Key Set`);
+  return { keys: keys.slice(0, MAX_KEYS) };
 }
 
 /** Returns the key of a JSON Web Key (RFC 7517); undefined unless it is a public key that may verify signatures. */
