@@ -217,7 +217,7 @@ describe('a file with valid and invalid entries', () => {
   });
 });
 
-describe('entries with characters the database cannot store', () => {
+describe('entries with characters that the database cannot store or parsers refuse', () => {
   const half = '\\ud83d';
   const raw = [
     `{"name":"io.acme/${half}","description":"d","version":"1.0.0"}`,
@@ -228,16 +228,17 @@ describe('entries with characters the database cannot store', () => {
   const skills = [`{"namespace":"io.\\u0000","name":"sk","description":"d","version":"1.0.0"}`];
   const file = (servers: string[]) =>
     `{"version":"1.0.0","meta":{"last_updated":"2026-01-01T00:00:00Z"},"data":{"servers":[${servers.join()}],"skills":[${skills.join()}]}}`;
-  const kept = JSON.stringify(aServer('io.acme/kept')).replace('"The', `"${half} The`);
+  const elsewhere = JSON.stringify(aServer('io.acme/half')).replace('"The', `"${half} The`);
+  const kept = JSON.stringify(aServer('io.acme/kept'));
   const service = aService()
-    .source('main', { text: file([kept, ...raw]) })
+    .source('main', { text: file([kept, elsewhere, ...raw]) })
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('are skipped individually when in a key field, and served when elsewhere', async () => {
+  it('are skipped individually, in whichever field they are', async () => {
     expect(await list(service)).toEqual(['io.acme/kept@1.0.0']);
     expect((await service.get('/v1/sources/main')).json).toMatchObject({
-      sync: { status: 'complete', counts: { entries: 1, skipped: 5 } },
+      sync: { status: 'complete', counts: { entries: 1, skipped: 6 } },
     });
   });
 });
