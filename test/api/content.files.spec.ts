@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import type { ContentFiles } from '../../dist/content/content.responses.js';
@@ -78,16 +79,18 @@ describe('the list of the files of a version', () => {
     expectRefused(await service.get(`${at(name, '1.0.0')}/files`), 404, 'version_not_found');
   });
 
-  it('is refused while four others are read, and there is room again when they end', async () => {
+  it('is read beside at most three others, and there is room again when they end', async () => {
     const name = await aSkillWith({ 'SKILL.md': '' });
     const holder = new pg.Client(service.database.connection);
     await holder.connect();
     await holder.query('begin; lock table content_file in access exclusive mode');
-    const four = Array.from({ length: 4 }, () => service.get(`${at(name, '1.0.0')}/files`));
+    const eight = Array.from({ length: 8 }, () => service.get(`${at(name, '1.0.0')}/files`));
     await expect.poll(() => waitingStatements(service.database)).toBe(4);
-    expectRefused(await service.get(`${at(name, '1.0.0')}/files`), 503, 'overloaded');
+    // Time for more to arrive; a lock that is held for longer ends the four with 503.
+    await pause(500);
+    expect(await waitingStatements(service.database)).toBeLessThanOrEqual(4);
     await holder.end();
-    await Promise.all(four);
+    await Promise.all(eight);
     expect((await filesOf(name)).files).toHaveLength(1);
   });
 });

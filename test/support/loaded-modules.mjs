@@ -1,12 +1,18 @@
-// Preloaded into a service (`node --import`): reports on stderr when the Kubernetes client or the MCP SDK is loaded.
-import { register } from 'node:module';
+// Preloaded into a service (`node --import`): reports on stderr when the Kubernetes client, or the module that imports the MCP
+// SDK, is loaded. Both are loaded by `require`.
+import { writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
 
-const hooks = `
-  import { writeSync } from 'node:fs';
-  const packages = { '@kubernetes/client-node': 'the Kubernetes client', '@modelcontextprotocol/server': 'the MCP SDK' };
-  export async function load(url, context, next) {
-    for (const [name, title] of Object.entries(packages))
-      if (url.includes('/node_modules/' + name + '/')) writeSync(2, 'loads ' + title + '\\n');
-    return next(url, context);
-  }`;
-register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+const MODULES = {
+  '/node_modules/@kubernetes/client-node/': 'the Kubernetes client',
+  '/mcp-endpoint/message-handler.js': 'the MCP SDK',
+};
+
+if (isMainThread) {
+  const { cache } = createRequire(import.meta.url);
+  setInterval(() => {
+    for (const [path, title] of Object.entries(MODULES))
+      if (Object.keys(cache).some((file) => file.includes(path))) writeSync(2, `loads ${title}\n`);
+  }, 100).unref();
+}
