@@ -9,7 +9,7 @@ import { BlockSweep } from './block-sweep.queries.js';
 import { Blocks, changesOf, endChanges, overdueBlocks } from './blocks.queries.js';
 
 const EVERY_MS = 5_000;
-/** How often, and how long, a changed block waits for a source before it interrupts what writes the source. */
+/** A changed block interrupts whatever writes a source that it cannot lock within this time, and tries again this often. */
 const ATTEMPTS = 20;
 const PATIENCE = '200ms';
 

@@ -103,7 +103,7 @@ export class BlockSweep {
     sourceIds: readonly number[],
     considered: ConsideredBlocks,
   ): Promise<void> {
-    // Once more under the lock, for which changes of blocks wait.
+    // Changes of blocks wait for the lock, so most of the work comes before it.
     const known = await this.applyChanged(manager, sourceIds, considered);
     await enterAdmission(manager);
     await this.applyChanged(manager, sourceIds, known);
@@ -312,7 +312,8 @@ async function documentOf(manager: EntityManager, table: Table, id: string): Pro
 
 /**
  * SQL: what a block may match, of the sources with the ids `$1` (null: of all), with the parameters `$2` to `$4` of
- * `mayMatchValues`. Names in other than printable ASCII are left to JavaScript, whose lower case differs.
+ * `mayMatchValues`. Leaves names with other characters than printable ASCII to
+ * JavaScript, which converts them to lower case differently.
  */
 const mayMatch = (source: string, row: string, digest: string) => `
   ($1::int[] is null or ${source}.source_id = any($1::int[]))

@@ -113,8 +113,8 @@ export class BlocksService {
   }
 
   /**
-   * Changes a block for published entries at once, in one transaction that keeps everybody else out, and for synced sources as
-   * their locks allow. What stores versions of these meanwhile finds the change before it commits.
+   * Changes a block. Published entries are swept in the same transaction, which excludes all other writers; synced sources after
+   * it, as their locks allow. A sync that runs meanwhile finds the change before it commits.
    */
   private async change<T>(
     caller: Caller,

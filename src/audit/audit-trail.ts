@@ -92,7 +92,7 @@ class ChangeLimit {
   }
 }
 
-/** Attempts at a transaction that PostgreSQL ends in favor of others. */
+/** How often a transaction is attempted that deadlocks or cannot be serialized. */
 const MAX_ATTEMPTS = 3;
 
 /** Writes an event in the same transaction as each change, and logs the event after the commit (contract §9). */

@@ -204,8 +204,8 @@ function relevant(attempts: readonly Attempt[]): TokenRefusal['attempts'] {
 }
 
 /**
- * Adds a hint for the operator to what stock providers do: tokens without this server's audience (Keycloak), and access tokens
- * that look like ID tokens (Dex).
+ * Adds a hint for the operator to refusals that stock providers cause: tokens without this server's audience (Keycloak), and
+ * access tokens that look like ID tokens (Dex).
  */
 function withHint(attempt: Attempt): Attempt & { hint?: string } {
   const { check, method, received, reason } = attempt;

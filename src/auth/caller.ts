@@ -69,13 +69,13 @@ export const CurrentCaller = createParamDecorator((_: unknown, context: Executio
   callerOf(context),
 );
 
-/** Who somebody is, whatever their token. Subjects are unique per issuer only (RFC 7519 §4.1.2). */
+/** Identifies a person or client across their tokens. Subjects are unique per issuer only (RFC 7519 §4.1.2). */
 export interface Identity {
   readonly issuer: string | null;
   readonly subject: string;
 }
 
-/** Returns who a caller is; null for callers without a subject. Nothing else may decide whether two callers are the same. */
+/** Returns a caller's identity; null without a subject. Whether two callers are the same is decided by this alone. */
 export function identityOf({
   identified,
   issuer,

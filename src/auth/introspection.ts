@@ -38,7 +38,7 @@ const OWN_CLAIMS: ReadonlySet<string> = new Set([
   ...[...CLIENT_CLAIMS, ...GROUPS_ELSEWHERE],
 ]);
 
-/** What is made of a response. */
+/** The settings that decide which claims of a response are read. */
 type ClaimMapping = Pick<ProviderConfig, 'claims' | 'displayName'>;
 
 const INACTIVE: Answer = Object.freeze({ active: false });

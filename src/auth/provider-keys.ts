@@ -16,7 +16,7 @@ const REFETCH_COOLDOWN_MS = 30_000;
 /** Pause before the next request to a provider after a failure. */
 export const FAILURE_PAUSE_MS = 1_000;
 
-/** contract §8: of a key set the first keys count. */
+/** contract §8: only the first keys of a set count. */
 const MAX_KEYS = 100;
 /** contract §8: how many keys are tried for one token. */
 const MAX_TRIED = 5;

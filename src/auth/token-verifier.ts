@@ -42,7 +42,7 @@ export interface VerifiedJwt {
   readonly isCurrent: () => boolean;
 }
 
-/** What jsonwebtoken says about a token that another key signed. */
+/** jsonwebtoken's message for a token that another key signed. */
 const WRONG_SIGNATURE = 'invalid signature';
 
 // Ignores `jku`, `jwk` and `x5u`, because only the provider's own keys are trusted.
@@ -157,8 +157,8 @@ export class TokenVerifier {
   }
 
   /**
-   * Judges tokens by these providers from now on. A provider that differs only in what is made of its claims keeps its keys;
-   * one that is the same object keeps its cached callers and introspection responses too.
+   * Replaces the providers. A provider whose claim mapping alone differs keeps its keys; an unchanged one (the same object) also
+   * keeps its cached callers and introspection responses.
    */
   replace(providers: readonly ProviderConfig[]): void {
     const before = this.providers;

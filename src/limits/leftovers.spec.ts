@@ -2,18 +2,16 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createTemporary, removeLeftovers } from './leftovers.js';
 
-const temporary = process.env['TMPDIR'];
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'leftovers-'));
-  process.env['TMPDIR'] = folder;
+  vi.stubEnv('TMPDIR', folder);
 });
 afterAll(async () => {
-  if (temporary === undefined) delete process.env['TMPDIR'];
-  else process.env['TMPDIR'] = temporary;
+  vi.unstubAllEnvs();
   await rm(folder, { recursive: true });
 });
 

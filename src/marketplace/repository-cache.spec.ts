@@ -4,22 +4,20 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { type CacheLimits, RepositoryCache } from './repository-cache.js';
 import type { TreeFile } from './plugin-tree.js';
 
 /** A caller who does not leave. */
 const WAITING = new AbortController().signal;
 
-const temporary = process.env['TMPDIR'];
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'repository-cache-'));
-  process.env['TMPDIR'] = folder;
+  vi.stubEnv('TMPDIR', folder);
 });
 afterAll(async () => {
-  if (temporary === undefined) delete process.env['TMPDIR'];
-  else process.env['TMPDIR'] = temporary;
+  vi.unstubAllEnvs();
   await rm(folder, { recursive: true });
 });
 
@@ -237,8 +235,8 @@ it('builds a repository again when its files are gone, or some of them', async (
 it('builds again after a failure, such as a missing temporary folder', async () => {
   const cache = aCache();
   const elsewhere = `${folder}-elsewhere`;
-  process.env['TMPDIR'] = elsewhere;
+  vi.stubEnv('TMPDIR', elsewhere);
   await expect(cache.lease(plan('one', [stored('a', 10)]), 'caller', WAITING)).rejects.toThrow('ENOENT');
-  process.env['TMPDIR'] = folder;
+  vi.stubEnv('TMPDIR', folder);
   await cache.lease(plan('one', [stored('a', 10)]), 'caller', WAITING);
 });

@@ -159,7 +159,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
         const readSince = performance.now();
         const stored = { ...written, bytes, users: 1, readSince, deleted: new AbortController() };
         this.stored.set(plan.key, stored);
-        // In use until its callers have it: the next build may need room.
+        // Counts as in use until its callers hold it; otherwise the next build could evict it.
         setImmediate(() => (stored.users -= 1));
         return stored;
       } catch (error) {

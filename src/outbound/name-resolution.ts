@@ -20,7 +20,7 @@ export const resolveHere: ResolveAll = (hostname, done) => {
   lookup(hostname, { all: true }, (error, addresses) => done(error, error ? [] : addresses));
 };
 
-/** Who waits for a name. */
+/** Callbacks that wait for each name. */
 const waiting = new Map<string, Parameters<ResolveAll>[1][]>();
 
 /**
@@ -39,7 +39,7 @@ export const resolveApart: ResolveAll = (hostname, done) => {
 };
 
 const ask: ResolveAll = (hostname, done) => {
-  // It would be an option.
+  // `getent` would read it as an option.
   if (hostname.startsWith('-')) {
     process.nextTick(done, notFound(hostname), []);
     return;

@@ -1,6 +1,6 @@
 import type { TestDatabase } from './database.js';
 
-/** Inserts sources or registries as the API would, many at once. Each has its own claims with `filler` characters. */
+/** Inserts sources or registries in bulk, as the API would. Each has its own claims with `filler` characters. */
 export async function insertMany(
   database: TestDatabase,
   what: 'source' | 'registry',

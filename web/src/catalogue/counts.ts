@@ -14,9 +14,9 @@ export type FilterCounts = Readonly<
 >;
 
 /**
- * Returns the counts of several results together. If all items were read, each entry counts once. Otherwise, publishers and
- * installable servers have no numbers; types, tags and transports have the server's, but only if there is a single result: the
- * sum of several would count an entry in each of its registries.
+ * Combines the counts of several results. If all items were read, each entry counts once. Otherwise, publishers and installable
+ * servers have no counts, and types, tags and transports have the server's if there is only one result: the sum of several would
+ * count an entry once for each of its registries.
  */
 export function countsOf(results: readonly SearchResult[]): FilterCounts {
   const items = [

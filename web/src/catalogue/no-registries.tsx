@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { isOffered, useSession } from '../session/session.js';
 import { EmptyState } from '../ui/query.js';
 
-/** Shown instead of a page about registries to people who have none, with what they can do about it. */
+/** Explains to people who see no registry what they can do. */
 export function NoRegistries({ isPage = false }: { isPage?: boolean }): JSX.Element {
   const session = useSession();
   if (session.settings.mode === 'anonymous')
