@@ -10,7 +10,8 @@ import { basicToken, challenge, type SentToken, sentToken } from './bearer-token
 import { type AuthenticatedRequest, type Caller, identityOf, UNIDENTIFIED_CALLER } from './caller.js';
 import { AcceptsBasic, IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
 import { BLOCKED, EXPIRED, ID_TOKEN, refusalLabel, shownClaim } from './token-claims.js';
-import type { Accepted, Attempt, NotAccepted, TokenVerifier } from './token-verifier.js';
+import type { TokenVerifier } from './token-verifier.js';
+import type { Accepted, Attempt, NotAccepted } from './verdict.js';
 
 /**
  * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern ending in `/*` matches

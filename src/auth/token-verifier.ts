@@ -12,23 +12,30 @@ import type { Caller } from './caller.js';
 import { ClaimsIncomplete } from './claim-mapping.js';
 import { GroupsFetcher } from './groups-fetcher.js';
 import { Introspection } from './introspection.js';
-import { ProviderHttp, ProviderUnavailable } from './provider-http.js';
+import { ProviderHttp } from './provider-http.js';
 import { keyFetcher, type ProviderKey, ProviderKeys } from './provider-keys.js';
-import { ProviderLimitExceeded } from './provider-limits.js';
 import { NoSubject, TokenCallers } from './token-callers.js';
 import {
-  clientIn,
   expiryOf,
-  failedCheck,
   introspectionRuledOut,
   jwtRefusal,
   readJwt,
   type Refusal,
   refusal,
-  shownClaim,
   typeRefusal,
   type UnverifiedJwt,
 } from './token-claims.js';
+import {
+  type Accepted,
+  accepted,
+  type Check,
+  isCaller,
+  isRefusal,
+  type Outcome,
+  outcomeOf,
+  type Verdict,
+  verdictOf,
+} from './verdict.js';
 
 /** contract §8. Never `none` or HMAC: HMAC would accept a public key as the secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;
@@ -64,41 +71,6 @@ const CACHE_TTL_MS = 60_000;
 /** Size of the cache, in characters of tokens and groups. */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 
-/** Why one provider did not accept a token, for the log and the audit trail. */
-export interface Attempt extends Refusal {
-  readonly provider: string;
-  readonly method: 'jwt' | 'introspection';
-  /** The check that failed, in one word. */
-  readonly check: string;
-}
-
-/** Whom a refused token claims to be from. Nobody has verified this. */
-export interface ClaimedOrigin {
-  readonly issuer?: string;
-  readonly client?: string;
-}
-
-export type Verdict =
-  | {
-      readonly kind: 'accepted';
-      readonly caller: Caller;
-      readonly provider: Pick<ProviderConfig, 'name' | 'issuerUrl'>;
-    }
-  | {
-      /**
-       * - `no_subject`: the token is valid, but names neither a subject nor a client.
-       * - `incomplete`: the token is valid, but its claims are incomplete.
-       * - `unavailable`: at least one provider that might accept the token is unavailable.
-       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress.
-       */
-      readonly kind: 'refused' | 'no_subject' | 'incomplete' | 'unavailable' | 'limited';
-      readonly attempts: readonly Attempt[];
-      readonly claimed: ClaimedOrigin;
-    };
-
-export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
-export type NotAccepted = Exclude<Verdict, Accepted>;
-
 interface Provider {
   readonly config: ProviderConfig;
   readonly connection: Connection;
@@ -112,23 +84,6 @@ interface Connection {
   readonly groups: GroupsFetcher | null;
   readonly introspection: Introspection | null;
 }
-
-/** One method by which one provider might accept a token. */
-interface Check {
-  readonly provider: ProviderConfig;
-  readonly method: Attempt['method'];
-  /** Why the token is refused without verifying it or sending a request; null if it must be checked. */
-  readonly refusal: Refusal | null;
-  /** @throws ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete */
-  readonly run: () => Promise<Caller | Refusal>;
-}
-
-interface Outcome {
-  readonly check: Check;
-  readonly result: Caller | Refusal | Unverified;
-}
-
-type Unverified = ProviderUnavailable | ProviderLimitExceeded | NoSubject | ClaimsIncomplete;
 
 type CachedCaller = Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> & Omit<Accepted, 'kind'>;
 
@@ -368,15 +323,6 @@ function isSameConnection(one: ProviderConfig, other: ProviderConfig): boolean {
   return isDeepStrictEqual({ ...one, ...OTHER_SETTINGS }, { ...other, ...OTHER_SETTINGS });
 }
 
-async function outcomeOf(check: Check): Promise<Outcome> {
-  try {
-    return { check, result: check.refusal ?? (await check.run()) };
-  } catch (error) {
-    if (isUnverified(error)) return { check, result: error };
-    throw error;
-  }
-}
-
 /**
  * Runs all checks concurrently. Resolves with the outcomes in the order of the checks, up to the first that is no refusal:
  * only what every earlier provider has refused may be another provider's.
@@ -392,60 +338,6 @@ async function firstAccepted(checks: readonly Check[]): Promise<Outcome[]> {
     if (!isRefusal(outcome.result)) break;
   }
   return outcomes;
-}
-
-function accepted({ provider }: Check, caller: Caller): Accepted {
-  return { kind: 'accepted', caller, provider };
-}
-
-/** The verdict when no check accepted the token. */
-function verdictOf(outcomes: readonly Outcome[], jwt: UnverifiedJwt | null): NotAccepted {
-  const attempts = outcomes.flatMap(({ check: { provider, method }, result }): Attempt[] => {
-    if (isCaller(result)) return [];
-    const refused = result instanceof Error ? { reason: result.message } : result;
-    return [{ provider: provider.name, method, check: checkOf(result, refused), ...refused }];
-  });
-  const kinds = outcomes.map(({ result }) => kindOf(result));
-  const kind = (['unavailable', 'limited', 'incomplete', 'no_subject'] as const).find((one) =>
-    kinds.includes(one),
-  );
-  return { kind: kind ?? 'refused', attempts, claimed: claimedOrigin(jwt) };
-}
-
-function checkOf(result: Outcome['result'], { reason }: Refusal): string {
-  if (result instanceof ClaimsIncomplete) return 'groups';
-  const isUnanswered = result instanceof ProviderUnavailable || result instanceof ProviderLimitExceeded;
-  return isUnanswered ? 'provider' : failedCheck(reason);
-}
-
-function claimedOrigin(jwt: UnverifiedJwt | null): ClaimedOrigin {
-  const { iss } = jwt?.payload ?? {};
-  const client = clientIn(jwt?.payload ?? {});
-  return {
-    ...(iss === undefined ? {} : { issuer: shownClaim(iss) }),
-    ...(client === undefined ? {} : { client: shownClaim(client) }),
-  };
-}
-
-function kindOf(result: Outcome['result']): NotAccepted['kind'] {
-  if (result instanceof ClaimsIncomplete) return result.why;
-  if (result instanceof NoSubject) return 'no_subject';
-  if (result instanceof ProviderUnavailable) return 'unavailable';
-  return result instanceof ProviderLimitExceeded ? 'limited' : 'refused';
-}
-
-function isUnverified(error: unknown): error is Unverified {
-  return [ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete].some(
-    (kind) => error instanceof kind,
-  );
-}
-
-function isCaller(result: Outcome['result']): result is Caller {
-  return 'claims' in result;
-}
-
-function isRefusal(result: Outcome['result']): result is Refusal {
-  return 'reason' in result;
 }
 
 function hasIntrospection(

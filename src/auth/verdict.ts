@@ -1,0 +1,124 @@
+import type { ProviderConfig } from '../config/config.js';
+import type { Caller } from './caller.js';
+import { ClaimsIncomplete } from './claim-mapping.js';
+import { ProviderUnavailable } from './provider-http.js';
+import { ProviderLimitExceeded } from './provider-limits.js';
+import { NoSubject } from './token-callers.js';
+import { clientIn, failedCheck, type Refusal, shownClaim, type UnverifiedJwt } from './token-claims.js';
+
+/** Why one provider did not accept a token, for the log and the audit trail. */
+export interface Attempt extends Refusal {
+  readonly provider: string;
+  readonly method: 'jwt' | 'introspection';
+  /** The check that failed, in one word. */
+  readonly check: string;
+}
+
+/** Whom a refused token claims to be from. Nobody has verified this. */
+export interface ClaimedOrigin {
+  readonly issuer?: string;
+  readonly client?: string;
+}
+
+export type Verdict =
+  | {
+      readonly kind: 'accepted';
+      readonly caller: Caller;
+      readonly provider: Pick<ProviderConfig, 'name' | 'issuerUrl'>;
+    }
+  | {
+      /**
+       * - `no_subject`: the token is valid, but names neither a subject nor a client.
+       * - `incomplete`: the token is valid, but its claims are incomplete.
+       * - `unavailable`: at least one provider that might accept the token is unavailable.
+       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress.
+       */
+      readonly kind: 'refused' | 'no_subject' | 'incomplete' | 'unavailable' | 'limited';
+      readonly attempts: readonly Attempt[];
+      readonly claimed: ClaimedOrigin;
+    };
+
+export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
+export type NotAccepted = Exclude<Verdict, Accepted>;
+
+/** One method by which one provider might accept a token. */
+export interface Check {
+  readonly provider: ProviderConfig;
+  readonly method: Attempt['method'];
+  /** Why the token is refused without verifying it or sending a request; null if it must be checked. */
+  readonly refusal: Refusal | null;
+  /** @throws ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete */
+  readonly run: () => Promise<Caller | Refusal>;
+}
+
+export interface Outcome {
+  readonly check: Check;
+  readonly result: Caller | Refusal | Unverified;
+}
+
+type Unverified = ProviderUnavailable | ProviderLimitExceeded | NoSubject | ClaimsIncomplete;
+
+/** Runs one check. An error that decides nothing about the token is its result. */
+export async function outcomeOf(check: Check): Promise<Outcome> {
+  try {
+    return { check, result: check.refusal ?? (await check.run()) };
+  } catch (error) {
+    if (isUnverified(error)) return { check, result: error };
+    throw error;
+  }
+}
+
+/** The verdict when this check accepted the token. */
+export function accepted({ provider }: Check, caller: Caller): Accepted {
+  return { kind: 'accepted', caller, provider };
+}
+
+/** The verdict when no check accepted the token. */
+export function verdictOf(outcomes: readonly Outcome[], jwt: UnverifiedJwt | null): NotAccepted {
+  const attempts = outcomes.flatMap(({ check: { provider, method }, result }): Attempt[] => {
+    if (isCaller(result)) return [];
+    const refused = result instanceof Error ? { reason: result.message } : result;
+    return [{ provider: provider.name, method, check: checkOf(result, refused), ...refused }];
+  });
+  const kinds = outcomes.map(({ result }) => kindOf(result));
+  const kind = (['unavailable', 'limited', 'incomplete', 'no_subject'] as const).find((one) =>
+    kinds.includes(one),
+  );
+  return { kind: kind ?? 'refused', attempts, claimed: claimedOrigin(jwt) };
+}
+
+function checkOf(result: Outcome['result'], { reason }: Refusal): string {
+  if (result instanceof ClaimsIncomplete) return 'groups';
+  const isUnanswered = result instanceof ProviderUnavailable || result instanceof ProviderLimitExceeded;
+  return isUnanswered ? 'provider' : failedCheck(reason);
+}
+
+function claimedOrigin(jwt: UnverifiedJwt | null): ClaimedOrigin {
+  const { iss } = jwt?.payload ?? {};
+  const client = clientIn(jwt?.payload ?? {});
+  return {
+    ...(iss === undefined ? {} : { issuer: shownClaim(iss) }),
+    ...(client === undefined ? {} : { client: shownClaim(client) }),
+  };
+}
+
+function kindOf(result: Outcome['result']): NotAccepted['kind'] {
+  if (result instanceof ClaimsIncomplete) return result.why;
+  if (result instanceof NoSubject) return 'no_subject';
+  if (result instanceof ProviderUnavailable) return 'unavailable';
+  return result instanceof ProviderLimitExceeded ? 'limited' : 'refused';
+}
+
+function isUnverified(error: unknown): error is Unverified {
+  return [ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete].some(
+    (kind) => error instanceof kind,
+  );
+}
+
+export function isCaller(result: Outcome['result']): result is Caller {
+  return 'claims' in result;
+}
+
+export function isRefusal(result: Outcome['result']): result is Refusal {
+  return 'reason' in result;
+}
