@@ -17,7 +17,8 @@ const PATIENCE = '200ms';
 @Injectable()
 @BackgroundJob()
 export class BlockChanges implements OnApplicationShutdown {
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, new Logger('admission'), {
+  private readonly logger = new Logger('admission');
+  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Applying changed blocks failed; it will be retried',
   });
 
@@ -40,8 +41,22 @@ export class BlockChanges implements OnApplicationShutdown {
     for (const id of await overdueBlocks(this.dataSource.manager)) await this.apply(id);
   }
 
-  /** Applies the current state of a block, or its removal. The change must be committed. */
+  /**
+   * Applies the current state of a block, or its removal. The change must be committed, so nothing that fails here is an
+   * error of the request: it is logged, and tried again by the polling of any replica.
+   */
   async apply(id: string): Promise<void> {
+    try {
+      await this.applyToSources(id);
+    } catch (error) {
+      this.logger.error(
+        { err: error, block: id },
+        'A changed block is in force, but not yet applied everywhere',
+      );
+    }
+  }
+
+  private async applyToSources(id: string): Promise<void> {
     const changes = await changesOf(this.dataSource.manager, id);
     if (changes.length === 0) return;
     const sources = await this.dataSource.transaction(async (manager) =>
@@ -50,11 +65,16 @@ export class BlockChanges implements OnApplicationShutdown {
     const swept = new Set(
       await this.dataSource.transaction((manager) => this.sweepLocked(manager, sources, id, 'skip locked')),
     );
+    const failures: unknown[] = [];
     for (const sourceId of sources.filter((one) => !swept.has(one)))
-      await this.dataSource.transaction(async (manager) => {
-        await this.lockSource(manager, sourceId);
-        await this.sweepLocked(manager, [sourceId], id);
-      });
+      await this.dataSource
+        .transaction(async (manager) => {
+          await this.lockSource(manager, sourceId);
+          await this.sweepLocked(manager, [sourceId], id);
+        })
+        // One source that stays locked must not keep the others from being swept.
+        .catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
     await endChanges(this.dataSource.manager, changes);
   }
 

@@ -125,6 +125,29 @@ describe('a block set while versions are being written', () => {
     expect(await everywhere()).toContain('com.new/b@1.0.0');
   });
 
+  it('is in force although a source stays locked, and is applied there later', async () => {
+    const [stuck, free] = [aServer('com.stuck/a'), aServer('com.stuck/b')];
+    for (const [name, server] of [
+      ['mirror', stuck],
+      ['curated', free],
+    ] as const) {
+      await service.rewrite(name, { servers: [GOOD, server] });
+      await service.synced(name);
+    }
+    expect(await everywhere()).toEqual(expect.arrayContaining(['com.stuck/a@1.0.0', 'com.stuck/b@1.0.0']));
+    // Not a bulk write: nothing may interrupt it.
+    await rival.query(`begin; select from source where name = 'mirror' for update`);
+    const { status } = await service.put('/v1/blocks/sec-3', { names: ['com.stuck/*'], reason: 'SEC-3' });
+    expect(status).toBe(201);
+    expect(await everywhere()).not.toContain('com.stuck/b@1.0.0');
+    await rival.query('rollback');
+    await within(PATIENCE, async () => expect(await everywhere()).not.toContain('com.stuck/a@1.0.0'));
+    expect((await service.delete('/v1/blocks/sec-3')).status).toBe(204);
+    await within(PATIENCE, async () =>
+      expect(await everywhere()).toEqual(expect.arrayContaining(['com.stuck/a@1.0.0', 'com.stuck/b@1.0.0'])),
+    );
+  });
+
   it('that is deleted meanwhile holds nothing of a sync that knew it', async () => {
     const stop = await stopAt('mirror', 'com.new/c');
     await startSync('mirror', GOOD, aServer('com.evil/b'), aServer('com.new/c'));
