@@ -108,22 +108,29 @@ export class ContentUploads {
       throw new ApiError('invalid_archive', 'The archive does not match the document', problems);
     const key = client.callerKey(requester.caller);
     await this.semaphores.changes.run(key, client.abortSource, () =>
-      this.entries.change(requester, entry, version.version, async (manager, found, _now, record) => {
-        const source = await shareManaged(manager);
-        this.rules.checkSource(source);
-        // contract §13: anyone who may publish a further version.
-        this.rules.checkClaims(requester.caller, found.claims);
-        this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
-        checkReview(requester.caller, found, source.settings.review);
-        const { digest, bytes } = summaryOf(files);
-        await record({
-          action: 'entry.content',
-          target: targetOf(found, source.name, version.version),
-          claims: [found.claims],
-          change: { after: { sha256: digest, bytes, files: files.length } },
-        });
-        await this.store.put(manager, version.id, files);
-      }),
+      this.entries.change(
+        requester,
+        entry,
+        version.version,
+        async (manager, found, _now, record) => {
+          const source = await shareManaged(manager);
+          this.rules.checkSource(source);
+          // contract §13: anyone who may publish a further version.
+          this.rules.checkClaims(requester.caller, found.claims);
+          this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
+          checkReview(requester.caller, found, source.settings.review);
+          const { digest, bytes } = summaryOf(files);
+          await record({
+            action: 'entry.content',
+            target: targetOf(found, source.name, version.version),
+            claims: [found.claims],
+            change: { after: { sha256: digest, bytes, files: files.length } },
+          });
+          await this.store.put(manager, version.id, files);
+        },
+        // Waits for other content, and writes many files.
+        false,
+      ),
     );
   }
 }

@@ -264,6 +264,7 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
 const CATALOGUE_LOCK = 7_264_018_532;
 /** Lock for blocks: shared from the last look at them until the transaction ends, exclusive while they change. */
 const ADMISSION_LOCK = 7_264_018_535;
+const ENTER_ADMISSION = `pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`;
 /** Lock for content: exclusive for everything that stores files or deletes unused ones. */
 const CONTENT_LOCK = 7_264_018_536;
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
@@ -292,15 +293,21 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
  * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`. Uses a single statement, because entries change far more often
  * than sources. The statements after it use generic plans: PostgreSQL otherwise planned half of the searches for an entry again, for 1 ms each.
  *
+ * @param showsVersions whether blocks apply to the change. One that shows nothing may take long: changes of blocks do not wait for it.
  * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
  *   follow the order of changes to an entry.
  */
-export async function lockEntry(statements: Queries, type: string, name: string): Promise<Date> {
+export async function lockEntry(
+  statements: Queries,
+  type: string,
+  name: string,
+  showsVersions = true,
+): Promise<Date> {
   const [row] = await statements.query<{ now: Date }[]>(
     `with settings as materialized (
        select set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('plan_cache_mode', 'force_generic_plan', true)
      ),
-       admission as materialized (select pg_advisory_xact_lock_shared(${ADMISSION_LOCK}) from settings),
+       admission as materialized (select ${showsVersions ? ENTER_ADMISSION : '1'} from settings),
        lock as materialized (select pg_advisory_xact_lock(hashtextextended($1, 0)) from admission)
      select date_trunc('milliseconds', clock_timestamp()) as now from lock`,
     [`${type}:${name}`],
@@ -313,7 +320,7 @@ export async function lockEntry(statements: Queries, type: string, name: string)
  * Keeps blocks from changing until the transaction ends. No long work may follow: the change of a block waits for it.
  */
 export async function enterAdmission(manager: EntityManager): Promise<void> {
-  await manager.query(`select pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`);
+  await manager.query(`select ${ENTER_ADMISSION}`);
 }
 
 /** Waits for all transactions in `enterAdmission`, and keeps new ones waiting until this transaction ends. */

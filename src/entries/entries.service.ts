@@ -363,16 +363,19 @@ export class EntriesService {
   /**
    * Runs a change of an entry in a transaction, once the entry is locked and loaded like `load`. `work` must record the
    * change.
+   *
+   * @param showsVersions as for `lockEntry`.
    */
   async change<T>(
     requester: Requester,
     path: EntryPath,
     version: string | undefined,
     work: (manager: EntityManager, entry: Entry, now: Date, record: RecordChange) => Promise<T>,
+    showsVersions = true,
   ): Promise<T> {
     const entryName = entryNameOf(path);
     return this.audit.transaction(requester, async (manager, record) => {
-      const now = await lockEntry(manager, entryName.type, entryName.name);
+      const now = await lockEntry(manager, entryName.type, entryName.name, showsVersions);
       const found = await this.entries.findByName(entryName, version, manager);
       return work(manager, this.checkFound(requester.caller, found, version), now, record);
     });

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { request, type ClientRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { UnpackedFiles, unpackArchive } from '../../dist/content/archive.js';
 import { aSkillFile, aTarGz, aZip, type ZipEntry } from '../support/archives.js';
@@ -11,6 +12,7 @@ import { aSkill } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aName, entryAt } from '../support/publishing.js';
 import { aService } from '../support/service.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 
 const KIB = 1024;
 
@@ -87,6 +89,27 @@ describe('the content of a version', () => {
     const fresh = await reader('blue').send('GET', zipAt(name), { headers: { 'If-None-Match': etag } });
     expect(fresh.status).toBe(304);
     expect(await leftovers()).toEqual([]);
+  });
+
+  it('keeps no change of a block waiting while it is stored', async () => {
+    const name = aName();
+    await publish(name);
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    await holder.query('begin; lock table content_blob in access exclusive mode');
+    const uploading = upload(writer('blue'), name, archiveOf(name));
+    try {
+      await expect.poll(() => waitingStatements(service.database)).toBe(1);
+      // Changes of blocks wait for shared advisory locks, which publications hold.
+      const held = await service.database.query(
+        `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted
+         and database = (select oid from pg_database where datname = current_database())`,
+      );
+      expect(held).toEqual([]);
+    } finally {
+      await holder.end();
+      await uploading;
+    }
   });
 
   it('is uploaded as tar.gz too, with a top folder', async () => {
