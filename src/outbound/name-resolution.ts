@@ -32,10 +32,16 @@ export const resolveApart: ResolveAll = (hostname, done) => {
   if (others) return void others.push(done);
   const all = [done];
   waiting.set(hostname, all);
-  ask(hostname, (error, addresses) => {
+  const answer: Parameters<ResolveAll>[1] = (error, addresses) => {
     waiting.delete(hostname);
     for (const each of all) each(error, addresses);
-  });
+  };
+  try {
+    ask(hostname, answer);
+  } catch (error) {
+    // Some failed starts of a process are thrown, such as for lack of memory.
+    process.nextTick(answer, error, []);
+  }
 };
 
 const ask: ResolveAll = (hostname, done) => {

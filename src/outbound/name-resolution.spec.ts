@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { resolveApart } from './name-resolution.js';
+
+const failureOf = (hostname: string) =>
+  new Promise<Error | null>((done) => {
+    resolveApart(hostname, (error) => done(error));
+  });
+
+it('answers everybody when the process cannot be started, and asks again the next time', async () => {
+  // Node throws for a NUL, as it does when memory for a process is missing.
+  const names = ['a\0b', 'a\0b'];
+  expect(await Promise.all(names.map(failureOf))).toEqual(names.map(() => expect.any(Error) as Error));
+  expect(await failureOf('a\0b')).toBeInstanceOf(Error);
+});
+
+it('refuses a name that would be an option, and resolves others', async () => {
+  expect(await failureOf('-h')).toMatchObject({ code: 'ENOTFOUND' });
+  expect(await failureOf('localhost')).toBeNull();
+});
