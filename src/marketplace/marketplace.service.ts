@@ -132,14 +132,12 @@ export class MarketplaceService extends PluginConfigs {
     const signal = AbortSignal.any([gone, late.signal]);
     const callerKey = access.client.callerKey(access.caller);
     let [current, plan] = [access, await this.planFor(access)];
-    let waitedFor: string | undefined;
     try {
       for (;;) {
         const begun = performance.now();
         const lease = await this.repositories.lease(plan, callerKey, signal);
-        if (performance.now() - begun < MAX_UNVERIFIED_MS || plan.key === waitedFor) return lease;
+        if (performance.now() - begun < MAX_UNVERIFIED_MS) return lease;
         lease.release();
-        waitedFor = plan.key;
         current = await this.views.verify(current);
         plan = await this.planFor(current);
       }

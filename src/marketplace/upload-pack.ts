@@ -71,6 +71,7 @@ export class UploadPack {
     try {
       const left = access.client.abortSignal();
       const { directory, release, deleted } = await this.marketplaces.repository(access, left);
+      const foundAt = performance.now();
       ended.push(release);
       const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
       const question = questionOf(request);
@@ -92,7 +93,7 @@ export class UploadPack {
       git.stdin.end(request.kind === 'command' ? request.body : undefined);
       git.code.then(end, end);
       const keep = (answer: Buffer) => void (question !== undefined && this.kept.set(keptKey, answer));
-      const chunks = this.whileAdmitted(access, answerOf(git, request, version, keep));
+      const chunks = this.whileAdmitted(access, answerOf(git, request, version, keep), foundAt);
       void sendChunks(response, { chunks, gone });
     } catch (error) {
       end();
@@ -100,12 +101,13 @@ export class UploadPack {
     }
   }
 
-  // A slow client must not go on reading after its access was withdrawn.
+  // A client that waits for a process, or reads slowly, must not go on reading after its access was withdrawn.
   private async *whileAdmitted(
     access: VerifiedAccess,
     chunks: AsyncIterable<Buffer>,
+    verifiedAt: number,
   ): AsyncGenerator<Buffer> {
-    let checkedAt = performance.now();
+    let checkedAt = verifiedAt;
     for await (const chunk of chunks) {
       if (performance.now() - checkedAt > ADMITTED_MS) {
         await this.views.verify(access);
