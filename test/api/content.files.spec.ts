@@ -85,12 +85,15 @@ describe('the list of the files of a version', () => {
     await holder.connect();
     await holder.query('begin; lock table content_file in access exclusive mode');
     const eight = Array.from({ length: 8 }, () => service.get(`${at(name, '1.0.0')}/files`));
-    await expect.poll(() => waitingStatements(service.database)).toBe(4);
-    // Time for more to arrive; a lock that is held for longer ends the four with 503.
-    await pause(500);
-    expect(await waitingStatements(service.database)).toBeLessThanOrEqual(4);
-    await holder.end();
-    await Promise.all(eight);
+    try {
+      await expect.poll(() => waitingStatements(service.database)).toBe(4);
+      // Time for more to arrive; a lock that is held for longer ends the four with 503.
+      await pause(500);
+      expect(await waitingStatements(service.database)).toBeLessThanOrEqual(4);
+    } finally {
+      await holder.end();
+      await Promise.all(eight);
+    }
     expect((await filesOf(name)).files).toHaveLength(1);
   });
 });

@@ -509,7 +509,7 @@ const ATTACKS: Record<string, Attack> = {
   'icons of a document with many': {
     answered: [204],
     run: async () => {
-      const icons = Array.from({ length: 12_000 }, (_, n) => ({ src: `https://icons.example.org/${n}.png` }));
+      const icons = Array.from({ length: 9_000 }, (_, n) => ({ src: `https://icons.example.org/${n}.png` }));
       const server = aServer('io.red/icons', '1.0.0', { icons });
       await writer('red-0').send('POST', '/v1/entries', { server, claims: RED });
       return flood(20, (person) => red(person).ask('GET', `${MAIN}/v0.1/x/icon/server/io.red%2Ficons`));
