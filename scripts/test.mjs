@@ -12,7 +12,7 @@ if (status !== 0) process.exit(status ?? 1);
 if (filters.length > 0) process.exit(run(VITEST, 'run', ...filters).status ?? 1);
 
 // Formatting, lint and types run at low priority alongside the tests; their output is printed at the end.
-const checks = spawn(process.execPath, ['scripts/check.mjs', '--in-turn'], {
+const checks = spawn(process.execPath, ['scripts/check.mjs'], {
   stdio: ['ignore', 'pipe', 'pipe'],
 });
 if (checks.pid !== undefined) setPriority(checks.pid, constants.priority.PRIORITY_BELOW_NORMAL);

@@ -98,7 +98,7 @@ describe('a verified access', () => {
   const needsVerified = (access: VerifiedAccess) => access;
   const needsRemembered = (access: RememberedAccess) => access;
 
-  // `npm run types` fails if an expected error does not occur.
+  // oxlint fails if an expected error does not occur.
   it('is a type of its own for the compiler', () => {
     const [verified, remembered] = [{} as VerifiedAccess, {} as RememberedAccess];
     // @ts-expect-error A remembered access proves nothing.
