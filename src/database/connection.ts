@@ -2,7 +2,6 @@ import type { EventEmitter } from 'node:events';
 import { isIP, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import pg, { type Pool } from 'pg';
-import type { DataSource } from 'typeorm';
 import type { DatabaseTls } from '../config/database-settings.js';
 import { isFromReadOnlyServer } from './database-errors.js';
 import { onPrimary } from './primary.js';
@@ -175,10 +174,4 @@ export interface PoolUse {
 
 export function useOf({ options, totalCount, idleCount, waitingCount }: Pool): PoolUse {
   return { max: options.max, idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
-}
-
-/** The node-postgres pool of a data source; undefined while disconnected. */
-export function poolOf({ driver }: DataSource): Pool | undefined {
-  const { master } = (driver ?? {}) as { readonly master?: Pool };
-  return master;
 }

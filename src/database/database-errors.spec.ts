@@ -75,7 +75,8 @@ describe('a database start-up error names the database and the remedy', () => {
     ],
     [failed('read-only transaction', { code: '25006' }), 'standby', 'primary'],
     [failed('recovery is in progress', { code: '55000' }), 'standby', 'primary'],
-    [failed('sorry, too many clients already', { code: '53300' }), 'is not reachable', 'too many clients'],
+    [failed('too many clients', { code: '53300' }), 'grants user me no more', 'max_connections'],
+    [failed('could not extend file "x"', { code: '53100' }), 'a full or read-only disk', 'Free space'],
     [failed('query failed', { driverError: failed('x', { code: '42501' }) }), 'does not allow', 'owner'],
   ])('%s', (error, what, remedy) => {
     const { message } = databaseStartError(error, WHERE) ?? {};
@@ -150,6 +151,8 @@ describe('a database error', () => {
     [error('could not extend file "base/5/1": No space left on device', { code: '53100' }), true],
     [error('could not write to file "x": No space left on device', { code: '58030' }), true],
     [error('could not write block 1: Disk quota exceeded', { code: '58030' }), true],
+    [error('could not open file "x": Read-only file system', { code: '42501' }), true],
+    [error('permission denied for table entry', { code: '42501' }), false],
     [error('could not read block 1: Input/output error', { code: '58030' }), false],
     [error('write ENOSPC: No space left on device', { code: 'ENOSPC' }), false],
     [error('x', { code: '53200' }), false],

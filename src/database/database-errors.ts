@@ -40,6 +40,14 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
+/** Whether PostgreSQL, or a pooler in front of it, grants this role no more connections. */
+export function isOutOfConnections(error: unknown): boolean {
+  return (
+    sqlStateOf(error) === '53300' ||
+    /^no more connections allowed/.test((error as Error | null)?.message ?? '')
+  );
+}
+
 /** Whether an error shows that the connection leads to a standby, or to a server that is otherwise read-only. */
 export function isFromReadOnlyServer(error: unknown): boolean {
   return READ_ONLY_STATES.includes(sqlStateOf(error));
@@ -68,15 +76,19 @@ export function isInvalidText(error: unknown): boolean {
   return sqlStateOf(error) === '22P02';
 }
 
-const NO_SPACE = /No space left on device|Disk quota exceeded/i;
+const NO_SPACE = /No space left on device|Disk quota exceeded|Read-only file system/i;
 
 /**
- * Whether PostgreSQL has no disk space left (contract §3). Where PostgreSQL does not map the cause to disk_full (53100), it
- * reports io_error (58030) or internal_error (XX000) with the operating system's message.
+ * Whether the disk of PostgreSQL is full or read-only (contract §3). Where PostgreSQL does not map the cause to disk_full
+ * (53100), it reports io_error (58030), internal_error (XX000) or, if the disk is read-only, insufficient_privilege (42501) with
+ * the operating system's message.
  */
 export function isStorageFull(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state === '53100' || (['58030', 'XX000'].includes(state) && NO_SPACE.test((error as Error).message));
+  return (
+    state === '53100' ||
+    (['58030', 'XX000', '42501'].includes(state) && NO_SPACE.test((error as Error).message))
+  );
 }
 
 function sqlStateOf(error: unknown): string {
@@ -139,6 +151,10 @@ function remedyOf(code: string, error: Error, { host, user, database }: Where): 
     return `has a certificate that cannot be verified (${message}). Check database.sslRootCertFile, and that the certificate matches database.host`;
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_') || code === 'EPROTO')
     return `fails the TLS handshake (${message}). Check database.sslMode, sslCertFile and sslKeyFile`;
+  if (isStorageFull(error))
+    return `has a full or read-only disk (${message}). Free space on it, or enlarge it`;
+  if (isOutOfConnections(error))
+    return `grants user ${user} no more connections (${message}). Raise max_connections or the limit of the role, or lower database.pool.max`;
   if (code === '42501')
     return `does not allow user ${user} to change it (${message}). Make this user the owner, or set database.migrationUser to the owner`;
   if (/extension "pg_trgm"/.test(message))

@@ -13,6 +13,7 @@ import {
   STATEMENT_TIMEOUT_MS,
   tlsOptions,
 } from './connection.js';
+import { ConnectionPool, poolOf } from './connection-pool.js';
 import {
   addressOf,
   DatabaseStartError,
@@ -57,7 +58,7 @@ export function createDataSource(
 ): DataSource {
   return new DataSource({
     type: 'postgres',
-    driver: pg,
+    driver: { ...pg, Pool: ConnectionPool },
     entities,
     migrations,
     migrationsTableName: 'schema_migration',
@@ -143,7 +144,7 @@ export async function openDatabase(
   const connection = { ...embedded.connection, poolMax: EMBEDDED_POOL };
   try {
     const dataSource = await connect(connection);
-    const pools = openPools(connection, opening);
+    const pools = openPools(dataSource, connection, opening);
     return {
       dataSource,
       ...pools.opened,
@@ -170,7 +171,7 @@ async function openConfigured(
   const { tls, migration: role, ...where } = settings;
   const encrypted: ConnectionConfig = { ...where, ssl: tlsOptions(tls, where.host) };
   const { dataSource, connection } = await connectPreferring(encrypted, tls, connect);
-  const pools = openPools(connection, opening);
+  const pools = openPools(dataSource, connection, opening);
   // A separate role may own the tables; the role of the running server is then granted access.
   const asOwner = async <T>(work: (owner: DataSource) => Promise<T>): Promise<T> => {
     const owner = role
@@ -220,11 +221,11 @@ async function connectPreferring(
 }
 
 /** Opens pools, which connect on first use. */
-function openPools(connection: ConnectionConfig, opening: Opening) {
+function openPools(dataSource: DataSource, connection: ConnectionConfig, opening: Opening) {
   const { log, server } = opening;
   const onError = (error: Error) => logBroken(log, error);
   const searches = new SearchPool(connection, onError, server);
-  const readiness = new ReadinessPool(connection, onError);
+  const readiness = new ReadinessPool(connection, onError, () => poolOf(dataSource)?.isConnected === true);
   const watch = new ResponseWatch(server, readiness, log);
   return {
     opened: {

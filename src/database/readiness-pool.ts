@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { type ConnectionConfig, poolConfig, type PoolUse, useOf } from './connection.js';
+import { isOutOfConnections } from './database-errors.js';
 
 const TIMEOUT_MS = 1_750;
 
@@ -8,8 +9,15 @@ export class ReadinessPool {
   private readonly pool: pg.Pool;
   private pending: Promise<unknown> | undefined;
 
-  /** @param onError called when the idle connection breaks. */
-  constructor(connection: ConnectionConfig, onError: (error: Error) => void) {
+  /**
+   * @param onError called when the idle connection breaks.
+   * @param isConnected whether the main pool has a connection.
+   */
+  constructor(
+    connection: ConnectionConfig,
+    onError: (error: Error) => void,
+    private readonly isConnected: () => boolean,
+  ) {
     this.pool = new pg.Pool({
       ...poolConfig(connection),
       max: 1,
@@ -21,9 +29,17 @@ export class ReadinessPool {
     this.pool.on('error', onError);
   }
 
-  /** Rejects when PostgreSQL is unreachable or does not respond within TIMEOUT_MS. Concurrent calls share one query. */
+  /**
+   * Rejects when PostgreSQL is unreachable, does not respond within TIMEOUT_MS, or grants this server no connection at all.
+   * Concurrent calls share one query.
+   */
   async ping(): Promise<void> {
-    this.pending ??= this.pool.query('select 1').finally(() => (this.pending = undefined));
+    this.pending ??= this.pool
+      .query('select 1')
+      .catch((error: unknown) => {
+        if (!isOutOfConnections(error) || !this.isConnected()) throw error;
+      })
+      .finally(() => (this.pending = undefined));
     await this.pending;
   }
 

@@ -13,6 +13,7 @@ import {
   type ServerConnections,
   useOf,
 } from './connection.js';
+import { ConnectionPool } from './connection-pool.js';
 import { isDatabaseUnreachable } from './database-errors.js';
 
 /** Maximum number of concurrent searches across all callers. */
@@ -115,7 +116,7 @@ export class SearchPool {
     onError: (error: Error) => void,
     server?: ServerConnections,
   ) {
-    this.pool = new pg.Pool({
+    this.pool = new ConnectionPool({
       ...poolConfig(connection, server),
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

@@ -9,7 +9,7 @@ import {
   PrimaryGeneratedColumn,
   type QueryRunner,
 } from 'typeorm';
-import { poolOf } from './connection.js';
+import { poolOf } from './connection-pool.js';
 import { PreparedQuery } from './prepared-query.js';
 import { onPrimary } from './primary.js';
 import { StatementBatch, StatementSequence } from './statement-batch.js';

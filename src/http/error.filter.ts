@@ -8,7 +8,13 @@ import {
   NotFoundException,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { isDatabaseUnreachable, isStatementTimeout, isStorageFull } from '../database/database-errors.js';
+import {
+  isDatabaseUnreachable,
+  isOutOfConnections,
+  isStatementTimeout,
+  isStorageFull,
+} from '../database/database-errors.js';
+import { isOutOfDescriptors, isOwnDiskFull } from '../limits/own-resources.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import {
   ApiError,
@@ -29,8 +35,8 @@ export function retryAfterSeconds(status: number): string | undefined {
 }
 
 /**
- * 5xx errors that are not logged as errors: provider failures are logged where they occur, and the others are not server
- * faults.
+ * 5xx errors that are not logged as errors, unless they have a cause: provider failures are logged where they occur, and the
+ * others are not server faults.
  */
 const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
   'overloaded',
@@ -54,7 +60,7 @@ export class ErrorFilter implements ExceptionFilter {
     const error = thrown instanceof NotFoundException ? routeError(request) : toApiError(thrown);
     const requestId = String(request.id);
     request.refusal = { code: error.code, step: refusalStep(error.code) };
-    if (error.status >= 500 && !NOT_LOGGED.has(error.code)) {
+    if (error.status >= 500 && (error.cause !== undefined || !NOT_LOGGED.has(error.code))) {
       const cause = error.cause ?? thrown;
       this.logger.error({ requestId, code: error.code, err: cause }, error.message);
     }
@@ -84,12 +90,8 @@ function textOf({ error, code, requestId, details = [] }: ErrorBody): string {
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');
-  if (isOutOfDescriptors(thrown)) return new ApiError('overloaded', undefined, undefined, { cause: thrown });
-  if (isDatabaseUnreachable(thrown))
-    return new ApiError('database_unavailable', undefined, undefined, { cause: thrown });
-  if (isStorageFull(thrown)) return new ApiError('storage_full', undefined, undefined, { cause: thrown });
-  if (isStatementTimeout(thrown))
-    return new ApiError('database_timeout', undefined, undefined, { cause: thrown });
+  const [lacking, sentence] = shortageOf(thrown) ?? [];
+  if (lacking) return new ApiError(lacking, sentence, undefined, { cause: thrown });
   const inner = thrown instanceof HttpException && thrown.cause instanceof Error ? thrown.cause : thrown;
   if (inner instanceof URIError) return new ApiError('malformed_path');
   const parser = parserError(inner);
@@ -98,12 +100,17 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError('internal_error', undefined, undefined, { cause: thrown });
 }
 
-/** Whether the process has no file descriptor, or the system no process, left. */
-function isOutOfDescriptors(error: unknown): boolean {
-  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
-  return (
-    code === 'EMFILE' || code === 'ENFILE' || (code === 'EAGAIN' && syscall?.startsWith('spawn') === true)
-  );
+/** Returns what this server or PostgreSQL has run out of. */
+function shortageOf(error: unknown): [code: ErrorCode, sentence?: string] | undefined {
+  if (isOutOfDescriptors(error))
+    return ['overloaded', 'The server has no file descriptors left: try again shortly'];
+  if (isOwnDiskFull(error))
+    return ['storage_full', "The server's own disk is full or read-only: an operator must free space on it"];
+  if (isOutOfConnections(error))
+    return ['overloaded', 'PostgreSQL grants this server no more connections: try again shortly'];
+  if (isDatabaseUnreachable(error)) return ['database_unavailable'];
+  if (isStorageFull(error)) return ['storage_full'];
+  return isStatementTimeout(error) ? ['database_timeout'] : undefined;
 }
 
 /** Errors from Express's body parsers have a `type`: https://github.com/expressjs/body-parser#errors */

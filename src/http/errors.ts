@@ -204,7 +204,8 @@ export const ERROR_CATALOGUE = {
   database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
   storage_full: {
     status: 503,
-    sentence: 'PostgreSQL has no disk space left: nothing can be stored until an operator adds some',
+    sentence:
+      'The disk of PostgreSQL is full or read-only: nothing can be stored until an operator frees space on it',
   },
   database_timeout: { status: 503, sentence: 'PostgreSQL took too long to respond: try again shortly' },
 } as const satisfies Record<string, { status: number; sentence: string }>;

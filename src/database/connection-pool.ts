@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { CONNECT_TIMEOUT_MS } from './connection.js';
+import { isOutOfConnections } from './database-errors.js';
+
+/** How long a pool that was refused a connection uses the ones it has. */
+const SHORTAGE_MS = 5_000;
+/** Pause of a pool without any connection, doubled for each attempt of the same caller. */
+const RETRY_MS = 250;
+
+type Connected = (error: Error | undefined, client: pg.PoolClient | undefined, done: Release) => void;
+type Release = (error?: Error | boolean) => void;
+
+/**
+ * A pool whose callers wait for the connections that it has when PostgreSQL grants no more, because others use them. It fails
+ * only if none becomes free within CONNECT_TIMEOUT_MS.
+ */
+export class ConnectionPool extends pg.Pool {
+  private readonly size = this.options.max;
+  private open = 0;
+  private shortage: NodeJS.Timeout | undefined;
+
+  constructor(config: pg.PoolConfig) {
+    super(config);
+    this.on('connect', () => (this.open += 1));
+    this.on('remove', () => (this.open -= 1));
+  }
+
+  /** Whether this pool has connections to PostgreSQL. */
+  get isConnected(): boolean {
+    return this.open > 0;
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Connected): void;
+  override connect(callback?: Connected): Promise<pg.PoolClient> | void {
+    const connecting = super.connect().catch((error: unknown) => this.share(error));
+    if (!callback) return connecting;
+    connecting.then(
+      (client) => callback(undefined, client, (error) => client.release(error)),
+      (error: Error) => callback(error, undefined, () => undefined),
+    );
+  }
+
+  private async share(refused: unknown): Promise<pg.PoolClient> {
+    const deadline = Date.now() + CONNECT_TIMEOUT_MS;
+    let error = refused;
+    for (let pause = RETRY_MS; isOutOfConnections(error) && Date.now() < deadline; pause *= 2) {
+      this.beginShortage(error);
+      if (this.open === 0) await sleep(Math.min(pause, deadline - Date.now()));
+      const connecting = super.connect();
+      const timeout = sleep(deadline - Date.now(), undefined, { ref: false });
+      const client = await Promise.race([connecting, timeout]).catch(
+        (again: unknown) => void (error = again),
+      );
+      if (client) return client;
+      connecting.then(
+        (late) => late.release(),
+        () => undefined,
+      );
+    }
+    throw error;
+  }
+
+  private beginShortage(error: unknown): void {
+    this.options.max = Math.max(1, this.open);
+    if (this.shortage) return;
+    this.emit('error', error);
+    this.shortage = setTimeout(() => {
+      this.shortage = undefined;
+      this.options.max = this.size;
+    }, SHORTAGE_MS).unref();
+  }
+}
+
+/** The pool of a data source; undefined while disconnected. */
+export function poolOf({ driver }: DataSource): ConnectionPool | undefined {
+  const { master } = (driver ?? {}) as { readonly master?: ConnectionPool };
+  return master;
+}
