@@ -4,7 +4,7 @@ import { UnusedClaimSets } from '../../dist/claim-sets/unused-claim-sets.queries
 import { createDataSource } from '../../dist/database/open-database.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
-import { largestShareOfOneTurn } from '../support/event-loop.js';
+import { fillPartitions } from '../support/partitions.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aName, aPublication, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
@@ -141,7 +141,7 @@ describe('a managed source at claimSetsPerSource', () => {
   const [mine, others] = [aName(), aName()];
   beforeAll(async () => {
     for (const name of [mine, others]) await publish(admin(), 'server', name, { team: `of ${name}` });
-    await fill(service, ['published'], LIMIT - 2);
+    await fillPartitions(service, ['published'], LIMIT - 2);
   });
   const relabel = (name: string, team: string) =>
     admin().put(entryAt('server', name, '/claims'), { claims: { team } });
@@ -163,59 +163,3 @@ describe('a managed source at claimSetsPerSource', () => {
     expect((await relabel(others, 'in place of what only this entry had')).status).toBe(204);
   });
 });
-
-describe('a registry with very many partitions', () => {
-  const sources = ['one', 'two', 'three', 'four', 'five'];
-  let declared = aService({ mode: 'full', policy: { arrayValues: 'any' } }).source('published', {
-    kind: 'managed',
-  });
-  for (const name of sources) declared = declared.source(name, { servers: [] });
-  const service = declared.registry('main', { sources: ['published', ...sources] }).runs();
-  beforeAll(() => fill(service, sources, 20_000));
-
-  it.each([
-    { who: 'a caller who sees all of them', caller: { team: 'all' } },
-    { who: 'a caller who sees one', caller: { team: 't77' } },
-  ])('is read after a change without blocking the event loop: $who', async ({ caller }) => {
-    const name = aName();
-    await publish(service.as(SUPER_ADMIN), 'server', name, caller);
-    await service.as(caller).get(listAt('server'));
-    const second = aName('a.acme');
-    await publish(service.as(SUPER_ADMIN), 'server', second, { team: [`new ${second}`, caller.team] });
-    let versions: string[] = [];
-    const share = await largestShareOfOneTurn(async () => {
-      versions = versionsIn(await service.as(caller).get(listAt('server')));
-    });
-    expect(versions[0]).toBe(`${second}@1.0.0`);
-    expect(share).toBeLessThan(0.7);
-  });
-});
-
-/** Spreads `entries` entries over the sources, each with its own claim set. */
-async function fill(
-  { database }: ServiceUnderTest,
-  sources: readonly string[],
-  entries: number,
-): Promise<void> {
-  await database.query(
-    `insert into claim_set (claims, digest)
-     select jsonb_build_object('team', jsonb_build_array('t' || n, 'all')), decode(lpad(n::text, 64, '0'), 'hex')
-     from generate_series(1, $1::int) n`,
-    [entries],
-  );
-  await database.query(
-    `with filled as (
-       insert into entry (source_id, type, name, claim_set_id)
-       select s.id, 'server', 'io.filled/' || c.id, c.id
-       from unnest($1::text[]) with ordinality as n(name, place)
-       join source s on s.name = n.name
-       join claim_set c on c.id % cardinality($1::text[]) = n.place - 1 and c.claims->'team' @> '"all"'
-       returning id, name
-     )
-     insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at, published_at,
-       updated_at, is_latest, search)
-     select id, '1.0.0', '1', json_build_object('name', name, 'version', '1.0.0', 'description', 'Filled')::text, '', 'active',
-       now(), now(), now(), true, name from filled`,
-    [sources],
-  );
-}

@@ -14,12 +14,12 @@ import { expectedOfTool, isForTool, observedByTool, toolRequest } from '../suppo
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
 
-const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 60));
+const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 24));
 /** Every n-th state is also explained: all states in the soak tests and when MODEL_STATES is set. */
 const EXPLAINED = process.env['MODEL_STATES'] === undefined ? inSoak(1, 6) : 1;
 const BATCHES_A_ROUND = inSoak(10, 2);
-const STATES_A_BATCH = 50;
-/** Of one round, which includes shrinking a failure. A round without a failure takes a tenth of it. */
+const STATES_A_BATCH = inSoak(50, 12);
+/** Of one round, which includes shrinking a failure. A round without a failure takes a small part of it. */
 const ROUND_MS = 500_000;
 
 // A failure prints its seed: MODEL_SEED=… npx vitest run test/model draws the same states.
