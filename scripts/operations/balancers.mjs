@@ -1,4 +1,4 @@
-// Load balancers in front of two replicas: one that polls readiness, and nginx as in docs/operating.md.
+// Load balancers in front of two replicas: one that polls readiness, and nginx as in deploy/proxies.
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -50,15 +50,14 @@ export async function pollingBalancer(replicas, periodMs) {
   return { port, close };
 }
 
-/** Starts nginx with the configuration from docs/operating.md, except for addresses and TLS. */
+/** Starts nginx with the configuration from deploy/proxies, except for addresses and TLS. */
 export async function nginx(replicas, folder) {
-  const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8');
+  const shipped = await readFile(join(ROOT, 'deploy/proxies/nginx.conf'), 'utf8');
   const port = await freePort();
   const directory = join(folder, 'nginx');
   await mkdir(directory, { mode: 0o777 });
   let place = 0;
-  const site = /```nginx\n(.*?)```/s
-    .exec(guide)[1]
+  const site = shipped
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
     .replace(/ +ssl_certificate.*\n/g, '')
     .replace(/server registry-\d\.internal:8080/g, () => `server 127.0.0.1:${replicas[place++].port}`)

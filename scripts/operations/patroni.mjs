@@ -137,18 +137,15 @@ class Node {
   }
 }
 
-/** Starts HAProxy with the configuration from docs/scaling.md, except for addresses. */
+/** Starts HAProxy with the configuration from deploy/proxies, except for addresses. */
 async function haproxy(nodes, folder) {
-  const guide = await readFile(join(ROOT, 'docs/scaling.md'), 'utf8');
+  const shipped = await readFile(join(ROOT, 'deploy/proxies/haproxy-patroni.cfg'), 'utf8');
   const port = await freePort();
   let place = 0;
-  const text = /```haproxy\n(.*?)```/s
-    .exec(guide)[1]
-    .replace(':5000', `:${port}`)
-    .replace(/server \S+ \S+ check port 8008/g, () => {
-      const { name, postgres, rest } = nodes[place++];
-      return `server ${name} 127.0.0.1:${postgres} check port ${rest}`;
-    });
+  const text = shipped.replace(':5000', `:${port}`).replace(/server \S+ \S+ check port 8008/g, () => {
+    const { name, postgres, rest } = nodes[place++];
+    return `server ${name} 127.0.0.1:${postgres} check port ${rest}`;
+  });
   const file = join(folder, 'haproxy.cfg');
   await writeFile(file, text);
   const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'inherit'] });

@@ -48,7 +48,7 @@ await inFolder(async (folder, atEnd) => {
   process.exitCode = await new Promise((done) => vitest.once('exit', done));
 });
 
-/** Starts PgBouncer as in docs/operating.md; returns its port. */
+/** Starts PgBouncer as in docs/postgresql.md; returns its port. */
 async function pooler(folder, postgres, mode, atEnd) {
   const [directory, port] = [join(folder, 'pgbouncer'), await freePort()];
   await mkdir(directory);

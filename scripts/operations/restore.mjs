@@ -1,4 +1,4 @@
-// Backs up, restores and moves a database with the exact commands from docs/operating.md. Responses must stay
+// Backs up, restores and moves a database with the exact commands from docs/postgresql.md. Responses must stay
 // the same, and cursors must remain valid. Uses Debian's PostgreSQL unless `--binaries` names another
 // installation.
 import { execFile } from 'node:child_process';
@@ -24,7 +24,7 @@ const { values } = readArguments(USAGE, { options: { binaries: { type: 'string',
 const LIST = '/registry/main/v0.1/servers';
 const names = Array.from({ length: 20 }, (_, index) => `io.acme/s${index}`);
 
-const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8');
+const guide = await readFile(join(ROOT, 'docs/postgresql.md'), 'utf8');
 const [, chapter = ''] = guide.split('\n## Backup and restore\n');
 const [backUp, restore, move] = [...chapter.matchAll(/```sh\n(.*?)```/gs)].map(([, command]) => command);
 

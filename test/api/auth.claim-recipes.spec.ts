@@ -8,7 +8,7 @@ import keycloak from '../support/keycloak.json' with { type: 'json' };
 import { expectChallenge, expectRefused, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/authentication.md'), 'utf8');
+const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/providers.md'), 'utf8');
 
 interface Recipe extends Document {
   name: string;
@@ -159,7 +159,7 @@ const AFTER = { org: 'acme', team: 'platform', role: 'writer' };
 /** Audience of the same providers without `claims`. */
 const BEFORE = 'before';
 
-describe('the claim recipes of docs/authentication.md', () => {
+describe('the claim recipes of docs/providers.md', () => {
   const service = aService({
     mode: 'full',
     providers: ({ issuer: { jwksUrl, groupsUrl } }) =>

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
+import { tablesIn } from '../support/markdown.js';
 
 const DOCUMENTS = [
   'README.md',
@@ -12,13 +13,37 @@ const DOCUMENTS = [
     .map((file) => join('docs', file)),
 ];
 
+const REFERENCE = 'docs/reference';
+/** How comments cite the reference: `reference/audit`, `reference/errors#codes`. Part of no path or URL. */
+const CITATION = /(?<![\w/.-])reference\/([a-z-]+)(?:#([\w-]+))?/g;
+
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
-function textsBelow(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => textOf(join(folder, file)))
+function textsBelow(...folders: string[]): string {
+  return folders
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+    )
+    .filter((file) => /\.(ts|tsx|mjs)$/.test(file))
+    .map(textOf)
     .join('\n');
+}
+
+/** A document without its code, in which `](…)` is no link. */
+const proseOf = (document: string) => textOf(document).replaceAll(/^ *```.*?^ *```/gms, '');
+
+/** The anchors that GitHub gives the headings of a document. */
+function anchorsIn(document: string): ReadonlySet<string> {
+  const headings = [...proseOf(document).matchAll(/^#+ (.+)$/gm)];
+  return new Set(
+    headings.map(([, heading = '']) =>
+      heading
+        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
 }
 
 /** Everything in backticks that looks like a source file of this repository. */
@@ -34,11 +59,46 @@ describe('references in the documentation', () => {
     expect(missing).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('point to existing link targets in %s', (document) => {
-    const links = [...textOf(document).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(
-      (match) => match[1] ?? '',
+  it.each(DOCUMENTS)('point to existing files and headings in %s', (document) => {
+    const links = [...proseOf(document).matchAll(/\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)/g)];
+    const broken = links.filter(([, file = '', anchor]) => {
+      const target = file === '' ? document : join(dirname(document), file);
+      return !existsSync(target) || (anchor !== undefined && !anchorsIn(target).has(anchor));
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  it('that cite a page of the reference name an existing page and heading', () => {
+    const cited = [
+      ...textsBelow('src', 'test', 'migrations', 'web/src', 'bench', 'scripts', 'demo').matchAll(CITATION),
+    ];
+    const broken = cited.filter(([, page = '', anchor]) => {
+      const target = join(REFERENCE, `${page}.md`);
+      return !existsSync(target) || (anchor !== undefined && !anchorsIn(target).has(anchor));
+    });
+    expect(broken.map(([citation]) => citation)).toEqual([]);
+  });
+});
+
+describe('the reference', () => {
+  const pages = readdirSync(REFERENCE).filter((file) => file !== 'README.md');
+
+  it('has an index of all its pages', () => {
+    const index = textOf(join(REFERENCE, 'README.md'));
+    expect(pages.filter((page) => !index.includes(`](${page})`))).toEqual([]);
+  });
+
+  it.each(pages)('can be read in five minutes: %s', (page) => {
+    expect(textOf(join(REFERENCE, page)).split(/\s+/).length).toBeLessThanOrEqual(1_500);
+  });
+
+  it('has every error with its status', () => {
+    const rows = tablesIn(textOf(join(REFERENCE, 'errors.md'))).flat();
+    const missing = Object.entries(ERROR_CATALOGUE).filter(
+      ([code, { status }]) =>
+        !rows.some((row) => `${row['code']}`.includes(code) && `${row['status']}`.includes(`${status}`)),
     );
-    expect(links.filter((link) => !existsSync(join(dirname(document), link)))).toEqual([]);
+    expect(missing.map(([code]) => code)).toEqual([]);
   });
 });
 

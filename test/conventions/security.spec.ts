@@ -5,9 +5,11 @@ import { DEFAULTS } from '../../src/config/defaults.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
-const named = [...new Set(text.match(/[\w./-]+\.spec\.ts/g))];
+const limits =
+  readFileSync(join(ROOT, 'docs/reference/limits.md'), 'utf8').split('\n## All limits\n')[1] ?? '';
+const named = [...new Set(`${text}${limits}`.match(/[\w./-]+\.spec\.ts/g))];
 
-describe('docs/security.md', () => {
+describe('security and limits in the documents', () => {
   it.each(named)('names an existing test: %s', (file) => {
     expect(existsSync(join(ROOT, file.includes('/') ? file : join('test/api', file)))).toBe(true);
   });
@@ -18,8 +20,6 @@ describe('docs/security.md', () => {
     expect(promises.length).toBeGreaterThan(10);
     expect(promises.filter((line) => !/spec\.ts|npm run|test\/support/.test(line))).toEqual([]);
   });
-
-  const [, limits = ''] = /## Limits\n([^]*?)\n## /.exec(text) ?? [];
 
   it('names who controls each limited resource, what happens beyond the limit, and a test', () => {
     const rows = limits.split('\n').filter((line) => /^\| (?!resource|---)/.test(line));

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Copies the published entries of a ToolHive registry server (docs/migrating.md): creates a registry there with the managed source alone, reads it
+# and publishes here. May be repeated. Needs jq and curl 7.82 or newer, and super-admin tokens for both servers.
+# OLD, NEW: https://…; OLD_TOKEN, NEW_TOKEN; MANAGED: the name of the managed source on the old server
+old() { curl -sS --fail -H "Authorization: Bearer $OLD_TOKEN" "$OLD$1" "${@:2}"; }
+pages() {
+  local page cursor=
+  while page=$(old "$1?limit=100&cursor=$cursor") && printf '%s\n' "$page"; do
+    cursor=$(jq -r '.metadata.nextCursor // "" | @uri' <<< "$page")
+    [ -n "$cursor" ] || break
+  done
+}
+
+old /v1/registries/export -X PUT --json "{\"sources\":[\"$MANAGED\"]}" > /dev/null
+claims=$(old "/v1/sources/$MANAGED/entries" |
+  jq -c '[.entries[] | { key: (.entryType + " " + .name), value: (.claims // {}) }] | from_entries')
+API=/registry/export/v0.1
+pages "$API/servers" |
+  jq -c --argjson claims "$claims" '.servers[].server | { server: ., claims: ($claims["MCP " + .name] // {}) }' > published.jsonl
+pages "$API/x/dev.toolhive/skills" | jq -r '.skills[] | .namespace + "/" + .name' | while read -r skill; do
+  old "$API/x/dev.toolhive/skills/$skill/versions" |
+    jq -c --argjson claims "$claims" '.skills[] | { skill: ., claims: ($claims["SKILL " + .name] // {}) }'
+done >> published.jsonl
+
+while IFS= read -r body; do
+  jq -j '(.server // .skill) | .name + " " + .version + ": "' <<< "$body"
+  printf '%s' "$body" | curl -sS -H "Authorization: Bearer $NEW_TOKEN" --json @- "$NEW/v1/entries" |
+    jq -r 'if .error then (.details // [.error]) | join("; ") else "published" end'
+done < published.jsonl
