@@ -24,7 +24,7 @@ import {
 import { NO_VERSIONS } from '../entries/entry-limits.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
-import { backOffMs } from '../outbound/webhook-back-off.js';
+import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
@@ -130,7 +130,7 @@ export class Admission extends AdmissionGate {
     const now = await transactionTime(manager);
     const item = { id, version, reasons, firstSeenAt: now, claims };
     await insertItems(manager, source.id, [item], { publisher: publisherOf(caller), key: personKey(caller) });
-    await insertQuestions(manager, source.id, [id], asked?.failed ?? [], backOffMs(1));
+    await insertQuestions(manager, source.id, [id], asked?.failed ?? [], backOffMs(1, WEBHOOK_BACK_OFF));
     return { id, ...answer };
   }
 

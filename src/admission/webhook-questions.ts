@@ -7,7 +7,7 @@ import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
 import { transactionTime, waitForLocks } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
-import { backOffMs } from '../outbound/webhook-back-off.js';
+import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import {
@@ -171,7 +171,12 @@ export class WebhookQuestions implements OnApplicationShutdown {
       changed.set(item, outcome === 'admit' ? others : [...others, ...reasonsOf(config, answer)]);
       if (outcome === 'reject') rejected.add(item);
       if (outcome === 'hold' && answer.outcome === 'failure')
-        await postponeQuestion(manager, config.name, item.id, backOffMs(question.attempts + 1));
+        await postponeQuestion(
+          manager,
+          config.name,
+          item.id,
+          backOffMs(question.attempts + 1, WEBHOOK_BACK_OFF),
+        );
       else await endQuestions(manager, config.name, [item.id]);
     }
     await setReasons(

@@ -14,6 +14,7 @@ import { Polling } from '../database/polling.js';
 import { waitForLocks } from '../database/statements.js';
 import { queueMissing } from '../entries/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
+import { backOffMs } from '../limits/back-off.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { asFetchError, FetchError } from '../sync/fetcher.js';
 import { GitConnections } from '../sync/git/git-connection.js';
@@ -271,7 +272,7 @@ export class ContentFetches implements OnApplicationShutdown {
     if (error instanceof Outdated || isGone(error)) return;
     const { packages, attempts, source, type, name, version: named } = version;
     const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;
-    const delayMs = Math.min(MIN_RETRY_MS * 2 ** Math.min(attempts, 20), longestMs);
+    const delayMs = backOffMs(attempts + 1, { firstMs: MIN_RETRY_MS, longestMs });
     await failFetch(this.dataSource.manager, versionId, packages, shownReason(error), delayMs);
     const cause =
       error instanceof FetchError || error instanceof ApiError ? { error: error.message } : { err: error };

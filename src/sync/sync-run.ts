@@ -10,6 +10,7 @@ import { isDatabaseUnreachable, isStorageFull } from '../database/database-error
 import type { VersionName } from '../documents/entry-types.js';
 import { AdmissionGate } from '../entries/admission-gate.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
+import { backOffMs } from '../limits/back-off.js';
 import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
@@ -58,7 +59,7 @@ interface SyncContent {
  * hour.
  */
 export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: number | null): number {
-  const backOff = Math.min(intervalMs, FIRST_RETRY_MS * 2 ** Math.min(attempts - 1, 20));
+  const backOff = backOffMs(attempts, { firstMs: FIRST_RETRY_MS, longestMs: intervalMs });
   return Math.max(backOff, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
 }
 

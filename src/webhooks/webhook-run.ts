@@ -1,7 +1,7 @@
 import { AUDIT_ACTIONS, matchingActions, type ViewChange } from '../config/audit-actions.js';
 import type { ProxyConfig, WebhookConfig } from '../config/config.js';
 import { HttpClient, retryAfterMs, withoutAddress } from '../outbound/http-client.js';
-import { backOffMs } from '../outbound/webhook-back-off.js';
+import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
 import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
 import type { EntryName } from '../catalog/view-names.queries.js';
@@ -154,7 +154,7 @@ export class WebhookRun {
         known.push(message);
       } else {
         page.failures.set(message, count);
-        const backOff = backOffMs(held.attempts + 1);
+        const backOff = backOffMs(held.attempts + 1, WEBHOOK_BACK_OFF);
         failure ??= { ...failed, backOffMs: backOff, retryForMs: config.retryForMs };
       }
       return !failed;

@@ -1,5 +1,6 @@
 import { member } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
+import { backOffMs } from '../../limits/back-off.js';
 import { ClusterError } from './cluster-error.js';
 import {
   API_VERSIONS,
@@ -43,11 +44,10 @@ const NOT_FOUND = 404;
 const GONE = 410;
 const TOO_MANY_REQUESTS = 429;
 
-/** Returns an exponential backoff delay with jitter, between 50 % and 100 % of the full delay. */
-export function backOffMs(failures: number, random = Math.random()): number {
-  const longest = failures < EARLY_FAILURES ? MAX_EARLY_DELAY_MS : MAX_DELAY_MS;
-  const maxMs = Math.min(longest, FIRST_DELAY_MS * 2 ** Math.min(failures, EARLY_FAILURES));
-  return maxMs / 2 + (random * maxMs) / 2;
+/** Returns the delay after this many failures of a watch (at least one). */
+export function retryMs(failures: number, random?: number): number {
+  const longestMs = failures > EARLY_FAILURES ? MAX_DELAY_MS : MAX_EARLY_DELAY_MS;
+  return backOffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs, jitter: 0.5 }, random);
 }
 
 /** Waits for `ms`, or until the signal aborts. */
@@ -123,7 +123,7 @@ export class ResourceWatch<T> {
         const wasStable = Date.now() - began > STABLE_MS;
         if (wasStable) this.failures = 0;
         shortWatches = wasStable ? 0 : shortWatches + 1;
-        await pause(Math.min(backOffMs(shortWatches), MAX_RECONNECT_MS), signal);
+        await pause(Math.min(retryMs(shortWatches + 1), MAX_RECONNECT_MS), signal);
       } catch (error) {
         if (signal.aborted) return;
         this.hasBroken = true;
@@ -263,9 +263,9 @@ export class ResourceWatch<T> {
       this.throttledSince ??= Date.now();
       const waitMs =
         Math.min(retryAfterMs ?? DEFAULT_RETRY_AFTER_MS, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 4);
-      if (Date.now() - this.throttledSince < THROTTLED_MS) return Math.max(waitMs, backOffMs(0));
+      if (Date.now() - this.throttledSince < THROTTLED_MS) return Math.max(waitMs, retryMs(1));
     } else this.throttledSince = null;
-    const waitMs = backOffMs(this.failures++);
+    const waitMs = retryMs(++this.failures);
     if (!(error instanceof ClusterError)) {
       this.resourceVersion = null;
       this.listener.onInternalError(error);

@@ -26,7 +26,7 @@ import {
 import { describeCollection, type Resource, RESOURCES } from './custom-resources.js';
 import { ENTRY_PREFIX, readObject } from './exported-object.js';
 import { KubernetesClient } from './kubernetes-client.js';
-import { backOffMs, pause, ResourceWatch } from './resource-watch.js';
+import { pause, ResourceWatch, retryMs } from './resource-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 /** Maximum number of errors or collections to list; the others are only counted. */
@@ -203,7 +203,7 @@ export class SourceWatch {
           this.logInternalError(error);
           await this.saveState().catch(() => undefined);
         }
-        await pause(isDatabaseUnreachable(error) ? DATABASE_RETRY_MS : backOffMs(++failures + 3), signal);
+        await pause(isDatabaseUnreachable(error) ? DATABASE_RETRY_MS : retryMs(++failures + 4), signal);
       }
     }
   }
