@@ -18,12 +18,12 @@ import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.j
 import { requestIdFor } from '../http/request-context.js';
 import { isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
 import {
-  RequestQueue,
   answerConnectionErrors,
   limitConnections,
-  limitPipelining,
   limitRequests,
   limitUnreadBytes,
+  refusePipelining,
+  startInTurn,
 } from '../http/server-limits.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -228,8 +228,8 @@ export async function createPublicApp(
     }),
   );
   app.use(dropTrailingSlash);
-  app.use(limitPipelining(config.limits));
-  app.use(new RequestQueue(httpServer).middleware);
+  app.use(refusePipelining());
+  app.use(startInTurn());
   app.use(resumeTrace);
   app.use(limitRequests(config.limits));
   app.use(limitUnreadBytes());

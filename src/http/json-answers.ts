@@ -10,7 +10,6 @@ import Negotiator from 'negotiator';
 import { Quota } from '../limits/quota.js';
 import { remembered } from '../limits/remembered.js';
 import { ApiError } from './errors.js';
-import { UNREAD } from './server-limits.js';
 
 /** A JSON response that is already text: documents are stored as text and sent without parsing. */
 export class JsonText {
@@ -276,10 +275,7 @@ export async function sendChunks(
         await response.req.identifyAgain?.();
         identifiedAt = performance.now();
       }
-      if (response.write(chunk)) continue;
-      response.emit(UNREAD);
-      await once(response, 'drain', { signal: gone });
-      response.emit(UNREAD);
+      if (!response.write(chunk)) await once(response, 'drain', { signal: gone });
     }
     response.end();
   } catch (error) {

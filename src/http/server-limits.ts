@@ -13,6 +13,7 @@ import { Logger } from '@nestjs/common';
 import type { Address } from '../config/environment.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { Quota, RESERVE } from '../limits/quota.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
 import { clientNetwork } from './request-context.js';
 
@@ -48,11 +49,11 @@ const ARRIVAL_CHECK_MS = 1_000;
 /** Closes connections without traffic, for example when a client does not read. Longer than any statement timeout. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-/** Maximum unread response bytes across all connections. */
+/** Maximum bytes of complete responses that wait to be read, across all connections. */
 const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 
-/** Maximum pipelined requests waiting on one connection; a connection that exceeds it is closed. */
-const MAX_PIPELINED = 16;
+/** Maximum number of requests that start in one turn of the event loop. */
+const STARTS_PER_TURN = 8;
 
 export interface ServerLimits {
   /** Concurrent connections, plus a reserve (see Quota); further connections are closed immediately. */
@@ -120,42 +121,33 @@ export function limitConnections(
 }
 
 /**
- * Handles a connection's pipelined requests (RFC 9112 §9.3.2) one at a time. When a connection breaks, Node emits no `close`
- * for responses queued behind another, so concurrent handling would leak requests in flight.
+ * Closes a connection that sends a request before the previous response has been sent (pipelining, RFC 9112 §9.3.2). No common
+ * client or proxy does, and when such a connection breaks, Node emits no `close` for the responses that have not begun.
  */
-export function limitPipelining({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
-  const queues = new WeakMap<Socket, (() => void)[]>();
-  /** Requests waiting in memory, across all connections. */
-  let total = 0;
+export function refusePipelining(): Middleware {
+  const answering = new WeakSet<Socket>();
   return ({ socket }, response, next) => {
-    const begin = () => {
-      response.once('close', advance);
-      next();
-    };
-    const advance = () => {
-      const queue = queues.get(socket) ?? [];
-      const next = socket.destroyed ? undefined : queue.shift();
-      if (next) {
-        total -= 1;
-        next();
-      } else {
-        total -= queue.length;
-        queues.delete(socket);
-      }
-    };
-    const queue = queues.get(socket);
-    if (!queue) {
-      queues.set(socket, []);
-      begin();
-    } else if (queue.length < MAX_PIPELINED && total < Math.max(requestsInFlight, MAX_PIPELINED)) {
-      total += 1;
-      queue.push(begin);
-    } else socket.destroy();
+    if (answering.has(socket)) return void socket.destroy();
+    answering.add(socket);
+    response.once('close', () => answering.delete(socket));
+    next();
   };
 }
 
-/** Emitted on a streamed response when the number of its unread bytes may have changed. */
-export const UNREAD = 'unread';
+/**
+ * Starts requests in turn by client address, a few in each turn of the event loop. Otherwise a client with a thousand
+ * connections would delay all others (docs/decisions/013-runtime-tuning.md).
+ */
+export function startInTurn(): Middleware {
+  const starts = new Semaphore(STARTS_PER_TURN);
+  return ({ socket }, response, next) => {
+    const start = (release: () => void) => {
+      setImmediate(release);
+      if (!response.destroyed) next();
+    };
+    starts.acquire(clientNetwork(socket.remoteAddress)).then(start, () => next(new ApiError('overloaded')));
+  };
+}
 
 /** Responds with 503 `overloaded` while too many requests are in flight. */
 export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requestsInFlight'>): Middleware {
@@ -171,31 +163,33 @@ export function limitRequests({ requestsInFlight }: Pick<ServerLimits, 'requests
   };
 }
 
-/** Limits unread response bytes. Above the limit, closes the connections that have waited longest. */
-export function limitUnreadBytes(maxBytes = MAX_UNREAD_BYTES): Middleware {
-  // Ordered by when each response started waiting.
-  const waiting = new Map<ServerResponse, number>();
+/**
+ * Limits the bytes of complete responses that clients have not read yet. Above the limit, closes the connections that have
+ * waited longest.
+ */
+export function limitUnreadBytes(): Middleware {
+  // Oldest first.
+  const unread = new Map<ServerResponse, number>();
   let total = 0;
   const forget = (response: ServerResponse) => {
-    total -= waiting.get(response) ?? 0;
-    waiting.delete(response);
+    total -= unread.get(response) ?? 0;
+    unread.delete(response);
   };
-  const measure = (response: ServerResponse) => {
-    forget(response);
-    const bytes = response.socket?.writableLength ?? 0;
-    if (bytes === 0 || response.writableFinished || response.destroyed) return;
-    waiting.set(response, bytes);
+  const count = (response: ServerResponse) => {
+    // Bytes that the kernel has accepted are not counted.
+    const bytes = response.destroyed ? 0 : (response.socket?.writableLength ?? 0);
+    if (bytes === 0) return;
+    unread.set(response, bytes);
     total += bytes;
-    for (const [oldest] of waiting) {
-      if (total <= maxBytes) return;
+    for (const [oldest] of unread) {
+      if (total <= MAX_UNREAD_BYTES) return;
       forget(oldest);
       oldest.destroy();
     }
   };
   return (_request, response, next) => {
-    // Node passes data to the kernel after this event; bytes that the kernel accepted are not counted.
-    response.once('prefinish', () => setImmediate(measure, response));
-    response.on(UNREAD, () => setImmediate(measure, response));
+    // Node passes data to the kernel after this event.
+    response.once('prefinish', () => setImmediate(count, response));
     response.once('close', () => forget(response));
     next();
   };
@@ -257,78 +251,4 @@ function writeRaw(socket: Duplex, code: ErrorCode): void {
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
-}
-
-/** Maximum time that one turn of the event loop spends starting requests. */
-const SLICE_MS = 3;
-
-/** Maximum number of event loop turns that new connections may delay queued requests. */
-const MAX_ACCEPTING_TURNS = 100;
-
-/**
- * Starts requests round-robin by client. Otherwise a client with a thousand connections would delay all others
- * (docs/decisions/013-runtime-tuning.md). Accepts pending connections first, because their clients are unknown until then.
- */
-export class RequestQueue {
-  /** Queued requests by client, next client first. */
-  private readonly queues = new Map<string, (() => void)[]>();
-  /** When this turn of the event loop started its first request. */
-  private sliceStart: number | undefined;
-  private isScheduled = false;
-  private hasAccepted = false;
-  private acceptingTurns = 0;
-
-  constructor(server: Server) {
-    server.on('connection', () => {
-      this.hasAccepted = true;
-      this.schedule();
-    });
-  }
-
-  readonly middleware = (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
-    this.schedule();
-    if (this.queues.size === 0 && !this.hasAccepted && this.hasTime()) {
-      next();
-      return;
-    }
-    const client = clientNetwork(request.socket.remoteAddress);
-    const queue = this.queues.get(client) ?? [];
-    queue.push(() => {
-      if (!response.destroyed) next();
-    });
-    this.queues.set(client, queue);
-  };
-
-  private hasTime(): boolean {
-    const now = performance.now();
-    this.sliceStart ??= now;
-    return now - this.sliceStart < SLICE_MS;
-  }
-
-  private schedule(): void {
-    if (this.isScheduled) return;
-    this.isScheduled = true;
-    setImmediate(this.turn);
-  }
-
-  private readonly turn = (): void => {
-    this.isScheduled = false;
-    const isAccepting = this.hasAccepted && this.acceptingTurns < MAX_ACCEPTING_TURNS;
-    this.hasAccepted = false;
-    this.acceptingTurns = isAccepting ? this.acceptingTurns + 1 : 0;
-    if (!isAccepting) this.startRequests();
-    if (this.queues.size > 0) this.schedule();
-    this.sliceStart = undefined;
-  };
-
-  private startRequests(): void {
-    for (const [client, queue] of this.queues) {
-      if (!this.hasTime()) return;
-      const start = queue.shift();
-      // Requeue before starting: a request may finish immediately, and its connection's next request is then enqueued.
-      this.queues.delete(client);
-      if (queue.length > 0) this.queues.set(client, queue);
-      start?.();
-    }
-  }
 }
