@@ -56,9 +56,8 @@ export class Skills {
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: ({ value }, key) => JSON.stringify(value).length + key.length + 100,
   });
-  /** One large file is encoded, and one SKILL.md parsed, at a time; callers take turns. */
-  private readonly encoding = new Semaphore(1);
-  private readonly parsing = new Semaphore(1);
+  /** One large file is encoded, or one SKILL.md parsed, at a time; callers take turns. */
+  private readonly turns = new Semaphore(1);
 
   constructor(
     private readonly entries: MarketplaceEntries,
@@ -118,7 +117,7 @@ export class Skills {
     if (file.bytes > MAX_FILE_BYTES) throw new ApiError('content_too_large', TOO_LARGE);
     const content = async () => contentOf(file.path, await buffer(this.content.read(file.digest)));
     const isLarge = file.bytes > LARGE_FILE_BYTES;
-    return { uri, ...(await (isLarge ? inTurn(this.encoding, access, content) : content())) };
+    return { uri, ...(await (isLarge ? inTurn(this.turns, access, content) : content())) };
   }
 
   private async find(access: VerifiedAccess, name: string): Promise<MarketplaceEntry | null> {
@@ -161,7 +160,7 @@ export class Skills {
     const cached = this.frontmatters.get(key);
     if (cached) return cached.value;
     const bytes = await buffer(this.content.read(manifest.digest));
-    const value = await inTurn(this.parsing, access, () => frontmatterIn(name, bytes));
+    const value = await inTurn(this.turns, access, () => frontmatterIn(name, bytes));
     this.frontmatters.set(key, { value });
     return value;
   }
