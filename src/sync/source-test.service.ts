@@ -76,8 +76,7 @@ export class SourceTests implements OnApplicationShutdown {
     const timeout = AbortSignal.timeout(MAX_TEST_MS);
     const signal = AbortSignal.any([ended, timeout]);
     try {
-      const until = AbortSignal.any([signal, memory.signal]);
-      const fetched = await this.fetchers.fetch(source, null, until, memory);
+      const fetched = await this.fetchers.fetch(source, null, signal, memory);
       if (fetched.kind === 'unchanged') throw new Error('A test without a state found nothing changed');
       const content =
         fetched.kind === 'file'

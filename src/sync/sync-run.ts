@@ -137,7 +137,7 @@ export class SyncRun {
         const outcome = await this.attempt(owner, source, signal, memory);
         if (outcome) return outcome;
         this.logger.log({ source: source.name }, 'Sync waits for memory that other syncs hold');
-        memory = await this.memory.resume(memory, patience);
+        memory = await this.memory.waitForPlace(source.owner, patience);
       }
     } finally {
       memory.end();
@@ -154,9 +154,8 @@ export class SyncRun {
     const started = performance.now();
     const rules = rulesDigest(source, this.limits);
     try {
-      const until = AbortSignal.any([signal, memory.signal]);
       const fetched = await tracing.inSpan('fetch', {}, () =>
-        this.fetchers.fetch(source, previousState(source, rules), until, memory),
+        this.fetchers.fetch(source, previousState(source, rules), signal, memory),
       );
       const fetchState = { rules, state: fetched.state };
       const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;

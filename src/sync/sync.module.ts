@@ -12,7 +12,7 @@ import { FileFetcher } from './file/file.fetcher.js';
 import { SourceReader } from './source-reader.js';
 import { SourceFiles } from './file/source-files.js';
 import { GitFetcher } from './git/git.fetcher.js';
-import { HeapGrowth, ReadMemory, readMemoryFor } from './read-memory.js';
+import { ReadMemory, readMemoryFor } from './read-memory.js';
 import { ApiFetcher } from './registry-api/api.fetcher.js';
 import { SourceTestController } from './source-test.controller.js';
 import { SourceTests } from './source-test.service.js';
@@ -41,11 +41,8 @@ import { SyncQueries } from './sync.queries.js';
     {
       provide: ReadMemory,
       inject: [limitsConfig.KEY],
-      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) => {
-        const heap = new HeapGrowth();
-        heap.fit(0);
-        return new ReadMemory(readMemoryFor(mebibytesPerFile), (bytes) => heap.fit(bytes));
-      },
+      useFactory: ({ mebibytesPerFile }: ConfigType<typeof limitsConfig>) =>
+        new ReadMemory(readMemoryFor(mebibytesPerFile)),
     },
     SourceMetrics,
     SourceTests,

@@ -133,7 +133,7 @@ describe('the worker thread that reads a large text', () => {
     cut.catch(() => undefined);
     await new Promise(setImmediate);
     await reader.onApplicationShutdown();
-    await expect(cut).rejects.toThrow('ended before it had read the text');
+    await expect(cut).rejects.toThrow('ended before it had done its job');
     expect((await reader.file(text(), null, share(), never)).entries).toHaveLength(42);
     await reader.onApplicationShutdown();
   });
