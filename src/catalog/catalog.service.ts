@@ -7,6 +7,7 @@ import { SharedReads } from '../database/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson, StreamedJson } from '../http/json-answers.js';
+import type { AbortSource } from '../limits/semaphore.js';
 import {
   type RegistryAccess,
   RegistryViews,
@@ -27,31 +28,12 @@ import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
-import { isLarge, readWithPermit } from './read-permits.queries.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
-/** Maximum rate at which a caller receives large pages while other callers are active. */
-const SHARED_BYTES_PER_MS = 4 * 1_024;
-
-/** How long a caller counts as active after a request. */
-const RECENT_MS = 1_000;
-
-/** Detects whether several callers were active recently. A sole caller is not throttled. */
-export class RecentCallers {
-  private latest: string | undefined;
-  private changedAt = -Infinity;
-
-  /** @param callerKey see `Client.callerKey`. */
-  add(callerKey: string): void {
-    if (callerKey === this.latest) return;
-    if (this.latest !== undefined) this.changedAt = performance.now();
-    this.latest = callerKey;
-  }
-
-  areSeveral(): boolean {
-    return performance.now() - this.changedAt < RECENT_MS;
-  }
-}
+/** A page of this size is large. */
+const LARGE_BYTES = 256 * 1_024;
+/** How long a caller is remembered to read large pages, and how many callers are. */
+const LARGE_READERS = { ttl: 10_000, max: 1_000 };
 
 /** Maximum number of long configurations that are remembered. */
 const MAX_LONG_CONFIGS = 1_000;
@@ -80,7 +62,8 @@ export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
   /** By cache key, for configurations that are too long to cache. */
   private readonly longConfigs = new LRUCache<string, OmittedCount>({ max: MAX_LONG_CONFIGS });
-  private readonly recent = new RecentCallers();
+  /** Callers who have just read large pages; together they read one page at a time (docs/decisions/017-large-pages.md). */
+  private readonly largeReaders = new LRUCache<string, true>(LARGE_READERS);
 
   constructor(
     private readonly cache: PageCache,
@@ -265,7 +248,6 @@ export class CatalogService {
     search?: SearchContext,
   ): Promise<CachedJson> {
     const callerKey = access.client.callerKey(access.caller);
-    this.recent.add(callerKey);
     let current: VerifiedAccess;
     if (access.isVerified) current = access;
     else {
@@ -289,7 +271,7 @@ export class CatalogService {
             (signal) => this.read(key, check, request, { ...search, signal }),
             search.signal,
           )
-        : await this.withPermit(current, request, callerKey, () =>
+        : await this.withPermit(current, callerKey, () =>
             this.pending.share(key, () => this.read(key, check, request)),
           );
       if (!isCurrent) {
@@ -321,7 +303,7 @@ export class CatalogService {
     key: string,
     callerKey: string,
   ): Promise<CachedJson | undefined> {
-    const result = await this.withPermit(access, request, callerKey, async () => {
+    const result = await this.withPermit(access, callerKey, async () => {
       if (this.isCachedOrPending(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
@@ -335,25 +317,28 @@ export class CatalogService {
   // behind.
   private async withPermit<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
-    { page }: PageRequest,
     callerKey: string,
     read: () => Promise<Result>,
   ): Promise<Result> {
-    const { reads, versions } = this.semaphores;
-    return readWithPermit(
-      page === 'version' ? versions : reads,
-      callerKey,
-      client.abortSource,
-      read,
-      (result) => {
-        const bytes = result?.page?.bytes.length ?? 0;
-        // Reading a page may take longer than a caller counts as active after a request.
-        this.recent.add(callerKey);
-        if (isLarge(bytes) && this.recent.areSeveral())
-          for (const semaphore of [reads, versions]) semaphore.pause(callerKey, bytes / SHARED_BYTES_PER_MS);
-        return bytes;
-      },
-    );
+    const release = await this.acquire(callerKey, client.abortSource);
+    try {
+      const result = await read();
+      if ((result?.page?.bytes.length ?? 0) >= LARGE_BYTES) this.largeReaders.set(callerKey, true);
+      return result;
+    } finally {
+      release();
+    }
+  }
+
+  private async acquire(callerKey: string, gone: AbortSource): Promise<() => void> {
+    const { reads, largeReads } = this.semaphores;
+    if (!this.largeReaders.has(callerKey)) {
+      const release = await reads.acquire(callerKey, gone);
+      // The caller may have read a large page during the wait.
+      if (!this.largeReaders.has(callerKey)) return release;
+      release();
+    }
+    return largeReads.acquire(callerKey, gone);
   }
 
   private async read(

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientConfig } from '../client-config/client-config.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -37,10 +36,9 @@ import {
   MAX_VERSIONS,
   missingVersion,
   type NamedVersions,
-  VersionLoader,
+  singleVersion,
   versionsOfName,
 } from './version.queries.js';
-import { PermittedStatements } from './read-permits.queries.js';
 import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
@@ -85,14 +83,12 @@ async function limited<Result>(mayBeTooBroad: boolean, search: () => Promise<Res
 export class PageReader {
   private readonly rowsPerName = new RowsPerName();
   private readonly configs = new ConfigReader(this.rowsPerName);
-  private readonly versionLoader = new VersionLoader();
 
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
     private readonly entrySearches: EntrySearchPages,
     private readonly index: SearchIndex,
-    private readonly semaphores: PoolSemaphores,
   ) {}
 
   /**
@@ -143,20 +139,14 @@ export class PageReader {
         await this.entrySearches.page(new ViewSql(this.prepared, check), request.search, search),
       ]);
     }
-    if (request.page === 'version') {
-      const statements = new PermittedStatements(
-        this.prepared,
-        this.semaphores.reads,
-        `versions ${check.view.tag}`,
-      );
-      return this.version(new ViewSql(statements, check), request);
-    }
     const sql = new ViewSql(this.prepared, check);
     switch (request.page) {
       case 'list':
         return this.list(sql, request.type, request.list);
       case 'versions':
         return this.versions(sql, request.type, request.name, request.versions);
+      case 'version':
+        return this.version(sql, request);
     }
   }
 
@@ -209,9 +199,9 @@ export class PageReader {
       await nothingVisible(sql);
       return undefined;
     }
-    if (which === 'latest') return this.versionLoader.load(sql, { type, which, includeDeleted }, { name });
+    if (which === 'latest') return singleVersion(sql, { type, which, includeDeleted }, { name });
     return isStorable(version)
-      ? this.versionLoader.load(sql, { type, which, includeDeleted }, { name, version })
+      ? singleVersion(sql, { type, which, includeDeleted }, { name, version })
       : undefined;
   }
 }

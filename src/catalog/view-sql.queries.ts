@@ -90,20 +90,6 @@ export class ViewSql {
     return this.check.isCurrent;
   }
 
-  /** A key that is equal for views with equal statement parameters. */
-  get state(): string {
-    const { view, remembered } = this.check;
-    return `${view.tag} ${remembered?.name} ${remembered?.version}`;
-  }
-
-  /**
-   * Checks the rows of a shared statement, which must have the same `state` and have started after this request
-   * arrived.
-   */
-  observe<Row extends CurrencyRow>(rows: Row[]): Row[] {
-    return this.check.observe(rows);
-  }
-
   /** Runs a statement, which must select `isCurrent` from `CURRENCY`. */
   async query<Row extends CurrencyRow>(text: string, values: NamedValues = {}): Promise<Row[]> {
     const { view, remembered } = this.check;

@@ -3,8 +3,6 @@ import { Semaphore } from '../limits/semaphore.js';
 /** Shares of the pool's connections that each kind of work may use. */
 const READS = 0.4;
 const CHANGES = 0.2;
-/** One full statement: also the number of large versions that a caller may read at once before it is throttled. */
-const VERSIONS = 16;
 
 /**
  * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other
@@ -14,8 +12,8 @@ export class PoolSemaphores {
   /** Reads of catalog pages. */
   readonly reads: Semaphore;
   readonly changes: Semaphore;
-  /** Reads of single versions, which share statements; each statement also needs a permit of `reads`. */
-  readonly versions = new Semaphore(VERSIONS);
+  /** Reads by callers who read large pages: decoding and sending a page of 1 MiB takes the event loop 10 ms. */
+  readonly largeReads = new Semaphore(1);
   /** Complete lists of entries, which are built in memory. */
   readonly lists = new Semaphore(1);
   /** Long reads by consumers, which must not wait for `lists`. */

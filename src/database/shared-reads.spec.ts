@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { orAlone, SHARE_TIMEOUT_MS, SharedReads } from './shared-reads.js';
+import { SHARE_TIMEOUT_MS, SharedReads } from './shared-reads.js';
 
 describe('SharedReads', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -112,23 +112,5 @@ describe('SharedReads', () => {
     expect(ends).toHaveLength(2);
     ends[1]?.('again');
     expect(await Promise.all([second, third])).toEqual(['again', 'again']);
-  });
-});
-
-describe('orAlone', () => {
-  const failing = (code: string) => () => Promise.reject(Object.assign(new Error('failed'), { code }));
-  const alone = () => Promise.resolve('alone');
-
-  it.each<[state: string, shared: () => Promise<string>, outcome: string]>([
-    ['succeeds', () => Promise.resolve('shared'), 'shared'],
-    ['has an invalid value (22021)', failing('22021'), 'alone'],
-    ['loses its connection (08006)', failing('08006'), 'failed'],
-    ['takes too long (57014)', failing('57014'), 'failed'],
-  ])('if the shared statement %s', async (_state, shared, outcome) => {
-    expect(await orAlone(shared(), alone).catch((error: Error) => error.message)).toBe(outcome);
-  });
-
-  it('throws the error of its own statement', async () => {
-    await expect(orAlone(failing('22021')(), failing('22023'))).rejects.toMatchObject({ code: '22023' });
   });
 });

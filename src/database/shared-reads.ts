@@ -1,5 +1,3 @@
-import { isDatabaseUnreachable, isStatementTimeout } from './database-errors.js';
-
 /** Callers do not join a read older than this, because its connection may be hanging. */
 export const SHARE_TIMEOUT_MS = 2_000;
 
@@ -67,20 +65,5 @@ export class SharedReads<Key, Value> {
 
   private unshare(key: Key, shared: PendingRead<Value>): void {
     if (this.pending.get(key) === shared) this.pending.delete(key);
-  }
-}
-
-/**
- * Returns the result of a statement that several requests share. If the statement fails because of what it was asked,
- * the request asks `alone`, so that it fails only for its own input.
- *
- * @throws the error of the shared statement if the database is unreachable or slow, otherwise the error of `alone`.
- */
-export async function orAlone<Value>(shared: Promise<Value>, alone: () => Promise<Value>): Promise<Value> {
-  try {
-    return await shared;
-  } catch (error) {
-    if (isDatabaseUnreachable(error) || isStatementTimeout(error)) throw error;
-    return alone();
   }
 }

@@ -41,15 +41,6 @@ export class Permit {
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** Slows down a key: after a pause, it holds one permit at a time until none of its waiters is left. */
-interface Throttle {
-  /** When the pause ends, on the clock of `performance.now()`. */
-  until: number;
-  isPaused: boolean;
-  /** Whether a permit granted after a pause is held. */
-  isHeld: boolean;
-}
-
 /**
  * Fair counting semaphore. Waiters are served round-robin by key, so a key with many waiters does not delay a key with
  * few; waiters of one key are served in order of arrival.
@@ -57,7 +48,6 @@ interface Throttle {
 export class Semaphore {
   /** Waiters by key, next key first. */
   private readonly queues = new Map<string, Set<() => void>>();
-  private readonly throttles = new Map<string, Throttle>();
 
   /** @param timeoutMs longest wait for a permit. */
   constructor(
@@ -71,7 +61,7 @@ export class Semaphore {
    */
   acquire(key: string, signal?: AbortSource): Promise<() => void> {
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
-    const release = this.tryAcquire(key);
+    const release = this.tryAcquire();
     return release ? Promise.resolve(release) : this.wait(key, signal);
   }
 
@@ -85,47 +75,11 @@ export class Semaphore {
     }
   }
 
-  /** Like `acquire`, but without waiting: returns undefined if no permit is free or the key is throttled. */
-  tryAcquire(key: string): (() => void) | undefined {
-    // A permit is free only while all waiters are throttled, so no waiter is overtaken.
-    if (this.permits === 0 || this.throttles.has(key)) return undefined;
+  /** Like `acquire`, but without waiting: returns undefined if no permit is free. */
+  tryAcquire(): (() => void) | undefined {
+    if (this.permits === 0) return undefined;
     this.permits -= 1;
     return this.release;
-  }
-
-  /**
-   * Grants the key no permits for `ms` milliseconds; consecutive pauses add up. Its waiters are then served one at a
-   * time, so that each of them can pause the key again. Other keys are still served.
-   */
-  pause(key: string, ms: number): void {
-    const throttle = this.throttles.get(key) ?? { until: 0, isPaused: false, isHeld: false };
-    throttle.until = (throttle.isPaused ? throttle.until : performance.now()) + ms;
-    this.throttles.set(key, throttle);
-    if (throttle.isPaused) return;
-    throttle.isPaused = true;
-    this.endPause(key, throttle);
-  }
-
-  private endPause(key: string, throttle: Throttle): void {
-    const left = throttle.until - performance.now();
-    if (left > 0) {
-      setTimeout(() => this.endPause(key, throttle), left).unref();
-      return;
-    }
-    throttle.isPaused = false;
-    this.endThrottle(key);
-    if (this.permits === 0) return;
-    const next = this.nextWaiter();
-    if (!next) return;
-    this.permits -= 1;
-    next();
-  }
-
-  /** Ends the throttle of a key without waiters, unless it is paused or in use. */
-  private endThrottle(key: string): void {
-    const throttle = this.throttles.get(key);
-    if (throttle && !throttle.isPaused && !throttle.isHeld && !this.queues.has(key))
-      this.throttles.delete(key);
   }
 
   private readonly release = () => {
@@ -142,10 +96,8 @@ export class Semaphore {
         this.dequeue(key, grant);
       };
       const grant = () => {
-        const throttle = this.throttles.get(key);
-        if (throttle) throttle.isHeld = true;
         leaveQueue();
-        resolve(throttle ? () => this.releaseThrottled(key, throttle) : this.release);
+        resolve(this.release);
       };
       const abort = () => {
         leaveQueue();
@@ -160,16 +112,8 @@ export class Semaphore {
     });
   }
 
-  private releaseThrottled(key: string, throttle: Throttle): void {
-    throttle.isHeld = false;
-    this.endThrottle(key);
-    this.release();
-  }
-
   private nextWaiter(): (() => void) | undefined {
     for (const [key, queue] of this.queues) {
-      const throttle = this.throttles.get(key);
-      if (throttle && (throttle.isPaused || throttle.isHeld)) continue;
       this.queues.delete(key);
       this.queues.set(key, queue);
       const [first] = queue;
@@ -181,8 +125,6 @@ export class Semaphore {
   private dequeue(key: string, grant: () => void): void {
     const queue = this.queues.get(key);
     queue?.delete(grant);
-    if (queue?.size !== 0) return;
-    this.queues.delete(key);
-    this.endThrottle(key);
+    if (queue?.size === 0) this.queues.delete(key);
   }
 }

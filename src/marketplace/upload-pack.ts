@@ -119,8 +119,8 @@ export class UploadPack {
 
   // Clients that read slowly keep their processes.
   private async permit(key: string, gone: AbortSource): Promise<() => void> {
-    const reserved = () => (this.perCaller.held(key) === 1 ? this.reserve.tryAcquire(key) : undefined);
-    return this.processes.tryAcquire(key) ?? reserved() ?? (await this.processes.acquire(key, gone));
+    const reserved = () => (this.perCaller.held(key) === 1 ? this.reserve.tryAcquire() : undefined);
+    return this.processes.tryAcquire() ?? reserved() ?? (await this.processes.acquire(key, gone));
   }
 }
 

@@ -8,33 +8,26 @@ import { matchingKey } from '../auth/bearer-token.js';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { authenticationConfig } from '../config/slices.js';
-import { orAlone, SHARE_TIMEOUT_MS } from '../database/shared-reads.js';
 import { ApiError } from '../http/errors.js';
 import { isStorable, type StorableText } from '../validation/storable-text.js';
 import { type RegistryState, ViewsQueries } from './views.queries.js';
 
-/** How long a batch collects requests under load; a lone request does not wait. */
-const WINDOW_MS = 1;
 /** Limit on cached registries, in characters of their claims, keys and revisions. */
 const MAX_CACHED_CHARACTERS = 16 * 1_024 * 1_024;
 
-interface Batch {
-  readonly names: Set<StorableText>;
-  requests: number;
-  readonly states: Promise<Map<string, RegistryState>>;
-}
+/** Maximum wait for a running query, whose connection may be hanging. */
+const PATIENCE_MS = 2_000;
 
 /**
- * Reads registries with the revisions of their sources. Requests that arrive during a query share the next query. That
- * query starts after all of them have arrived, so no result is older than its request. The cost per request falls under
- * load.
+ * Reads registries with the revisions of their sources, and keeps the last state of each. Requests for a registry that arrive
+ * during a query share the next one. It starts after all of them have arrived, so no result is older than its request.
  */
 @Injectable()
 export class RegistryLookup {
-  private pending: Batch | undefined;
-  private lastQuery: Promise<unknown> = Promise.resolve();
-  /** Whether the last batch had several requests; if so, the next batch probably will too. */
-  private isBusy = false;
+  /** The last query of each registry. */
+  private readonly running = new Map<string, Promise<unknown>>();
+  /** The query that begins when the last one ends. */
+  private readonly next = new Map<string, Promise<RegistryState | undefined>>();
   private readonly states = new LRUCache<string, RegistryState>({
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: ({ size, revisions }) => 500 + size + 3 * revisions.length,
@@ -44,10 +37,9 @@ export class RegistryLookup {
 
   async find(name: string): Promise<RegistryState | undefined> {
     if (!isStorable(name)) return undefined;
-    const batch = (this.pending ??= this.openBatch());
-    batch.names.add(name);
-    batch.requests += 1;
-    return (await orAlone(batch.states, () => this.read([name]))).get(name);
+    const next = this.next.get(name) ?? this.readNext(name);
+    this.next.set(name, next);
+    return next;
   }
 
   /** Returns the registry as last read; it may have changed or been deleted since. */
@@ -55,38 +47,21 @@ export class RegistryLookup {
     return this.states.get(name);
   }
 
-  private openBatch(): Batch {
-    const names = new Set<StorableText>();
-    const states = this.lastQueryEnded().then(async () => {
-      if (this.isBusy) await pause(WINDOW_MS);
-      this.pending = undefined;
-      this.isBusy = batch.requests > 1;
-      return this.read([...names]);
-    });
-    this.lastQuery = states.catch(() => undefined);
-    const batch: Batch = { names, requests: 0, states };
-    return batch;
-  }
-
-  private async read(names: readonly StorableText[]): Promise<Map<string, RegistryState>> {
-    const states = await this.queries.registries(names);
-    for (const name of names) {
-      const state = states.get(name);
-      if (state) this.states.set(name, state);
-      else this.states.delete(name);
-    }
-    return states;
-  }
-
-  /** Resolves when the last query ends, or after a timeout if it hangs. */
-  private lastQueryEnded(): Promise<void> {
-    return new Promise((resolve) => {
-      const timeout = setTimeout(resolve, SHARE_TIMEOUT_MS);
-      void this.lastQuery.then(() => {
-        clearTimeout(timeout);
-        resolve();
+  private async readNext(name: StorableText): Promise<RegistryState | undefined> {
+    const running = this.running.get(name);
+    await (running && Promise.race([running, pause(PATIENCE_MS, undefined, { ref: false })]));
+    this.next.delete(name);
+    const read = this.queries.registry(name);
+    const ended = read
+      .catch(() => undefined)
+      .then(() => {
+        if (this.running.get(name) === ended) this.running.delete(name);
       });
-    });
+    this.running.set(name, ended);
+    const state = await read;
+    if (state) this.states.set(name, state);
+    else this.states.delete(name);
+    return state;
   }
 }
 

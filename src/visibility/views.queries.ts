@@ -112,7 +112,7 @@ from source s where s.id = any($1::int[])`;
 
 const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
 
-const REGISTRY_STATES = `
+const REGISTRY_STATE = `
 select r.name, c.claims, r.origin, r.anonymous_claims as "anonymousClaims", r.keys, r.marketplace, ${REGISTRY_VERSION} as version,
   length(concat(c.claims, r.anonymous_claims, r.keys)) as size,
   ${DATABASE_EPOCH} as "databaseEpoch", sources.ids as "sourceIds",
@@ -128,7 +128,7 @@ cross join lateral (
   from (select source_id, position from registry_source where registry_id = r.id) p
   join source s on s.id = p.source_id
 ) sources
-where r.name = any($1)`;
+where r.name = $1`;
 
 /** Reads the input for views: registries with their sources' revisions, partitions, and claim sets. */
 @Injectable()
@@ -139,10 +139,10 @@ export class ViewsQueries {
     private readonly openAccess: OpenAccess,
   ) {}
 
-  /** Returns the existing registries with these names, by name, with the `anonymous` claims and keys in effect. */
-  async registries(names: readonly StorableText[]): Promise<Map<string, RegistryState>> {
-    const rows = await this.prepared.query<RegistryState[]>(REGISTRY_STATES, [names]);
-    return new Map(rows.map((row) => [row.name, { ...row, ...this.openAccess.inEffect(row) }]));
+  /** Returns the registry, if it exists, with the `anonymous` claims and keys in effect. */
+  async registry(name: StorableText): Promise<RegistryState | undefined> {
+    const [row] = await this.prepared.query<RegistryState[]>(REGISTRY_STATE, [name]);
+    return row && { ...row, ...this.openAccess.inEffect(row) };
   }
 
   /** Returns the current state of these sources. */

@@ -5,7 +5,7 @@ import { readByNames, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { readIndexState } from '../../dist/catalog/search-index/search-index.queries.js';
-import { singleVersion, type SingleVersions, singleVersions } from '../../dist/catalog/version.queries.js';
+import { type SingleVersion, singleVersion } from '../../dist/catalog/version.queries.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
@@ -120,18 +120,10 @@ function versions(view: typeof ALL): Ask {
   const all = { type: 'server', name: toStorable(NAME), includeDeleted: false } as const;
   return (dataSource) => readVersions(sqlOf(dataSource, view), all);
 }
-function version(view: typeof ALL, which: SingleVersions['which'], name = NAME): Ask {
+function version(view: typeof ALL, which: SingleVersion['which'], name = NAME): Ask {
   const asked = { name: toStorable(name), version: toStorable('1.0.0') };
   const single = { type: 'server', which, includeDeleted: false } as const;
   return (dataSource) => singleVersion(sqlOf(dataSource, view), single, asked);
-}
-function ofNames(view: typeof ALL, which: SingleVersions['which']): Ask {
-  const names = [NAME, 'io.acme/c81e728d9d4c2f636f067f89cc14862c', 'io.acme/x'].map((name) => ({
-    name: toStorable(name),
-    version: toStorable('1.0.0'),
-  }));
-  return (dataSource) =>
-    singleVersions(sqlOf(dataSource, view), { type: 'server', which, includeDeleted: false }, names);
 }
 /** A page of a search, from far more names than it has rows. */
 function found(view: typeof ALL): Ask {
@@ -143,10 +135,6 @@ function found(view: typeof ALL): Ask {
   return (dataSource) =>
     readByNames(sqlOf(dataSource, view), 'server', request, () => Promise.resolve({ names, isLast: false }));
 }
-const ofSeveral: readonly [string, Ask][] = [
-  ['the latest of several names', ofNames(ALL, 'latest')],
-  ['versions of several names', ofNames(FEW, 'exact')],
-];
 const ofOne: readonly [string, Ask][] = [
   ['a name', versions(ALL)],
   ['the latest of a name', version(ALL, 'latest')],
@@ -165,7 +153,6 @@ const prepared: readonly [string, Ask][] = [
     ];
   }),
   ...ofOne,
-  ...ofSeveral,
 ];
 
 const viewsQueries = (dataSource: DataSource) =>
@@ -178,7 +165,6 @@ const viewsQueries = (dataSource: DataSource) =>
 const cases: Case[] = [
   ...lists.map(([what, ask, needs]) => ({ what, ask, atMost: LIST_ROWS, ...(needs ? { needs } : {}) })),
   ...ofOne.map(([what, ask]) => ({ what, ask, atMost: NAME_ROWS })),
-  ...ofSeveral.map(([what, ask]) => ({ what, ask, atMost: 3 * NAME_ROWS })),
   ...[ALL, EVERYTHING].map((view) => ({
     what: `a page of many names, for ${view.seesAll ? 'a super-admin' : view.tag}`,
     ask: found(view),

@@ -6,12 +6,7 @@ import { NameWalk, readByIndex, readByNames, readByText } from '../../dist/catal
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';
-import {
-  type NamedVersions,
-  singleVersion,
-  type SingleVersions,
-  singleVersions,
-} from '../../dist/catalog/version.queries.js';
+import { type NamedVersions, type SingleVersion, singleVersion } from '../../dist/catalog/version.queries.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
@@ -72,21 +67,13 @@ const versions =
     readVersions(sql, { type: 'server', name: toStorable(NAME), includeDeleted: false, ...asked });
 
 const one =
-  (which: SingleVersions['which'], includeDeleted = false): Read =>
+  (which: SingleVersion['which'], includeDeleted = false): Read =>
   (sql) =>
     singleVersion(
       sql,
       { type: 'server', which, includeDeleted },
       { name: toStorable(NAME), version: toStorable('1.0.0') },
     );
-
-const ofSeveralNames =
-  (which: SingleVersions['which'], includeDeleted = false): Read =>
-  (sql) =>
-    singleVersions(sql, { type: 'server', which, includeDeleted }, [
-      { name: toStorable(NAME), version: toStorable('1.0.0') },
-      { name: toStorable('io.acme/other'), version: toStorable('2.0.0') },
-    ]);
 
 const statements: Record<string, Read> = {
   'nothing-visible': nothingVisible,
@@ -95,9 +82,6 @@ const statements: Record<string, Read> = {
   'versions.latest': one('latest'),
   'versions.exact': one('exact'),
   'versions.exact.with-deleted': one('exact', true),
-  'versions.of-names.latest': ofSeveralNames('latest'),
-  'versions.of-names.exact': ofSeveralNames('exact'),
-  'versions.of-names.exact.with-deleted': ofSeveralNames('exact', true),
   'names.search': named({}),
   'names.search.next-page': named({ version: 'latest', includeDeleted: true }, AFTER),
   'walk.by-partition': walk('partition', {}),
