@@ -14,6 +14,7 @@ import { targetOf } from '../entries/entry-events.js';
 import type { Entry } from '../entries/entry.entity.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';
+import { withinQuota } from '../http/within-quota.js';
 import { Quota } from '../limits/quota.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
@@ -24,6 +25,7 @@ import { contentProblems } from './skill-file.js';
 /** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
 const MAX_UPLOADS = 8;
 const MAX_UPLOADS_PER_CALLER = 2;
+const TOO_MANY = `You are already uploading ${MAX_UPLOADS_PER_CALLER} archives, the maximum: try again shortly`;
 /** Headers can make an archive larger than its files. */
 const MAX_OVERHEAD_BYTES = 1024 * 1024;
 
@@ -42,8 +44,11 @@ const MEDIA_TYPES = [
 /** Receives the content of published versions (contract §13). */
 @Injectable()
 export class ContentUploads {
-  private readonly uploads = new Quota({ total: MAX_UPLOADS, reserve: true });
-  private readonly perCaller = new Quota({ perKey: MAX_UPLOADS_PER_CALLER });
+  private readonly uploads = new Quota({
+    total: MAX_UPLOADS,
+    perKey: MAX_UPLOADS_PER_CALLER,
+    reserve: true,
+  });
 
   constructor(
     private readonly store: ContentStore,
@@ -64,21 +69,9 @@ export class ContentUploads {
     const key = client.callerKey(requester.caller);
     await this.checkVersion(entry);
     checkMediaType(request);
-    if (!this.perCaller.tryAcquire(key))
-      throw new ApiError(
-        'too_many_requests',
-        `You are already uploading ${MAX_UPLOADS_PER_CALLER} archives, the maximum: try again shortly`,
-      );
-    try {
-      if (!this.uploads.tryAcquire(key)) throw new ApiError('overloaded');
-      try {
-        await inTemporaryFolder((folder) => this.storeArchive(requester, client, entry, request, folder));
-      } finally {
-        this.uploads.release(key);
-      }
-    } finally {
-      this.perCaller.release(key);
-    }
+    const store = () =>
+      inTemporaryFolder((folder) => this.storeArchive(requester, client, entry, request, folder));
+    await withinQuota(this.uploads, key, store, TOO_MANY);
   }
 
   private async checkVersion({ type, versions: [version] }: Entry): Promise<void> {

@@ -35,6 +35,11 @@ export class Quota {
     return this.heldBy.get(key) ?? 0;
   }
 
+  /** Whether the key has reached its own limit. */
+  isUsedUpBy(key: string): boolean {
+    return this.held(key) >= this.perKey;
+  }
+
   /** Acquires `amount` units, which must be released later. Returns false if that would exceed a limit. */
   tryAcquire(key: string, amount = 1): boolean {
     const held = this.held(key);

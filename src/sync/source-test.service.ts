@@ -3,6 +3,7 @@ import type { Caller, Client } from '../auth/caller.js';
 import type { SourceConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
+import { withinQuota } from '../http/within-quota.js';
 import { Quota } from '../limits/quota.js';
 import { isSyncedKind, type SyncedKind } from '../source-kinds/kinds.js';
 import type { SourceBody } from '../source-kinds/source-settings.dto.js';
@@ -30,8 +31,7 @@ const INTERNAL_FAILURE = 'The test failed because of an internal error: see the 
 @Injectable()
 export class SourceTests implements OnApplicationShutdown {
   private readonly logger = new Logger('sync');
-  private readonly running = new Quota({ total: MAX_TESTS, reserve: true });
-  private readonly perCaller = new Quota({ perKey: MAX_TESTS_PER_CALLER });
+  private readonly running = new Quota({ total: MAX_TESTS, perKey: MAX_TESTS_PER_CALLER, reserve: true });
   private readonly stopping = new AbortController();
 
   constructor(
@@ -50,21 +50,12 @@ export class SourceTests implements OnApplicationShutdown {
     context: RequestContext,
   ): Promise<SourceTestAnswer> {
     const source = sourceFrom(await this.sources.declare(caller, name, body));
-    const key = client.callerKey(caller);
-    if (!this.perCaller.tryAcquire(key)) throw new ApiError('too_many_requests');
-    try {
-      if (!this.running.tryAcquire(key)) throw new ApiError('overloaded');
-      try {
-        const gone = client.abortSignal();
-        const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
-        // A test lasts longer than a change and holds no connection to the database.
-        return await (context.permit ? context.permit.doWithout(run) : run());
-      } finally {
-        this.running.release(key);
-      }
-    } finally {
-      this.perCaller.release(key);
-    }
+    return withinQuota(this.running, client.callerKey(caller), () => {
+      const gone = client.abortSignal();
+      const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
+      // A test lasts longer than a change and holds no connection to the database.
+      return context.permit ? context.permit.doWithout(run) : run();
+    });
   }
 
   onApplicationShutdown(): void {
