@@ -24,7 +24,6 @@ import { measureStartUp } from './start-up.js';
 import { measureSync } from './sync.js';
 import { measureTelemetry } from './telemetry.js';
 import { measureVisibility } from './visibility.js';
-import { measureWorkers } from './workers.js';
 
 type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
 
@@ -39,7 +38,6 @@ const BENCHMARKS: Record<string, Measure> = {
   authentication: measureAuthentication,
   keys: measureKeys,
   lists: measureLists,
-  workers: measureWorkers,
   mcp: measureMcp,
   'first-reads': measureFirstReads,
   telemetry: measureTelemetry,

@@ -1,8 +1,6 @@
 #!/usr/bin/env node
-import cluster from 'node:cluster';
 import module from 'node:module';
-import { availableParallelism } from 'node:os';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import 'reflect-metadata';
 import type { AccessChecks } from './cli/check.js';
 import type { ClientConfigOptions } from './cli/client-config.js';
@@ -21,18 +19,12 @@ interface ServeOptions {
   authMode?: string;
 }
 
-interface ServerOptions extends ServeOptions {
-  workers: number;
-}
-
 interface MigrateOptions {
   config: string;
   steps: string;
   yes: boolean;
   destructive: boolean;
 }
-
-const MAX_WORKERS = 64;
 
 // Since Node.js 22.1: later starts load compiled code. Where the cache cannot be written, as in a read-only container, nothing changes.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
@@ -53,15 +45,9 @@ program
   .option('--address <host:port>', 'listen address for the API', ':8080')
   .option('--internal-address <host:port>', 'listen address for health, readiness and version', ':8081')
   .addOption(authMode())
-  .option('--workers <number>', 'processes that serve the API; auto: one for each CPU', workersOf, 1)
-  .action(async ({ config: file, workers, ...flags }: ServerOptions) => {
-    if (cluster.isWorker) {
-      const { runWorker } = await import('./cli/worker.js');
-      runWorker();
-      return;
-    }
+  .action(async ({ config: file, ...flags }: ServeOptions) => {
     const { serve } = await import('./cli/serve.js');
-    exit(await serve(file, flags, workers));
+    exit(await serve(file, flags));
   });
 
 program
@@ -173,14 +159,6 @@ for (const stream of [process.stdout, process.stderr])
     if (error.code !== 'EPIPE') throw error;
   });
 await program.parseAsync();
-
-function workersOf(text: string): number {
-  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
-  const workers = Number(text);
-  if (!/^\d{1,3}$/.test(text) || workers < 1 || workers > MAX_WORKERS)
-    throw new InvalidArgumentError(`It must be auto or a number from 1 to ${MAX_WORKERS}.`);
-  return workers;
-}
 
 function exit(code: number): void {
   process.exitCode = code;

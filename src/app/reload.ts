@@ -72,7 +72,7 @@ export class OpenRegistries {
 }
 
 /** The settings of `auth` as reloads have left them. */
-export interface AppliedRules {
+interface AppliedRules {
   /** Applied last. */
   readonly taken: AuthConfig;
   /** Of the last configuration that left no rules waiting. */
@@ -87,14 +87,6 @@ export interface Reloaded {
   readonly waiting: readonly string[];
 }
 
-/** Brings a process that starts after a reload of its server into the state of the others. */
-export interface InForce {
-  /** The configuration of the last reload. */
-  readonly config: Config;
-  /** Null if no reload has succeeded. */
-  readonly rules: AppliedRules | null;
-}
-
 /**
  * Applies a changed configuration (contract §1): sources, registries, `auth.authz`, and of `auth.oauth` the providers and
  * blocked callers. The catalogue and the rules cannot change atomically, so in the meantime both the old and the new policy
@@ -103,7 +95,7 @@ export interface InForce {
 @Injectable()
 export class Reload {
   /** Null before the first reload. */
-  rules: AppliedRules | null = null;
+  private rules: AppliedRules | null = null;
 
   constructor(
     private readonly resources: ConfiguredResources,
@@ -148,15 +140,6 @@ export class Reload {
     if (changes.length > 0) await this.open.report({ auth });
     if (taken.includes('auth.authz')) warnIfAuthOnly(auth);
     return { changes, waiting };
-  }
-
-  /** Applies what is in force in a process that does not serve requests yet. */
-  async resume(started: Config, { config, rules }: InForce): Promise<void> {
-    if (rules) {
-      this.rules = rules;
-      this.oauth.replace(rules.taken.oauth ?? null);
-    }
-    await this.apply(started, config);
   }
 
   // A new mode takes effect only after a restart, with its rules: they have a different meaning in the old mode.

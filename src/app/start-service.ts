@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import { beginBackgroundJobs } from '../database/background-job.js';
 import { poolOf } from '../database/connection-pool.js';
 import { useOf } from '../database/connection.js';
-import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
+import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { startInternalServer } from '../health/internal-server.js';
 import { Readiness, waitForFirstSyncs } from '../health/readiness.js';
 import type { VersionReport } from '../health/version-report.js';
@@ -16,11 +16,11 @@ import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
 import { releaseHeap } from './heap-tuning.js';
 import { createPublicApp } from './public-app.js';
-import { type AppliedRules, type InForce, OpenRegistries, Reload, type Reloaded } from './reload.js';
+import { OpenRegistries, Reload, type Reloaded } from './reload.js';
 
-/** A server that answers the API and applies configurations. */
-interface Running {
+export interface RunningService {
   readonly publicPort: number;
+  readonly internalPort: number;
   /** Resolves with a reason when the service cannot continue. */
   readonly lost: Promise<string>;
   /** Applies a changed configuration: see Reload. */
@@ -31,27 +31,6 @@ interface Running {
    * @param noticeMs how long to keep accepting new requests first, while readiness returns 503.
    */
   stop(noticeMs?: number): Promise<void>;
-}
-
-export interface RunningService extends Running {
-  readonly internalPort: number;
-}
-
-/** The public application with its database, in one process. */
-export interface RunningApplication extends Running {
-  /** What reloads have applied; null before the first one. */
-  readonly rules: () => AppliedRules | null;
-  /** Rejects while the database is unreachable. */
-  ping(): Promise<void>;
-}
-
-/** How one process of several that form a server differs from a server of one process. */
-export interface WorkerRole {
-  /** The database that the process uses, which the group may have started. */
-  readonly database: DatabaseSettings['connection'];
-  readonly runsBackgroundJobs: boolean;
-  /** For a process that starts after a reload; null before the first one. */
-  readonly inForce: InForce | null;
 }
 
 /**
@@ -69,48 +48,17 @@ export async function startService(
 ): Promise<RunningService> {
   const state = new Readiness();
   const internal = await startInternalServer(config.addresses.internal, state, version, metrics);
-  try {
-    const role = { database: config.database, runsBackgroundJobs: true, inForce: null };
-    const app = await startApplication(config, version.version, logger, metrics, stopping, role);
-    state.markStarted(async () => {
-      await app.ping();
-      return true;
-    });
-    return {
-      publicPort: app.publicPort,
-      internalPort: internal.port,
-      lost: app.lost,
-      reload: (next) => app.reload(next),
-      stop: async (noticeMs) => {
-        state.markDraining();
-        await app.stop(noticeMs);
-        internal.close();
-      },
-    };
-  } catch (error) {
-    internal.close();
-    throw error;
-  }
-}
-
-/** Starts everything but the internal server. */
-export async function startApplication(
-  config: Config,
-  version: string,
-  logger: Logger,
-  metrics: Metrics,
-  stopping: AbortSignal,
-  role: WorkerRole,
-): Promise<RunningApplication> {
   let database: OpenDatabase | undefined;
   let app: NestExpressApplication | undefined;
   const stop = async (noticeMs = 0) => {
+    state.markDraining();
     if (app) await drain(app, noticeMs);
     await database?.close();
+    internal.close();
   };
   try {
     database = await openDatabase(
-      { connection: role.database, dataDirectory: config.dataDirectory },
+      { connection: config.database, dataDirectory: config.dataDirectory },
       ENTITIES,
       (message) => logger.info({ context: 'database' }, message),
       stopping,
@@ -119,33 +67,32 @@ export async function startApplication(
     // The application is built while PostgreSQL is busy.
     const [applied, created] = await Promise.all([
       database.migrate(),
-      createPublicApp(config, database, logger, metrics, version),
+      createPublicApp(config, database, logger, metrics, version.version),
     ]);
     app = created;
     if (applied.length > 0) logger.info({ migrations: applied }, 'Migrations applied');
     database.watch.begin();
-    const reload = app.get(Reload);
-    const { inForce } = role;
-    if (inForce) await database.retry(() => reload.resume(config, inForce));
-    else await applyResources(app.get(ConfiguredResources), config, database, logger);
+    await applyResources(app.get(ConfiguredResources), config, database, logger);
     await app.init();
     releaseHeap();
-    if (role.runsBackgroundJobs) beginBackgroundJobs(app);
+    beginBackgroundJobs(app);
     const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);
     await waitForFirstSyncs(() => scheduler.firstRunsAreDone(), logger, stopping);
-    if (role.runsBackgroundJobs) await app.get(OpenRegistries).report(config);
+    await app.get(OpenRegistries).report(config);
     const { readiness, lost } = database;
+    state.markStarted(() => readiness.ping());
+    const reload = app.get(Reload);
     return {
       publicPort,
+      internalPort: internal.port,
       lost,
-      ping: () => readiness.ping(),
       reload: (next) => reload.apply(config, next),
-      rules: () => reload.rules,
       stop,
     };
   } catch (error) {
     await stop().catch(() => undefined);
+    internal.close();
     throw error;
   }
 }

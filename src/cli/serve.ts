@@ -80,12 +80,8 @@ class ReloadOnSignal {
 
 const STDERR = 2;
 
-/**
- * Serves until a signal ends the process. Resolves only if the start fails, with the exit code.
- *
- * @param workers number of processes that serve the API; 1: this one.
- */
-export async function serve(file: string, flags: Flags, workers = 1): Promise<number> {
+/** Serves until a signal ends the process. Resolves only if the start fails, with the exit code. */
+export async function serve(file: string, flags: Flags): Promise<number> {
   let problems = '';
   const loaded = configuration(file, flags, (found) => (problems = found));
   if (!loaded) {
@@ -109,15 +105,10 @@ export async function serve(file: string, flags: Flags, workers = 1): Promise<nu
   };
   const version = versionReport(buildReport());
   const metrics = new Metrics().withProcess().withBuild(version);
-  // Workers export their own traces.
-  const exported = workers > 1 ? { ...config.telemetry, traces: null } : config.telemetry;
-  const telemetry = await startTelemetry(exported, version.version, metrics, logger);
+  const telemetry = await startTelemetry(config.telemetry, version.version, metrics, logger);
   holdHeap();
-  const start = [config, version, logger, metrics, stopping.signal] as const;
-  const starting =
-    workers > 1
-      ? (await import('../app/worker-group.js')).startWorkers(workers, ...start)
-      : (await import('../app/start-service.js')).startService(...start);
+  const { startService } = await import('../app/start-service.js');
+  const starting = startService(config, version, logger, metrics, stopping.signal);
   const stopAll = async (service: RunningService | undefined, noticeMs: number) => {
     await service?.stop(noticeMs);
     await telemetry?.stop();

@@ -27,7 +27,6 @@ export class ContentMetrics {
     const limit = new Gauge({
       name: 'registry_content_limit_bytes',
       help: 'content.maxBytes',
-      aggregator: 'max',
       registers,
     });
     limit.set(content.maxBytes);

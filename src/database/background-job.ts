@@ -8,10 +8,7 @@ interface Job {
   begin(): void;
 }
 
-/**
- * Marks a provider that polls the database. With `serve --workers`, one process of the server runs these jobs; replicas
- * coordinate theirs through the database.
- */
+/** Marks a provider that polls the database. Replicas coordinate their jobs through the database. */
 export function BackgroundJob(): (job: abstract new (...dependencies: never[]) => Job) => void {
   return marked({}) as (job: Function) => void;
 }

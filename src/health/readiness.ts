@@ -7,16 +7,12 @@ const FIRST_SYNC_TIMEOUT_MS = 15_000;
 
 /** Tracks whether this process is ready. */
 export class Readiness {
-  private started = false;
+  private reachDatabase: (() => Promise<void>) | null = null;
   private draining = false;
 
-  /** @param reachesDatabase resolves to false while PostgreSQL is not reachable. */
-  constructor(private reachesDatabase: () => Promise<boolean> = async () => false) {}
-
-  /** Makes the process ready whenever the database is reachable. */
-  markStarted(reachesDatabase: () => Promise<boolean>): void {
-    this.reachesDatabase = reachesDatabase;
-    this.started = true;
+  /** @param reachDatabase rejects while PostgreSQL is unreachable. */
+  markStarted(reachDatabase: () => Promise<void>): void {
+    this.reachDatabase = reachDatabase;
   }
 
   /** Makes the process not ready, because it is stopping. */
@@ -24,8 +20,11 @@ export class Readiness {
     this.draining = true;
   }
 
+  /** @throws the error of the database. */
   async isReady(): Promise<boolean> {
-    return this.started && !this.draining && (await this.reachesDatabase());
+    if (!this.reachDatabase || this.draining) return false;
+    await this.reachDatabase();
+    return !this.draining;
   }
 }
 

@@ -106,7 +106,6 @@ export class SourceMetrics {
       new Gauge({
         name: `registry_source_${name}`,
         help,
-        aggregator: 'first',
         labelNames: ['source', 'kind'],
         registers: [register],
       });
@@ -121,7 +120,6 @@ export class SourceMetrics {
     this.sources = new Gauge({
       name: 'registry_sources',
       help: 'Sources by sync status',
-      aggregator: 'first',
       labelNames: ['kind', 'status'],
       registers: [register],
     });
@@ -129,7 +127,6 @@ export class SourceMetrics {
       new Gauge({
         name: `registry_admission_${name}`,
         help,
-        aggregator: 'first',
         labelNames: ['source', 'kind'],
         registers: [register],
       });

@@ -119,35 +119,6 @@ export async function createStreamLogger(level: string, format: LogFormat, strea
   return createLogger(level, textStream(stream));
 }
 
-/** Writes complete lines that another process has logged with `createLogger`. */
-export function logLines(logger: Logger, lines: string): void {
-  const { [pino.symbols.streamSym]: destination } = logger as Logger & Record<symbol, DestinationStream>;
-  destination?.write(lines);
-}
-
-/** Passes on text in complete lines. */
-export class LineSplitter {
-  private rest = '';
-
-  constructor(private readonly pass: (lines: string) => void) {}
-
-  add(text: string): void {
-    const end = text.lastIndexOf('\n') + 1;
-    if (end === 0) {
-      this.rest += text;
-      return;
-    }
-    this.pass(this.rest + text.slice(0, end));
-    this.rest = text.slice(end);
-  }
-
-  /** Completes the last line, which a process that was killed has left unfinished. */
-  end(): void {
-    if (this.rest !== '') this.pass(`${this.rest}\n`);
-    this.rest = '';
-  }
-}
-
 /** Returns the configured format; by default text on a terminal and JSON elsewhere. */
 export function logFormat(configured: LogFormat | null, stream: { readonly isTTY?: boolean }): LogFormat {
   return configured ?? (stream.isTTY === true ? 'text' : 'json');

@@ -1,7 +1,5 @@
 import {
-  AggregatorRegistry,
   collectDefaultMetrics,
-  Counter,
   Gauge,
   type MetricObjectWithValues,
   type MetricValue,
@@ -17,10 +15,7 @@ const READ_TIMEOUT_MS = 1_000;
 /** Prometheus metrics of one service, in a separate registry because tests run several services in a process. */
 export class Metrics {
   readonly register = new Registry();
-  /** Whether this process reads gauges from the database: one of several workers does. */
-  readsDatabase = true;
   private readonly refreshers: (() => Promise<void>)[] = [];
-  private others: (() => Promise<MetricFamilies[]>) | undefined;
 
   /** Adds process metrics: event loop, memory, garbage collection. */
   withProcess(): this {
@@ -37,7 +32,6 @@ export class Metrics {
       name: 'registry_build_info',
       help: 'Version of the running build; always 1',
       labelNames: ['version', 'commit', 'node_version'],
-      aggregator: 'first',
       registers: [this.register],
     });
     build.set({ version, commit, node_version: process.version }, 1);
@@ -56,7 +50,6 @@ export class Metrics {
   refreshWithin(read: () => Promise<void>, reset: () => void): void {
     let reading: Promise<void> | undefined;
     this.refreshBy(async () => {
-      if (!this.readsDatabase) return;
       reading ??= read()
         .catch(reset)
         .finally(() => (reading = undefined));
@@ -72,27 +65,16 @@ export class Metrics {
     });
   }
 
-  /** Combines all metrics with other processes' by each metric's `aggregator`, which is their sum by default. */
-  aggregateWith(others: () => Promise<MetricFamilies[]>): void {
-    this.others = others;
-  }
-
   /** Returns all metrics in the Prometheus text format. */
   async exposition(): Promise<{ readonly contentType: string; readonly text: string }> {
-    const register = await this.collected();
-    return { contentType: register.contentType, text: await register.metrics() };
+    await this.refresh();
+    return { contentType: this.register.contentType, text: await this.register.metrics() };
   }
 
   /** Returns all metrics as objects. */
   async families(): Promise<MetricFamilies> {
-    return (await this.collected()).getMetricsAsJSON();
-  }
-
-  private async collected(): Promise<Registry> {
     await this.refresh();
-    if (!this.others) return this.register;
-    const [own, others] = await Promise.all([this.register.getMetricsAsJSON(), this.others()]);
-    return AggregatorRegistry.aggregate([own, ...others]);
+    return this.register.getMetricsAsJSON();
   }
 
   private async refresh(): Promise<void> {
@@ -132,37 +114,4 @@ export function observePools({ register }: Metrics, pools: () => Readonly<Record
     registers,
     collect: each((pool, use) => waiting.set({ [POOL]: pool }, use.waiting)),
   });
-}
-
-/** Counters and histograms, whose values of an ended process still count. */
-export function accumulated(...processes: MetricFamilies[]): Promise<MetricFamilies> {
-  const counted = processes.map((families) =>
-    families.filter(({ type }) => ['counter', 'histogram'].includes(String(type))),
-  );
-  return AggregatorRegistry.aggregate(counted).getMetricsAsJSON();
-}
-
-/** Measures the workers of this server (`serve --workers`). */
-export class WorkerMetrics {
-  private readonly crashes: Counter;
-
-  /** @param serving returns the number of workers that serve requests. */
-  constructor({ register }: Metrics, serving: () => number) {
-    const registers = [register];
-    const workers: Gauge = new Gauge({
-      name: 'registry_workers',
-      help: 'Worker processes that serve requests',
-      registers,
-      collect: () => workers.set(serving()),
-    });
-    this.crashes = new Counter({
-      name: 'registry_worker_crashes_total',
-      help: 'Worker processes that ended unexpectedly and were replaced',
-      registers,
-    });
-  }
-
-  crashed(): void {
-    this.crashes.inc();
-  }
 }

@@ -102,10 +102,9 @@ describe('dashboard and alerts', () => {
     const ask = async () => (await call(`${service.internalOrigin}/metrics`)).text;
     await within(20_000, async () => expect(await ask()).toContain('registry_webhook_lag_seconds{'));
     const shown = await ask();
-    // An in-process service lacks the metrics of the process, the build and its workers, which `serve` adds.
-    const { Metrics, WorkerMetrics } = await import('../../dist/telemetry/metrics.js');
+    // An in-process service lacks the metrics of the process and the build, which `serve` adds.
+    const { Metrics } = await import('../../dist/telemetry/metrics.js');
     const process = new Metrics().withProcess().withBuild({ version: '1', commit: 'a' });
-    new WorkerMetrics(process, () => 2);
     const text = `${shown}\n${(await process.exposition()).text}`;
     expect(rejectedNames(text)).toEqual([]);
     const series = new Map<string, Set<string>>();

@@ -33,10 +33,8 @@
 {{- end -}}
 {{- with dig "limits" "memory" "" .resources -}}
 {{- $half := div (include "registry.mebibytes" . | int64) 2 -}}
-{{- $workers := int64 $.Values.workers -}}
-{{- if gt (mul $.Values.heapMebibytes $workers) $half -}}
-{{- $of := ternary "" (printf " for each of %d workers" $workers) (eq $workers 1) -}}
-{{- $problems = append $problems (printf "heapMebibytes: %d%s is more than half of resources.limits.memory, %s; caches, responses and files need the other half. Set at most %d, or raise the limit" (int64 $.Values.heapMebibytes) $of (toString .) (div $half $workers)) -}}
+{{- if gt (int64 $.Values.heapMebibytes) $half -}}
+{{- $problems = append $problems (printf "heapMebibytes: %d is more than half of resources.limits.memory, %s; caches, responses and files need the other half. Set at most %d, or raise the limit" (int64 $.Values.heapMebibytes) (toString .) $half) -}}
 {{- end -}}
 {{- end -}}
 {{- if and .autoscaling.enabled (gt (int .autoscaling.minReplicas) (int .autoscaling.maxReplicas)) -}}
