@@ -1,6 +1,5 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { BackgroundJob } from '../database/background-job.js';
 import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -15,8 +14,7 @@ const PATIENCE = '200ms';
 
 /** Applies changed blocks to synced sources. Polls for changes that a replica did not finish. */
 @Injectable()
-@BackgroundJob()
-export class BlockChanges implements OnApplicationShutdown {
+export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('admission');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Applying changed blocks failed; it will be retried',
@@ -29,7 +27,7 @@ export class BlockChanges implements OnApplicationShutdown {
     private readonly leases: SourceLeases,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

@@ -1,9 +1,8 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
-import { BackgroundJob } from '../database/background-job.js';
 import { lockEntry, transactionTime, tryLockBulkWrite, waitForLocks } from '../database/statements.js';
 import { Polling } from '../database/polling.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
@@ -46,8 +45,7 @@ interface DueSource {
 
 /** Admits held versions when their time has come, on one replica. */
 @Injectable()
-@BackgroundJob()
-export class DueItems implements OnApplicationShutdown {
+export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('admission');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Admitting due versions failed; it will be retried',
@@ -64,7 +62,7 @@ export class DueItems implements OnApplicationShutdown {
     private readonly states: SourceStates,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

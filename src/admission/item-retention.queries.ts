@@ -1,8 +1,13 @@
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { auditConfig } from '../config/slices.js';
-import { BackgroundJob } from '../database/background-job.js';
 import { deleteInSlices, Polling } from '../database/polling.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 
@@ -14,8 +19,7 @@ const ITEMS_PER_SLICE = 1_000;
  * these versions stay out.
  */
 @Injectable()
-@BackgroundJob()
-export class ItemRetention implements OnApplicationShutdown {
+export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly polling = new Polling(() => this.run(), EVERY_MS, new Logger('admission'), {
     failed: 'Deleting old admission items failed; it will be retried',
   });
@@ -25,7 +29,7 @@ export class ItemRetention implements OnApplicationShutdown {
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

@@ -1,9 +1,8 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ADMISSION_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
-import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
 import { transactionTime, waitForLocks } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
@@ -51,8 +50,7 @@ interface Answered {
  * connection is held; answers are written by one transaction at a time.
  */
 @Injectable()
-@BackgroundJob()
-export class WebhookQuestions implements OnApplicationShutdown {
+export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('admission');
   private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
     failed: 'Asking admission webhooks failed; it will be retried',
@@ -71,7 +69,7 @@ export class WebhookQuestions implements OnApplicationShutdown {
     private readonly states: SourceStates,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

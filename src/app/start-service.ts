@@ -1,7 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
-import { beginBackgroundJobs } from '../database/background-job.js';
 import { poolOf } from '../database/connection-pool.js';
 import { useOf } from '../database/connection.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
@@ -75,7 +74,6 @@ export async function startService(
     await applyResources(app.get(ConfiguredResources), config, database, logger);
     await app.init();
     releaseHeap();
-    beginBackgroundJobs(app);
     const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);
     await waitForFirstSyncs(() => scheduler.firstRunsAreDone(), logger, stopping);

@@ -1,7 +1,12 @@
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { auditConfig } from '../config/slices.js';
-import { BackgroundJob } from '../database/background-job.js';
 import { deleteInSlices, Polling } from '../database/polling.js';
 import { AuditQueries } from './audit.queries.js';
 
@@ -10,8 +15,7 @@ const EVENTS_PER_SLICE = 1_000;
 
 /** Deletes events older than `audit.retention` in slices, on one replica at a time. */
 @Injectable()
-@BackgroundJob()
-export class AuditRetention implements OnApplicationShutdown {
+export class AuditRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('audit');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Deleting old audit events failed; it will be retried',
@@ -22,7 +26,7 @@ export class AuditRetention implements OnApplicationShutdown {
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

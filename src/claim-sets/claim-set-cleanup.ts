@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { BackgroundJob } from '../database/background-job.js';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Polling } from '../database/polling.js';
 import { UnusedClaimSets } from './unused-claim-sets.queries.js';
 
@@ -10,8 +9,7 @@ const PAUSE_MS = 20;
 
 /** Deletes unreferenced claim sets on one replica at a time. Publishers can create any number of claim sets. */
 @Injectable()
-@BackgroundJob()
-export class ClaimSetCleanup implements OnApplicationShutdown {
+export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('claim-sets');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Deleting unused claim sets failed; it will be retried',
@@ -19,7 +17,7 @@ export class ClaimSetCleanup implements OnApplicationShutdown {
 
   constructor(private readonly unused: UnusedClaimSets) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to
     // use.
     this.polling.beginLater();

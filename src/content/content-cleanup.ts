@@ -1,5 +1,4 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { BackgroundJob } from '../database/background-job.js';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { deleteInSlices, Polling } from '../database/polling.js';
 import { removeGitLeftovers } from '../sync/git/git-connection.js';
 import { removeContentLeftovers } from './archive.js';
@@ -11,8 +10,7 @@ const SLICE = 100;
 
 /** Deletes content that no version has anymore, on one replica at a time, and the temporary folders of killed servers. */
 @Injectable()
-@BackgroundJob()
-export class ContentCleanup implements OnApplicationShutdown {
+export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('content');
   private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
     failed: 'Deleting unused content failed; it will be retried',
@@ -20,7 +18,7 @@ export class ContentCleanup implements OnApplicationShutdown {
 
   constructor(private readonly store: ContentStore) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     void removeFolders();
     this.polling.beginLater();
   }

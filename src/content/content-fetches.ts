@@ -1,6 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
@@ -8,7 +14,6 @@ import { reviewRuleOf } from '../admission/review.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';
-import { BackgroundJob } from '../database/background-job.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { waitForLocks } from '../database/statements.js';
@@ -66,8 +71,7 @@ class Outdated extends Error {}
  * is held meanwhile.
  */
 @Injectable()
-@BackgroundJob()
-export class ContentFetches implements OnApplicationShutdown {
+export class ContentFetches implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('content');
   private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
     failed: 'Looking for content to fetch failed; it will be retried',
@@ -91,7 +95,7 @@ export class ContentFetches implements OnApplicationShutdown {
     this.connections = new GitConnections({ adminAllowPrivateIP: true }, noSecrets, undefined, proxy);
   }
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     if (this.rules.fetchHosts.length > 0) this.polling.begin();
   }
 

@@ -1,5 +1,4 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { PoolSemaphores } from './pool-semaphores.js';
 import type { OpenDatabase } from './open-database.js';
@@ -15,8 +14,6 @@ export class DatabaseModule {
     return {
       module: DatabaseModule,
       global: true,
-      // For BackgroundJob.
-      imports: [DiscoveryModule],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: SearchPool, useValue: searches },

@@ -1,6 +1,5 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { BackgroundJob } from '../database/background-job.js';
 import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
 import { TimeSlice } from '../json/time-slice.js';
@@ -78,8 +77,7 @@ const DROP = `delete from entry_summary where entry_id = any($1::bigint[])`;
  * for a search that needs them. Replicas share the work.
  */
 @Injectable()
-@BackgroundJob()
-export class EntrySummaries implements OnApplicationShutdown {
+export class EntrySummaries implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('search');
   private readonly polling = new Polling(() => this.writeAll(), EVERY_MS, this.logger, {
     failed: 'Preparing changed entries for the ranked search failed; it will be retried',
@@ -87,7 +85,7 @@ export class EntrySummaries implements OnApplicationShutdown {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.beginLater();
   }
 

@@ -1,6 +1,5 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { BackgroundJob } from '../database/background-job.js';
 import { Polling } from '../database/polling.js';
 
 /** How long changes are kept at least: several times as long as an unused index of summaries. */
@@ -17,8 +16,7 @@ const PRUNE = [
 
 /** Deletes changes of summaries that no replica needs any more. */
 @Injectable()
-@BackgroundJob()
-export class SummaryChanges implements OnApplicationShutdown {
+export class SummaryChanges implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly polling = new Polling(() => this.prune(), EVERY_MS, new Logger('search'), {
     failed: 'Deleting old changes of the ranked search failed; it will be retried',
   });
@@ -27,7 +25,7 @@ export class SummaryChanges implements OnApplicationShutdown {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.beginLater();
   }
 

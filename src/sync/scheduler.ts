@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { BackgroundJob } from '../database/background-job.js';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import {
@@ -35,8 +34,7 @@ const STOP_TIMEOUT_MS = 3_000;
  * expire.
  */
 @Injectable()
-@BackgroundJob()
-export class SyncScheduler implements OnApplicationShutdown {
+export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
   /** Current runs by lease owner. Each run has a separate owner id, so that it cannot release a later run's lease. */
   private readonly running = new Map<
@@ -60,7 +58,7 @@ export class SyncScheduler implements OnApplicationShutdown {
     private readonly metrics: SyncMetrics,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

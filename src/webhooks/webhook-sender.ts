@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import type { WebhookConfig } from '../config/config.js';
 import { outboundConfig, webhooksConfig } from '../config/slices.js';
-import { BackgroundJob } from '../database/background-job.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
@@ -26,8 +31,7 @@ const RETRY_MS = 1_000;
  * expire.
  */
 @Injectable()
-@BackgroundJob()
-export class WebhookSender implements OnApplicationShutdown {
+export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('webhooks');
   private readonly owner = randomUUID();
   private configs: ReadonlyMap<string, WebhookConfig>;
@@ -52,7 +56,7 @@ export class WebhookSender implements OnApplicationShutdown {
     });
   }
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.trail.onWritten(() => {
       for (const { run } of this.runs.values()) run.wake();
     });

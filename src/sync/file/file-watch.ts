@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { BackgroundJob } from '../../database/background-job.js';
 import { Polling } from '../../database/polling.js';
 import { SourceStates } from '../../sources/source-states.queries.js';
 import { SyncQueries } from '../sync.queries.js';
@@ -15,8 +14,7 @@ const POLLS_PER_LIST = 5;
  * changes to a ConfigMap's symbolic links, and changes on network file systems.
  */
 @Injectable()
-@BackgroundJob()
-export class FileWatch implements OnApplicationShutdown {
+export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('sync');
   /** The last fingerprint of each file, by source id and path. */
   private fingerprints = new Map<string, string>();
@@ -32,7 +30,7 @@ export class FileWatch implements OnApplicationShutdown {
     private readonly dataSource: DataSource,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 

@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../../audit/audit-trail.js';
 import { limitsConfig } from '../../config/slices.js';
-import { BackgroundJob } from '../../database/background-job.js';
 import { LeaseRenewal } from '../../database/lease-renewal.js';
 import { Polling } from '../../database/polling.js';
 import { AdmissionGate } from '../../entries/admission-gate.js';
@@ -26,8 +31,7 @@ const STOP_TIMEOUT_MS = 3_000;
  * dead replica's leases expire.
  */
 @Injectable()
-@BackgroundJob()
-export class ClusterWatcher implements OnApplicationShutdown {
+export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('kubernetes');
   private readonly owner = randomUUID();
   private readonly watches = new Map<number, SourceWatch>();
@@ -56,7 +60,7 @@ export class ClusterWatcher implements OnApplicationShutdown {
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
-  begin(): void {
+  onApplicationBootstrap(): void {
     this.polling.begin();
   }
 
