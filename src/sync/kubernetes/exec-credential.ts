@@ -1,134 +1,103 @@
 import { execFile } from 'node:child_process';
+import { resolve, sep } from 'node:path';
+import { promisify } from 'node:util';
+import type { Cluster, User } from '@kubernetes/client-node';
 import { readEnvironment } from '../../config/environment.js';
-import { elements, isObject, member } from '../../json/json-values.js';
+import { elements, member } from '../../json/json-values.js';
 import { ClusterError } from './cluster-error.js';
-import type { KubeconfigEntry } from './kubeconfig-merge.js';
 
 /** Long enough for cloud plugins, which make network requests. */
 const TIMEOUT_MS = 15_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-const CLUSTER_EXTENSION = 'client.authentication.k8s.io/exec';
 
-/** The `status` of an ExecCredential. The certificate and key are PEM-encoded; both are set or neither is. */
+/** What a credential plugin returned, as settings of the kubeconfig user. */
 export interface ExecCredential {
-  readonly token?: string;
-  readonly clientCertificate?: string;
-  readonly clientKey?: string;
+  readonly user: Partial<User>;
   /** Unix time in milliseconds; Infinity if the credential does not expire. */
   readonly expiresAt: number;
 }
 
 /**
- * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). Errors never
- * quote the plugin's stdout or stderr, because both may contain credentials.
+ * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). The client would run it
+ * without a timeout and without `KUBERNETES_EXEC_INFO`. Errors never quote the output, which may contain credentials.
  *
- * @param exec the plugin's settings, with the command's path resolved.
- * @param cluster the cluster's entry, with the certificate authority as data.
+ * @param directory where a command with a relative path is.
  * @throws ClusterError
  */
 export async function runExecPlugin(
-  exec: KubeconfigEntry,
-  cluster: KubeconfigEntry,
+  exec: unknown,
+  cluster: Cluster,
+  directory: string,
 ): Promise<ExecCredential> {
-  const command = member(exec, 'command');
-  if (typeof command !== 'string' || command === '')
-    throw new ClusterError('The exec section of the kubeconfig has no command');
-  if (member(exec, 'interactiveMode') === 'Always')
+  const name = String(member(exec, 'command'));
+  // A command without a slash is looked up in PATH.
+  const command = name.includes(sep) ? resolve(directory, name) : name;
+  const variables = elements(member(exec, 'env')).map((variable) => [
+    String(member(variable, 'name')),
+    String(member(variable, 'value') ?? ''),
+  ]);
+  const env = {
+    ...readEnvironment(),
+    ...Object.fromEntries(variables),
+    KUBERNETES_EXEC_INFO: JSON.stringify(execInfo(exec, cluster)),
+  };
+  try {
+    const running = promisify(execFile)(command, elements(member(exec, 'args')).map(String), {
+      env,
+      timeout: TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+      maxBuffer: MAX_OUTPUT_BYTES,
+    });
+    // Writing fails if the process has already exited.
+    running.child.stdin?.on('error', () => undefined).end();
+    return parseCredential(JSON.parse((await running).stdout));
+  } catch (error) {
     throw new ClusterError(
-      `The command ${command} of the kubeconfig needs a terminal (interactiveMode: Always)`,
+      `The command ${command} of the kubeconfig ` +
+        ((error as NodeJS.ErrnoException).code === 'ENOENT'
+          ? 'was not found'
+          : `returned no credentials within ${TIMEOUT_MS / 1_000} s: run it by hand to see why`),
     );
-  const output = await run(command, exec, execInfo(exec, cluster));
-  const credential = parseExecCredential(output, member(exec, 'apiVersion'));
-  if (typeof credential === 'string')
-    throw new ClusterError(`The command ${command} of the kubeconfig returned no credentials: ${credential}`);
-  return credential;
+  }
 }
 
-/** Returns the value of `KUBERNETES_EXEC_INFO`: an ExecCredential with a `spec`. */
-export function execInfo(exec: KubeconfigEntry, cluster: KubeconfigEntry): string {
-  const extension = elements(member(cluster, 'extensions')).find(
-    (entry) => member(entry, 'name') === CLUSTER_EXTENSION,
-  );
+function execInfo(exec: unknown, cluster: Cluster): object {
   const clusterInfo = {
-    server: member(cluster, 'server'),
-    'tls-server-name': member(cluster, 'tls-server-name'),
-    'insecure-skip-tls-verify': member(cluster, 'insecure-skip-tls-verify'),
-    'certificate-authority-data': member(cluster, 'certificate-authority-data'),
-    'proxy-url': member(cluster, 'proxy-url'),
-    config: member(extension, 'extension'),
+    server: cluster.server,
+    'tls-server-name': cluster.tlsServerName,
+    'insecure-skip-tls-verify': cluster.skipTLSVerify || undefined,
+    'certificate-authority-data': cluster.caData,
+    'proxy-url': cluster.proxyUrl,
   };
   const needsCluster = member(exec, 'provideClusterInfo') === true;
-  return JSON.stringify({
+  return {
     apiVersion: member(exec, 'apiVersion'),
     kind: 'ExecCredential',
     spec: { interactive: false, ...(needsCluster ? { cluster: clusterInfo } : {}) },
-  });
+  };
 }
 
-/**
- * Parses the output of a plugin.
- *
- * @param apiVersion the API version in the kubeconfig; the output must have the same one.
- * @returns the credential, or the problem as part of a sentence, without quoting the output.
- */
-export function parseExecCredential(output: string, apiVersion: unknown): ExecCredential | string {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(output);
-  } catch {
-    return 'its output is not JSON';
-  }
-  if (member(answer, 'kind') !== 'ExecCredential') return 'its output is not an ExecCredential';
-  if (member(answer, 'apiVersion') !== apiVersion)
-    return `its output does not have the apiVersion ${String(apiVersion)} of the kubeconfig`;
-  const status = member(answer, 'status');
-  const token = textOf(status, 'token');
-  const clientCertificate = textOf(status, 'clientCertificateData');
-  const clientKey = textOf(status, 'clientKeyData');
-  if ((clientCertificate === undefined) !== (clientKey === undefined))
-    return 'its output has a certificate or a key without the other';
-  if (token === undefined && clientKey === undefined)
-    return 'its output has neither a token nor a certificate';
-  const expiresAt = Date.parse(textOf(status, 'expirationTimestamp') ?? '');
+/** @throws Error for output without a credential. */
+function parseCredential(output: unknown): ExecCredential {
+  const status = member(output, 'status');
+  const text = (key: string) => {
+    const value = member(status, key);
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
+  const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
+  if ((certificate === undefined) !== (key === undefined) || (token ?? key) === undefined)
+    throw new Error('no credential');
+  const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
   return {
-    ...(token === undefined ? {} : { token }),
-    ...(clientCertificate === undefined || clientKey === undefined ? {} : { clientCertificate, clientKey }),
+    user: {
+      ...(token === undefined ? {} : { token }),
+      ...(certificate === undefined ? {} : { certData: base64(certificate) }),
+      ...(key === undefined ? {} : { keyData: base64(key) }),
+    },
     expiresAt: Number.isNaN(expiresAt) ? Infinity : expiresAt,
   };
 }
 
-function run(command: string, exec: KubeconfigEntry, info: string): Promise<string> {
-  const env = { ...readEnvironment() };
-  for (const variable of elements(member(exec, 'env')))
-    if (isObject(variable)) env[String(variable['name'])] = String(variable['value'] ?? '');
-  env['KUBERNETES_EXEC_INFO'] = info;
-  const options = { env, timeout: TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES } as const;
-  return new Promise((resolve, reject) => {
-    const child = execFile(command, elements(member(exec, 'args')).map(String), options, (error, stdout) => {
-      if (error) reject(new ClusterError(failure(command, exec, error)));
-      else resolve(stdout);
-    });
-    // Writing fails if the process has already exited.
-    child.stdin?.on('error', () => undefined).end();
-  });
-}
-
-function failure(
-  command: string,
-  exec: KubeconfigEntry,
-  { code, killed }: { code?: string | number | null | undefined; killed?: boolean },
-): string {
-  const hint = member(exec, 'installHint');
-  const subject = `The command ${command} of the kubeconfig`;
-  if (code === 'ENOENT')
-    return `${subject} was not found${typeof hint === 'string' ? `. ${hint.trim()}` : ''}`;
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
-    return `${subject} prints more than ${MAX_OUTPUT_BYTES} bytes`;
-  if (killed === true) return `${subject} did not finish within ${TIMEOUT_MS / 1000} s`;
-  return `${subject} failed (${code ?? 'killed by a signal'}): run it by hand to see why`;
-}
-
-function textOf(value: unknown, key: string): string | undefined {
-  const text = member(value, key);
-  return typeof text === 'string' && text !== '' ? text : undefined;
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
 }

@@ -98,7 +98,7 @@ export class KubernetesClient {
       for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value);
       response = await send(url, connection.options, acceptOf(verb, collection), signal);
     } catch (error) {
-      this.kubeconfig.forget(connection);
+      this.kubeconfig.forget();
       throw new ClusterError(connectionProblem(connection.server, error));
     }
     const { statusCode: status = 0, headers } = response;
@@ -106,7 +106,7 @@ export class KubernetesClient {
     response.setTimeout(HEADERS_TIMEOUT_MS, () => response.destroy());
     const body = await readAll(response, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
     response.destroy();
-    if (status === 401) this.kubeconfig.forget(connection, { credentials: true });
+    if (status === 401) this.kubeconfig.forget({ credentials: true });
     throw statusError(verb, collection, {
       status,
       body: body.toString(),
