@@ -68,6 +68,11 @@ describe('references in the documentation', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
+  it.each(DOCUMENTS)('have tables with a header in %s', (document) => {
+    const tables = proseOf(document).match(/(?<=^|\n)(?:\|.*\n)+/g) ?? [];
+    expect(tables.filter((table) => !/^\|.*\n\|[-|: ]+\|\n/.test(table))).toEqual([]);
+  });
+
   it('that cite a page of the reference name an existing page and heading', () => {
     const cited = [
       ...textsBelow('src', 'test', 'migrations', 'web/src', 'bench', 'scripts', 'demo').matchAll(CITATION),
