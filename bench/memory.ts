@@ -54,8 +54,8 @@ export async function measureMemory(stage: Stage, quick: boolean): Promise<Figur
     return { row, measure, value: Math.max(...all), ...judged, rounds: all };
   };
   return [
-    one('RSS in MiB at rest, before', ({ rss }) => rss, atMost(110), atRest),
-    one('RSS in MiB', ({ rss }) => rss, atMost(160)),
+    one('RSS in MiB at rest, before', ({ rss }) => rss, atMost(180), atRest),
+    one('RSS in MiB', ({ rss }) => rss, atMost(280)),
     one('highest RSS in MiB', ({ peak }) => peak, reportedOnly),
     one('heap in use in MiB', ({ heapUsed }) => heapUsed, reportedOnly),
     one('external in MiB, including array buffers', ({ external }) => external, reportedOnly),

@@ -13,7 +13,6 @@ import { Metrics, observePools } from '../telemetry/metrics.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { drain } from './drain.js';
 import { ENTITIES } from './entities.js';
-import { releaseHeap } from './heap-tuning.js';
 import { createPublicApp } from './public-app.js';
 import { OpenRegistries, Reload, type Reloaded } from './reload.js';
 
@@ -73,7 +72,6 @@ export async function startService(
     database.watch.begin();
     await applyResources(app.get(ConfiguredResources), config, database, logger);
     await app.init();
-    releaseHeap();
     const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);
     await waitForFirstSyncs(() => scheduler.firstRunsAreDone(), logger, stopping);

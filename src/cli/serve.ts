@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { STOP_LIMIT_MS } from '../app/drain.js';
 import type { RunningService } from '../app/start-service.js';
-import { holdHeap } from '../app/heap-tuning.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
@@ -106,7 +105,6 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const version = versionReport(buildReport());
   const metrics = new Metrics().withProcess().withBuild(version);
   const telemetry = await startTelemetry(config.telemetry, version.version, metrics, logger);
-  holdHeap();
   const { startService } = await import('../app/start-service.js');
   const starting = startService(config, version, logger, metrics, stopping.signal);
   const stopAll = async (service: RunningService | undefined, noticeMs: number) => {
