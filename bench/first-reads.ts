@@ -18,8 +18,8 @@ const CALLERS = 100;
 const POOL = 10;
 const LIMITS = [30, 100];
 /** Targets by number of connections. */
-const BY_NAME = { 16: 0.8, 1: 0.8 };
-const LISTS = { 16: 0.6, 1: 0.5 };
+const BY_NAME = { 16: 0.55, 1: 0.55 };
+const LISTS = { 16: 0.45, 1: 0.45 };
 const PAGES = 4_000;
 /**
  * Requests to both sides before they are measured: until V8 has compiled a route, its requests take several times as long

@@ -5,7 +5,7 @@ import { publisherOf } from '../audit/audit-event.js';
 import type { RecordChange } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { type Claims, shownForm } from '../claims/claims.js';
-import { type Queries, transactionTime } from '../database/statements.js';
+import { transactionTime } from '../database/statements.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import {
   type AdmittedContent,
@@ -75,11 +75,11 @@ export class Admission extends AdmissionGate {
   }
 
   async reservation(
-    statements: Queries,
+    manager: EntityManager,
     { type, name, version }: VersionName,
     caller: Caller,
   ): Promise<Reservation> {
-    const rows = await heldOfName(statements, { type, name });
+    const rows = await heldOfName(manager, { type, name });
     const person = personKey(caller);
     const same = rows.filter((row) => row.version === version);
     return {
@@ -93,8 +93,8 @@ export class Admission extends AdmissionGate {
     };
   }
 
-  async blockReason(statements: Queries, version: IncomingVersion): Promise<string | null> {
-    const [block] = matchingBlocks(await this.blocks.inForce(statements), candidateOf(version));
+  async blockReason(manager: EntityManager, version: IncomingVersion): Promise<string | null> {
+    const [block] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version));
     return block?.rule.reason ?? null;
   }
 

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
-import type { Queries } from '../database/statements.js';
 import type { VersionName } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
@@ -16,8 +15,8 @@ export class Blocks {
   private readonly compiled = new LRUCache<string, CompiledBlock>({ max: MAX_BLOCKS });
 
   /** Returns all blocks. They stay the same until the transaction ends if it has called `enterAdmission`. */
-  async inForce(statements: Queries): Promise<CompiledBlock[]> {
-    const rows = await statements.query<{ id: string; rule: BlockRule; revision: string }[]>(
+  async inForce(manager: EntityManager): Promise<CompiledBlock[]> {
+    const rows = await manager.query<{ id: string; rule: BlockRule; revision: string }[]>(
       `select id, rule, xmin::text as revision from block order by id`,
     );
     return rows.map(({ id, rule, revision }) => {

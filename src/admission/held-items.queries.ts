@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
-import type { Queries } from '../database/statements.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { versionKey } from '../documents/versions.js';
 import type { HoldReason, ItemChange } from '../entries/admission-gate.js';
@@ -220,8 +219,11 @@ interface ReservedVersion {
 }
 
 /** Returns the held publications of a name, oldest first. */
-export async function heldOfName(statements: Queries, { type, name }: EntryName): Promise<ReservedVersion[]> {
-  return statements.query(
+export async function heldOfName(
+  manager: EntityManager,
+  { type, name }: EntryName,
+): Promise<ReservedVersion[]> {
+  return manager.query(
     `select version, claims, octet_length(document) as bytes, publisher_key as "publisherKey" from admission_item
      where source_id = (select id from source where kind = '${MANAGED_KIND}')
        and type = $1 and name = $2 and status = 'held' and change is null order by created_at`,

@@ -7,7 +7,6 @@ import type { AuditAction, Role } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../claims/claims.js';
-import type { Queries } from '../database/statements.js';
 import { limitsConfig } from '../config/slices.js';
 import { isTransactionConflict } from '../database/database-errors.js';
 import { ApiError } from '../http/errors.js';
@@ -44,12 +43,8 @@ export interface Requester {
   readonly context: RequestContext;
 }
 
-/**
- * Writes the event for a change. If possible, call it before taking contended locks, because it runs another statement.
- *
- * @param statements sends it with other statements of the transaction.
- */
-export type RecordChange = (event: ChangeEvent, statements?: Queries) => Promise<void>;
+/** Writes the event for a change. If possible, call it before taking contended locks, because it runs another statement. */
+export type RecordChange = (event: ChangeEvent) => Promise<void>;
 
 /** Numbers of entries changed by a sync. */
 export interface SyncResult {
@@ -116,53 +111,53 @@ export class AuditTrail {
    * serialization failure.
    *
    * @param requester null for changes made by the configuration.
-   * @param begins whether `work` begins the transaction itself (`PreparedStatements.together`).
    * @throws ApiError 429 `too_many_requests` if `work` records a change and the requester has reached the limit.
    */
-  async transaction<T>(
+  transaction<T>(
     requester: Requester | null,
     work: (manager: EntityManager, record: RecordChange) => Promise<T>,
-    { begins = false } = {},
   ): Promise<T> {
-    for (let attempt = 1; ; attempt += 1)
+    return withRetries(() => this.attempt(requester, work));
+  }
+
+  /** Runs a transaction that is rolled back, and returns what it would have returned. `work` records nothing. */
+  rehearse<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return withRetries(async () => {
+      const runner = this.dataSource.createQueryRunner();
       try {
-        return await this.attempt(requester, work, begins);
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isTransactionConflict(error)) throw error;
+        await runner.startTransaction();
+        return await work(runner.manager);
+      } finally {
+        if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+        await runner.release();
       }
+    });
   }
 
   private async attempt<T>(
     requester: Requester | null,
     work: (manager: EntityManager, record: RecordChange) => Promise<T>,
-    begins: boolean,
   ): Promise<T> {
     const written: WrittenEvent[] = [];
     const actor = requester
       ? actorOf(requester.caller, this.policy.rolesOf(requester.caller))
       : CONFIGURATION_ACTOR;
     let undo: (() => void) | undefined;
-    const runner = this.dataSource.createQueryRunner();
-    const { manager } = runner;
     try {
-      if (!begins) await runner.startTransaction();
-      const result = await work(manager, (change, statements = manager) => {
-        // Throws before anything is sent.
-        if (requester) undo ??= this.limit.count(requester);
-        const event = eventOf(change, actor, requester?.context ?? null);
-        return this.queries.insertChange(statements, event).then((row) => void written.push(row));
-      });
-      // See `PreparedStatements.together`.
-      if (runner.isTransactionActive) await runner.commitTransaction();
+      const result = await this.dataSource.transaction((manager) =>
+        work(manager, async (change) => {
+          if (requester) undo ??= this.limit.count(requester);
+          written.push(
+            await this.queries.insertChange(manager, eventOf(change, actor, requester?.context ?? null)),
+          );
+        }),
+      );
       // Send the response before logging.
       setImmediate(() => this.report(written));
       return result;
     } catch (error) {
       undo?.();
-      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
       throw error;
-    } finally {
-      await runner.release();
     }
   }
 
@@ -222,6 +217,15 @@ export class AuditTrail {
       this.logger.log({ id, ...(JSON.parse(event) as object), at: time }, 'Audit event');
     if (written.length > 0) for (const listener of this.listeners) listener();
   }
+}
+
+async function withRetries<T>(transaction: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await transaction();
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !isTransactionConflict(error)) throw error;
+    }
 }
 
 /** Returns the role that manages targets of this type; null if there is no such role. */

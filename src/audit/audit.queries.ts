@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { type Queries, utcText } from '../database/statements.js';
+import { utcText } from '../database/statements.js';
 import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
 /** Advisory lock held by the replica that deletes old events. */
@@ -88,11 +88,11 @@ export class AuditQueries {
   }
 
   /** Writes an event in the same transaction as its change. If the target is locked, the IDs of its events ascend. */
-  async insertChange(statements: Queries, event: AuditEvent): Promise<WrittenEvent> {
+  async insertChange(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent> {
     const { action, outcome, actor, target, scope } = event;
     const stored = scope && storedScope(scope);
     const text = eventText(event);
-    const [row] = await statements.query<Pick<WrittenEvent, 'id' | 'time'>[]>(INSERT_ONE, [
+    const [row] = await manager.query<Pick<WrittenEvent, 'id' | 'time'>[]>(INSERT_ONE, [
       action,
       outcome,
       actor.subject,

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, type EntityManager, In, JoinColumn, ManyToOne, Unique } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
-import { IdColumn, type Queries } from '../database/statements.js';
-import { lockClaimSet } from './claim-set-lock.queries.js';
+import { IdColumn } from '../database/statements.js';
 
 /** A distinct claims value, stored once. `{}` is stored as well, so that references are never null. */
 @Entity('claim_set')
@@ -35,11 +34,6 @@ export class ClaimSetsRepository {
     const claimSet = (await this.lockAll(manager, [canonical])).get(canonical);
     if (!claimSet) throw new Error('A claim set was neither added nor found');
     return claimSet;
-  }
-
-  /** Returns the ID of the claim set, locked as by `findOrCreate`; null if it does not exist. */
-  find(statements: Queries, claims: Claims): Promise<number | null> {
-    return lockClaimSet(statements, Buffer.from(hexOf(canonicalClaims(claims)), 'hex'));
   }
 
   /** Like `findOrCreate` for many claims; returns the IDs in the order of the claims. */

@@ -71,11 +71,6 @@ export function isLockConflict(error: unknown): boolean {
   return ['55P03', '40P01'].includes(sqlStateOf(error));
 }
 
-/** Whether PostgreSQL could not convert a text, as statements do on purpose to fail. */
-export function isInvalidText(error: unknown): boolean {
-  return sqlStateOf(error) === '22P02';
-}
-
 const NO_SPACE = /No space left on device|Disk quota exceeded|Read-only file system/i;
 
 /**

@@ -1,18 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import type pg from 'pg';
-import {
-  Column,
-  type ColumnOptions,
-  DataSource,
-  type EntityManager,
-  PrimaryGeneratedColumn,
-  type QueryRunner,
-} from 'typeorm';
+import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection-pool.js';
-import { PreparedQuery } from './prepared-query.js';
 import { onPrimary } from './primary.js';
-import { StatementBatch, StatementSequence } from './statement-batch.js';
 import type { SearchStatements, StatementRunner } from './search-pool.js';
 
 /** Values by parameter name. */
@@ -69,9 +59,6 @@ function numberNames(text: string): NumberedText {
  */
 const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 
-/** Runs statements of a transaction: an EntityManager, or the statements that are sent `together`. */
-export type Queries = Pick<EntityManager, 'query'>;
-
 /** Runs prepared statements, which PostgreSQL parses and plans once per connection. */
 @Injectable()
 export class PreparedStatements {
@@ -92,49 +79,11 @@ export class PreparedStatements {
     if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
     try {
       const { name, text: sent } = this.prepared(text);
-      return (await new PreparedQuery(name, sent, values).on(pool)).rows as Rows;
+      return (await pool.query({ name, text: sent, values })).rows as Rows;
     } catch (error) {
       this.giveUpIfStale(error);
       return this.dataSource.query<Rows>(text, values);
     }
-  }
-
-  /**
-   * Sends statements of a transaction together, so that they take one round trip. PostgreSQL runs them in the order of the
-   * calls; after one that fails, it skips the rest.
-   *
-   * @param send calls `query` for every statement before it waits for any.
-   * @param begins sends START TRANSACTION first.
-   * @param commits sends COMMIT last, so that locks are not held while the answers are read. Nothing is sent if `send` fails
-   *   before it has sent everything. Nothing that `send` finds in the answers can prevent the commit.
-   * @param singly sends each statement after the answer to the one before, so that each has a span in a trace.
-   * @throws errors from node-postgres.
-   */
-  async together<T>(
-    manager: EntityManager,
-    send: (statements: Queries) => Promise<T>,
-    { begins = false, commits = false, singly = false } = {},
-  ): Promise<T> {
-    const { queryRunner } = manager;
-    const client = (await queryRunner?.connect()) as pg.ClientBase | undefined;
-    if (!queryRunner || !client) throw new Error('Statements are sent together in transactions only');
-    const batch = singly ? new StatementSequence() : new StatementBatch();
-    let isSent = false;
-    const query = async (text: string, values: unknown[] = []): Promise<unknown> => {
-      if (isSent) throw new Error('Statements that are sent together must not wait for each other');
-      const statement = { ...(this.isSupported ? this.prepared(text) : { text: onPrimary(text) }), values };
-      return (await batch.add(statement)).rows;
-    };
-    const begun = begins ? query('start transaction') : undefined;
-    if (begins) noteTransaction(queryRunner, true);
-    const answers = send({ query: query as Queries['query'] });
-    await Promise.race([answers, afterMicrotasks()]);
-    const committed = commits ? query('commit') : undefined;
-    isSent = true;
-    void batch.run(client);
-    const [result] = await Promise.all([answers, begun, committed]);
-    if (commits) noteTransaction(queryRunner, false);
-    return result;
   }
 
   /** Prepares the statements of a search. Their plans must not depend on their values. */
@@ -150,18 +99,6 @@ export class PreparedStatements {
         }
       },
     };
-  }
-
-  /** Runs a transaction, and once more if its prepared statements turn out to be unsupported. */
-  async retrying<T>(transaction: () => Promise<T>): Promise<T> {
-    const wasSupported = this.isSupported;
-    try {
-      return await transaction();
-    } catch (error) {
-      if (!wasSupported) throw error;
-      this.giveUpIfStale(error);
-      return transaction();
-    }
   }
 
   /** Stops using prepared statements if the error shows that one was lost; throws any other. Another request may have noticed first. */
@@ -184,16 +121,6 @@ export class PreparedStatements {
     this.named.set(text, named);
     return named;
   }
-}
-
-/** Resolves once every promise that can settle without the network has settled. Call it from an async function, after an await. */
-function afterMicrotasks(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve));
-}
-
-/** Makes TypeORM know that a transaction has begun or ended without it. */
-function noteTransaction(queryRunner: QueryRunner, isActive: boolean): void {
-  Object.assign(queryRunner, { isTransactionActive: isActive, transactionDepth: isActive ? 1 : 0 });
 }
 
 /** Primary key `id integer generated always as identity`, for small tables. */
@@ -264,7 +191,6 @@ export async function transactionTime(manager: EntityManager): Promise<Date> {
 const CATALOGUE_LOCK = 7_264_018_532;
 /** Lock for blocks: shared from the last look at them until the transaction ends, exclusive while they change. */
 const ADMISSION_LOCK = 7_264_018_535;
-const ENTER_ADMISSION = `pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`;
 /** Lock for content: exclusive for everything that stores files or deletes unused ones. */
 const CONTENT_LOCK = 7_264_018_536;
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
@@ -290,27 +216,23 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
 }
 
 /**
- * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`. Uses a single statement, because entries change far more often
- * than sources. The statements after it use generic plans: PostgreSQL otherwise planned half of the searches for an entry again, for 1 ms each.
+ * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`.
  *
  * @param showsVersions whether blocks apply to the change. One that shows nothing may take long: changes of blocks do not wait for it.
  * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
  *   follow the order of changes to an entry.
  */
 export async function lockEntry(
-  statements: Queries,
+  manager: EntityManager,
   type: string,
   name: string,
   showsVersions = true,
 ): Promise<Date> {
-  const [row] = await statements.query<{ now: Date }[]>(
-    `with settings as materialized (
-       select set_config('lock_timeout', '${LOCK_TIMEOUT}', true), set_config('plan_cache_mode', 'force_generic_plan', true)
-     ),
-       admission as materialized (select ${showsVersions ? ENTER_ADMISSION : '1'} from settings),
-       lock as materialized (select pg_advisory_xact_lock(hashtextextended($1, 0)) from admission)
-     select date_trunc('milliseconds', clock_timestamp()) as now from lock`,
-    [`${type}:${name}`],
+  await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+  if (showsVersions) await enterAdmission(manager);
+  await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${type}:${name}`]);
+  const [row] = await manager.query<{ now: Date }[]>(
+    `select date_trunc('milliseconds', clock_timestamp()) as now`,
   );
   if (!row) throw new Error('PostgreSQL returned no time');
   return row.now;
@@ -320,7 +242,7 @@ export async function lockEntry(
  * Keeps blocks from changing until the transaction ends. No long work may follow: the change of a block waits for it.
  */
 export async function enterAdmission(manager: EntityManager): Promise<void> {
-  await manager.query(`select ${ENTER_ADMISSION}`);
+  await manager.query(`select pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`);
 }
 
 /** Waits for all transactions in `enterAdmission`, and keeps new ones waiting until this transaction ends. */

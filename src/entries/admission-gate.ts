@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm';
 import type { RecordChange } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
-import type { Queries } from '../database/statements.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -159,14 +158,14 @@ export abstract class AdmissionGate {
   abstract reviewReason(settings: PublishedSource['settings'], name: string): HoldReason | null;
 
   /** Returns the versions of this name that are held, which count like published ones. */
-  abstract reservation(statements: Queries, version: VersionName, caller: Caller): Promise<Reservation>;
+  abstract reservation(manager: EntityManager, version: VersionName, caller: Caller): Promise<Reservation>;
 
   /**
    * Checks a publication against the blocks, which stay in force until the transaction ends.
    *
    * @returns why the version is blocked; null if it is not.
    */
-  abstract blockReason(statements: Queries, version: IncomingVersion): Promise<string | null>;
+  abstract blockReason(manager: EntityManager, version: IncomingVersion): Promise<string | null>;
 
   /** Whether admission webhooks must be asked about publications. */
   abstract get asksAboutPublications(): boolean;

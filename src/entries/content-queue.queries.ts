@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { jsonMember, type Queries } from '../database/statements.js';
+import { jsonMember } from '../database/statements.js';
 import { isBareType, type VersionName } from '../documents/entry-types.js';
 import { batches } from './writer/catalog-diff.js';
 
@@ -50,21 +50,21 @@ export async function queueContent(
   for await (const batch of batches(bare, BATCH)) await queueBatch(manager, sourceId, batch);
 }
 
-/** Like `queueContent`, for one version: sends its statement at once. */
+/** Like `queueContent`, for one version. */
 export async function queueVersion(
-  statements: Queries,
+  manager: EntityManager,
   sourceId: number,
   version: VersionName,
 ): Promise<void> {
-  if (isBareType(version.type)) await queueBatch(statements, sourceId, [version]);
+  if (isBareType(version.type)) await queueBatch(manager, sourceId, [version]);
 }
 
 async function queueBatch(
-  statements: Queries,
+  manager: EntityManager,
   sourceId: number,
   batch: readonly VersionName[],
 ): Promise<void> {
-  await statements.query(STORED, [
+  await manager.query(STORED, [
     sourceId,
     batch.map(({ type }) => type),
     batch.map(({ name }) => name),

@@ -4,7 +4,6 @@ import { type EntityManager, Repository } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { type EntryName, isBareType } from '../documents/entry-types.js';
-import type { Queries } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { bumpRevision } from '../sources/sources.queries.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -102,23 +101,31 @@ export class EntriesRepository {
   }
 
   /**
-   * Adds a version to an entry, or with a new entry. Sends all statements before it waits for any.
+   * Adds a version to an entry, or with a new entry.
    *
    * @param ofEntry the entry, which lacks the version, or the claims of a new one.
    */
   async add(
-    statements: Queries,
+    manager: EntityManager,
     ofEntry: PublishedEntry | NewEntry,
     version: NewVersion,
   ): Promise<EntryVersion> {
     const { sourceId } = ofEntry;
-    const isNew = 'claimSetId' in ofEntry;
-    const entry = isNew ? insertEntry(statements, version.incoming, ofEntry) : undefined;
-    const added = insertVersion(statements, sourceId, version, isNew ? null : ofEntry.latest);
-    const checked = isNew ? this.limit.check(statements, sourceId, ofEntry.claimSetId) : undefined;
-    const queued = queueVersion(statements, sourceId, version.incoming);
-    await Promise.all([entry, added, checked, queued, bumpRevision(statements, sourceId)]);
+    const [entryId, latest] =
+      'id' in ofEntry
+        ? [ofEntry.id, ofEntry.latest]
+        : [await this.addEntry(manager, version.incoming, ofEntry), null];
+    const added = await insertVersion(manager, entryId, version, latest);
+    await queueVersion(manager, sourceId, version.incoming);
+    await bumpRevision(manager, sourceId);
     return added;
+  }
+
+  private async addEntry(manager: EntityManager, name: EntryName, entry: NewEntry): Promise<string> {
+    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, entry.claims);
+    const id = await insertEntry(manager, name, entry, claimSetId);
+    await this.limit.check(manager, entry.sourceId, claimSetId);
+    return id;
   }
 
   /** Removes a version; removing the last one removes the entry. */

@@ -6,10 +6,9 @@ import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
-import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, shownForm } from '../claims/claims.js';
 import { contentConfig } from '../config/slices.js';
-import { lockEntry, PreparedStatements } from '../database/statements.js';
+import { lockEntry } from '../database/statements.js';
 import { type EntryName, type IncomingVersion, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -17,7 +16,6 @@ import { checkPreconditions, contentTag, type Preconditions } from '../http/prec
 import type { RequestContext } from '../http/request-context.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { CatalogMetrics } from '../telemetry/registry-metrics.js';
-import { tracing } from '../telemetry/tracing.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
@@ -55,26 +53,17 @@ export interface PublicationAnswers {
 
 const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: describeHeld };
 
-/** A publication that was made, held, or could be. */
-interface Tried {
-  readonly outcome: Outcome<string>;
-  readonly publication: Publication;
-}
-
-/** Thrown to roll back the transaction of a dry run; carries the response. */
-class DryRun extends Error {
-  constructor(readonly tried: Tried) {
-    super('dry run');
-  }
-}
+/** A publication that was stored, held, or could be. */
+type Published = { readonly publication: Publication; readonly claims: Claims } & (
+  | { readonly version: EntryVersion; readonly held?: undefined }
+  | { readonly version?: undefined; readonly held: HeldAnswer }
+);
 
 /** Publishes and manages entries (spec §4.2, §4.3, contract §7). */
 @Injectable()
 export class EntriesService {
   constructor(
     private readonly audit: AuditTrail,
-    private readonly prepared: PreparedStatements,
-    private readonly claimSets: ClaimSetsRepository,
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
     private readonly rules: PublishRules,
@@ -110,92 +99,72 @@ export class EntriesService {
   ): Promise<Outcome<string>> {
     // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
     this.rules.checkClaims(caller, request.claims);
-    if (!this.admission.asksAboutPublications)
-      return (await this.tryPublishing(caller, request, null, dryRun, answers, context)).outcome;
-    // Nobody is asked about a version that cannot be published.
-    const { publication } = await this.tryPublishing(caller, request, null, true, answers, context);
-    const ask = () => this.admission.askAboutPublication(publication, context);
-    const asked = await (context.permit?.doWithout(ask) ?? ask());
-    return (await this.tryPublishing(caller, request, asked, dryRun, answers, context)).outcome;
+    const asked = await this.askWebhooks(caller, request, context);
+    const { version, held, claims } = dryRun
+      ? await this.audit.rehearse((manager) => this.publishIn(manager, caller, request, asked, null))
+      : await this.audit.transaction({ caller, context }, (manager, record) =>
+          this.publishIn(manager, caller, request, asked, record),
+        );
+    if (held) return { isHeld: true, answer: answers.held(request.version, claims, held) };
+    if (!dryRun) this.metrics.published(request.version.type);
+    return { isHeld: false, answer: answers.stored(request.version, claims, version) };
   }
 
-  private async tryPublishing(
+  /**
+   * Asks the admission webhooks about a version that could be published; null if there are none.
+   *
+   * @throws what publishing throws, and what `AdmissionGate.askAboutPublication` does.
+   */
+  private async askWebhooks(
     caller: Caller,
-    { version: incoming, claims }: PublishRequest,
-    asked: AskedPublication | null,
-    dryRun: boolean,
-    answers: PublicationAnswers,
+    request: PublishRequest,
     context: RequestContext,
-  ): Promise<Tried> {
-    const singly = tracing.traceId() !== undefined;
-    try {
-      const publish = async (manager: EntityManager, record: RecordChange) => {
-        const [source, now, entry, held, blocked, claimSetId] = await this.prepared.together(
-          manager,
-          (statements) =>
-            Promise.all([
-              shareManaged(statements),
-              lockEntry(statements, incoming.type, incoming.name),
-              findPublished(statements, incoming),
-              // Held versions reserve their name as published ones do.
-              this.admission.reservation(statements, incoming, caller),
-              this.admission.blockReason(statements, incoming),
-              this.claimSets.find(statements, claims),
-            ]),
-          { begins: true, singly },
-        );
-        this.rules.checkSource(source);
-        // Before anything about the name, so that the response does not reveal whether a reserved name exists.
-        this.rules.checkName(caller, incoming, claims, source.settings.names);
-        const reserved = entry?.claims ?? held.claims;
-        if (reserved) this.rules.checkLater(caller, { claims: reserved }, claims);
-        if (held.isOwn) throw versionExists(incoming, 'is held, and you published it: withdraw it first');
-        if (entry?.hasVersion || held.hasVersion) throw versionExists(incoming);
-        const size = sumOf(entry?.size ?? NO_VERSIONS, held.size);
-        this.rules.checkRoom(incoming, size, incoming.document.length);
-        if (blocked !== null) throw new ApiError('blocked', `This version is blocked: ${blocked}`);
-        const shownClaims = entry?.shownClaims ?? shownForm(held.claims ?? claims);
-        const publication = { source, version: incoming, claims: shownClaims, caller };
-        const admission = await this.admission.holdPublication(
-          manager,
-          publication,
-          asked,
-          dryRun ? null : record,
-        );
-        if (admission) {
-          const outcome = { isHeld: true, answer: answers.held(incoming, shownClaims, admission) };
-          return { outcome, publication };
-        }
-        const ofEntry = entry ?? {
-          sourceId: source.id,
-          claims: shownClaims,
-          // A super-admin without claims inherits the claims of held versions.
-          claimSetId:
-            (held.claims ? null : claimSetId) ?? (await this.claimSets.findOrCreate(manager, shownClaims)).id,
-        };
-        const added = { incoming, publishedBy: publisherOf(caller), now };
-        const [, version] = await this.prepared.together(
-          manager,
-          (statements) =>
-            Promise.all([
-              dryRun ? undefined : record(publicationEvent(source.name, incoming, shownClaims), statements),
-              this.entries.add(statements, ofEntry, added),
-            ]),
-          { commits: !dryRun, singly },
-        );
-        const outcome = { isHeld: false, answer: answers.stored(incoming, shownClaims, version) };
-        if (dryRun) throw new DryRun({ outcome, publication });
-        return { outcome, publication };
-      };
-      const tried = await this.prepared.retrying(() =>
-        this.audit.transaction({ caller, context }, publish, { begins: true }),
-      );
-      if (!tried.outcome.isHeld && !dryRun) this.metrics.published(incoming.type);
-      return tried;
-    } catch (error) {
-      if (error instanceof DryRun) return error.tried;
-      throw error;
-    }
+  ): Promise<AskedPublication | null> {
+    if (!this.admission.asksAboutPublications) return null;
+    const { publication } = await this.audit.rehearse((manager) =>
+      this.publishIn(manager, caller, request, null, null),
+    );
+    const ask = () => this.admission.askAboutPublication(publication, context);
+    return context.permit?.doWithout(ask) ?? ask();
+  }
+
+  /**
+   * Publishes or holds a version in a transaction.
+   *
+   * @param record null for a rehearsal, which records nothing.
+   */
+  private async publishIn(
+    manager: EntityManager,
+    caller: Caller,
+    { version: incoming, claims: given }: PublishRequest,
+    asked: AskedPublication | null,
+    record: RecordChange | null,
+  ): Promise<Published> {
+    const source = await shareManaged(manager);
+    this.rules.checkSource(source);
+    // Before anything about the name, so that the response does not reveal whether a reserved name exists.
+    this.rules.checkName(caller, incoming, given, source.settings.names);
+    const now = await lockEntry(manager, incoming.type, incoming.name);
+    const entry = await findPublished(manager, incoming);
+    // Held versions reserve their name as published ones do.
+    const reserved = await this.admission.reservation(manager, incoming, caller);
+    const earlier = entry?.claims ?? reserved.claims;
+    if (earlier) this.rules.checkLater(caller, { claims: earlier }, given);
+    if (reserved.isOwn) throw versionExists(incoming, 'is held, and you published it: withdraw it first');
+    if (entry?.hasVersion || reserved.hasVersion) throw versionExists(incoming);
+    const size = sumOf(entry?.size ?? NO_VERSIONS, reserved.size);
+    this.rules.checkRoom(incoming, size, incoming.document.length);
+    const blocked = await this.admission.blockReason(manager, incoming);
+    if (blocked !== null) throw new ApiError('blocked', `This version is blocked: ${blocked}`);
+    // A super-admin without claims inherits the claims of held versions.
+    const claims = entry?.shownClaims ?? shownForm(reserved.claims ?? given);
+    const publication = { source, version: incoming, claims, caller };
+    const held = await this.admission.holdPublication(manager, publication, asked, record);
+    if (held) return { publication, claims, held };
+    await record?.(publicationEvent(source.name, incoming, claims));
+    const added = { incoming, publishedBy: publisherOf(caller), now };
+    const version = await this.entries.add(manager, entry ?? { sourceId: source.id, claims }, added);
+    return { publication, claims, version };
   }
 
   /**

@@ -1,12 +1,12 @@
+import type { EntityManager } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import { asGiven, type Claims, givenForm } from '../claims/claims.js';
-import type { Queries } from '../database/statements.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { EntrySize } from './entry-limits.js';
 import { precedes } from './entry-status.queries.js';
-import { EntryVersion, versionColumns } from './entry.entity.js';
+import { Entry, EntryVersion, versionColumns } from './entry.entity.js';
 import { SIZE_OF_ENTRY } from './entry-documents.queries.js';
 
 /** A published entry, as a further version needs it. */
@@ -37,10 +37,10 @@ interface EntryRow {
 
 /** Reads the entry that a version is published to; null if its name is new. */
 export async function findPublished(
-  statements: Queries,
+  manager: EntityManager,
   { type, name, version }: VersionName,
 ): Promise<PublishedEntry | null> {
-  const [row] = await statements.query<EntryRow[]>(
+  const [row] = await manager.query<EntryRow[]>(
     `select e.id, e.source_id as "sourceId", c.claims, e.given_claims as "givenClaims", size.*,
        latest.status, latest.version_key as "versionKey"
      from source s
@@ -61,24 +61,27 @@ export async function findPublished(
   };
 }
 
-/** An entry to insert. Its claim set is locked. */
+/** An entry to insert. */
 export interface NewEntry {
   readonly sourceId: number;
-  readonly claimSetId: number;
   /** The claims as they were given. */
   readonly claims: Claims;
 }
 
+/**
+ * Inserts an entry and returns its id.
+ *
+ * @param claimSetId must be locked.
+ */
 export async function insertEntry(
-  statements: Queries,
+  manager: EntityManager,
   { type, name }: EntryName,
-  { sourceId, claimSetId, claims }: NewEntry,
-): Promise<void> {
-  const given = givenForm(claims);
-  await statements.query(
-    `insert into entry (source_id, type, name, claim_set_id, given_claims) values ($1, $2, $3, $4, $5)`,
-    [sourceId, type, name, claimSetId, given && JSON.stringify(given)],
-  );
+  { sourceId, claims }: NewEntry,
+  claimSetId: number,
+): Promise<string> {
+  const entry = manager.create(Entry, { sourceId, type, name, claimSetId, givenClaims: givenForm(claims) });
+  await manager.insert(Entry, entry);
+  return entry.id;
 }
 
 /** A version to insert, with what the database does not know. */
@@ -94,43 +97,17 @@ export interface NewVersion {
  * @param latest the current latest version; null for a new entry.
  */
 export async function insertVersion(
-  statements: Queries,
-  sourceId: number,
+  manager: EntityManager,
+  entryId: string,
   { incoming, publishedBy, now }: NewVersion,
   latest: PublishedEntry['latest'] | null,
 ): Promise<EntryVersion> {
-  const { type, name } = incoming;
-  const columns = { ...versionColumns(incoming, now), document: incoming.document.toString() };
+  const columns = versionColumns(incoming, now);
   const isLatest = latest === null || precedes(columns, latest);
-  const OF_ENTRY = `select id from entry where source_id = $1 and type = $2 and name = $3`;
-  const deposed =
-    isLatest && latest !== null
-      ? statements.query(
-          `update entry_version set is_latest = false where is_latest and entry_id = (${OF_ENTRY})`,
-          [sourceId, type, name],
-        )
-      : undefined;
-  const [[inserted]] = await Promise.all([
-    statements.query<{ id: string; entryId: string }[]>(
-      `insert into entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
-         status_changed_at, published_at, updated_at, published_by, is_latest)
-       values ((${OF_ENTRY}), $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-       returning id, entry_id as "entryId"`,
-      [
-        ...[sourceId, type, name],
-        ...[
-          columns.version,
-          columns.versionKey,
-          incoming.document.toString(),
-          columns.digest,
-          columns.search,
-        ],
-        ...[columns.status, columns.statusMessage],
-        ...[columns.statusChangedAt, columns.publishedAt, columns.updatedAt],
-        ...[publishedBy && JSON.stringify(publishedBy), isLatest],
-      ],
-    ),
-    deposed,
-  ]);
-  return Object.assign(new EntryVersion(), { ...columns, ...inserted, publishedBy, isLatest });
+  if (isLatest && latest !== null)
+    await manager.update(EntryVersion, { entryId, isLatest: true }, { isLatest: false });
+  const document = incoming.document.toString();
+  const version = manager.create(EntryVersion, { ...columns, entryId, document, publishedBy, isLatest });
+  await manager.insert(EntryVersion, version);
+  return version;
 }

@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
 import type { ClaimSet, ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import type { Queries } from '../database/statements.js';
 import { KINDS, MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';
@@ -34,8 +33,8 @@ export interface ManagedSource {
 }
 
 /** Returns the managed source with a shared lock: it cannot be removed until the transaction ends. */
-export async function shareManaged(statements: Queries): Promise<ManagedSource | null> {
-  const [source] = await statements.query<ManagedSource[]>(
+export async function shareManaged(manager: EntityManager): Promise<ManagedSource | null> {
+  const [source] = await manager.query<ManagedSource[]>(
     `select id, name, settings from source where kind = '${MANAGED_KIND}' for key share`,
   );
   return source ?? null;
@@ -59,8 +58,8 @@ export async function registriesOf(
  * Increases the revision of a source, which invalidates its cached views and pages in every replica. Runs inside the
  * transaction that changes the source's entries.
  */
-export async function bumpRevision(statements: Queries, sourceId: number): Promise<void> {
-  await statements.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
+export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
+  await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
 }
 
 /**

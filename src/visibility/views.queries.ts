@@ -1,12 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { limitsConfig } from '../config/slices.js';
-import { isInvalidText } from '../database/database-errors.js';
-import { PreparedStatements, type Queries } from '../database/statements.js';
+import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { OpenAccess } from '../registries/open-access.js';
@@ -187,27 +186,24 @@ export class PartitionLimit {
   /**
    * Enforces `claimSetsPerSource` (contract §2). Call it in the transaction that has just assigned this claim set to an
    * entry. Triggers have locked the source, so no other transaction can add a claim set. A claim set that other entries
-   * already carry is always allowed. Beyond the limit the statement fails, so that a COMMIT sent with it has no effect.
+   * already carry is always allowed.
    *
    * @throws ApiError 429 `too_many_requests`.
    */
-  async check(statements: Queries, sourceId: number, claimSetId: number): Promise<void> {
-    try {
-      await statements.query(
-        `select (case when (select count(*) from (
-             select 1 from unnest($4::text[]) t(type) join entry e
-               on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2) carrying) > 1
-           or (select count(*) from source_partition where source_id = $1) <= $3 then '0' else 'exceeded' end)::int`,
-        [sourceId, claimSetId, this.limits.claimSetsPerSource, ENTRY_TYPE_NAMES],
-      );
-    } catch (error) {
-      if (!isInvalidText(error)) throw error;
-      throw new ApiError(
-        'too_many_requests',
-        `The managed source has reached its limit of ${this.limits.claimSetsPerSource} distinct claims: reuse existing claims, or delete entries`,
-        undefined,
-        { headers: { 'Retry-After': RETRY_AFTER_SECONDS } },
-      );
-    }
+  async check(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
+    const [row] = await manager.query<{ exceeds: boolean }[]>(
+      `select (select count(*) from (
+           select 1 from unnest($4::text[]) t(type) join entry e
+             on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2) carrying) <= 1
+         and (select count(*) from source_partition where source_id = $1) > $3 as exceeds`,
+      [sourceId, claimSetId, this.limits.claimSetsPerSource, ENTRY_TYPE_NAMES],
+    );
+    if (row?.exceeds === false) return;
+    throw new ApiError(
+      'too_many_requests',
+      `The managed source has reached its limit of ${this.limits.claimSetsPerSource} distinct claims: reuse existing claims, or delete entries`,
+      undefined,
+      { headers: { 'Retry-After': RETRY_AFTER_SECONDS } },
+    );
   }
 }
