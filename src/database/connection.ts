@@ -3,8 +3,7 @@ import { isIP, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import pg, { type Pool } from 'pg';
 import type { DatabaseTls } from '../config/database-settings.js';
-import { isFromReadOnlyServer } from './database-errors.js';
-import { onPrimary } from './primary.js';
+import { ON_PRIMARY } from './primary.js';
 
 /** Connection settings, named as in node-postgres. A `host` that starts with "/" is a socket directory. */
 export interface ConnectionConfig {
@@ -53,21 +52,15 @@ export interface ServerConnections {
   isSilent: boolean;
 }
 
-type Query = (statement: string | Partial<pg.QueryConfig>, ...more: unknown[]) => unknown;
 type Connect = (done: (error: Error) => void) => void;
 
-/** A connection to the primary: statements fail on a standby, and the connection is then closed. */
+/** A connection of a pool. */
 export class PoolClient extends pg.Client {
   constructor(config?: pg.ClientConfig & { readonly server?: ServerConnections }) {
     super(config);
     // While a connection passes between the pool and TypeORM, neither has a listener, and an error at that moment would
     // end the process. The next query on the connection still fails.
     this.on('error', () => undefined);
-    // The address may lead to the primary again.
-    connectionOf(this).on('errorMessage', (error) => {
-      if (isFromReadOnlyServer(error)) void this.end().catch(() => undefined);
-    });
-    this.query = queryingPrimary(this.query.bind(this) as Query) as typeof this.query;
     const { server } = config ?? {};
     if (server)
       this.connect = this.connectingTo(server, this.connect.bind(this) as Connect) as typeof this.connect;
@@ -92,16 +85,6 @@ export class PoolClient extends pg.Client {
 // The types lack `connection`. Its stream changes with TLS.
 function connectionOf(client: pg.Client): EventEmitter & { readonly stream: Socket } {
   return (client as unknown as { connection: EventEmitter & { readonly stream: Socket } }).connection;
-}
-
-function queryingPrimary(query: Query): Query {
-  return (statement, ...more) => {
-    if (typeof statement === 'string') return query(onPrimary(statement), ...more);
-    const { text } = statement;
-    if (text === undefined || 'submit' in statement) return query(statement, ...more);
-    const primary = onPrimary(text);
-    return query(primary === text ? statement : { ...statement, text: primary }, ...more);
-  };
 }
 
 /** Reads wait this long for locks, such as one of a DBA's `alter table` (contract §3); transactions set their own limit. */
@@ -131,12 +114,19 @@ const APPLY_SETTINGS = `select set_config(name, value, false) from (
   select 'search_path', format('%I, %s', min(n.nspname), current_setting('search_path'))
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relname = 'schema_migration' and c.relkind = 'r' having count(*) = 1
-) needed (name, value) join pg_settings using (name)`;
+) needed (name, value) join pg_settings using (name)
+where ${ON_PRIMARY}`;
 
-/** The pool waits for the result before it hands out the connection, which its types don't say. */
+/**
+ * Fails on a standby, and the pool then closes the connection. The pool waits for the result before it hands out the connection,
+ * which its types don't say.
+ */
 function applySettings(client: pg.ClientBase): unknown {
   return client.query(APPLY_SETTINGS);
 }
+
+/** A connection is checked when it is opened, so none is used for long. */
+const MAX_LIFETIME_SECONDS = 600;
 
 /** Options common to all connection pools. */
 export function poolConfig(
@@ -152,6 +142,7 @@ export function poolConfig(
     ssl: connection.ssl ?? false,
     Client: PoolClient,
     keepAlive: true,
+    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
     onConnect: applySettings,
     ...(server ? { server } : {}),
   };

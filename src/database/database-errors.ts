@@ -1,4 +1,4 @@
-/** SQLSTATEs of a standby: it refuses to write (25006), and reads that `onPrimary` has changed (55000). */
+/** SQLSTATEs of a standby: it refuses to write (25006), and statements with `ON_PRIMARY` fail (55000). */
 const READ_ONLY_STATES = ['25006', '55000'];
 /** SQLSTATEs that mean the server is temporarily unusable: connection failure, shutdown, recovery, too many connections. */
 const UNREACHABLE_STATES = /^(08...|57P0[1-5]|53300)$/;
@@ -46,11 +46,6 @@ export function isOutOfConnections(error: unknown): boolean {
     sqlStateOf(error) === '53300' ||
     /^no more connections allowed/.test((error as Error | null)?.message ?? '')
   );
-}
-
-/** Whether an error shows that the connection leads to a standby, or to a server that is otherwise read-only. */
-export function isFromReadOnlyServer(error: unknown): boolean {
-  return READ_ONLY_STATES.includes(sqlStateOf(error));
 }
 
 /**

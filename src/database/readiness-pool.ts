@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { type ConnectionConfig, poolConfig, type PoolUse, useOf } from './connection.js';
 import { isOutOfConnections } from './database-errors.js';
+import { ON_PRIMARY } from './primary.js';
 
 const TIMEOUT_MS = 1_750;
 
@@ -35,7 +36,7 @@ export class ReadinessPool {
    */
   async ping(): Promise<void> {
     this.pending ??= this.pool
-      .query('select 1')
+      .query(`select ${ON_PRIMARY}`)
       .catch((error: unknown) => {
         if (!isOutOfConnections(error) || !this.isConnected()) throw error;
       })

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection-pool.js';
-import { onPrimary } from './primary.js';
 import type { SearchStatements, StatementRunner } from './search-pool.js';
 
 /** Values by parameter name. */
@@ -63,7 +62,7 @@ const STALE_STATEMENT_STATES = new Set(['26000', '42P05', '0A000']);
 @Injectable()
 export class PreparedStatements {
   private readonly logger = new Logger(PreparedStatements.name);
-  private readonly named = new Map<string, { readonly name: string; readonly text: string }>();
+  private readonly names = new Map<string, string>();
   private isSupported = true;
 
   constructor(private readonly dataSource: DataSource) {}
@@ -78,8 +77,7 @@ export class PreparedStatements {
     const pool = poolOf(this.dataSource);
     if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
     try {
-      const { name, text: sent } = this.prepared(text);
-      return (await pool.query({ name, text: sent, values })).rows as Rows;
+      return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;
     } catch (error) {
       this.giveUpIfStale(error);
       return this.dataSource.query<Rows>(text, values);
@@ -92,7 +90,7 @@ export class PreparedStatements {
       query: async <Rows>(text: string, values: unknown[]) => {
         if (!this.isSupported) return search.query<Rows>(text, values);
         try {
-          return await search.run<Rows>({ ...this.prepared(text), values });
+          return await search.run<Rows>({ name: this.nameOf(text), text, values });
         } catch (error) {
           this.giveUpIfStale(error);
           return search.query<Rows>(text, values);
@@ -111,15 +109,13 @@ export class PreparedStatements {
     );
   }
 
-  // Names are hashes of the text as sent, because several services may share one connection through a pooler.
-  private prepared(text: string): { readonly name: string; readonly text: string } {
-    const known = this.named.get(text);
-    if (known) return known;
-    const sent = onPrimary(text);
-    const hash = createHash('sha256').update(sent).digest('hex');
-    const named = { name: `registry_${hash.slice(0, 40)}`, text: sent };
-    this.named.set(text, named);
-    return named;
+  // Names are hashes of the text, because several services may share one connection through a pooler.
+  private nameOf(text: string): string {
+    const known = this.names.get(text);
+    if (known !== undefined) return known;
+    const name = `registry_${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
+    this.names.set(text, name);
+    return name;
   }
 }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import { ON_PRIMARY } from '../database/primary.js';
 import { lockCreation, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -21,11 +22,15 @@ export class RegistriesRepository {
    * API, oldest first.
    */
   async rows(): Promise<RegistryRow[]> {
-    return this.registries.find({
-      select: { id: true, name: true, claimSetId: true, createdAt: true, updatedAt: true },
-      // 'config' sorts before 'api'.
-      order: { origin: 'DESC', position: 'ASC', id: 'ASC' },
-    });
+    return (
+      this.registries
+        .createQueryBuilder('registry')
+        .select(['id', 'name', 'claimSetId', 'createdAt', 'updatedAt'].map((column) => `registry.${column}`))
+        .where(ON_PRIMARY)
+        // 'config' sorts before 'api'.
+        .orderBy({ 'registry.origin': 'DESC', 'registry.position': 'ASC', 'registry.id': 'ASC' })
+        .getMany()
+    );
   }
 
   /** Returns the first of these registries, in order: as many as take up to 1 MiB, and at least one if any exists. */

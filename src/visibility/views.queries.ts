@@ -5,6 +5,7 @@ import type { Claims } from '../claims/claims.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { limitsConfig } from '../config/slices.js';
+import { ON_PRIMARY } from '../database/primary.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
@@ -56,9 +57,9 @@ const REGISTRY_VERSION = `r.xmin::text`;
 /**
  * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`; false if one was deleted. For a
  * remembered registry, `$registry` is set: a registry with this name, `$registryVersion` and these sources must also
- * exist. Each statement selects this condition with its rows, in one snapshot.
+ * exist. Each statement selects this condition with its rows, in one snapshot; on a standby it fails.
  */
-const IS_CURRENT = `${revisions(
+const IS_CURRENT = `${ON_PRIMARY} and ${revisions(
   '$sourceIds::int[]',
   'array(select s.revision from source s where s.id = any($sourceIds::int[]) order by s.id)',
 )} = $revisions and ($registry::text is null or exists (
@@ -107,7 +108,7 @@ select s.id as "sourceId", s.partition_revision as revision,
       where p.source_id = s.id and p.claim_set_id > $2 order by p.claim_set_id limit ${MAX_NEW_CLAIMS}
     ) p join claim_set c on c.id = p.claim_set_id
   ) as "newClaims"
-from source s where s.id = any($1::int[])`;
+from source s where s.id = any($1::int[]) and ${ON_PRIMARY}`;
 
 const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
 
@@ -127,7 +128,7 @@ cross join lateral (
   from (select source_id, position from registry_source where registry_id = r.id) p
   join source s on s.id = p.source_id
 ) sources
-where r.name = $1`;
+where r.name = $1 and ${ON_PRIMARY}`;
 
 /** Reads the input for views: registries with their sources' revisions, partitions, and claim sets. */
 @Injectable()
@@ -150,7 +151,7 @@ export class ViewsQueries {
   ): Promise<Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>> {
     const rows = await this.dataSource.query<{ id: number; partitionRevision: string; epoch: string }[]>(
       `select s.id, s.partition_revision as "partitionRevision", ${DATABASE_EPOCH} as epoch
-       from source s where s.id = any($1::int[])`,
+       from source s where s.id = any($1::int[]) and ${ON_PRIMARY}`,
       [sourceIds],
     );
     return {

@@ -126,19 +126,48 @@ describe('a database address that leads to a standby that lags', () => {
 it('each route that reads is covered here', async () => expect(await uncoveredRoutes()).toEqual([]));
 
 describe('the statements behind an answer', () => {
-  it('all write, or fail on a standby', async () => {
+  it('include one that fails on a standby, even if the connection was opened on the primary, except for administrators', async () => {
     const { host, port, user, database } = primary.connection;
     const tap = new StatementTap({ host, port } as ConstructorParameters<typeof StatementTap>[0]);
     const tapped = { host: '127.0.0.1', port: await tap.listen(), user, database };
     await service.restart((edited) => edited.configuration({ database: tapped }));
-    tap.statements.length = 0;
-    await answers();
-    expect(tap.statements.length).toBeGreaterThan(requests.length);
-    expect(tap.statements.filter((statement) => !WRITES_OR_FAILS.test(statement))).toEqual([]);
+    const unproven = new Set<string>();
+    for (const [name, send] of requests) {
+      // Opens the connections of the request.
+      await send(sigrid());
+      tap.statements.length = 0;
+      await send(sigrid());
+      if (!tap.statements.some((statement) => FAILS_ON_STANDBY.test(statement))) unproven.add(name);
+    }
+    expect([...unproven].filter((name) => !FOR_ADMINISTRATORS.includes(name))).toEqual([]);
+    expect(unproven.size).toBeLessThan(requests.length / 2);
     await service.stop();
     tap.close();
   });
 });
 
-const WRITES_OR_FAILS =
-  /^\s*(start transaction|begin|commit|rollback|savepoint|release|set|insert|update|delete|fetch|close)\b|\bfor (no key update|update|key share)\b|where \(select case when pg_is_in_recovery\(\)/i;
+/** Answers that only the check of a new connection protects. */
+const FOR_ADMINISTRATORS = [
+  'sources',
+  'source',
+  'entries of a source',
+  'registries of the admin API',
+  'registry',
+  'entries of a registry',
+  'who reads a registry',
+  'managed entry',
+  'managed version',
+  'claims',
+  'who reads an entry',
+  'held versions',
+  'held version',
+  'blocks',
+  'block',
+  'webhooks',
+  'deliveries',
+  'audit',
+  'preview of a block',
+  'dry run',
+  'publication',
+];
+const FAILS_ON_STANDBY = /^(?!select set_config)[^]*pg_is_in_recovery\(\)/;
