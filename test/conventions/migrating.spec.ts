@@ -30,9 +30,13 @@ const ROWS: Row[] = KEYS.map(({ old = '', new: successor = '' }) => ({ olds: key
 
 /** "`a.b`, `.c`" is `a.b` and `a.c`; `[]` is the first element of a list. */
 function keysIn(cell: string): string[] {
-  const [first = '', ...others] = cell.split(', ').map((key) => key.replaceAll('`', ''));
-  const parent = first.slice(0, first.lastIndexOf('.'));
-  return [first, ...others.map((key) => parent + key)];
+  let parent = '';
+  return cell.split(', ').map((part) => {
+    const key = part.replaceAll('`', '');
+    if (key.startsWith('.')) return parent + key;
+    parent = key.slice(0, key.lastIndexOf('.'));
+    return key;
+  });
 }
 
 /** A tree with only this key. */
