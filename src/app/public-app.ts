@@ -22,7 +22,7 @@ import {
   limitConnections,
   limitRequests,
   limitUnreadBytes,
-  refusePipelining,
+  limitPipelining,
   startInTurn,
 } from '../http/server-limits.js';
 import { NestLogger } from '../telemetry/logger.js';
@@ -228,7 +228,7 @@ export async function createPublicApp(
     }),
   );
   app.use(dropTrailingSlash);
-  app.use(refusePipelining());
+  app.use(limitPipelining());
   app.use(startInTurn());
   app.use(resumeTrace);
   app.use(limitRequests(config.limits));

@@ -49,6 +49,9 @@ const ARRIVAL_CHECK_MS = 1_000;
 /** Closes connections without traffic, for example when a client does not read. Longer than any statement timeout. */
 const IDLE_TIMEOUT_MS = 120_000;
 
+/** Maximum requests of a connection that wait for the response before them; beyond it, the connection is closed. */
+const MAX_PIPELINED = 10;
+
 /** Maximum bytes of complete responses that wait to be read, across all connections. */
 const MAX_UNREAD_BYTES = 64 * 1_024 * 1_024;
 
@@ -121,16 +124,25 @@ export function limitConnections(
 }
 
 /**
- * Closes a connection that sends a request before the previous response has been sent (pipelining, RFC 9112 §9.3.2). No common
- * client or proxy does, and when such a connection breaks, Node emits no `close` for the responses that have not begun.
+ * Handles the requests of a connection one at a time, also if it does not wait for responses (pipelining, RFC 9112 §9.3.2): when
+ * such a connection breaks, Node emits no `close` for the responses that have not begun.
  */
-export function refusePipelining(): Middleware {
-  const answering = new WeakSet<Socket>();
+export function limitPipelining(): Middleware {
+  const waiting = new WeakMap<Socket, (() => void)[]>();
   return ({ socket }, response, next) => {
-    if (answering.has(socket)) return void socket.destroy();
-    answering.add(socket);
-    response.once('close', () => answering.delete(socket));
-    next();
+    const start = () => {
+      response.once('close', () => {
+        const following = socket.destroyed ? undefined : waiting.get(socket)?.shift();
+        if (following) following();
+        else waiting.delete(socket);
+      });
+      next();
+    };
+    const others = waiting.get(socket);
+    if (!others) {
+      waiting.set(socket, []);
+      start();
+    } else if (others.push(start) > MAX_PIPELINED) socket.destroy();
   };
 }
 

@@ -85,7 +85,17 @@ describe('a connection', () => {
     }
   });
 
-  it('is closed if it does not wait for the answer, and no other is', async () => {
+  it('gets the responses to pipelined requests in order', async () => {
+    const paths = [LIST, '/registry', '/nowhere', '/v1/me', LIST];
+    const requests = paths.map((path) => `GET ${path} ${KEEP_ALIVE}`).join('');
+    const last = 'GET /v1/sources HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+    const answers = await untilClosed(service, requests + last);
+    expect(answers.match(/HTTP\/1\.1 \d+/g)?.map((line) => Number(line.slice(9)))).toEqual([
+      200, 200, 404, 401, 200, 200,
+    ]);
+  });
+
+  it('is closed if too many requests do not wait for the response, and no other is', async () => {
     const other = await aConnection(service);
     const answers = await untilClosed(service, REQUEST.repeat(500));
     expect(answers.match(/HTTP\/1\.1 200/g) ?? []).not.toHaveLength(500);
