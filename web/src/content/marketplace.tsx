@@ -6,7 +6,7 @@ import { useSession } from '../session/session.js';
 import { Choices } from '../ui/filter-controls.js';
 import { Code } from '../ui/untrusted-text.js';
 
-/** The commands of a client that installs plugins: docs/clients.md. */
+/** The commands of a client that installs plugins: docs/marketplace.md. */
 interface PluginClient {
   readonly title: string;
   readonly add: readonly string[];
