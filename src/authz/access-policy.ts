@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Caller, type Role, ROLES } from '../auth/caller.js';
 import { claimsUnder } from '../auth/token-callers.js';
 import { type ArrayValues, type Claims, covers, findMissing, implies } from '../claims/claims.js';
@@ -225,6 +226,7 @@ export class FullPolicy extends AccessPolicy {
   private readonly held = new WeakMap<Caller, Caller['claims']>();
   // Caller objects are cached per token, so roles are computed once per token.
   private readonly roles = new WeakMap<Caller, readonly Role[]>();
+  private readonly digests = new WeakMap<Caller, readonly (readonly [key: string, digest: string])[]>();
   private readonly rulesKnownBy = new WeakMap<Caller, RoleRules>();
 
   private readonly unlabeled: Pick<Judgement, 'allowed' | 'because'>;
@@ -317,9 +319,21 @@ export class FullPolicy extends AccessPolicy {
 
   visibilityKey(caller: Caller, isRequired: (key: string) => boolean): string {
     if (this.isSuperAdmin(caller)) return 'all';
-    const claims = this.claimsOf(caller);
-    const held = Object.keys(claims).filter(isRequired).sort();
-    return JSON.stringify(held.map((key) => [key, claims[key]]));
+    return this.digestsOf(caller)
+      .filter(([key]) => isRequired(key))
+      .map(([, digest]) => digest)
+      .join();
+  }
+
+  // Once for all sources: the groups of a token may be many.
+  private digestsOf(caller: Caller): readonly (readonly [key: string, digest: string])[] {
+    const cached = this.digests.get(caller);
+    if (cached) return cached;
+    const digests = Object.entries(this.claimsOf(caller))
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([key, value]) => [key, hash('sha256', JSON.stringify([key, value]), 'base64url')] as const);
+    this.digests.set(caller, digests);
+    return digests;
   }
 
   private judge(
