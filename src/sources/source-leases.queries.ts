@@ -43,6 +43,9 @@ export interface WaitingSources {
   readonly claimSetIds: readonly number[];
 }
 
+/** Due sources that are read at once. */
+const SOURCES_PER_READ = 100;
+
 /** A watched source leased by this replica. */
 export interface WatchedSource {
   readonly id: number;
@@ -63,29 +66,50 @@ export class SourceLeases {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Acquires the lease on a source that is due, if any: of the owner who has waited longest for a turn, the one that has
-   * been due longest. So the number of one owner's sources does not delay the others'.
+   * Returns due sources in the order of their turns: the owner who has waited longest for a turn comes first, with the source
+   * that has been due longest. So the number of one owner's sources does not delay the others'.
    */
-  async takeDue(owner: string, leaseMs: number, waiting: WaitingSources): Promise<LeasedSource | null> {
-    const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
-      `with turns as (
-         select ${ownerOf('k')} as owner, max(d.last_attempt_at) as last from source k join source_sync d on d.source_id = k.id
-         group by 1
+  async due(waiting: WaitingSources): Promise<number[]> {
+    const rows = await this.dataSource.query<{ id: number }[]>(
+      `with due as materialized (
+         select d.source_id, d.next_run_at, ${ownerOf('k')} as owner from source_sync d join source k on k.id = d.source_id
+         where d.next_run_at <= now() and ${IS_FREE}
+       ), turns as (
+         select ${ownerOf('k')} as owner, max(d.last_attempt_at) as last
+         from source k join source_sync d on d.source_id = k.id
+         where exists (select from due) and ${ownerOf('k')} in (select owner from due) group by 1
        )
-       update source_sync y set lease_owner = $1, lease_until = now() + $2 * interval '1 millisecond',
+       select due.source_id as id from due join turns using (owner)
+       order by row_number() over (partition by owner order by due.next_run_at), turns.last nulls first, due.next_run_at
+       limit ${SOURCES_PER_READ}`,
+      [waiting.all, waiting.claimSetIds, waiting.owners],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Acquires the lease on the first of these sources that is still due, if any. */
+  async takeFirst(
+    owner: string,
+    leaseMs: number,
+    ids: readonly number[],
+    waiting: WaitingSources,
+  ): Promise<LeasedSource | null> {
+    const [[source]] = await this.dataSource.query<[LeasedSource[], number]>(
+      `update source_sync y set lease_owner = $4, lease_until = now() + $5 * interval '1 millisecond',
          status = 'syncing', attempts = y.attempts + 1, last_attempt_at = clock_timestamp()
        from source s join claim_set c on c.id = s.claim_set_id
        where s.id = y.source_id and y.source_id = (
-         select d.source_id from source_sync d join source k on k.id = d.source_id join turns t on t.owner = ${ownerOf('k')}
-         where d.next_run_at <= now() and (d.lease_until is null or d.lease_until < now())
-           and not (k.origin = 'api' and ($3 or k.claim_set_id = any($4::int[]) or ${ownerOf('k')} = any($5::text[])))
-         order by t.last nulls first, d.next_run_at limit 1 for update of d skip locked
+         select d.source_id from unnest($6::int[]) with ordinality asked(id, place)
+           join source_sync d on d.source_id = asked.id join source k on k.id = d.source_id
+         -- No index has the difference: PostgreSQL would otherwise read all due sources to find these.
+         where d.next_run_at - now() <= interval '0' and ${IS_FREE}
+         order by asked.place limit 1 for update of d skip locked
        )
        returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.admission, c.claims, s.claim_set_id as "claimSetId", ${ownerOf('s')} as owner, s.interval_ms::float8 as "intervalMs",
          y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
          y.requested_at is not null as "isRequested",
          s.allow_shrink or y.shrink_allowed_at is not null as "mayShrink"`,
-      [owner, leaseMs, waiting.all, waiting.claimSetIds, waiting.owners],
+      [waiting.all, waiting.claimSetIds, waiting.owners, owner, leaseMs, ids],
     );
     return source ?? null;
   }
@@ -220,6 +244,10 @@ const RELEASED = `lease_owner = null, lease_until = null,
 function ownerOf(source: string): string {
   return `case when ${source}.origin = 'config' then 'config' else coalesce(encode(${source}.changed_by, 'hex'), '') end`;
 }
+
+/** SQL: whether nobody holds the lease `d` of source `k`, and it need not wait. Takes three parameters, see WaitingSources. */
+const IS_FREE = `(d.lease_until is null or d.lease_until < now())
+           and not (k.origin = 'api' and ($1 or k.claim_set_id = any($2::int[]) or ${ownerOf('k')} = any($3::text[])))`;
 
 /** Thrown to roll back the transaction. */
 class LeaseLost extends Error {}

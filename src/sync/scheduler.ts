@@ -16,6 +16,8 @@ import { SyncQueries } from './sync.queries.js';
 
 const POLL_MS = 500;
 const MAX_CONCURRENT = 4;
+/** Due sources that one statement tries to take. With more, PostgreSQL would read the whole table. */
+const MAX_TRIED = 8;
 /** Up to MAX_SLOW runs that last longer than this don't count toward MAX_CONCURRENT. */
 const SLOW_AFTER_MS = 30_000;
 const MAX_SLOW = 16;
@@ -41,6 +43,9 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     string,
     { readonly run: Promise<void>; readonly since: number; readonly source: LeasedSource }
   >();
+  /** Sources that were due when they were read, in order: reading them for each sync would cost more than short syncs. */
+  private due: readonly number[] = [];
+  private dueReadAt = 0;
   /** Ends runs that wait for memory. */
   private readonly stopping = new AbortController();
   /** Ends all runs. */
@@ -81,7 +86,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private async startDue(): Promise<void> {
     while (!this.polling.hasEnded && !this.isFull()) {
       const owner = randomUUID();
-      const source = await this.leases.takeDue(owner, SYNC_LEASE.ms, this.waiting());
+      const source = await this.takeDue(owner);
       if (!source) return;
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.isFull();
@@ -90,6 +95,24 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
         if (wasFull) this.polling.pollNow();
       });
       this.running.set(owner, { run, since: performance.now(), source });
+    }
+  }
+
+  private async takeDue(owner: string): Promise<LeasedSource | null> {
+    let isRead = false;
+    for (;;) {
+      const waiting = this.waiting();
+      if (this.due.length === 0 || performance.now() - this.dueReadAt >= POLL_MS) {
+        if (isRead) return null;
+        isRead = true;
+        this.dueReadAt = performance.now();
+        this.due = await this.leases.due(waiting);
+        if (this.due.length === 0) return null;
+      }
+      const next = this.due.slice(0, MAX_TRIED);
+      const source = await this.leases.takeFirst(owner, SYNC_LEASE.ms, next, waiting);
+      this.due = this.due.slice(source ? next.indexOf(source.id) + 1 : next.length);
+      if (source) return source;
     }
   }
 

@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SourceLeases } from '../../dist/sources/source-leases.queries.js';
+import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { rowsTouched } from '../support/explained.js';
 import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
@@ -107,14 +111,16 @@ describe('a sync requested while a replica takes the source', () => {
     await service.synced('main');
     reads = 0;
     const { database } = service;
+    await database.query(`update source_sync set next_run_at = now() + interval '5 seconds'`);
     await database.query('begin');
-    await database.query('lock table source_sync');
+    // Sources are still found, but not taken.
+    await database.query('lock table source_sync in exclusive mode');
     const taking = async () => {
       // Within a transaction, the view stays as it was first read.
       await database.query('select pg_stat_clear_snapshot()');
       return database.query(
         `select 1 from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock' and query like 'with turns as%'`,
+         where datname = current_database() and wait_event_type = 'Lock' and query like 'update source_sync y set lease_owner%'`,
       );
     };
     await expect.poll(taking).not.toEqual([]);
@@ -129,5 +135,47 @@ describe('a sync requested while a replica takes the source', () => {
       );
     await expect.poll(open).toEqual([]);
     expect(reads).toBe(1);
+  });
+});
+
+describe('looking for due sources', () => {
+  const NOBODY_WAITS = { all: false, owners: [], claimSetIds: [] };
+  const SOURCES = 2_000;
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await aDatabase();
+    await database.query(
+      `insert into claim_set (digest, claims) values (sha256('none'), '{}') on conflict do nothing`,
+    );
+    await database.query(
+      `insert into source (name, kind, settings, interval_ms, claim_set_id, origin)
+       select 's' || n, 'file', '{}', 60000, (select min(id) from claim_set), 'config' from generate_series(1, ${SOURCES}) n`,
+    );
+    await database.query(
+      `insert into source_sync (source_id, next_run_at, last_attempt_at)
+       select id, now() + interval '1 hour', now() from source`,
+    );
+    await database.query('analyze source, source_sync');
+  });
+  afterAll(() => database.drop());
+  // TypeORM adds the number of rows to the answer of an update.
+  const query = async (sql: string, values?: unknown[]) => {
+    const rows = await database.query(sql, values);
+    return sql.startsWith('update') ? [rows, rows.length] : rows;
+  };
+  const touched = (ask: (leases: SourceLeases) => Promise<unknown>) =>
+    rowsTouched({ query }, (dataSource) => ask(new SourceLeases(dataSource)));
+
+  it('reads no sources while none is due', async () => {
+    expect(await touched((leases) => leases.due(NOBODY_WAITS))).toBeLessThan(10);
+  });
+
+  it('reads all sources once for many syncs', async () => {
+    await database.query(`update source_sync set next_run_at = now() - interval '1 second'`);
+    const [first] = await database.query<{ id: number }>(`select min(id) as id from source`);
+    const ids = Array.from({ length: 8 }, (_, index) => (first?.id ?? 0) + index);
+    expect(await touched((leases) => leases.due(NOBODY_WAITS))).toBeGreaterThanOrEqual(SOURCES);
+    const take = (leases: SourceLeases) => leases.takeFirst(randomUUID(), 1_000, ids, NOBODY_WAITS);
+    expect(await touched(take)).toBeLessThan(10 * ids.length);
   });
 });
