@@ -18,6 +18,7 @@ export class Polling {
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> = Promise.resolve();
   private ended = false;
+  private isAskedAgain = false;
   private isUnreachable = false;
 
   constructor(
@@ -40,8 +41,9 @@ export class Polling {
     this.timer = setTimeout(() => this.tick(), this.everyMs);
   }
 
-  /** Skips the rest of the current pause. Does nothing during a poll. */
+  /** Skips the rest of the current pause, or the pause after the current poll. */
   pollNow(): void {
+    this.isAskedAgain = this.timer === undefined;
     if (this.ended || this.timer === undefined) return;
     clearTimeout(this.timer);
     this.tick();
@@ -69,7 +71,8 @@ export class Polling {
         this.isUnreachable ||= isDatabaseUnreachable(error);
       })
       .finally(() => {
-        if (!this.ended) this.timer = setTimeout(() => this.tick(), this.everyMs);
+        if (!this.ended) this.timer = setTimeout(() => this.tick(), this.isAskedAgain ? 0 : this.everyMs);
+        this.isAskedAgain = false;
       });
   }
 }

@@ -7,6 +7,7 @@ import { READ_ACTIONS, type ViewChange } from '../config/audit-actions.js';
 import type { WebhookView } from '../config/config.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { isObject, member } from '../json/json-values.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { KnownEntries } from './known-entries.queries.js';
 import { type Message, without } from './message.js';
 import {
@@ -17,6 +18,10 @@ import {
   ViewComparison,
 } from './view-comparison.js';
 import { type TrailEvent, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
+
+/** Views that are read at a time. */
+const MAX_READS = 2;
+const READ_TIMEOUT_MS = 10 * 60_000;
 
 type Cause = Pick<TrailEvent, 'id' | 'time'>;
 
@@ -43,7 +48,7 @@ export interface ViewMessages {
 }
 
 /** A page of the trail, as far as views are concerned. */
-interface ViewPage extends Pick<TrailPage, 'events' | 'next'> {
+interface ViewPage extends TrailPage {
   /** The events of changes. */
   readonly changes: readonly TrailEvent[];
   /** The entries that these are about, by key. */
@@ -67,6 +72,8 @@ export function follow(as: WebhookView): FollowedView {
  */
 @Injectable()
 export class FollowedViews {
+  private readonly reads = new Semaphore(MAX_READS, READ_TIMEOUT_MS);
+
   constructor(
     private readonly places: WebhookPlaces,
     private readonly known: KnownEntries,
@@ -79,11 +86,24 @@ export class FollowedViews {
     return comparedUnder !== this.policy.version;
   }
 
-  /** @param wants whether the webhook receives events with this action. */
-  async messagesOf(
+  /**
+   * Few views are read at a time, so that requests find free connections.
+   *
+   * @param wants whether the webhook receives events with this action.
+   */
+  messagesOf(
     id: number,
     view: FollowedView,
-    { events, next }: Pick<TrailPage, 'events' | 'next'>,
+    page: TrailPage,
+    wants: (action: string) => boolean,
+  ): Promise<ViewMessages> {
+    return this.reads.run(String(id), undefined, () => this.read(id, view, page, wants));
+  }
+
+  private async read(
+    id: number,
+    view: FollowedView,
+    { events, next }: TrailPage,
     wants: (action: string) => boolean,
   ): Promise<ViewMessages> {
     const { version } = this.policy;

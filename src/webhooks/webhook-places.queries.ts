@@ -3,6 +3,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { AuditTarget } from '../audit/audit-event.js';
 import type { AuditAction } from '../config/audit-actions.js';
 import { utcText } from '../database/statements.js';
+import type { EntryName } from '../catalog/view-names.queries.js';
+import { learn } from './known-entries.queries.js';
 import { type Attempt, recordAttempts } from './webhook-states.queries.js';
 import type { AppliedWebhook } from './webhook.entity.js';
 
@@ -32,6 +34,7 @@ export interface TrailPlace {
 
 /** A webhook that this replica sends for. */
 export interface HeldWebhook extends TrailPlace {
+  readonly id: number;
   readonly generation: number;
   /** The end of the current window, or of the next one. */
   readonly until: string;
@@ -39,7 +42,8 @@ export interface HeldWebhook extends TrailPlace {
   readonly isBehind: boolean;
   /** Whether the snapshots are of another database cluster, after a restore. */
   readonly isForeign: boolean;
-  readonly configuredIn: string;
+  /** The transaction that configured the webhook, whose own events are not sent; null once it was handled. */
+  readonly configuredIn: string | null;
   readonly isPaused: boolean;
   readonly attempts: number;
   /** Time until the next attempt; at most 0 if it is due. */
@@ -68,10 +72,15 @@ export interface TrailPage {
   readonly next: TrailPlace;
 }
 
-/** What a round of deliveries achieved. */
-export interface Progress {
+/** What a round of deliveries of one webhook achieved. */
+export interface Round {
+  readonly id: number;
+  readonly generation: number;
   readonly place: TrailPlace;
   readonly attempts: readonly Attempt[];
+  /** Entries of a view that the receiver now knows, or no longer. */
+  readonly added: readonly EntryName[];
+  readonly removed: readonly EntryName[];
   /** Time of the first event that was not delivered; null if there is none. */
   readonly behindSince: string | null;
   /** Null if nothing failed. */
@@ -95,40 +104,46 @@ const oldest = (snapshot: string) => `pg_snapshot_xmin(${snapshot}::text::pg_sna
 const end = (snapshot: string) => `pg_snapshot_xmax(${snapshot}::text::pg_snapshot)::text::bigint`;
 const NOW = 'pg_current_snapshot()';
 
-// A window ends at the current snapshot, or before it at a transaction that all earlier ones have ended before.
+// A window ends at the current snapshot, or before it at a transaction that all earlier ones have ended before. Webhooks at
+// the same place share it. Once `past` contains the transaction that configured a webhook, this no longer matters.
 const HELD = `
-select w.generation, w.past, w.since, w.after, w.latest, w.attempts, w.configured_in as "configuredIn",
-  coalesce(w.until, fresh.until) as until,
-  w.since is not null or w.until is not null or fresh.count > 0 as "isBehind",
+with held as materialized (
+  select *, case when not pg_visible_in_snapshot(configured_in::text::xid8, past::pg_snapshot) then configured_in end as own
+  from webhook where lease_owner = $1
+), places as materialized (
+  select past, own, fresh.count,
+    case when count = ${EVENTS_PER_WINDOW} and greatest(last + 1, ${end('past')}) < ${oldest(NOW)}
+      then format('%1$s:%1$s:', greatest(last + 1, ${end('past')}))
+      else ${NOW}::text end as until
+  from (select distinct past, own from held) place cross join lateral (
+    select count(*) as count, max(transaction) as last from (
+      select transaction from audit_event
+      where transaction >= ${oldest('past')} and not ${isIn('past')} and transaction is distinct from own
+      order by transaction limit ${EVENTS_PER_WINDOW}
+    ) next_events
+  ) fresh
+)
+select w.id, w.generation, w.past, w.since, w.after, w.latest, w.attempts, w.own as "configuredIn",
+  coalesce(w.until, p.until) as until,
+  w.since is not null or w.until is not null or p.count > 0 as "isBehind",
   ${end('w.past')} > ${end(NOW)} as "isForeign", w.paused_at is not null as "isPaused",
   coalesce(extract(epoch from w.next_attempt_at - now()) * 1000, 0)::float8 as "waitMs",
   coalesce(extract(epoch from now() - w.behind_since) * 1000, 0)::float8 as "lagMs"
-from webhook w cross join lateral (
-  select count(*) as count,
-    case when count(*) = ${EVENTS_PER_WINDOW} and greatest(max(transaction) + 1, ${end('w.past')}) < ${oldest(NOW)}
-      then format('%1$s:%1$s:', greatest(max(transaction) + 1, ${end('w.past')}))
-      else ${NOW}::text end as until
-  from (
-    select transaction from audit_event
-    where transaction >= ${oldest('w.past')} and not ${isIn('w.past')} and transaction <> w.configured_in
-    order by transaction limit ${EVENTS_PER_WINDOW}
-  ) next_events
-) fresh
-where w.id = $1 and w.lease_owner = $2`;
+from held w join places p on p.past = w.past and p.own is not distinct from w.own`;
 
 // Materialized: the planner would otherwise walk all events by ID to find the few of the window.
 const WINDOW = `
 fresh as materialized (
   select id from audit_event
   where transaction >= ${oldest('$1')} and transaction < ${end('$2')} and not ${isIn('$1')} and ${isIn('$2')}
-    and transaction <> $3::bigint and id > $4::uuid and $5::uuid is null
+    and transaction is distinct from $3::bigint and id > $4::uuid and $5::uuid is null
 ),
 slice as materialized (select id from fresh order by id limit ${EVENTS_PER_SLICE})`;
 
 const REPLAYED = `
 slice as materialized (
   select id from audit_event
-  where id > $4::uuid and (id >= $5::uuid or (transaction is not null and not ${isIn('$1')} and transaction <> $3::bigint))
+  where id > $4::uuid and (id >= $5::uuid or (transaction is not null and not ${isIn('$1')} and transaction is distinct from $3::bigint))
     and (transaction is null or ${isIn('$2')})
   order by id limit ${EVENTS_PER_SLICE}
 )`;
@@ -202,13 +217,12 @@ export class WebhookPlaces {
     );
   }
 
-  /** Returns the state of a webhook; undefined if the owner lost its lease. */
-  async read(id: number, owner: string): Promise<HeldWebhook | undefined> {
-    const [row] = await this.dataSource.query<HeldWebhook[]>(HELD, [id, owner]);
-    return row;
+  /** Returns the states of the webhooks that an owner holds. */
+  async held(owner: string): Promise<HeldWebhook[]> {
+    return this.dataSource.query<HeldWebhook[]>(HELD, [owner]);
   }
 
-  /** @param actions null for all. */
+  /** Returns the next events with these actions; null for all. */
   async page(
     { past, until, since, after, latest, configuredIn }: HeldWebhook,
     actions: readonly string[] | null,
@@ -249,53 +263,31 @@ export class WebhookPlaces {
   }
 
   /**
-   * Saves the progress of a round.
+   * Saves the progress of rounds in one transaction.
    *
-   * @returns false if the lease was lost, or a request changed the place.
+   * @returns the IDs of the saved webhooks; for the others, the lease was lost, or a request changed the place.
    */
-  async save(
-    id: number,
-    owner: string,
-    generation: number,
-    progress: Progress,
-    within: (manager: EntityManager) => Promise<void> = async () => undefined,
-  ): Promise<boolean> {
+  async save(owner: string, rounds: readonly Round[]): Promise<ReadonlySet<number>> {
     return this.dataSource.transaction(async (manager) => {
-      const { place, attempts, behindSince, failure, hasDelivered } = progress;
-      const [, count] = await manager.query<[unknown[], number]>(
-        `update webhook w set past = $4, since = $5, until = $6, after = $7, latest = $8, behind_since = $9,
-           ${failure ? FAILED : hasDelivered ? SUCCEEDED : 'name = name'}
-         ${failure ? `from (select ${STARTED} as started from webhook where id = $1) failing` : ''}
-         where w.id = $1 and w.lease_owner = $2 and w.generation = $3`,
-        [
-          ...[
-            id,
-            owner,
-            generation,
-            place.past,
-            place.since,
-            place.until,
-            place.after,
-            place.latest,
-            behindSince,
-          ],
-          ...(failure
-            ? [failure.error, failure.backOffMs, failure.retryAfterMs, failure.retryForMs, hasDelivered]
-            : []),
-        ],
-      );
-      if (count === 0) return false;
-      await within(manager);
-      if (attempts.length > 0) await recordAttempts(manager, id, attempts);
-      return true;
+      const rows = rounds.map(({ id, generation, place, behindSince, hasDelivered, failure }) => ({
+        ...{ id, generation, behindSince, hasDelivered },
+        ...place,
+        ...failure,
+      }));
+      const [updated] = await manager.query<[{ id: number }[], number]>(SAVE, [owner, JSON.stringify(rows)]);
+      const saved = new Set(updated.map(({ id }) => id));
+      const kept = rounds.filter(({ id }) => saved.has(id));
+      for (const { id, added, removed } of kept) await learn(manager, id, added, removed);
+      await recordAttempts(manager, kept);
+      return saved;
     });
   }
 
   /**
-   * Continues after a restore: the snapshots belong to another database cluster, so the events from the last one on are
-   * sent again.
+   * Continues after a restore: snapshots that belong to another database cluster are replaced, so the events from the last
+   * one on are sent again.
    */
-  async restart(id: number, owner: string): Promise<void> {
+  async restart(owner: string): Promise<void> {
     // Otherwise events would become visible again when the cluster reaches their transactions.
     for (let count = EVENTS_PER_SLICE; count === EVENTS_PER_SLICE;)
       [, count] = await this.dataSource.query<[unknown[], number]>(
@@ -305,8 +297,8 @@ export class WebhookPlaces {
     await this.dataSource.query(
       `update webhook set past = ${NOW}::text, since = coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid),
          until = null, after = coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid), generation = generation + 1
-       where id = $1 and lease_owner = $2`,
-      [id, owner],
+       where lease_owner = $1 and ${end('past')} > ${end(NOW)}`,
+      [owner],
     );
   }
 
@@ -358,11 +350,25 @@ export class WebhookPlaces {
   }
 }
 
-const SUCCEEDED = `attempts = 0, failing_since = null, next_attempt_at = null, last_error = null`;
+const milliseconds = (member: string) => `p."${member}" * interval '1 millisecond'`;
 /** SQL: since when the webhook fails; a success in the same round starts anew. */
-const STARTED = `case when $14 then now() else coalesce(failing_since, now()) end`;
-const milliseconds = (parameter: string) => `${parameter}::float8 * interval '1 millisecond'`;
-const FAILED = `attempts = case when $14 then 1 else w.attempts + 1 end, failing_since = failing.started,
-           next_attempt_at = greatest(now() + ${milliseconds('$12')},
-             least(now() + ${milliseconds('$11')}, failing.started + ${milliseconds('$13')})),
-           paused_at = case when now() >= failing.started + ${milliseconds('$13')} then now() end, last_error = $10`;
+const STARTED = `case when p."hasDelivered" then now() else coalesce(w.failing_since, now()) end`;
+const ENDS = `${STARTED} + ${milliseconds('retryForMs')}`;
+const unlessIdle = (column: string, failed: string, succeeded: string) =>
+  `${column} = case when p.error is not null then ${failed} when p."hasDelivered" then ${succeeded} else w.${column} end`;
+const SAVE = `
+update webhook w set past = p.past, since = p.since, until = p.until, after = p.after, latest = p.latest,
+  behind_since = p."behindSince",
+  ${unlessIdle('attempts', `case when p."hasDelivered" then 1 else w.attempts + 1 end`, '0')},
+  ${unlessIdle('failing_since', STARTED, 'null')},
+  ${unlessIdle(
+    'next_attempt_at',
+    `greatest(now() + ${milliseconds('retryAfterMs')}, least(now() + ${milliseconds('backOffMs')}, ${ENDS}))`,
+    'null',
+  )},
+  ${unlessIdle('paused_at', `case when now() >= ${ENDS} then now() end`, 'w.paused_at')},
+  ${unlessIdle('last_error', 'p.error', 'null')}
+from jsonb_to_recordset($2) as p(id int, generation int, past text, since uuid, until text, after uuid, latest uuid,
+  "behindSince" timestamptz, "hasDelivered" boolean, error text, "backOffMs" float8, "retryAfterMs" float8, "retryForMs" float8)
+where w.id = p.id and w.generation = p.generation and w.lease_owner = $1
+returning w.id`;

@@ -6,18 +6,10 @@ import { signatureHeaders } from '../outbound/webhook-signature.js';
 import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
 import type { EntryName } from '../catalog/view-names.queries.js';
 import { type Comparison, type FollowedView, type FollowedViews, follow } from './followed-views.js';
-import { learn } from './known-entries.queries.js';
 import { cloudEventText, type Message, messageOf, orderKey } from './message.js';
-import {
-  type HeldWebhook,
-  type RoundFailure,
-  type TrailPlace,
-  WebhookPlaces,
-} from './webhook-places.queries.js';
+import type { HeldWebhook, Round, RoundFailure, TrailPage, TrailPlace } from './webhook-places.queries.js';
 import type { Attempt } from './webhook-states.queries.js';
 
-/** How often the trail is read when no event of this replica wakes the webhook. */
-const IDLE_MS = 500;
 const TIMEOUT_MS = 10_000;
 /** Requests to one receiver at a time. */
 const MAX_CONCURRENT = 8;
@@ -44,17 +36,21 @@ interface PendingPage {
 
 export interface WebhookRunOptions {
   readonly id: number;
-  readonly owner: string;
-  /** The current settings; undefined once the webhook was removed. */
-  readonly config: () => WebhookConfig | undefined;
+  readonly name: string;
+  /** Aborts when this replica must not send any more. */
+  readonly signal: AbortSignal;
   readonly source: () => string | null;
   readonly proxy: ProxyConfig;
   readonly views: FollowedViews;
   readonly metrics: WebhookMetrics;
+  /** Saves what a round achieved; returns false if the lease was lost, or a request changed the place. */
+  readonly save: (round: Round) => Promise<boolean>;
+  /** The run of an earlier lease: it has been aborted, but its last round may not have ended. */
+  readonly before: WebhookRun | undefined;
 }
 
 /**
- * Sends the events of one webhook while this replica holds its lease: page by page, the messages about one target in
+ * Sends the events of one webhook while this replica holds its lease: round by round, the messages about one target in
  * order, those about several targets concurrently. After a failure nothing is sent until the next attempt.
  */
 export class WebhookRun {
@@ -63,67 +59,64 @@ export class WebhookRun {
   private view: FollowedView | undefined;
   /** IDs of delivered messages that follow an undelivered one. */
   private deliveredAhead = new Set<string>();
-  private wasWoken = false;
-  private endIdle: (() => void) | undefined;
 
-  constructor(
-    private readonly places: WebhookPlaces,
-    private readonly options: WebhookRunOptions,
-  ) {
+  /** Ends with the current round; undefined between rounds. */
+  private current: Promise<void> | undefined;
+
+  constructor(readonly options: WebhookRunOptions) {
     this.http = new HttpClient({ maxConnections: MAX_CONCURRENT, proxy: options.proxy });
+    if (options.before) this.current = this.until(options.before.close());
   }
 
-  /** Reads the trail now. */
-  wake(): void {
-    this.wasWoken = true;
-    this.endIdle?.();
+  get isBusy(): boolean {
+    return this.current !== undefined;
+  }
+
+  /** Resolves when the current round has ended. */
+  async close(): Promise<void> {
+    await this.current?.catch(() => undefined);
+    await this.http.close();
+  }
+
+  /** Returns what the next round needs: a page of the trail, nothing more than is in memory, or no round at all. */
+  needs(config: WebhookConfig, held: HeldWebhook): 'page' | 'nothing' | null {
+    if (held.isPaused || held.waitMs > 0) return null;
+    if (this.view?.as !== config.as) this.view = config.as ? follow(config.as) : undefined;
+    if (this.page?.generation === held.generation && this.page.config === config) return 'nothing';
+    this.page = undefined;
+    const isOutdated = this.view !== undefined && this.options.views.isOutdated(this.view);
+    return held.isBehind || isOutdated ? 'page' : null;
   }
 
   /**
-   * Runs until the webhook is removed, the lease lost or the signal aborted.
+   * Begins to send a page of the trail, or what is left of the last one.
    *
    * @throws any error of the database.
    */
-  async run(signal: AbortSignal): Promise<void> {
-    try {
-      while (!signal.aborted) {
-        const config = this.options.config();
-        this.wasWoken = false;
-        const held = config && (await this.places.read(this.options.id, this.options.owner));
-        if (!held) return;
-        this.options.metrics.observe(config.name, held);
-        const wasIdle = await this.step(config, held, signal);
-        if (wasIdle) await this.idle(held, signal);
-      }
-    } finally {
-      await this.http.close();
-    }
+  begin(config: WebhookConfig, held: HeldWebhook, trail: TrailPage | undefined): Promise<void> {
+    this.current = this.until(this.round(config, held, trail));
+    return this.current;
   }
 
-  /** @returns whether there was nothing to do. */
-  private async step(config: WebhookConfig, held: HeldWebhook, signal: AbortSignal): Promise<boolean> {
-    if (held.isForeign) {
-      await this.places.restart(this.options.id, this.options.owner);
-      return false;
-    }
-    if (held.isPaused || held.waitMs > 0) return true;
-    if (this.view?.as !== config.as) this.view = config.as ? follow(config.as) : undefined;
-    const isOutdated = this.view !== undefined && this.options.views.isOutdated(this.view);
-    if (this.page?.generation !== held.generation || this.page.config !== config)
-      this.page = held.isBehind || isOutdated ? await this.nextPage(config, held) : undefined;
-    if (!this.page) return true;
-    await this.deliver(this.page, held, signal);
-    return false;
+  private until(ended: Promise<void>): Promise<void> {
+    return ended.finally(() => (this.current = undefined));
   }
 
-  private async nextPage(config: WebhookConfig, held: HeldWebhook): Promise<PendingPage> {
-    const actions = config.actions?.flatMap((pattern) => matchingActions(pattern, AUDIT_ACTIONS)) ?? null;
-    const { id, views } = this.options;
-    const { events, next } = await this.places.page(held, this.view ? null : actions);
+  private async round(config: WebhookConfig, held: HeldWebhook, trail: TrailPage | undefined): Promise<void> {
+    if (trail) this.page = await this.pageOf(config, held, trail);
+    if (this.page) await this.deliver(this.page, held);
+  }
+
+  private async pageOf(
+    config: WebhookConfig,
+    held: HeldWebhook,
+    { events, next }: TrailPage,
+  ): Promise<PendingPage> {
+    const actions = actionsOf(config);
     const wants = (action: string) => actions?.some((one) => one === action) ?? true;
     const { messages, compared } = this.view
-      ? await views.messagesOf(id, this.view, { events, next }, wants)
-      : { messages: events.map(messageOf) };
+      ? await this.options.views.messagesOf(held.id, this.view, { events, next }, wants)
+      : { messages: events.filter(({ action }) => wants(action)).map(messageOf) };
     const { past, since, until, after, latest } = held;
     const place = { past, since, until, after, latest };
     return {
@@ -134,8 +127,9 @@ export class WebhookRun {
   }
 
   /** Sends what is left of a page, and saves how far it came. */
-  private async deliver(page: PendingPage, held: HeldWebhook, signal: AbortSignal): Promise<void> {
+  private async deliver(page: PendingPage, held: HeldWebhook): Promise<void> {
     const { config, generation, messages, delivered } = page;
+    const { signal, metrics } = this.options;
     const attempts: Attempt[] = [];
     const left = messages.filter((message) => !delivered.has(message));
     let failure: RoundFailure | null = null;
@@ -144,9 +138,9 @@ export class WebhookRun {
       failure !== null || signal.aborted || (this.view && performance.now() - page.readAt > VIEW_MS);
     const known: Message[] = [];
     const send = async (message: Message): Promise<boolean> => {
-      const failed = await this.send(message, config, signal);
+      const failed = await this.send(message, config);
       if (signal.aborted && failed) return false;
-      this.options.metrics.attempted(config.name, failed ? 'failed' : 'delivered');
+      metrics.attempted(config.name, failed ? 'failed' : 'delivered');
       const count = (page.failures.get(message) ?? 0) + 1;
       attempts.push({ id: message.id, type: message.type, attempts: count, error: failed?.error });
       if (!failed) {
@@ -170,28 +164,14 @@ export class WebhookRun {
     if (!failure) await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
     const undelivered = messages.find((message) => !delivered.has(message));
     const hasDelivered = attempts.some(({ error }) => error === undefined);
-    const isSaved = await this.places.save(
-      this.options.id,
-      this.options.owner,
-      generation,
-      {
-        place: undelivered ? placeBefore(page, undelivered) : page.next,
-        attempts,
-        behindSince:
-          undelivered?.event.time ?? (page.next.until === null ? null : messages.at(-1)?.event.time) ?? null,
-        failure,
-        hasDelivered,
-      },
-      async (manager) => {
-        if (this.view)
-          await learn(
-            manager,
-            this.options.id,
-            entriesOf(known, 'entry.added'),
-            entriesOf(known, 'entry.removed'),
-          );
-      },
-    );
+    const isSaved = await this.options.save({
+      ...{ id: held.id, generation, attempts, failure, hasDelivered },
+      place: undelivered ? placeBefore(page, undelivered) : page.next,
+      behindSince:
+        undelivered?.event.time ?? (page.next.until === null ? null : messages.at(-1)?.event.time) ?? null,
+      added: entriesOf(known, 'entry.added'),
+      removed: entriesOf(known, 'entry.removed'),
+    });
     if (this.view && page.compared && !undelivered && isSaved) this.view.compared = page.compared;
     if (!undelivered || !isSaved || this.view) this.page = undefined;
     this.deliveredAhead = new Set(undelivered && isSaved ? [...delivered].map((message) => message.id) : []);
@@ -200,7 +180,6 @@ export class WebhookRun {
   private async send(
     message: Message,
     { url, secrets }: WebhookConfig,
-    signal: AbortSignal,
   ): Promise<Pick<RoundFailure, 'error' | 'retryAfterMs'> | null> {
     const body = cloudEventText(message, this.options.source());
     try {
@@ -210,7 +189,7 @@ export class WebhookRun {
           'user-agent': 'registry-server',
           ...signatureHeaders(secrets, encodeURI(message.id), new Date(), body),
         },
-        ...{ timeoutMs: TIMEOUT_MS, maxBytes: 0, allowPrivate: true, signal },
+        ...{ timeoutMs: TIMEOUT_MS, maxBytes: 0, allowPrivate: true, signal: this.options.signal },
       });
       if (status >= 200 && status < 300) return null;
       const wait = retryAfterMs(headers['retry-after'], Date.now()) ?? 0;
@@ -223,23 +202,11 @@ export class WebhookRun {
       return { error: withoutAddress(error), retryAfterMs: 0 };
     }
   }
+}
 
-  private async idle({ isPaused, waitMs }: HeldWebhook, signal: AbortSignal): Promise<void> {
-    // An event must not wake a webhook that waits for its next attempt.
-    const waits = isPaused || waitMs > 0;
-    if (signal.aborted || (this.wasWoken && !waits)) return;
-    await new Promise<void>((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        this.endIdle = undefined;
-        resolve();
-      };
-      const timer = setTimeout(end, !isPaused && waits ? Math.min(waitMs, IDLE_MS) : IDLE_MS);
-      signal.addEventListener('abort', end);
-      if (!waits) this.endIdle = end;
-    });
-  }
+/** Returns the actions that a webhook is sent; null for all. */
+export function actionsOf({ actions }: WebhookConfig): readonly string[] | null {
+  return actions?.flatMap((pattern) => matchingActions(pattern, AUDIT_ACTIONS)) ?? null;
 }
 
 function entriesOf(messages: readonly Message[], change: ViewChange): EntryName[] {

@@ -17,31 +17,51 @@ import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { WebhookMetrics } from '../telemetry/registry-metrics.js';
 import { FollowedViews } from './followed-views.js';
-import { WebhookPlaces } from './webhook-places.queries.js';
-import { WebhookRun } from './webhook-run.js';
+import { type HeldWebhook, type Round, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
+import { actionsOf, WebhookRun } from './webhook-run.js';
+import { WebhookStates } from './webhook-states.queries.js';
 
-const POLL_MS = 2_000;
+const LEASE_POLL_MS = 2_000;
 const LEASE_MS = 10_000;
 const RENEW_MS = 3_000;
 const STOP_TIMEOUT_MS = 2_000;
-const RETRY_MS = 1_000;
+/** How often the trail is read when no event of this replica wakes the webhooks. */
+const IDLE_MS = 500;
+/** The events of this time are read, and the rounds that end in it saved, together. */
+const TOGETHER_MS = 50;
+
+/** A webhook that a round may begin for. */
+interface Due {
+  readonly run: WebhookRun;
+  readonly config: WebhookConfig;
+  readonly held: HeldWebhook;
+}
 
 /**
  * Sends the webhooks of the configuration. Each is leased, so that one replica sends; the leases of a dead replica
- * expire.
+ * expire. The trail is read once for all webhooks that are at the same place, and one transaction saves many rounds: so the
+ * number of webhooks hardly changes the load of the database.
  */
 @Injectable()
 export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('webhooks');
   private readonly owner = randomUUID();
   private configs: ReadonlyMap<string, WebhookConfig>;
-  private readonly runs = new Map<number, { readonly run: WebhookRun; readonly ended: Promise<void> }>();
+  private readonly runs = new Map<number, WebhookRun>();
   private readonly stopping = new AbortController();
   private readonly renewal: LeaseRenewal;
-  private readonly polling: Polling;
+  private readonly leasing: Polling;
+  private readonly reading: Polling;
+  private waking: NodeJS.Timeout | undefined;
+  /** Rounds that will be saved together. */
+  private saving: { readonly rounds: Round[]; readonly saved: Promise<ReadonlySet<number>> } | undefined;
+  private lastSave: Promise<unknown> = Promise.resolve();
+  /** Webhooks with attempts since old ones were deleted. */
+  private attempted = new Set<number>();
 
   constructor(
     private readonly places: WebhookPlaces,
+    private readonly states: WebhookStates,
     private readonly trail: AuditTrail,
     private readonly oauth: OAuthInForce,
     private readonly views: FollowedViews,
@@ -51,24 +71,26 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   ) {
     this.configs = byName(webhooks);
     this.renewal = new LeaseRenewal((ms) => this.places.renew(this.owner, ms), LEASE_MS, RENEW_MS);
-    this.polling = new Polling(() => this.takeFree(), POLL_MS, this.logger, {
+    this.leasing = new Polling(() => this.takeFree(), LEASE_POLL_MS, this.logger, {
       failed: 'Looking for webhooks without a sender failed',
+    });
+    this.reading = new Polling(() => this.readTrail(), IDLE_MS, this.logger, {
+      failed: 'Reading the audit trail for webhooks failed; it will be retried',
     });
   }
 
   onApplicationBootstrap(): void {
-    this.trail.onWritten(() => {
-      for (const { run } of this.runs.values()) run.wake();
-    });
-    this.polling.begin();
+    this.trail.onWritten(() => this.wake());
+    this.leasing.begin();
+    this.reading.begin();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const polled = this.polling.end();
-    await polled;
+    await Promise.all([this.leasing.end(), this.reading.end()]);
+    clearTimeout(this.waking);
     this.stopping.abort();
     this.renewal.end();
-    const ended = Promise.all([...this.runs.values()].map((run) => run.ended));
+    const ended = Promise.all([...this.runs.values()].map((run) => run.close()));
     await Promise.race([ended, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
     if (this.configs.size > 0) await this.places.release(this.owner).catch(() => undefined);
   }
@@ -81,47 +103,118 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   /** Applies changed webhooks, whose rows have been changed. */
   replace(webhooks: readonly WebhookConfig[]): void {
     this.configs = byName(webhooks);
-    this.polling.pollNow();
+    this.leasing.pollNow();
   }
 
   private async takeFree(): Promise<void> {
     if (this.configs.size === 0) return;
     for (const { id, name } of await this.places.take(this.owner, [...this.configs.keys()], LEASE_MS)) {
-      const run = new WebhookRun(this.places, {
-        ...{ id, owner: this.owner, proxy: this.outbound.proxy, views: this.views, metrics: this.metrics },
-        config: () => this.configs.get(name),
-        source: () => this.oauth.settings?.resourceUrl ?? null,
-      });
       const { taken, expired } = this.renewal.hold(id);
-      const signal = AbortSignal.any([this.stopping.signal, taken, expired]);
-      const before = this.runs.get(id)?.ended;
-      const ended = this.keepRunning(run, name, signal, before).finally(() => {
-        if (this.runs.get(id)?.run !== run) return;
-        this.runs.delete(id);
-        this.metrics.forget(name);
+      const run = new WebhookRun({
+        ...{ id, name, proxy: this.outbound.proxy, views: this.views, metrics: this.metrics },
+        signal: AbortSignal.any([this.stopping.signal, taken, expired]),
+        source: () => this.oauth.settings?.resourceUrl ?? null,
+        save: (round) => this.save(round),
+        before: this.runs.get(id),
       });
-      this.runs.set(id, { run, ended });
+      this.runs.set(id, run);
+      this.wake();
+    }
+    const attempted = [...this.attempted];
+    this.attempted.clear();
+    if (attempted.length > 0) await this.states.forgetDeliveries(attempted);
+  }
+
+  /** Reads the trail in `ms`, unless it is read sooner. */
+  private wake(ms = TOGETHER_MS): void {
+    if (this.stopping.signal.aborted) return;
+    this.waking ??= setTimeout(() => {
+      this.waking = undefined;
+      this.reading.pollNow();
+    }, ms);
+  }
+
+  /** Begins a round of each webhook that has something to send. */
+  private async readTrail(): Promise<void> {
+    if (this.runs.size === 0) return;
+    const states = await this.places.held(this.owner);
+    if (states.some(({ isForeign }) => isForeign)) {
+      await this.places.restart(this.owner);
+      this.wake();
+      return;
+    }
+    const atPlace = new Map<string, [Due, ...Due[]]>();
+    for (const due of this.due(states)) {
+      const needs = due.run.needs(due.config, due.held);
+      if (needs === 'nothing') this.beginRound(due, undefined);
+      if (needs !== 'page') continue;
+      const { past, since, until, after, configuredIn } = due.held;
+      const place = JSON.stringify([past, since, until, after, configuredIn]);
+      const others = atPlace.get(place);
+      if (others) others.push(due);
+      else atPlace.set(place, [due]);
+    }
+    for (const together of atPlace.values()) {
+      const page = await this.places.page(together[0].held, sentTo(together));
+      for (const due of together) this.beginRound(due, page);
     }
   }
 
-  // Never rejects.
-  private async keepRunning(
-    run: WebhookRun,
-    webhook: string,
-    signal: AbortSignal,
-    before: Promise<void> | undefined,
-  ): Promise<void> {
-    await before;
-    while (!signal.aborted)
-      try {
-        await run.run(signal);
-        return;
-      } catch (error) {
-        if (!isDatabaseUnreachable(error))
-          this.logger.error({ err: error, webhook }, 'Sending a webhook failed; it will be retried');
-        await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+  /** Returns the webhooks between two rounds, and forgets those that this replica no longer sends for. */
+  private due(states: readonly HeldWebhook[]): Due[] {
+    const byId = new Map(states.map((held) => [held.id, held]));
+    const due: Due[] = [];
+    for (const [id, run] of this.runs) {
+      const { name, signal } = run.options;
+      const [held, config] = [byId.get(id), this.configs.get(name)];
+      if (held && config && !signal.aborted) {
+        this.metrics.observe(name, held);
+        if (held.waitMs > 0 && held.waitMs < IDLE_MS) this.wake(held.waitMs);
+        if (!run.isBusy) due.push({ run, config, held });
+        continue;
       }
+      this.runs.delete(id);
+      this.metrics.forget(name);
+      void run.close();
+    }
+    return due;
   }
+
+  private beginRound({ run, config, held }: Due, page: TrailPage | undefined): void {
+    run.begin(config, held, page).then(
+      () => this.wake(),
+      (error: unknown) => {
+        if (!isDatabaseUnreachable(error))
+          this.logger.error(
+            { err: error, webhook: config.name },
+            'Sending a webhook failed; it will be retried',
+          );
+      },
+    );
+  }
+
+  private async save(round: Round): Promise<boolean> {
+    if (round.attempts.length > 0) this.attempted.add(round.id);
+    this.saving ??= this.saveSoon();
+    this.saving.rounds.push(round);
+    return (await this.saving.saved).has(round.id);
+  }
+
+  private saveSoon(): { rounds: Round[]; saved: Promise<ReadonlySet<number>> } {
+    const rounds: Round[] = [];
+    const saved = Promise.all([this.lastSave, sleep(TOGETHER_MS)]).then(() => {
+      this.saving = undefined;
+      return this.places.save(this.owner, rounds);
+    });
+    this.lastSave = saved.catch(() => undefined);
+    return { rounds, saved };
+  }
+}
+
+/** Returns the actions that one of these webhooks needs; null for all. A view depends on all of them. */
+function sentTo(webhooks: readonly Due[]): readonly string[] | null {
+  const actions = webhooks.map(({ config }) => (config.as ? null : actionsOf(config)));
+  return actions.includes(null) ? null : [...new Set(actions.flatMap((some) => some ?? []))];
 }
 
 function byName(webhooks: readonly WebhookConfig[]): ReadonlyMap<string, WebhookConfig> {

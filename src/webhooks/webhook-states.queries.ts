@@ -23,7 +23,7 @@ export interface DeliveryRow {
 }
 
 /** Deliveries that are kept for each webhook. */
-export const MAX_DELIVERIES = 1_000;
+const MAX_DELIVERIES = 1_000;
 
 /** An attempt to deliver a message. */
 export interface Attempt {
@@ -58,7 +58,7 @@ export class WebhookStates {
     return this.dataSource.query<DeliveryRow[]>(
       `select d.id, d.type, d.status, d.attempts, ${utcText('d.at')} as at, d.error
        from webhook_delivery d join webhook w on w.id = d.webhook_id
-       where w.name = $1 order by d.at desc, d.id desc`,
+       where w.name = $1 order by d.at desc, d.id desc limit ${MAX_DELIVERIES}`,
       [name],
     );
   }
@@ -70,6 +70,16 @@ export class WebhookStates {
       [name],
     );
     return row?.status ?? 'active';
+  }
+
+  /** Deletes the oldest deliveries of these webhooks. */
+  async forgetDeliveries(ids: readonly number[]): Promise<void> {
+    await this.dataSource.query(
+      `delete from webhook_delivery d using unnest($1::int[]) as w(id) cross join lateral (
+         select at, id from webhook_delivery where webhook_id = w.id order by at desc, id desc offset ${MAX_DELIVERIES} limit 1
+       ) oldest where d.webhook_id = w.id and (d.at, d.id) <= (oldest.at, oldest.id)`,
+      [ids],
+    );
   }
 
   async resume(manager: EntityManager, name: string): Promise<void> {
@@ -101,32 +111,22 @@ export class WebhookStates {
   }
 }
 
-/** Records a round of attempts, and forgets the oldest deliveries. */
+/** Records attempts. A message may be attempted twice in a round: only the last attempt counts. */
 export async function recordAttempts(
   manager: EntityManager,
-  id: number,
-  attempts: readonly Attempt[],
+  rounds: readonly { readonly id: number; readonly attempts: readonly Attempt[] }[],
 ): Promise<void> {
-  // A message may be attempted twice in a round: by its ID, only the last attempt counts.
-  const last = [...new Map(attempts.map((attempt) => [attempt.id, attempt])).values()];
+  const rows = rounds.flatMap(({ id: webhook, attempts }) => {
+    const last = new Map(attempts.map((attempt) => [attempt.id, { webhook, ...attempt }]));
+    return [...last.values()];
+  });
+  if (rows.length === 0) return;
   await manager.query(
     `insert into webhook_delivery (webhook_id, id, type, status, attempts, at, error)
-     select $1, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, a.attempts, now(), a.error
-     from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as a(id, type, attempts, error)
+     select a.webhook, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, a.attempts, now(), a.error
+     from jsonb_to_recordset($1) as a(webhook int, id text, type text, attempts int, error text)
      on conflict (webhook_id, id) do update
        set status = excluded.status, attempts = excluded.attempts, at = excluded.at, error = excluded.error`,
-    [
-      id,
-      last.map((attempt) => attempt.id),
-      last.map(({ type }) => type),
-      last.map((attempt) => attempt.attempts),
-      last.map(({ error }) => error ?? null),
-    ],
-  );
-  await manager.query(
-    `delete from webhook_delivery d using (
-       select at, id from webhook_delivery where webhook_id = $1 order by at desc, id desc offset ${MAX_DELIVERIES} limit 1
-     ) oldest where d.webhook_id = $1 and (d.at, d.id) <= (oldest.at, oldest.id)`,
-    [id],
+    [JSON.stringify(rows)],
   );
 }

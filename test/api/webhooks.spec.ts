@@ -1,5 +1,5 @@
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../support/answers.js';
 import { type AuditEvent, auditOf } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
@@ -8,6 +8,7 @@ import { figuresIn } from '../support/figures.js';
 import { call } from '../support/http.js';
 import { aWebhookSecret, type CloudEventJson, type Delivered, Receiver } from '../support/receiver.js';
 import { aService } from '../support/service.js';
+import { StatementTap } from '../support/statement-tap.js';
 import { within } from '../support/within.js';
 
 const SECRETS = [aWebhookSecret(), aWebhookSecret()] as const;
@@ -435,5 +436,62 @@ describe('the administration of webhooks', () => {
       ).toBe('404 webhook_not_found');
     for (const since of ['yesterday', 5, undefined])
       expect(outcomeOf(await admin().post('/v1/webhooks/siem/replay', { since }))).toBe('400 invalid_body');
+  });
+});
+
+describe('many webhooks', () => {
+  const WEBHOOKS = 20;
+  const target = new Receiver().runs();
+  const many = aService()
+    .source('published', { kind: 'managed' })
+    .registry('main', { sources: ['published'] });
+  many.runs();
+  let tap: StatementTap;
+  beforeAll(async () => {
+    tap = new StatementTap(many.database);
+    const { user, database } = many.database;
+    const throughTap = { host: '127.0.0.1', port: await tap.listen(), user, database };
+    await many.restart((edited) => edited.configuration({ database: throughTap }));
+  });
+  afterAll(() => tap.close());
+  const has = (count: number) =>
+    many.reload((edited) =>
+      edited.configuration({
+        webhooks: Array.from({ length: count }, (_, index) => ({
+          name: `w${index}`,
+          url: `${target.url}/${index}`,
+          secretFile: edited.write('secret', SECRETS[0]),
+          actions: ['entry.*'],
+        })),
+      }),
+    );
+  const about = (text: string) => tap.statements.filter((statement) => statement.includes(text)).length;
+  const publishes = async (name: string) =>
+    expect((await many.post('/v1/entries', { server: aServer(name) })).status).toBe(201);
+
+  it('read the audit trail once, and save their places together', async () => {
+    await has(WEBHOOKS);
+    const name = aName();
+    await publishes(name);
+    await arrived(WEBHOOKS, target);
+    await within(20_000, async () => {
+      const rows = await many.database.query<{ count: number }>(
+        `select count(distinct past)::int as count from webhook having bool_and(until is null)`,
+      );
+      expect(rows).toEqual([{ count: 1 }]);
+    });
+    tap.statements.length = 0;
+    target.deliveries.length = 0;
+    const [first, second] = [aName(), aName()];
+    await publishes(first);
+    await arrived(WEBHOOKS, target);
+    await publishes(second);
+    await arrived(2 * WEBHOOKS, target);
+    expect(about('with fresh as materialized')).toBeLessThan(WEBHOOKS);
+    expect(about('update webhook w set past')).toBeLessThan(WEBHOOKS);
+    for (let index = 0; index < WEBHOOKS; index += 1)
+      expect(target.received(`/in/${index}`)).toEqual(
+        [first, second].map((one) => `entry.publish server/${one}@1.0.0`),
+      );
   });
 });
