@@ -33,15 +33,17 @@ export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: bool
 const ADMISSION_WEBHOOKS: Path = ['admission', 'webhooks'];
 
 function sameNames(section: Path, items: unknown): Issue[] {
-  const names = members(items, 'name');
-  return names.flatMap((name, position) =>
-    typeof name === 'string' && names.indexOf(name) < position
+  const before = new Set<unknown>();
+  return members(items, 'name').flatMap((name, position) => {
+    const isRepeated = typeof name === 'string' && before.has(name);
+    before.add(name);
+    return isRepeated
       ? below(
           [...section, position, 'name'],
           issue(`${JSON.stringify(name)} is already in the list: names must be unique`),
         )
-      : [],
-  );
+      : [];
+  });
 }
 
 function managedSources(sources: unknown): Issue[] {
@@ -56,10 +58,10 @@ function managedSources(sources: unknown): Issue[] {
 }
 
 function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
-  const known = members(file.sources, 'name');
+  const known = new Set(members(file.sources, 'name'));
   return members(file.registries, 'sources').flatMap((names, registry) =>
     elements(names).flatMap((name, position) =>
-      typeof name === 'string' && !known.includes(name)
+      typeof name === 'string' && !known.has(name)
         ? below(
             ['registries', registry, 'sources', position],
             issue(`${JSON.stringify(name)} is not the name of a source in this file`),

@@ -36,7 +36,7 @@ import { readReferencedFiles } from './referenced-files.js';
 import { adminFileRoots, resolveConfig } from './resolve-config.js';
 import { telemetryOf } from './telemetry-config.js';
 import { TOOLHIVE_FILE, toolhiveKeys } from './toolhive-keys.js';
-import { parseYaml, readConfigText } from './yaml.js';
+import { parseYaml, readConfigText, type YamlTree } from './yaml.js';
 
 export interface LoadedConfig {
   readonly config: Config;
@@ -51,9 +51,9 @@ export interface LoadedConfig {
  * @throws ConfigurationError with all problems. Mistakes by the operator never cause any other error.
  */
 export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: Flags): LoadedConfig {
-  const { tree, lines } = parseYaml(readConfigText(file), file);
+  const { tree, lineOf } = parseYaml(readConfigText(file), file);
   const overrides = [...overridesOf(environment), ...modeFlag(flags)];
-  const locator = locate(lines, overrides);
+  const locator = locate(lineOf, overrides);
   const { value, issues } = checkShape(ConfigFile, applyOverrides(tree, overrides));
   const foreign = toolhiveKeys(tree);
   const insecureUrls = environment['REGISTRY_INSECURE_URLS'] === 'true';
@@ -118,15 +118,15 @@ function modeFlag({ authMode }: Flags): Override[] {
 }
 
 // A missing member is reported at the line of its section.
-function locate(lines: ReadonlyMap<string, number>, overrides: readonly Override[]): Locator {
+function locate(lineOf: YamlTree['lineOf'], overrides: readonly Override[]): Locator {
   return {
     find: (path: Path) => {
       const setBy = setterOf(path, overrides);
       if (setBy !== undefined) return { setBy };
       for (let length = path.length; length >= 0; length--) {
         const above = path.slice(0, length);
-        const line = lines.get(formatPath(above));
-        if (line !== undefined && length > 0) return { line };
+        const line = length > 0 ? lineOf(above) : undefined;
+        if (line !== undefined) return { line };
         const setters = length > 0 ? settersBelow(above, overrides) : [];
         if (setters.length > 0) return { setBy: setters.join(', ') };
       }

@@ -75,7 +75,8 @@ function reachWarning(
     return [
       `${where}: its claims do not satisfy the claims of the registry, so every request is refused with 403`,
     ];
-  const own = sources.filter(({ name }) => held.includes(name));
+  const names = new Set(held);
+  const own = sources.filter(({ name }) => names.has(name));
   const seesAll = own.every(
     (source) =>
       KINDS[source.kind].inheritsClaims &&

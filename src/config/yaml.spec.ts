@@ -7,15 +7,10 @@ import { MAX_BYTES, parseYaml, readConfigText } from './yaml.js';
 
 describe('a YAML file', () => {
   it('becomes plain data with the line of every path', () => {
-    const { tree, lines } = parseYaml('a: &x\n  b: [1, "2"]\nc: *x\n"d e": ~\n', 'f.yaml');
+    const { tree, lineOf } = parseYaml('a: &x\n  b: [1, "2"]\nc: *x\n"d e": ~\n', 'f.yaml');
     expect(tree).toEqual({ a: { b: [1, '2'] }, c: { b: [1, '2'] }, 'd e': null });
-    expect([
-      lines.get('a'),
-      lines.get('a.b'),
-      lines.get('a.b[1]'),
-      lines.get('c'),
-      lines.get('["d e"]'),
-    ]).toEqual([1, 2, 2, 3, 4]);
+    const paths = [['a'], ['a', 'b'], ['a', 'b', 1], ['c'], ['c', 'b'], ['d e'], ['a', 'missing'], ['a', 1]];
+    expect(paths.map(lineOf)).toEqual([1, 2, 2, 3, 2, 4, undefined, undefined]);
   });
 
   it('keeps a key __proto__ as a key', () => {
@@ -48,11 +43,22 @@ describe('a YAML file', () => {
       [`${'- '.repeat(30_000)}x`, 'is nested too deeply'],
       [`${'? '.repeat(30_000)}x`, 'is nested too deeply'],
       [Array.from({ length: 2_000 }, (_, n) => `${' '.repeat(n)}a:`).join('\n'), 'is nested too deeply'],
-      [billionLaughs(), 'expand to too many'],
+      [
+        billionLaughs(),
+        'expand to more than 10000 values, the limit for a file of this size: write out some of the lists',
+      ],
     ].map(([text = '', fragment = '']) => [text.slice(0, 30), fragment, text] as const),
   )('refuses %j: %s', (_start, fragment, text) => {
     expect(() => parseYaml(text, 'f.yaml')).toThrow(ConfigurationError);
     expect(() => parseYaml(text, 'f.yaml')).toThrow(fragment);
+  });
+
+  it('expands aliases to as many values as the file has characters', () => {
+    const names = Array.from({ length: 1_000 }, (_, n) => `a-source-with-a-long-name-${n}`);
+    const lists = (count: number) =>
+      `all: &all [${names.join(', ')}]\nlists: [${Array(count).fill('*all').join(', ')}]`;
+    expect(parseYaml(lists(25), 'f.yaml').tree).toEqual({ all: names, lists: Array(25).fill(names) });
+    expect(() => parseYaml(lists(40), 'f.yaml')).toThrow(`more than ${lists(40).length} values`);
   });
 
   it('reports line and column of a syntax error', () => {

@@ -14,7 +14,7 @@ import {
   parseDocument,
   YAMLError,
 } from 'yaml';
-import { ConfigurationError, formatPath, type Path, type Problem } from '../validation/value-checks.js';
+import { ConfigurationError, type Path, type Problem } from '../validation/value-checks.js';
 
 const MAX_BRACKETS = 64;
 const MAX_INDICATORS = 64;
@@ -46,19 +46,21 @@ function isTooDeep(text: string): boolean {
   return false;
 }
 
-/** A file as plain data, with the line of each value, keyed by formatted path. */
+/** A file as plain data. */
 export interface YamlTree {
   readonly tree: unknown;
-  readonly lines: ReadonlyMap<string, number>;
+  /** Returns the line of the value at a path, or of its key; undefined if there is none. */
+  readonly lineOf: (path: Path) => number | undefined;
 }
 
 const MAX_DEPTH = 64;
-const MAX_NODES_BY_ALIAS = 10_000;
+/** Aliases may expand to this many values in a small file; in a larger one, to as many as it has characters. */
+const MIN_VALUES_BY_ALIAS = 10_000;
 
 /** Reads a YAML document whose top level must be a map. */
 export function parseYaml(text: string, name: string): YamlTree {
-  const { tree, lines } = parseYamlValue(text, name);
-  if (typeof tree === 'object' && !Array.isArray(tree)) return { tree, lines };
+  const parsed = parseYamlValue(text, name);
+  if (typeof parsed.tree === 'object' && !Array.isArray(parsed.tree)) return parsed;
   const message = 'must contain a map of sections such as auth and sources';
   throw new ConfigurationError([problemAt(name, new LineCounter(), message, undefined)]);
 }
@@ -88,10 +90,10 @@ export function parseYamlValue(text: string, name: string): YamlTree {
       throw new ConfigurationError(
         errors.map((error) => problemAt(name, counter, sentence(error), error.pos[0])),
       );
-    const reader = new TreeReader(counter);
-    const tree = document.contents === null ? null : reader.read(document.contents, []);
+    const reader = new TreeReader(Math.max(MIN_VALUES_BY_ALIAS, text.length));
+    const tree = document.contents === null ? null : reader.read(document.contents, 0);
     if (tree === null) throw refuse('is empty');
-    return { tree, lines: reader.lines };
+    return { tree, lineOf: (path) => lineOf(path, document.contents, reader.targets, counter) };
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
     if (error instanceof Refusal) throw refuse(error.message, error.offset);
@@ -108,58 +110,76 @@ class Refusal extends Error {
   }
 }
 
-// Replaces the library's conversion, which turns every key into a string and drops line numbers.
+// Replaces the library's conversion, which turns every key into a string.
 class TreeReader {
-  readonly lines = new Map<string, number>();
+  /** What each alias stands for. */
+  readonly targets = new Map<Alias, Node>();
   private readonly anchors = new Map<string, Node>();
   private aliases = 0;
-  private nodesByAlias = 0;
+  private valuesByAlias = 0;
 
-  constructor(private readonly counter: LineCounter) {}
+  constructor(private readonly maxValuesByAlias: number) {}
 
-  read(node: unknown, path: Path): unknown {
-    const offset = offsetOf(node);
-    if (offset !== undefined && !this.lines.has(formatPath(path))) this.mark(path, offset);
-    if (path.length > MAX_DEPTH) throw new Refusal('is nested too deeply', offset);
-    if (this.aliases > 0 && ++this.nodesByAlias > MAX_NODES_BY_ALIAS)
-      throw new Refusal('contains aliases that expand to too many values', offset);
-    if (isAlias(node)) return this.readAlias(node, path);
+  read(node: unknown, depth: number): unknown {
+    if (depth > MAX_DEPTH) throw new Refusal('is nested too deeply', offsetOf(node));
+    if (this.aliases > 0 && ++this.valuesByAlias > this.maxValuesByAlias)
+      throw new Refusal(
+        `contains aliases that expand to more than ${this.maxValuesByAlias} values, the limit for a file of this size: ` +
+          'write out some of the lists that they repeat',
+        offsetOf(node),
+      );
+    if (isAlias(node)) return this.readAlias(node, depth);
     if (isNode(node) && node.anchor !== undefined) this.anchors.set(node.anchor, node);
     if (isScalar(node)) {
       // Tags such as !!binary and !!timestamp turn a scalar into an object.
       if (typeof node.value === 'object' && node.value !== null)
-        throw new Refusal('contains a value with a tag', offset);
+        throw new Refusal('contains a value with a tag', offsetOf(node));
       return node.value;
     }
-    if (isSeq(node)) return node.items.map((item, position) => this.read(item, [...path, position]));
+    if (isSeq(node)) return node.items.map((item) => this.read(item, depth + 1));
     // fromEntries keeps a key __proto__ as an ordinary member; assignment would not.
-    if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.member(pair, path)));
+    if (isMap(node)) return Object.fromEntries(node.items.map((pair) => this.member(pair, depth)));
     return null;
   }
 
-  private readAlias(alias: Alias, path: Path): unknown {
+  private readAlias(alias: Alias, depth: number): unknown {
     const node = this.anchors.get(alias.source);
     if (!node) throw new Refusal('contains an alias without an anchor before it', offsetOf(alias));
+    this.targets.set(alias, node);
     this.aliases++;
-    const value = this.read(node, path);
+    const value = this.read(node, depth);
     this.aliases--;
     return value;
   }
 
-  private member({ key, value }: Pair, path: Path): [string, unknown] {
-    const offset = offsetOf(key);
+  private member({ key, value }: Pair, depth: number): [string, unknown] {
     if (!isScalar(key) || typeof key.value === 'object')
-      throw new Refusal('contains a key that is not a scalar', offset ?? offsetOf(value));
-    const step = String(key.value);
-    const at = [...path, step];
-    // Marks the line of the key, because its value may start further down.
-    if (offset !== undefined) this.mark(at, offset);
-    return [step, this.read(value, at)];
+      throw new Refusal('contains a key that is not a scalar', offsetOf(key) ?? offsetOf(value));
+    return [String(key.value), this.read(value, depth + 1)];
   }
+}
 
-  private mark(path: Path, offset: number): void {
-    this.lines.set(formatPath(path), this.counter.linePos(offset).line);
+/** The line of a key rather than of its value, which may start further down. */
+function lineOf(
+  path: Path,
+  root: unknown,
+  targets: ReadonlyMap<Alias, Node>,
+  counter: LineCounter,
+): number | undefined {
+  let node = root;
+  let offset = offsetOf(node);
+  for (const step of path) {
+    if (isAlias(node)) node = targets.get(node);
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step);
+      node = pair?.value;
+      offset = offsetOf(pair?.key);
+    } else {
+      node = isSeq(node) && typeof step === 'number' ? node.items[step] : undefined;
+      offset = offsetOf(node);
+    }
   }
+  return offset === undefined ? undefined : counter.linePos(offset).line;
 }
 
 function offsetOf(node: unknown): number | undefined {
