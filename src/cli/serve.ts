@@ -1,7 +1,9 @@
+import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { STOP_LIMIT_MS } from '../app/drain.js';
 import type { RunningService } from '../app/start-service.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
+import type { LoadedConfig } from '../config/load-config.js';
 import { noticeOf } from '../config/defaults.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
@@ -58,10 +60,9 @@ class ReloadOnSignal {
 
   private async reload(): Promise<void> {
     const service = await this.service;
-    let problems = '';
-    const loaded = configuration(this.file, this.flags, (found) => (problems = found));
-    if (!loaded) {
-      this.logger.error(`SIGHUP: the configuration is invalid and was not applied:\n${problems}`);
+    const loaded = await this.load();
+    if ('problems' in loaded) {
+      this.logger.error(`SIGHUP: the configuration is invalid and was not applied:\n${loaded.problems}`);
       return;
     }
     for (const warning of loaded.warnings) this.logger.warn(warning);
@@ -74,6 +75,17 @@ class ReloadOnSignal {
       void reportProviders(loaded.config, this.logger);
     if (waiting.length > 0)
       this.logger.warn(`SIGHUP: these changes require a restart: ${waiting.join(', ')}`);
+  }
+
+  /** Reads the file in a worker thread: a large one takes seconds, in which this one answers requests. */
+  private load(): Promise<LoadedConfig | { readonly problems: string }> {
+    const thread = new Worker(new URL('./load-config.worker.js', import.meta.url), {
+      workerData: { file: this.file, flags: this.flags },
+    });
+    return new Promise((resolve, reject) => {
+      thread.once('message', resolve).once('error', reject);
+      thread.once('exit', () => reject(new Error('the thread that reads the file ended')));
+    });
   }
 }
 
