@@ -139,11 +139,11 @@ export class AdmittedItems {
         entries.flatMap(({ claims }) => (claims ? [[canonicalClaims(claims), claims] as const] : [])),
       ),
     ];
-    const setIds = await this.claimSets.findOrCreateAll(
+    const claimSets = await this.claimSets.findOrCreateAll(
       manager,
       own.map(([, claims]) => claims),
     );
-    const idOf = new Map(own.map(([canonical], index) => [canonical, setIds[index] ?? 0]));
+    const idOf = new Map(own.map(([canonical], index) => [canonical, claimSets[index]?.id ?? 0]));
     await manager.query(
       `insert into entry (source_id, type, name, claim_set_id, given_claims)
        select $1::int, n.type, n.name, n.claim_set_id, n.given_claims::jsonb

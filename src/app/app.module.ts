@@ -32,7 +32,8 @@ import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { BodyInterceptor } from './body.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
-import { AuthorizationChanges, ConfiguredResources } from './configured-resources.js';
+import { AppliedSettings } from './applied-settings.js';
+import { ConfiguredResources } from './configured-resources.js';
 import { LargeBodies } from './large-bodies.js';
 import { OpenRegistries, Reload } from './reload.js';
 
@@ -69,7 +70,7 @@ export class AppModule {
         KubernetesModule,
       ],
       providers: [
-        AuthorizationChanges,
+        AppliedSettings,
         ConfiguredResources,
         LargeBodies,
         Reload,

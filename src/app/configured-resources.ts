@@ -1,21 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Injectable, Logger } from '@nestjs/common';
-import { type EntityManager, In, Not } from 'typeorm';
-import type { AuditChange } from '../audit/audit-event.js';
-import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
-import { type AppliedOAuth, appliedOAuth, auditedOAuth, secretDigest } from '../auth/audited-oauth.js';
+import { type EntityManager, In } from 'typeorm';
+import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
-import { authorizationForm } from '../authz/policy-in-force.js';
 import type { Claims } from '../claims/claims.js';
-import {
-  type AdmissionWebhookConfig,
-  type AuthConfig,
-  type Config,
-  oauthInUse,
-  type RegistryConfig,
-  type SourceConfig,
-} from '../config/config.js';
+import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 import { lockCatalogue } from '../database/statements.js';
 import { registriesWith } from '../registries/registries.queries.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
@@ -26,117 +14,10 @@ import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { SourceWriter } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
-import { SourcesRepository } from '../sources/sources.repository.js';
+import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
 import { declaredForm as declaredSource } from '../sources/sources.responses.js';
-import { formatDuration } from '../validation/value-checks.js';
-import { auditedWebhook, ConfiguredWebhooks } from '../webhooks/configured-webhooks.js';
-
-const ID = 1;
-
-type AppliedAdmissionWebhook = Pick<AdmissionWebhookConfig, 'name' | 'on' | 'onFailure' | 'url'> & {
-  readonly host: string;
-  readonly timeout: string;
-  readonly secret: string;
-};
-
-/** The settings of `auth` as they are compared and audited. */
-type AuthForms = Pick<AppliedAuthorization, 'form' | 'oauth'>;
-
-/**
- * Audits changes to `auth.authz` and `auth.oauth` (contract §9). Replicas that apply the same settings record the change once.
- */
-@Injectable()
-export class AuthorizationChanges {
-  /** Takes a while: secrets are digested slowly. */
-  async formsOf(auth: AuthConfig): Promise<AuthForms> {
-    const oauth = oauthInUse(auth);
-    return {
-      form: JSON.parse(JSON.stringify(authorizationForm(auth))) as AuthForms['form'],
-      oauth: oauth ? await appliedOAuth(oauth) : null,
-    };
-  }
-
-  /**
-   * Compares the settings with those recorded last. Call in a transaction that holds the catalogue lock.
-   *
-   * @param waiting the paths of changed settings that wait for a restart.
-   */
-  async apply(
-    manager: EntityManager,
-    { form, oauth }: AuthForms,
-    waiting: readonly string[],
-    record: RecordChange,
-  ): Promise<Changes> {
-    const last = await manager.findOneBy(AppliedAuthorization, { id: ID });
-    if (isDeepStrictEqual([last?.form, last?.oauth ?? null], [form, oauth])) return [];
-    await manager.save(AppliedAuthorization, { id: ID, form, oauth });
-    const changes: Changes = [];
-    const recordOne = async (name: string, change: AuditChange) => {
-      const paths = waiting.length > 0 ? { waiting } : {};
-      await record({
-        action: 'config.apply',
-        target: { type: 'configuration', name },
-        claims: [],
-        change,
-        ...paths,
-      });
-      changes.push(`${name}: ${!change.before ? 'created' : change.after ? 'changed' : 'removed'}`);
-    };
-    // No rules before and none now: nothing to record.
-    const hasRules = last ? !isDeepStrictEqual(last.form, form) : form.mode === 'full';
-    if (hasRules) await recordOne('auth.authz', { ...(last ? { before: last.form } : {}), after: form });
-    const before = last?.oauth ?? null;
-    if (!isDeepStrictEqual(before, oauth)) await recordOne('auth.oauth', oauthChange(before, oauth));
-    return changes;
-  }
-}
-
-/** `admission.webhooks` as they are compared: URL and secrets are slow digests. */
-function admissionForms(webhooks: readonly AdmissionWebhookConfig[]): Promise<AppliedAdmissionWebhook[]> {
-  return Promise.all(
-    webhooks.map(async ({ name, url, secrets, on, timeoutMs, onFailure }) => ({
-      ...{ name, host: new URL(url).host, on, timeout: formatDuration(timeoutMs), onFailure },
-      url: await secretDigest(url, `${name} url`),
-      secret: await secretDigest(secrets.join('\n'), `${name} secret`),
-    })),
-  );
-}
-
-/** Audits changes to `admission`. Call in a transaction that holds the catalogue lock, after AuthorizationChanges. */
-async function applyAdmission(
-  manager: EntityManager,
-  forms: readonly AppliedAdmissionWebhook[],
-  record: RecordChange,
-): Promise<Changes> {
-  const last = await manager.findOneByOrFail(AppliedAuthorization, { id: ID });
-  const before = (last.admission ?? []) as readonly AppliedAdmissionWebhook[];
-  if (isDeepStrictEqual(before, forms)) return [];
-  await manager.update(AppliedAuthorization, { id: ID }, { admission: forms });
-  await record({
-    action: 'config.apply',
-    target: { type: 'configuration', name: 'admission' },
-    claims: [],
-    change: {
-      before: { webhooks: before.map((form) => auditedWebhook(form)) },
-      after: {
-        webhooks: forms.map((form) =>
-          auditedWebhook(
-            form,
-            before.find(({ name }) => name === form.name),
-          ),
-        ),
-      },
-    },
-  });
-  return ['admission: changed'];
-}
-
-function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): AuditChange {
-  return {
-    ...(before ? { before: auditedOAuth(before) } : {}),
-    ...(after ? { after: auditedOAuth(after, before) } : {}),
-  };
-}
+import { AppliedSettings } from './applied-settings.js';
+import { differencesFrom, isDifferent } from './configured-differences.queries.js';
 
 /** The changes made by a startup or reload, such as `source catalog: created`. */
 export type Changes = string[];
@@ -144,12 +25,18 @@ export type Changes = string[];
 /** The part of the configuration that is kept and audited in the database. */
 export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks' | 'admission'>;
 
-/** Collects the changes made by a startup or reload, and audits them. */
-interface Written {
+/** Sources that are loaded and written at a time: requests are answered in between. */
+const SOURCES_PER_BATCH = 100;
+
+/** A startup or reload that writes. */
+interface Run {
+  readonly manager: EntityManager;
+  readonly config: CatalogueConfig;
   readonly changes: Changes;
-  /** What happens to resources created through the API. */
+  /** What happened to resources created through the API. */
   readonly warnings: string[];
-  readonly record: RecordChange;
+  /** Recorded at the end, in few statements. */
+  readonly events: ChangeEvent[];
 }
 
 /** The managed source created through the API, which the file takes over, whatever its name. */
@@ -159,27 +46,6 @@ interface MadeManaged {
   readonly declaredName: string;
 }
 
-/** A source or registry before or after a change: its claims and its audited form. */
-interface Declared {
-  readonly claims: Claims;
-  readonly form: object;
-}
-
-async function recordApplied(
-  record: RecordChange,
-  type: 'source' | 'registry',
-  name: string,
-  before: Declared | null,
-  after: Declared | null,
-): Promise<void> {
-  await record({
-    action: 'config.apply',
-    target: { type, name },
-    claims: [before, after].flatMap((declared) => (declared ? [declared.claims] : [])),
-    change: { ...(before ? { before: before.form } : {}), ...(after ? { after: after.form } : {}) },
-  });
-}
-
 /** Applies the sources and registries declared in the configuration file: rows of origin `config`. */
 @Injectable()
 export class ConfiguredResources {
@@ -187,8 +53,7 @@ export class ConfiguredResources {
 
   constructor(
     private readonly audit: AuditTrail,
-    private readonly authorization: AuthorizationChanges,
-    private readonly webhooks: ConfiguredWebhooks,
+    private readonly settings: AppliedSettings,
     private readonly policy: AccessPolicy,
     private readonly sources: SourcesRepository,
     private readonly sourceWriter: SourceWriter,
@@ -199,184 +64,197 @@ export class ConfiguredResources {
 
   /**
    * Makes the rows match the file, in one transaction (contract §2): creates, changes and removes sources and registries,
-   * with their entries. Nothing created through the API is in the way: the file takes over names and the managed source,
-   * and a source that goes leaves every registry. Changes to authorization are audited.
+   * with their entries. Rows that match already are neither locked nor written. Nothing created through the API is in the
+   * way: the file takes over names and the managed source, and a source that goes leaves every registry. Changes to
+   * authorization, admission and webhooks are audited.
    *
    * @param waiting for a reload, which syncs only changed sources: the paths of settings that wait for a restart.
    * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately.
    */
   async apply(config: CatalogueConfig, waiting: readonly string[] | null = null): Promise<Changes> {
-    const warnings: string[] = [];
-    const forms = await this.authorization.formsOf(config.auth);
-    const webhooks = await this.webhooks.formsOf(config.webhooks);
-    const admission = await admissionForms(config.admission.webhooks);
-    const changes = await this.audit.transaction(null, async (manager, record) => {
-      warnings.length = 0;
-      // Serializes this transaction with other replicas and with changes made through the admin API.
-      await lockCatalogue(manager);
-      const written: Written = { changes: [], warnings, record };
-      // Removals come first: a removed registry may hold the last reference to a removed source, and removing a
-      // managed source makes room for another one.
-      await this.removeRegistries(manager, config, written);
-      const managed = await this.findMadeManaged(manager, config);
-      const shrunkRegistries = await this.removeSources(manager, config, managed, written);
-      if (managed) await manager.update(Source, { id: managed.id }, { name: managed.declaredName });
-      for (const source of config.sources) await this.putSource(manager, source, managed, written);
-      for (const [position, registry] of config.registries.entries())
-        await this.putRegistry(manager, registry, position, shrunkRegistries, written);
-      written.changes.push(...(await this.webhooks.apply(manager, webhooks, record)));
-      const authorization = await this.authorization.apply(manager, forms, waiting ?? [], record);
-      written.changes.push(...(await applyAdmission(manager, admission, record)));
-      if (waiting) return written.changes;
-      written.changes.push(...authorization);
+    const forms = await this.settings.formsOf(config);
+    const { changes, warnings } = await this.audit.transaction(null, async (manager, record) => {
+      const run: Run = { manager, config, changes: [], warnings: [], events: [] };
+      const differs =
+        isDifferent(await differencesFrom(config, manager)) || (await this.settings.differ(manager, forms));
+      if (differs) {
+        // Serializes this transaction with other replicas and with changes made through the admin API.
+        await lockCatalogue(manager);
+        await this.write(run);
+        await record(run.events);
+        const { auth, others } = await this.settings.apply(manager, forms, waiting ?? [], record);
+        run.changes.push(...others, ...(waiting ? [] : auth));
+      }
       // Source content may have changed while the server was down.
-      await this.states.scheduleConfigured(manager);
-      return written.changes;
+      if (!waiting) await this.states.scheduleConfigured(manager);
+      return run;
     });
     for (const warning of warnings) this.logger.warn(warning);
     return changes;
   }
 
-  private async putSource(
-    manager: EntityManager,
+  private async write(run: Run): Promise<void> {
+    const { manager, config } = run;
+    // Again, because another replica may have applied the file meanwhile.
+    const { sources, registries } = await differencesFrom(config, manager);
+    const managed = await this.findMadeManaged(run);
+    const leaving = sources.leaving.filter((id) => id !== managed?.id);
+    // Loaded before they lose sources: the audit trail shows them as they were.
+    const putRegistries = await this.loadRegistries(run, registries.declared, leaving);
+    // Removals come first: a removed registry may hold the last reference to a removed source, and removing a managed
+    // source makes room for another one.
+    await this.removeRegistries(run, registries.leaving);
+    await this.removeSources(run, leaving);
+    if (managed) await manager.update(Source, { id: managed.id }, { name: managed.declaredName });
+    const putSources = config.sources.filter(({ name }) => sources.declared.has(name));
+    for (let start = 0; start < putSources.length; start += SOURCES_PER_BATCH)
+      await this.putSources(run, putSources.slice(start, start + SOURCES_PER_BATCH), managed);
+    if (putRegistries.size === 0) return;
+    const rows = new Map((await this.sources.rows(manager)).map((source) => [source.name, source]));
+    for (const [position, declared] of config.registries.entries()) {
+      const found = putRegistries.get(declared.name);
+      if (found !== undefined) await this.putRegistry(run, found, declared, rows, position);
+    }
+  }
+
+  /** Returns the managed source created through the API, if the file declares one. */
+  private async findMadeManaged({ manager, config }: Run): Promise<MadeManaged | null> {
+    const declared = config.sources.find(({ kind }) => kind === MANAGED_KIND);
+    if (!declared) return null;
+    const made = await manager.findOne(Source, {
+      select: { id: true, name: true },
+      where: { kind: MANAGED_KIND, origin: 'api' },
+    });
+    return made && { id: made.id, name: made.name, declaredName: declared.name };
+  }
+
+  /**
+   * Returns the registries to write, by name: those that differ (null: to be created) and those of the file that hold a
+   * leaving source.
+   */
+  private async loadRegistries(
+    { manager }: Run,
+    names: ReadonlySet<string>,
+    leaving: readonly number[],
+  ): Promise<ReadonlyMap<string, Registry | null>> {
+    const found = new Map<string, Registry | null>();
+    for (const name of names) found.set(name, await this.registries.findByName(name, manager));
+    for (const id of await registriesWith(manager, leaving, 'config')) {
+      const registry = await this.registries.findById(manager, id);
+      if (registry) found.set(registry.name, registry);
+    }
+    return found;
+  }
+
+  private async removeRegistries({ manager, changes, events }: Run, ids: readonly number[]): Promise<void> {
+    for (const id of ids) {
+      const registry = await this.registries.findById(manager, id);
+      if (!registry) continue;
+      changes.push(`registry ${registry.name}: removed`);
+      events.push(applied('registry', registry.name, registryForm(registry), null));
+    }
+    await manager.delete(Registry, { id: In([...ids]) });
+  }
+
+  // Also removes sources whose kind changed, because their entries are obsolete, and sources created through the API whose
+  // name the file gives to another kind.
+  private async removeSources(run: Run, ids: readonly number[]): Promise<void> {
+    if (ids.length === 0) return;
+    const { manager, changes, warnings, events } = run;
+    const leaving = await this.sources.lockByIds(manager, ids);
+    await this.removeFromMade(run, ids, 'was removed');
+    await manager.delete(RegistrySource, { sourceId: In([...ids]) });
+    await manager.delete(Source, { id: In([...ids]) });
+    for (const source of leaving) {
+      changes.push(`source ${source.name}: removed with its entries`);
+      events.push(applied('source', source.name, sourceForm(source), null));
+      if (source.origin === 'api')
+        warnings.push(
+          `The source ${source.name}, created through the API, was removed with its entries: the configuration file has a source of another kind with this name`,
+        );
+    }
+  }
+
+  private async putSources(
+    run: Run,
+    batch: readonly SourceConfig[],
+    managed: MadeManaged | null,
+  ): Promise<void> {
+    const { manager, changes, events } = run;
+    const stored = await this.sources.lockByNames(
+      manager,
+      batch.map(({ name }) => name),
+    );
+    const found = new Map(stored.map((source) => [source.name, source]));
+    const missing = batch.filter(({ name }) => !found.has(name));
+    for (const source of await this.sourceWriter.createAll(manager, missing, 'config', null)) {
+      changes.push(`source ${source.name}: created`);
+      events.push(applied('source', source.name, null, sourceForm(source)));
+    }
+    for (const declared of batch) {
+      const source = found.get(declared.name);
+      if (source?.origin === 'api') await this.takeOverSource(run, source, declared, managed);
+      else if (source) {
+        const before = sourceForm(source);
+        await this.sourceWriter.put(manager, source, declared, 'config', null);
+        changes.push(`source ${source.name}: changed`);
+        events.push(applied('source', source.name, before, sourceForm(source)));
+      }
+    }
+  }
+
+  private async takeOverSource(
+    run: Run,
+    source: Source,
     declared: SourceConfig,
     managed: MadeManaged | null,
-    written: Written,
   ): Promise<void> {
+    const { manager, changes, warnings, events } = run;
     const { name } = declared;
-    const found = await this.sources.findByName(name, manager);
-    const isTakenOver = found?.origin === 'api';
-    const earlierName = found && found.id === managed?.id ? managed.name : name;
-    const claimSetId = found?.claimSetId;
-    const before = found && {
-      claims: found.shownClaims,
-      form: { ...(isTakenOver ? { name: earlierName, origin: 'api' } : {}), ...declaredSource(found) },
-    };
-    const { outcome, source } = await this.sourceWriter.put(manager, found, declared, 'config', null);
-    if (outcome === 'unchanged') return;
-    written.changes.push(`source ${name}: ${isTakenOver ? 'taken over from the API' : outcome}`);
-    const after = {
-      claims: source.shownClaims,
-      form: { ...(isTakenOver ? { name, origin: 'config' } : {}), ...declaredSource(source) },
-    };
-    await recordApplied(written.record, 'source', name, before, after);
-    if (!isTakenOver) return;
+    const { claimSetId } = source;
+    const earlierName = source.id === managed?.id ? managed.name : name;
+    const before = sourceForm(source, { name: earlierName, origin: 'api' });
+    await this.sourceWriter.put(manager, source, declared, 'config', null);
+    changes.push(`source ${name}: taken over from the API`);
+    events.push(applied('source', name, before, sourceForm(source, { name, origin: 'config' })));
     const called = earlierName === name ? '' : `, where it was called ${earlierName}`;
-    written.warnings.push(
+    warnings.push(
       `The source ${name} was created through the API${called}: it is now managed by the configuration file`,
     );
     // Who manages a registry reads all its entries, whatever their claims. So the source stays only in registries whose
     // managers cover its new claims.
     if (source.claimSetId === claimSetId) return;
-    await this.removeFromMade(
-      manager,
-      [source.id],
-      'was taken over with other claims',
-      written,
-      ({ claims }) => isWithin(this.policy, claims, source.claims),
+    await this.removeFromMade(run, [source.id], 'was taken over with other claims', ({ claims }) =>
+      isWithin(this.policy, claims, source.claims),
     );
   }
 
   private async putRegistry(
-    manager: EntityManager,
+    { manager, changes, warnings, events }: Run,
+    found: Registry | null,
     declared: RegistryConfig,
+    rows: ReadonlyMap<string, SourceRow>,
     position: number,
-    shrunkRegistries: ReadonlyMap<string, string[]>,
-    { changes, warnings, record }: Written,
   ): Promise<void> {
     const { name } = declared;
-    const found = await this.registries.findByName(name, manager);
     const isTakenOver = found?.origin === 'api';
-    const sources = await this.sources.shareByNames(manager, declared.sources);
-    const earlierSources = shrunkRegistries.get(name);
-    const before = found && {
-      claims: found.shownClaims,
-      form: {
-        ...declaredRegistry(found),
-        ...(earlierSources ? { sources: earlierSources } : {}),
-        ...(isTakenOver ? { origin: 'api' } : {}),
-        position: found.position,
-      },
-    };
+    const before =
+      found && registryForm(found, { ...(isTakenOver ? { origin: 'api' } : {}), position: found.position });
     const { outcome, registry } = await this.registryWriter.put(
       manager,
       found,
       declared,
-      sources,
+      declared.sources.flatMap((source) => rows.get(source) ?? []),
       'config',
       position,
     );
-    // The registry lost a source that was removed from the file; its other settings are unchanged.
-    const hasShrunk = outcome === 'unchanged' && earlierSources !== undefined;
-    if (hasShrunk) await manager.update(Registry, { name }, { updatedAt: () => 'now()' });
-    if (!hasShrunk && outcome === 'unchanged') return;
-    const what = hasShrunk ? 'changed' : outcome;
-    changes.push(`registry ${name}: ${isTakenOver ? 'taken over from the API' : what}`);
-    const after = {
-      claims: registry.shownClaims,
-      form: { ...declaredRegistry(registry), ...(isTakenOver ? { origin: 'config' } : {}), position },
-    };
-    await recordApplied(record, 'registry', name, before, after);
+    changes.push(`registry ${name}: ${isTakenOver ? 'taken over from the API' : outcome}`);
+    const after = registryForm(registry, { ...(isTakenOver ? { origin: 'config' } : {}), position });
+    events.push(applied('registry', name, before, after));
     if (isTakenOver)
       warnings.push(
         `The registry ${name} was created through the API: it is now managed by the configuration file`,
       );
-  }
-
-  private async removeRegistries(
-    manager: EntityManager,
-    { registries }: CatalogueConfig,
-    { changes, record }: Written,
-  ): Promise<void> {
-    const names = registries.map(({ name }) => name);
-    const leaving = await manager.find(Registry, {
-      where: { origin: 'config', name: Not(In(names)) },
-      relations: { claimSet: true, sources: { source: true } },
-      order: { name: 'ASC', sources: { position: 'ASC' } },
-    });
-    await manager.delete(Registry, { id: In(leaving.map(({ id }) => id)) });
-    for (const registry of leaving) {
-      changes.push(`registry ${registry.name}: removed`);
-      const before = { claims: registry.claims, form: declaredRegistry(registry) };
-      await recordApplied(record, 'registry', registry.name, before, null);
-    }
-  }
-
-  // Also removes sources whose kind changed, because their entries are obsolete, and sources created through the API whose
-  // name the file gives to another kind. Returns the registries of the file that lost a source.
-  private async removeSources(
-    manager: EntityManager,
-    { sources }: CatalogueConfig,
-    managed: MadeManaged | null,
-    written: Written,
-  ): Promise<ReadonlyMap<string, string[]>> {
-    const kinds = new Map(sources.map(({ name, kind }) => [name, kind]));
-    const found = await manager.find(Source, {
-      where: [{ origin: 'config' }, { origin: 'api', name: In([...kinds.keys()]) }],
-      relations: { claimSet: true, state: true },
-      order: { name: 'ASC' },
-      lock: { mode: 'pessimistic_write', tables: ['source'] },
-    });
-    const leaving = found.filter(({ id, name, kind }) => id !== managed?.id && kinds.get(name) !== kind);
-    const ids = leaving.map(({ id }) => id);
-    const shrinking = await manager.find(Registry, {
-      where: { origin: 'config', id: In(await registriesWith(manager, ids, 'config')) },
-      relations: { sources: { source: true } },
-      order: { sources: { position: 'ASC' } },
-    });
-    await this.removeFromMade(manager, ids, 'was removed', written);
-    await manager.delete(RegistrySource, { sourceId: In(ids) });
-    await manager.delete(Source, { id: In(ids) });
-    for (const source of leaving) {
-      written.changes.push(`source ${source.name}: removed with its entries`);
-      const before = { claims: source.claims, form: declaredSource(source) };
-      await recordApplied(written.record, 'source', source.name, before, null);
-      if (source.origin === 'api')
-        written.warnings.push(
-          `The source ${source.name}, created through the API, was removed with its entries: the configuration file has a source of another kind with this name`,
-        );
-    }
-    return new Map(shrinking.map(({ name, sourceNames }) => [name, sourceNames]));
   }
 
   /**
@@ -386,43 +264,58 @@ export class ConfiguredResources {
    * @param keeps decides which registries keep the sources.
    */
   private async removeFromMade(
-    manager: EntityManager,
+    { manager, config, changes, warnings, events }: Run,
     sourceIds: readonly number[],
     reason: string,
-    { changes, warnings, record }: Written,
     keeps: (registry: Registry) => boolean = () => false,
   ): Promise<void> {
+    // The file takes these over, and decides about their sources.
+    const declared = new Set(config.registries.map(({ name }) => name));
     for (const id of await registriesWith(manager, sourceIds, 'api')) {
       const registry = await this.registries.findById(manager, id);
-      if (!registry || keeps(registry)) continue;
-      const { name, claims } = registry;
-      const before = { claims, form: declaredRegistry(registry) };
+      if (!registry || declared.has(registry.name) || keeps(registry)) continue;
+      const { name } = registry;
+      const before = registryForm(registry);
       const lost = registry.sources.filter(({ sourceId }) => sourceIds.includes(sourceId));
       await manager.delete(RegistrySource, { registryId: id, sourceId: In([...sourceIds]) });
       await manager.update(Registry, { id }, { updatedAt: () => 'now()' });
       registry.sources = registry.sources.filter((held) => !lost.includes(held));
-      await recordApplied(record, 'registry', name, before, { claims, form: declaredRegistry(registry) });
       changes.push(`registry ${name}: changed`);
+      events.push(applied('registry', name, before, registryForm(registry)));
       for (const { source } of lost)
         warnings.push(
           `The registry ${name}, created through the API, lost its source ${source.name}, which ${reason}`,
         );
     }
   }
+}
 
-  /** Returns the managed source created through the API, if the file declares one. */
-  private async findMadeManaged(
-    manager: EntityManager,
-    { sources }: CatalogueConfig,
-  ): Promise<MadeManaged | null> {
-    const declared = sources.find(({ kind }) => kind === MANAGED_KIND);
-    if (!declared) return null;
-    const made = await manager.findOne(Source, {
-      select: { id: true, name: true },
-      where: { kind: MANAGED_KIND, origin: 'api' },
-    });
-    return made && { id: made.id, name: made.name, declaredName: declared.name };
-  }
+/** A source or registry before or after a change: its claims and its audited form. */
+interface Declared {
+  readonly claims: Claims;
+  readonly form: object;
+}
+
+function sourceForm(source: Source, more: object = {}): Declared {
+  return { claims: source.shownClaims, form: { ...more, ...declaredSource(source) } };
+}
+
+function registryForm(registry: Registry, more: object = {}): Declared {
+  return { claims: registry.shownClaims, form: { ...declaredRegistry(registry), ...more } };
+}
+
+function applied(
+  type: 'source' | 'registry',
+  name: string,
+  before: Declared | null,
+  after: Declared | null,
+): ChangeEvent {
+  return {
+    action: 'config.apply',
+    target: { type, name },
+    claims: [before, after].flatMap((declared) => (declared ? [declared.claims] : [])),
+    change: { ...(before ? { before: before.form } : {}), ...(after ? { after: after.form } : {}) },
+  };
 }
 
 // With `unlabeled: deny` only super-admins reach a source without claims, which `keepsWithin` cannot know.

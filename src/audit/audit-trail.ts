@@ -43,8 +43,11 @@ export interface Requester {
   readonly context: RequestContext;
 }
 
-/** Writes the event for a change. If possible, call it before taking contended locks, because it runs another statement. */
-export type RecordChange = (event: ChangeEvent) => Promise<void>;
+/**
+ * Writes the event for a change, or for many. If possible, call it before taking contended locks, because it runs another
+ * statement.
+ */
+export type RecordChange = (change: ChangeEvent | readonly ChangeEvent[]) => Promise<void>;
 
 /** Numbers of entries changed by a sync. */
 export interface SyncResult {
@@ -147,9 +150,9 @@ export class AuditTrail {
       const result = await this.dataSource.transaction((manager) =>
         work(manager, async (change) => {
           if (requester) undo ??= this.limit.count(requester);
-          written.push(
-            await this.queries.insertChange(manager, eventOf(change, actor, requester?.context ?? null)),
-          );
+          const event = (one: ChangeEvent) => eventOf(one, actor, requester?.context ?? null);
+          if ('action' in change) written.push(await this.queries.insertChange(manager, event(change)));
+          else written.push(...(await this.queries.insertChanges(manager, change.map(event))));
         }),
       );
       // Send the response before logging.

@@ -81,10 +81,12 @@ export class AuditQueries {
   }
 
   /** Writes many events in the same transaction as their changes. */
-  async insertChanges(manager: EntityManager, events: readonly AuditEvent[]): Promise<void> {
+  async insertChanges(manager: EntityManager, events: readonly AuditEvent[]): Promise<WrittenEvent[]> {
     const waiting = events.map((event) => ({ event, ageMs: 0, dropped: null, isKept: true }));
+    const written: WrittenEvent[] = [];
     for (let start = 0; start < waiting.length; start += EVENTS_PER_STATEMENT)
-      await this.insert(waiting.slice(start, start + EVENTS_PER_STATEMENT), manager);
+      written.push(...(await this.insert(waiting.slice(start, start + EVENTS_PER_STATEMENT), manager)));
+    return written;
   }
 
   /** Writes an event in the same transaction as its change. If the target is locked, the IDs of its events ascend. */

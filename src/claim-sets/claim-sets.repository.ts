@@ -36,11 +36,11 @@ export class ClaimSetsRepository {
     return claimSet;
   }
 
-  /** Like `findOrCreate` for many claims; returns the IDs in the order of the claims. */
-  async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<number[]> {
+  /** Like `findOrCreate` for many claims, in the order of the claims. */
+  async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<ClaimSet[]> {
     const texts = all.map((claims) => canonicalClaims(claims));
     const claimSets = await this.lockAll(manager, texts);
-    return texts.flatMap((text) => claimSets.get(text)?.id ?? []);
+    return texts.flatMap((text) => claimSets.get(text) ?? []);
   }
 
   /**

@@ -45,13 +45,19 @@ export class RegistryWriter {
   ): Promise<WrittenRegistry> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
     const givenClaims = givenForm(declared.claims);
+    const hasSameSources =
+      found !== null &&
+      isDeepStrictEqual(
+        found.sources.map(({ sourceId }) => sourceId),
+        sources.map(({ id }) => id),
+      );
     const hasSameContent =
       found !== null &&
+      hasSameSources &&
       found.origin === origin &&
       found.claimSetId === claimSet.id &&
       isDeepStrictEqual(found.givenClaims, givenClaims) &&
-      isDeepStrictEqual(openingOf(found), openingOf(declared)) &&
-      isDeepStrictEqual(found.sourceNames, [...declared.sources]);
+      isDeepStrictEqual(openingOf(found), openingOf(declared));
     if (hasSameContent && found.position === position) return { outcome: 'unchanged', registry: found };
     const registry = found ?? manager.create(Registry, { name: declared.name });
     Object.assign(registry, {
@@ -64,25 +70,23 @@ export class RegistryWriter {
     });
     if (found) registry.updatedAt = await this.update(manager, registry);
     else await manager.insert(Registry, registry);
-    registry.sources = sources.map((source, index) =>
-      manager.create(RegistrySource, {
-        registryId: registry.id,
-        position: index + 1,
-        sourceId: source.id,
-        source,
-      }),
-    );
-    await manager.delete(RegistrySource, { registryId: registry.id });
-    await manager.insert(
-      RegistrySource,
-      registry.sources.map(({ registryId, position: place, sourceId }) => ({
-        registryId,
-        position: place,
-        sourceId,
-      })),
-    );
+    if (!hasSameSources) await this.putSources(manager, registry, sources);
     if (!found) return { outcome: 'created', registry };
     return { outcome: hasSameContent ? 'moved' : 'changed', registry };
+  }
+
+  private async putSources(
+    manager: EntityManager,
+    registry: Registry,
+    sources: readonly SourceRow[],
+  ): Promise<void> {
+    const registryId = registry.id;
+    const rows = sources.map(({ id }, index) => ({ registryId, position: index + 1, sourceId: id }));
+    await manager.delete(RegistrySource, { registryId });
+    await manager.insert(RegistrySource, rows);
+    registry.sources = rows.map((row, index) =>
+      manager.create(RegistrySource, { ...row, source: sources[index] }),
+    );
   }
 
   private async update(manager: EntityManager, registry: Registry): Promise<Date> {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/entry-types.js';
 import { NEXT_RUN_AT } from './source-leases.queries.js';
-import { SourceState, type SyncStatus } from './source.entity.js';
+import { type Source, SourceState, type SyncStatus } from './source.entity.js';
 
 /** The counts and skipped entries of a run. */
 export interface SourceReport {
@@ -36,24 +36,26 @@ const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_a
  */
 @Injectable()
 export class SourceStates {
-  /** Creates the state of a new source; a synced source is due at once. */
-  async create(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<SourceState> {
-    const [row] = await manager.query<ScheduleRow[]>(
-      `insert into source_sync (source_id, next_run_at) values ($1, case when $2 then now() end)
-       returning next_run_at as "nextRunAt"`,
-      [sourceId, isSynced],
+  /** Creates the states of new sources; synced ones are due at once. */
+  async createAll(manager: EntityManager, sources: readonly Source[]): Promise<void> {
+    const rows = await manager.query<(ScheduleRow & { sourceId: number })[]>(
+      `insert into source_sync (source_id, next_run_at)
+       select id, case when interval_ms is not null then now() end from source where id = any($1::int[])
+       returning source_id as "sourceId", next_run_at as "nextRunAt"`,
+      [sources.map(({ id }) => id)],
     );
-    return manager.create(SourceState, {
-      sourceId,
-      status: 'pending',
-      attempts: 0,
-      lastAttemptAt: null,
-      lastSuccessAt: null,
-      ...row,
-      error: null,
-      counts: {},
-      skipped: [],
-    });
+    const created = new Map(rows.map((row) => [row.sourceId, row]));
+    for (const source of sources)
+      source.state = manager.create(SourceState, {
+        status: 'pending',
+        attempts: 0,
+        lastAttemptAt: null,
+        lastSuccessAt: null,
+        error: null,
+        counts: {},
+        skipped: [],
+        ...created.get(source.id),
+      });
   }
 
   /**
@@ -95,11 +97,15 @@ export class SourceStates {
     );
   }
 
-  /** Makes every synced source from the configuration file due now. */
+  /** Makes every synced source from the configuration file due now, except those that are being synced. */
   async scheduleConfigured(manager: EntityManager): Promise<void> {
     await manager.query(
-      `update source_sync y set next_run_at = now() from source s
-       where s.id = y.source_id and s.origin = 'config' and s.interval_ms is not null`,
+      `update source_sync y set next_run_at = now()
+       where source_id in (
+         select d.source_id from source_sync d join source s on s.id = d.source_id
+         where s.origin = 'config' and s.interval_ms is not null and d.next_run_at > now()
+           and (d.lease_until is null or d.lease_until < now())
+         for update of d skip locked)`,
     );
   }
 

@@ -37,39 +37,43 @@ export class SourceWriter {
     origin: Origin,
     changedBy: Buffer | null,
   ): Promise<WrittenSource> {
-    return found
-      ? this.change(manager, found, declared, origin, changedBy)
-      : this.create(manager, declared, origin, changedBy);
+    if (found) return this.change(manager, found, declared, origin, changedBy);
+    const [source] = await this.createAll(manager, [declared], origin, changedBy);
+    if (!source) throw new Error('A source was not created');
+    return { outcome: 'created', source };
   }
 
-  private async create(
+  /** Creates sources that do not exist, in few statements. */
+  async createAll(
     manager: EntityManager,
-    declared: SourceConfig,
+    declared: readonly SourceConfig[],
     origin: Origin,
     changedBy: Buffer | null,
-  ): Promise<WrittenSource> {
-    const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const { name, kind, intervalMs, allowShrink } = declared;
-    const settings = plain(declared.settings);
-    const filter = plain(declared.filter);
-    const admission = plain(declared.admission);
-    const source = manager.create(Source, {
-      name,
-      kind,
-      settings,
-      filter,
-      admission,
-      intervalMs,
-      allowShrink,
-      origin,
-      changedBy,
-      givenClaims: givenForm(declared.claims),
-    });
-    source.claimSetId = claimSet.id;
-    await manager.insert(Source, source);
-    source.claimSet = claimSet;
-    source.state = await this.states.create(manager, source.id, intervalMs !== null);
-    return { outcome: 'created', source };
+  ): Promise<Source[]> {
+    if (declared.length === 0) return [];
+    const claimSets = await this.claimSets.findOrCreateAll(
+      manager,
+      declared.map(({ claims }) => claims),
+    );
+    const sources = declared.map(({ name, kind, intervalMs, allowShrink, claims, ...rest }, index) =>
+      manager.create(Source, {
+        name,
+        kind,
+        settings: plain(rest.settings),
+        filter: plain(rest.filter),
+        admission: plain(rest.admission),
+        intervalMs,
+        allowShrink,
+        origin,
+        changedBy,
+        givenClaims: givenForm(claims),
+        claimSet: claimSets[index],
+        claimSetId: claimSets[index]?.id,
+      }),
+    );
+    await manager.insert(Source, sources);
+    await this.states.createAll(manager, sources);
+    return sources;
   }
 
   private async change(

@@ -16,8 +16,11 @@ export class SourcesRepository {
   constructor(@InjectRepository(Source) private readonly sources: Repository<Source>) {}
 
   /** Returns all sources without their settings, ordered by name. */
-  async rows(): Promise<SourceRow[]> {
-    return this.sources.find({ select: { id: true, name: true, claimSetId: true }, order: { name: 'ASC' } });
+  async rows(manager: EntityManager = this.sources.manager): Promise<SourceRow[]> {
+    return manager.find(Source, {
+      select: { id: true, name: true, claimSetId: true },
+      order: { name: 'ASC' },
+    });
   }
 
   /** Returns the first of these sources, in order: as many as take up to 1 MiB, and at least one if any exists. */
@@ -50,6 +53,24 @@ export class SourcesRepository {
   async lockByName(manager: EntityManager, name: string): Promise<Source | null> {
     await lockForChange(manager, 'source', name);
     return this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['source']).getOne();
+  }
+
+  /** Locks the existing sources with these names until the transaction ends; ordered by name. */
+  async lockByNames(manager: EntityManager, names: readonly string[]): Promise<Source[]> {
+    return this.lock(manager, 'source.name = any(:names)', { names });
+  }
+
+  /** Like `lockByNames`. */
+  async lockByIds(manager: EntityManager, ids: readonly number[]): Promise<Source[]> {
+    return this.lock(manager, 'source.id = any(:ids)', { ids });
+  }
+
+  private lock(manager: EntityManager, condition: string, values: object): Promise<Source[]> {
+    return this.select(manager)
+      .where(condition, values)
+      .orderBy('source.name')
+      .setLock('pessimistic_write', undefined, ['source'])
+      .getMany();
   }
 
   /** Returns the existing sources with these names, in any order. */

@@ -24,6 +24,12 @@ export class ConfiguredWebhooks {
     );
   }
 
+  /** Whether `apply` would write anything. */
+  async differ(manager: EntityManager, forms: readonly AppliedWebhook[]): Promise<boolean> {
+    const { gone, changed } = differences(await this.places.applied(manager), forms);
+    return gone.length + changed.length > 0;
+  }
+
   /**
    * Makes the rows match the configuration. Call in a transaction that holds the catalogue lock. A new webhook begins
    * with the next transaction's events; any other keeps its place.
@@ -36,8 +42,7 @@ export class ConfiguredWebhooks {
     record: RecordChange,
   ): Promise<string[]> {
     const before = await this.places.applied(manager);
-    const gone = [...before.keys()].filter((name) => !forms.some((form) => form.name === name));
-    const changed = forms.filter((form) => !isDeepStrictEqual(before.get(form.name), plain(form)));
+    const { gone, changed } = differences(before, forms);
     if (gone.length + changed.length === 0) return [];
     await record({
       action: 'config.apply',
@@ -55,6 +60,14 @@ export class ConfiguredWebhooks {
       ...changed.map(({ name }) => `webhook ${name}: ${before.has(name) ? 'changed' : 'created'}`),
     ];
   }
+}
+
+function differences(before: ReadonlyMap<string, AppliedWebhook>, forms: readonly AppliedWebhook[]) {
+  const names = new Set(forms.map(({ name }) => name));
+  return {
+    gone: [...before.keys()].filter((name) => !names.has(name)),
+    changed: forms.filter((form) => !isDeepStrictEqual(before.get(form.name), plain(form))),
+  };
 }
 
 function plain(form: AppliedWebhook): unknown {

@@ -6,7 +6,10 @@ import { StatementTap } from '../support/statement-tap.js';
 /** Matches statements that select a source by name; background work never runs one. */
 const READS_SOURCE = /^select\b.*\bfrom "?source"?\s.*\bwhere\b.*\bname"?\s*=/is;
 
-describe('reads of the source row', () => {
+/** Matches what a new source inserts. */
+const INSERTS_SOURCE = /\binsert into "?(source|source_sync|claim_set|audit_event)\b/i;
+
+describe('statements about sources', () => {
   const service = aService()
     .source('declared', { servers: [aServer('io.acme/a')] })
     .runs();
@@ -53,5 +56,18 @@ describe('reads of the source row', () => {
     expect(await readsDuring(put)).toEqual({ status: 201, reads: 2, locked: 1 });
     const remove = () => service.delete('/v1/sources/created');
     expect(await readsDuring(remove)).toEqual({ status: 204, reads: 2, locked: 1 });
+  });
+
+  it('a reload adds many sources in as many statements as one', async () => {
+    const insertsFor = async (count: number) => {
+      tap.statements.length = 0;
+      const { changes } = await service.reload((edited) => {
+        for (let n = 0; n < count; n++)
+          edited.source(`one-of-${count}-${n}`, { missing: true, claims: { [`one-of-${count}`]: `${n}` } });
+      });
+      expect(changes).toHaveLength(count);
+      return tap.statements.filter((statement) => INSERTS_SOURCE.test(statement)).length;
+    };
+    expect([await insertsFor(1), await insertsFor(90)]).toEqual([4, 4]);
   });
 });

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { outcomeOf, serversIn } from '../support/answers.js';
@@ -62,6 +62,46 @@ describe('reload of the configuration', () => {
     expect(changes).toEqual(['registry new: removed', 'source new: removed with its entries']);
     expect(outcomeOf(await service.as(ACME_DATA).get('/registry/new/v0.1/servers'))).toBe(
       '404 registry_not_found',
+    );
+  });
+
+  /** Runs `work` while another session holds a lock on these rows. */
+  const whileLocked = async <T>(condition: string, work: () => Promise<T>): Promise<T> => {
+    const { database } = service;
+    await database.query('begin');
+    try {
+      await database.query(`select id from source where ${condition} for update`);
+      await database.query(
+        `select source_id from source_sync y join source on source.id = y.source_id where ${condition} for update of y`,
+      );
+      await database.query('select id from registry for update');
+      return await work();
+    } finally {
+      await database.query('rollback');
+    }
+  };
+
+  it('of an unchanged file waits for no row and no change in progress, and neither does the start of a replica', async () => {
+    await service.reload();
+    const replica = service.replica();
+    const changes = await whileLocked('true', async () => {
+      // As a change through the API does.
+      await service.database.query('select pg_advisory_xact_lock_shared(7264018532)');
+      await replica.start();
+      return (await service.reload()).changes;
+    });
+    await replica.stop();
+    expect(changes).toEqual([]);
+  });
+
+  it('of a changed file waits only for what it changes', async () => {
+    const claims = { org: 'acme', team: 'other' };
+    const edit = (edited: typeof service) =>
+      edited.source('web', { claims, servers: [aServer('io.acme/web')] });
+    const { changes } = await whileLocked(`name <> 'web'`, () => service.reload(edit));
+    expect(changes).toEqual(['source web: changed']);
+    await service.reload((edited) =>
+      edited.source('web', { claims: { org: 'acme', team: 'web' }, servers: [aServer('io.acme/web')] }),
     );
   });
 
@@ -199,12 +239,36 @@ describe('SIGHUP', () => {
       /was applied.*these changes require a restart: readOnly"/s,
     );
     expect(await status()).toBe(200);
-    write({ ...good, registries: [{ name: 'main', sources: ['nowhere'] }] });
-    served.child.kill('SIGHUP');
-    expect(await served.logs('was not applied')).toMatch(/registries\[0\]\.sources\[0\]/);
+    const sources = Array.from({ length: 2_000 }, (_, n) => ({
+      name: `file-${n}`,
+      file: { path: '/nowhere.json' },
+      syncPolicy: { interval: '1h' },
+    }));
+    write({ ...good, sources, registries: [{ name: 'main', sources: ['nowhere'] }] });
+    const share = await mainThreadShare(served.child.pid, async () => {
+      served.child.kill('SIGHUP');
+      expect(await served.logs('was not applied')).toMatch(/registries\[0\]\.sources\[0\]/);
+    });
+    expect(share, 'processor time of the thread that answers').toBeLessThan(0.2);
     await within(20_000, async () => expect(await status()).toBe(200));
     served.child.kill('SIGTERM');
     expect((await served.finished).code).toBe(0);
     await database.drop();
   });
 });
+
+/** Returns the share of the main thread in the processor time that a process takes for `work`. */
+async function mainThreadShare(pid: number | undefined, work: () => Promise<void>): Promise<number> {
+  const ticks = (file: string) => {
+    const fields = readFileSync(file, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    // utime and stime, which are the 14th and 15th fields.
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  const all = `/proc/${pid}/stat`;
+  const main = `/proc/${pid}/task/${pid}/stat`;
+  const before = { all: ticks(all), main: ticks(main) };
+  await work();
+  return (ticks(main) - before.main) / (ticks(all) - before.all);
+}

@@ -181,11 +181,11 @@ export class EntryWriter {
     );
     const versions = split.admitted;
     const labeled = versions.map((version) => ({ version, claims: claimsOf(version) }));
-    const claimSetIds = await this.claimSets.findOrCreateAll(
+    const claimSets = await this.claimSets.findOrCreateAll(
       manager,
       labeled.map(({ claims }) => claims),
     );
-    const ofVersion = new Map(versions.map((version, index) => [version, claimSetIds[index] ?? 0]));
+    const ofVersion = new Map(versions.map((version, index) => [version, claimSets[index]?.id ?? 0]));
     const claimSetOf: ClaimSetOf = (version) => ofVersion.get(version) ?? 0;
     await this.write(manager, sourceId, claimSetOf, diff);
     const relabeled = await this.relabel(manager, sourceId, claimSetOf, versions);

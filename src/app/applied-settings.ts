@@ -1,0 +1,158 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { AuditChange } from '../audit/audit-event.js';
+import type { RecordChange } from '../audit/audit-trail.js';
+import { type AppliedOAuth, appliedOAuth, auditedOAuth, secretDigest } from '../auth/audited-oauth.js';
+import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
+import { authorizationForm } from '../authz/policy-in-force.js';
+import { type AdmissionWebhookConfig, type Config, oauthInUse } from '../config/config.js';
+import { formatDuration } from '../validation/value-checks.js';
+import { auditedWebhook, ConfiguredWebhooks } from '../webhooks/configured-webhooks.js';
+import type { AppliedWebhook } from '../webhooks/webhook.entity.js';
+
+const ID = 1;
+
+type AppliedAdmissionWebhook = Pick<AdmissionWebhookConfig, 'name' | 'on' | 'onFailure' | 'url'> & {
+  readonly host: string;
+  readonly timeout: string;
+  readonly secret: string;
+};
+
+/** `auth`, `admission` and `webhooks` as they are compared and audited. */
+export interface SettingsForms {
+  readonly authorization: AppliedAuthorization['form'];
+  readonly oauth: AppliedOAuth | null;
+  readonly admission: readonly AppliedAdmissionWebhook[];
+  readonly webhooks: readonly AppliedWebhook[];
+}
+
+/** The changes of each part, such as `auth.authz: changed`. */
+interface SettingsChanges {
+  readonly auth: string[];
+  readonly others: string[];
+}
+
+/**
+ * Audits changes to `auth.authz`, `auth.oauth`, `admission` and `webhooks` (contract §9). Replicas that apply the same settings
+ * record the change once.
+ */
+@Injectable()
+export class AppliedSettings {
+  constructor(private readonly webhooks: ConfiguredWebhooks) {}
+
+  /** Takes a while: secrets are digested slowly. */
+  async formsOf({
+    auth,
+    admission,
+    webhooks,
+  }: Pick<Config, 'auth' | 'admission' | 'webhooks'>): Promise<SettingsForms> {
+    const oauth = oauthInUse(auth);
+    return {
+      authorization: JSON.parse(JSON.stringify(authorizationForm(auth))) as AppliedAuthorization['form'],
+      oauth: oauth ? await appliedOAuth(oauth) : null,
+      admission: await admissionForms(admission.webhooks),
+      webhooks: await this.webhooks.formsOf(webhooks),
+    };
+  }
+
+  /** Whether `apply` would write anything. */
+  async differ(
+    manager: EntityManager,
+    { authorization, oauth, admission, webhooks }: SettingsForms,
+  ): Promise<boolean> {
+    const last = await manager.findOneBy(AppliedAuthorization, { id: ID });
+    const isSame = isDeepStrictEqual(
+      [last?.form, last?.oauth ?? null, last?.admission ?? []],
+      [authorization, oauth, admission],
+    );
+    return !isSame || this.webhooks.differ(manager, webhooks);
+  }
+
+  /**
+   * Writes what differs from the settings applied last. Call in a transaction that holds the catalogue lock.
+   *
+   * @param waiting the paths of changed settings that wait for a restart.
+   */
+  async apply(
+    manager: EntityManager,
+    forms: SettingsForms,
+    waiting: readonly string[],
+    record: RecordChange,
+  ): Promise<SettingsChanges> {
+    const webhooks = await this.webhooks.apply(manager, forms.webhooks, record);
+    const auth = await applyAuth(manager, forms, waiting, record);
+    const admission = await applyAdmission(manager, forms.admission, record);
+    return { auth, others: [...webhooks, ...admission] };
+  }
+}
+
+async function applyAuth(
+  manager: EntityManager,
+  { authorization: form, oauth }: SettingsForms,
+  waiting: readonly string[],
+  record: RecordChange,
+): Promise<string[]> {
+  const last = await manager.findOneBy(AppliedAuthorization, { id: ID });
+  if (isDeepStrictEqual([last?.form, last?.oauth ?? null], [form, oauth])) return [];
+  await manager.save(AppliedAuthorization, { id: ID, form, oauth });
+  const changes: string[] = [];
+  const recordOne = async (name: string, change: AuditChange) => {
+    const paths = waiting.length > 0 ? { waiting } : {};
+    await record({
+      action: 'config.apply',
+      target: { type: 'configuration', name },
+      claims: [],
+      change,
+      ...paths,
+    });
+    changes.push(`${name}: ${!change.before ? 'created' : change.after ? 'changed' : 'removed'}`);
+  };
+  // No rules before and none now: nothing to record.
+  const hasRules = last ? !isDeepStrictEqual(last.form, form) : form.mode === 'full';
+  if (hasRules) await recordOne('auth.authz', { ...(last ? { before: last.form } : {}), after: form });
+  const before = last?.oauth ?? null;
+  if (!isDeepStrictEqual(before, oauth)) await recordOne('auth.oauth', oauthChange(before, oauth));
+  return changes;
+}
+
+function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): AuditChange {
+  return {
+    ...(before ? { before: auditedOAuth(before) } : {}),
+    ...(after ? { after: auditedOAuth(after, before) } : {}),
+  };
+}
+
+/** `admission.webhooks` as they are compared: URL and secrets are slow digests. */
+function admissionForms(webhooks: readonly AdmissionWebhookConfig[]): Promise<AppliedAdmissionWebhook[]> {
+  return Promise.all(
+    webhooks.map(async ({ name, url, secrets, on, timeoutMs, onFailure }) => ({
+      ...{ name, host: new URL(url).host, on, timeout: formatDuration(timeoutMs), onFailure },
+      url: await secretDigest(url, `${name} url`),
+      secret: await secretDigest(secrets.join('\n'), `${name} secret`),
+    })),
+  );
+}
+
+/** Call it after `applyAuth`, which creates the row. */
+async function applyAdmission(
+  manager: EntityManager,
+  forms: readonly AppliedAdmissionWebhook[],
+  record: RecordChange,
+): Promise<string[]> {
+  const last = await manager.findOneByOrFail(AppliedAuthorization, { id: ID });
+  const before = (last.admission ?? []) as readonly AppliedAdmissionWebhook[];
+  if (isDeepStrictEqual(before, forms)) return [];
+  await manager.update(AppliedAuthorization, { id: ID }, { admission: forms });
+  const earlier = (name: string) => before.find((form) => form.name === name);
+  await record({
+    action: 'config.apply',
+    target: { type: 'configuration', name: 'admission' },
+    claims: [],
+    change: {
+      before: { webhooks: before.map((form) => auditedWebhook(form)) },
+      after: { webhooks: forms.map((form) => auditedWebhook(form, earlier(form.name))) },
+    },
+  });
+  return ['admission: changed'];
+}
