@@ -1,6 +1,6 @@
 // Lints the Helm chart, renders it with each of its `ci/*-values.yaml`, and compares the output with
 // test/conventions/chart; `--update` overwrites those files. Also checks that the values of chart-refusals.yaml are
-// refused with their reasons. Uses `helm`, or the program named by HELM. The tests read the rendered files and compare
+// refused with their reasons, and what their allowed counterparts render. Uses `helm`, or the program named by HELM. The tests read the rendered files and compare
 // the digest of the chart and the refusals with the stored one, so they do not need helm.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -45,20 +45,30 @@ function render(values) {
   return withoutVersion(execFileSync(HELM, [...TEMPLATE, '--values', values], { encoding: 'utf8' }));
 }
 
-/** Helm's error for these values; null if it accepts them. */
-function refusalOf(values) {
+/** What Helm renders with these values, or why it refuses them. */
+function outcomeOf(values) {
   const flags = [...TEMPLATE, '--values', '-'];
-  const { status, stderr } = spawnSync(HELM, flags, { input: JSON.stringify(values), encoding: 'utf8' });
-  return status === 0 ? null : stderr;
+  const { status, stdout, stderr } = spawnSync(HELM, flags, {
+    input: JSON.stringify(values),
+    encoding: 'utf8',
+  });
+  return status === 0 ? { rendered: stdout } : { refusal: stderr };
 }
 
 function main() {
   const refusals = parse(textOf(REFUSALS));
-  const problems = refusals.flatMap(({ refused, because, allowed }) => {
-    const [refusal, other] = [refusalOf(refused), refusalOf(allowed)];
+  const problems = refusals.flatMap(({ refused, because, allowed, shows = [], hides = [] }) => {
+    const { refusal } = outcomeOf(refused);
+    const { rendered = '', refusal: other } = outcomeOf(allowed);
     return [
       ...(refusal?.includes(because) ? [] : [`not refused because of "${because}": ${refusal}`]),
-      ...(other === null ? [] : [`${JSON.stringify(allowed)} is refused: ${other}`]),
+      ...(other === undefined ? [] : [`${JSON.stringify(allowed)} is refused: ${other}`]),
+      ...shows
+        .filter((text) => !rendered.includes(text))
+        .map((text) => `${JSON.stringify(allowed)} hides ${text}`),
+      ...hides
+        .filter((text) => rendered.includes(text))
+        .map((text) => `${JSON.stringify(allowed)} shows ${text}`),
     ];
   });
   const folder = join(CHART, 'ci');
