@@ -1,5 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { connectionsThatFit } from './server-limits.js';
+import { connectionsThatFit, startInTurn } from './server-limits.js';
 
 it.each([
   [2_000, Infinity, 2_000],
@@ -11,4 +12,17 @@ it.each([
   [2_000, 1, 1],
 ])('of %i connections, with %d descriptors, %i fit', (connections, descriptors, fitting) => {
   expect(connectionsThatFit(connections, descriptors)).toBe(fitting);
+});
+
+it('starts requests in turn by address, except those whose client has left', async () => {
+  const middleware = startInTurn();
+  const started: string[] = [];
+  const ask = (remoteAddress: string, destroyed = false) => {
+    const [request, response] = [{ socket: { remoteAddress } }, { destroyed }];
+    middleware(request as IncomingMessage, response as ServerResponse, () => started.push(remoteAddress));
+  };
+  for (let count = 0; count < 500; count += 1) ask('192.0.2.1', count % 2 === 0);
+  ask('192.0.2.2');
+  await expect.poll(() => started.length).toBe(251);
+  expect(started.indexOf('192.0.2.2')).toBeLessThan(20);
 });

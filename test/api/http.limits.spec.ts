@@ -1,6 +1,5 @@
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import express from 'express';
-import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { JsonAnswersAdapter, JsonLines } from '../../dist/http/json-answers.js';
 import { limitUnreadBytes } from '../../dist/http/server-limits.js';
@@ -115,37 +114,6 @@ describe.runIf(process.platform === 'linux')('an address that uses up its share'
     await expect.poll(() => isClosed(service), { interval: 20 }).toBe(true);
     const other = await service.send('GET', LIST, { from: '127.0.0.2' });
     expect(versionsIn(other)).toEqual(['io.acme/a@1.0.0']);
-  });
-});
-
-describe.runIf(process.platform === 'linux')('an address with 500 concurrent requests', () => {
-  const service = aSmallCatalogue({}).runs();
-
-  it('does not starve other addresses', async () => {
-    const holder = new pg.Client(service.database.connection);
-    await holder.connect();
-    await holder.query('begin; lock table entry_version in access exclusive mode');
-    const greedy = await Promise.all(Array.from({ length: 500 }, () => aConnection(service)));
-    let answered = 0;
-    const all = greedy.map(
-      (socket) =>
-        new Promise<void>((resolve) =>
-          socket.once('data', () => {
-            answered += 1;
-            resolve();
-          }),
-        ),
-    );
-    // Its own list waits for the database.
-    for (const socket of greedy) socket.write(`GET ${LIST} ${KEEP_ALIVE}`);
-    const others = await Promise.all(
-      [1, 2, 3].map(() => service.send('GET', '/registry', { from: '127.0.0.2' })),
-    );
-    const answeredBefore = answered;
-    await holder.end();
-    await Promise.all(all);
-    expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(answeredBefore).toBeLessThan(greedy.length);
   });
 });
 
