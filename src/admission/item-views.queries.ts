@@ -7,7 +7,7 @@ import type { Claims } from '../claims/claims.js';
 import { shownReasons } from '../entries/admission-gate.js';
 import { JsonText } from '../http/json-answers.js';
 import { jsonDiff } from '../json/json-diff.js';
-import { decodeCursor, encodeCursor } from '../http/lists.js';
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
 import { hasShape } from '../validation/class-validation.js';
 import { isStorable } from '../validation/storable-text.js';
 import { AdmissionCursor, type AdmissionFilters, type AdmissionListParameters } from './admission.dto.js';
@@ -34,7 +34,6 @@ interface StoredDocuments {
 
 const LIST = 'admission';
 const DEFAULT_PAGE = 100;
-const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Items whose decisions are read at once. */
 const ITEMS_PER_READ = 16;
 

@@ -6,7 +6,7 @@ import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../database/search-pool.js';
 import { ApiError } from '../http/errors.js';
 import { JsonLines, JsonText } from '../http/json-answers.js';
-import { decodeCursor, encodeCursor } from '../http/lists.js';
+import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
 import { hasShape, IsInt, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
 import { toStorable } from '../validation/storable-text.js';
 import { type Issue, issue, parseTimestamp, storableText } from '../validation/value-checks.js';
@@ -111,8 +111,6 @@ export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: 
   );
 }
 
-/** Maximum number of characters in the events on a page. */
-const MAX_CHARACTERS = 1_024 * 1_024;
 /** Maximum number of characters in a chunk of a stream; each chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
@@ -200,7 +198,7 @@ export class AuditListService {
     reader: Reader,
     request: AuditListRequest,
     limit: number,
-    characters = MAX_CHARACTERS,
+    characters = MAX_PAGE_BYTES,
   ): Promise<{ rows: readonly EventRow[]; rest: AuditListRequest | undefined }> {
     const most = { events: limit + 1, characters };
     const { rows: found, reached } = await this.find(reader, request.conditions, most);

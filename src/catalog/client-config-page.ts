@@ -9,6 +9,7 @@ import {
   syntaxOf,
   type VersionKind,
 } from '../client-config/client-config.js';
+import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { type BlockedView, blockedVersions } from './blocked-versions.queries.js';
 import { readList } from './list-strategies.js';
@@ -19,9 +20,8 @@ import type { ViewSql } from './view-sql.queries.js';
 /** Limits of a configuration that is built in memory and cached; the documents count too. A longer one is streamed. */
 const MAX_SERVERS = 10_000;
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
-/** Limits of a page. */
+/** Limits of a page, besides its size. */
 const SERVERS_PER_PAGE = 250;
-const CHARACTERS_PER_PAGE = 1_024 * 1_024;
 
 /** Thrown instead of returning a configuration that is too long to build in memory, or that changed while it was read. */
 export class LongConfig extends Error {
@@ -87,7 +87,7 @@ export class ConfigReader {
       const part = kind === 'latest' ? config.of(version) : config.denied(version, listed);
       parts.push(part);
       characters += version.document.length + JSON.stringify(part).length;
-      return characters <= CHARACTERS_PER_PAGE;
+      return characters <= MAX_PAGE_BYTES;
     });
     if (next) return { parts, characters, next: { kind, after: next } };
     const following = config.kinds[config.kinds.indexOf(kind) + 1];

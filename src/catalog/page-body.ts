@@ -1,6 +1,7 @@
 import { utcText } from '../database/statements.js';
 import { ENTRY_TYPES, type EntryType, officialMeta } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
+import { MAX_PAGE_BYTES } from '../http/lists.js';
 import type { ListFilter } from './list-request.js';
 
 /** What the consumer API shows of a stored version. Dates are RFC 3339 in UTC. */
@@ -104,12 +105,6 @@ export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: 
   parts.add(`],"metadata":${JSON.stringify(metadata)}}`);
   return parts.all();
 }
-
-/**
- * Maximum total size of the documents on a page with more than one document (contract §3). Without this limit, each
- * slow reader could hold a hundred one-megabyte documents in memory.
- */
-const MAX_PAGE_BYTES = 1_024 * 1_024;
 
 /**
  * SQL: the columns of a `FoundVersion`. Requires `found`, with the columns of a `VersionRow`, and the window `page`

@@ -5,6 +5,7 @@ import type { Claims } from '../claims/claims.js';
 import { contentConfig } from '../config/slices.js';
 import { utcText } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { type ContentAnswer, contentState } from './content-state.queries.js';
 
 /** The position of an entry in a list ordered by name, type and source. */
@@ -36,9 +37,6 @@ export interface ListedEntryRow extends ListPosition {
     content?: ContentAnswer;
   }[];
 }
-
-/** Maximum size of a page (contract §7). */
-export const MAX_PAGE_BYTES = 1_024 * 1_024;
 
 @Injectable()
 export class EntryListQueries {

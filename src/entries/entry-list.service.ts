@@ -4,7 +4,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { JsonText } from '../http/json-answers.js';
-import { type AdminListQuery, decodeCursor, encodeCursor } from '../http/lists.js';
+import { type AdminListQuery, decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
@@ -25,7 +25,6 @@ import {
   EntryListQueries,
   type ListedEntryRow,
   type ListPosition,
-  MAX_PAGE_BYTES,
 } from './entry-list.queries.js';
 
 /** Entries per query when the whole list is requested. */

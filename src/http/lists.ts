@@ -67,8 +67,8 @@ class AdminListCursor {
   @IsOptional() @IsInt(1, MAX_PAGE) readonly limit?: number;
 }
 
-/** Maximum size of an admin list; a longer list continues with `nextCursor` (contract §7). */
-const MAX_LIST_BYTES = 1_024 * 1_024;
+/** Maximum size of a page of any list; a longer list continues with `nextCursor` (contract §3). */
+export const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Reserved for everything around the items. */
 const ENVELOPE_BYTES = 1_024;
 /** Items that are loaded at once. */
@@ -110,7 +110,7 @@ export async function listPage<R extends { readonly name: string }>(
     for (const item of items) {
       const text = JSON.stringify(item);
       bytes += Buffer.byteLength(text) + 1;
-      if (texts.length > 0 && bytes > MAX_LIST_BYTES) return page(true);
+      if (texts.length > 0 && bytes > MAX_PAGE_BYTES) return page(true);
       texts.push(text);
       last = item.name;
     }

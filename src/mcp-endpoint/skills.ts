@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { LoadedRequest } from '../auth/route.js';
 import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
+import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { type ContentVersion, MarketplaceEntries } from '../marketplace/marketplace-entries.queries.js';
@@ -29,9 +30,7 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_TEXT_BYTES = 1024 * 1024;
 /** Smaller files are answered without waiting for a turn. */
 const LARGE_FILE_BYTES = 64 * 1024;
-/** A page of a list also ends at this length. */
 const MAX_PAGE_SKILLS = 50;
-const MAX_PAGE_CHARACTERS = 1024 * 1024;
 /** Characters of cached frontmatter: publishers choose how much a SKILL.md has. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
 /** Bytes that are encoded at once; a multiple of three, so that base64 continues. */
@@ -90,7 +89,7 @@ export class Skills {
     for await (const entry of this.entries.withFiles(page)) {
       const skill = await this.skillOf(access, entry);
       characters += skill ? JSON.stringify(skill).length : 0;
-      if (characters > MAX_PAGE_CHARACTERS && skills.length > 0) break;
+      if (characters > MAX_PAGE_BYTES && skills.length > 0) break;
       if (skill) skills.push(skill);
       last = entry.name;
     }
