@@ -157,7 +157,10 @@ export function startInTurn(): Middleware {
       setImmediate(release);
       if (!response.destroyed) next();
     };
-    starts.acquire(clientNetwork(socket.remoteAddress)).then(start, () => next(new ApiError('overloaded')));
+    const release = starts.tryAcquire();
+    if (release) start(release);
+    else
+      starts.acquire(clientNetwork(socket.remoteAddress)).then(start, () => next(new ApiError('overloaded')));
   };
 }
 
