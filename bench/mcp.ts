@@ -70,14 +70,14 @@ export async function measureMcp(stage: Stage, quick: boolean): Promise<Figure[]
       row,
       'CPU per call / CPU of the same REST page',
       measured.map(({ rest, mcp }) => mcp.cpuMs / rest.cpuMs),
-      atMost(2),
+      atMost(4),
       last && `${last.mcp.cpuMs.toFixed(2)} ms, REST ${last.rest.cpuMs.toFixed(2)} ms`,
     ),
     figure(
       `${row}, ${VERSION}`,
       'CPU per call / CPU of the same REST page',
       measured.map(({ rest, modern }) => modern.cpuMs / rest.cpuMs),
-      atMost(2),
+      atMost(4),
       last && `${last.modern.cpuMs.toFixed(2)} ms, REST ${last.rest.cpuMs.toFixed(2)} ms`,
     ),
     figure(

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
+import type { CallToolResult } from '@modelcontextprotocol/server';
 import { Injectable } from '@nestjs/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route.js';
@@ -11,7 +12,7 @@ import { member } from '../json/json-values.js';
 import { remembered } from '../limits/remembered.js';
 import { storableText } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import type { McpAnswer, ProtocolHeaders, SkillMethods } from './message-handler.js';
+import type { McpAnswer, ProtocolHeaders } from './message-handler.js';
 import { Skills } from './skills.js';
 import type { Tool } from './tool-schemas.js';
 import { Tools } from './tools.js';
@@ -31,7 +32,7 @@ export class McpEndpoint {
   private readonly tools: ReadonlyMap<string, Tool>;
   private readonly descriptions: { readonly name: string }[];
   private readonly validators = new Map<string, ValidateFunction>();
-  private readonly results = new WeakMap<object, Buffer>();
+  private readonly results = new WeakMap<object, CallToolResult>();
   private readonly handler = new Map<'handler', ReturnType<typeof loadHandler>>();
 
   constructor(
@@ -59,21 +60,27 @@ export class McpEndpoint {
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
+    // Errors that the REST API would return for the whole request; the SDK would turn them into internal errors.
+    const recorded = async <Result>(work: Promise<Result>): Promise<Result> => {
+      work.catch((error: unknown) => refusals.push(error));
+      return work;
+    };
     const { handleMessage } = await remembered(this.handler, 'handler', loadHandler);
     const answer = await handleMessage(
       {
         info: this.info,
         instructions: `The MCP servers and skills in the registry "${access.registryName}" that you may see.`,
         tools: this.descriptions,
-        call: (name, args) => this.call(name, access, request, args),
-        skills: recording(this.skills.methodsFor(access, request), refusals),
+        callTool: (name, args) => recorded(this.call(name, access, request, args)),
+        listSkills: (cursor) => recorded(this.skills.list(access, cursor)),
+        getSkill: (uri) => recorded(this.skills.get(access, request, uri)),
+        readFile: (uri) => recorded(this.skills.read(access, request, uri)),
       },
       protocolHeaders(request),
       message,
     );
     if (refusals.length > 0) throw refusals[0];
-    if (answer.status >= 400 && !answer.isModern)
-      throw new ApiError('invalid_body', sentenceIn(answer.bytes.toString()));
+    if (answer.status >= 400 && !answer.isModern) throw new ApiError('invalid_body', sentenceIn(answer.text));
     return answer;
   }
 
@@ -82,7 +89,7 @@ export class McpEndpoint {
     access: VerifiedAccess,
     request: LoadedRequest,
     args: Readonly<Record<string, unknown>>,
-  ): Promise<Buffer> {
+  ): Promise<CallToolResult> {
     const tool = this.tools.get(name);
     if (!tool) throw new Error(`There is no tool ${name}`);
     const problem = this.problemOf(tool, args);
@@ -99,15 +106,16 @@ export class McpEndpoint {
     }
   }
 
-  /** Returns the result as text, which is written once for each cached page. */
-  private resultOf(structuredContent: object | JsonText): Buffer {
-    const cached = this.results.get(structuredContent);
+  /** Returns the result, whose text is written once for each cached page. */
+  private resultOf(content: object | JsonText): CallToolResult {
+    const cached = this.results.get(content);
     if (cached) return cached;
-    const text =
-      structuredContent instanceof JsonText ? structuredContent.text : JSON.stringify(structuredContent);
-    const content = JSON.stringify([{ type: 'text', text }]);
-    const result = Buffer.from(`"content":${content},"structuredContent":${text}`);
-    this.results.set(structuredContent, result);
+    const [text, structuredContent] =
+      content instanceof JsonText
+        ? [content.text, JSON.parse(content.text) as CallToolResult['structuredContent']]
+        : [JSON.stringify(content), content];
+    const result = { content: [{ type: 'text' as const, text }], structuredContent };
+    this.results.set(content, result);
     return result;
   }
 
@@ -136,20 +144,6 @@ function unstorableProblem(args: unknown): string | undefined {
     if (problem) return `arguments.${key} ${problem.message}`;
   }
   return undefined;
-}
-
-/** Records the errors that the REST API would return for the whole request; the SDK would turn them into internal errors. */
-function recording({ list, get, read }: SkillMethods, refusals: unknown[]): SkillMethods {
-  const recorded = <Result>(work: Promise<Result>) =>
-    work.catch((error: unknown) => {
-      refusals.push(error);
-      throw error;
-    });
-  return {
-    list: (cursor) => recorded(list(cursor)),
-    get: (uri) => recorded(get(uri)),
-    read: (uri) => recorded(read(uri)),
-  };
 }
 
 function protocolHeaders({ headers }: LoadedRequest): ProtocolHeaders {

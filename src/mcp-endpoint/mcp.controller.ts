@@ -111,17 +111,10 @@ export class McpController {
     @Res() response: Response,
   ): Promise<void> {
     this.origins.check(request);
-    const { status, bytes } = await this.endpoint.answer(access, request, message);
+    const { status, text } = await this.endpoint.answer(access, request, message);
     response.setHeader('Cache-Control', 'no-store');
-    response.status(status);
-    if (bytes.length === 0) {
-      response.end();
-      return;
-    }
-    // Bypasses Express, which would add an ETag, because the response must not be cached.
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('Content-Length', bytes.length);
-    response.end(bytes);
+    if (text !== '') response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.status(status).end(text);
   }
 
   @All()

@@ -7,13 +7,12 @@ import type { LoadedRequest } from '../auth/route.js';
 import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
-import { TimeSlice } from '../json/time-slice.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { type ContentVersion, MarketplaceEntries } from '../marketplace/marketplace-entries.queries.js';
 import type { ContentFile, MarketplaceEntry } from '../marketplace/plugin-tree.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import type { Skill, SkillFile, SkillMethods } from './message-handler.js';
+import type { Skill, SkillFile } from './message-handler.js';
 
 /** Unlike `import()`, it tries again after a failure, such as too many open files. */
 const requireEsm = createRequire(import.meta.url);
@@ -33,8 +32,6 @@ const LARGE_FILE_BYTES = 64 * 1024;
 const MAX_PAGE_SKILLS = 50;
 /** Characters of cached frontmatter: publishers choose how much a SKILL.md has. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
-/** Bytes that are encoded at once; a multiple of three, so that base64 continues. */
-const SLICE_BYTES = 192 * 1024;
 
 const TOO_LARGE = 'This file is larger than 4 MiB: read it from the zip file of the content of this skill';
 
@@ -55,7 +52,7 @@ export class Skills {
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: ({ value }, key) => JSON.stringify(value).length + key.length + 100,
   });
-  /** One large file is encoded, or one SKILL.md parsed, at a time; callers take turns. */
+  /** One large file is read, or one SKILL.md parsed, at a time; callers take turns. */
   private readonly turns = new Semaphore(1);
 
   constructor(
@@ -63,16 +60,7 @@ export class Skills {
     private readonly content: ContentStore,
   ) {}
 
-  /** Returns the methods of the extension for one request. */
-  methodsFor(access: VerifiedAccess, request: LoadedRequest): SkillMethods {
-    return {
-      list: (cursor) => this.list(access, cursor),
-      get: (uri) => this.get(access, request, uri),
-      read: (uri) => this.read(access, request, uri),
-    };
-  }
-
-  private async list(
+  async list(
     access: VerifiedAccess,
     cursor: string | undefined,
   ): Promise<{ skills: Skill[]; nextCursor?: string }> {
@@ -97,7 +85,7 @@ export class Skills {
     return { skills, ...(isEnd ? {} : { nextCursor: Buffer.from(last).toString('base64url') }) };
   }
 
-  private async get(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<Skill | null> {
+  async get(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<Skill | null> {
     const named = parseUri(uri);
     const entry = named?.path === MANIFEST ? await this.find(access, named.name) : null;
     const skill = entry && (await this.skillOf(access, entry));
@@ -106,7 +94,7 @@ export class Skills {
   }
 
   /** @throws ApiError 413 `content_too_large`; SemaphoreTimeout. */
-  private async read(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<SkillFile | null> {
+  async read(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<SkillFile | null> {
     const named = parseUri(uri);
     const entry = named && (await this.find(access, named.name));
     const file =
@@ -114,9 +102,8 @@ export class Skills {
     if (!file) return null;
     request.readEntry = { type: 'skill', name: named.name };
     if (file.bytes > MAX_FILE_BYTES) throw new ApiError('content_too_large', TOO_LARGE);
-    const content = async () => contentOf(file.path, await buffer(this.content.read(file.digest)));
-    const isLarge = file.bytes > LARGE_FILE_BYTES;
-    return { uri, ...(await (isLarge ? inTurn(this.turns, access, content) : content())) };
+    const read = async () => fileOf(uri, file.path, await buffer(this.content.read(file.digest)));
+    return file.bytes > LARGE_FILE_BYTES ? inTurn(this.turns, access, read) : read();
   }
 
   private async find(access: VerifiedAccess, name: string): Promise<MarketplaceEntry | null> {
@@ -214,33 +201,9 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 const CONTROL = /(?![\n\r\t])\p{Cc}/u;
 
 /** Returns short UTF-8 without control characters as text, which has the digest of the bytes. */
-async function contentOf(path: string, bytes: Buffer): Promise<Omit<SkillFile, 'uri'>> {
+function fileOf(uri: string, path: string, bytes: Buffer): SkillFile {
   const known = MEDIA_TYPES[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
-  const isShort = bytes.length <= MAX_TEXT_BYTES;
-  const text = isShort && isUtf8(bytes) ? await encodedText(bytes) : null;
-  if (text) return { kind: 'text', mimeType: known ?? 'text/plain', content: text };
-  const content = await encoded(bytes, (slice) => slice.toString('base64'));
-  return { kind: 'blob', mimeType: known ?? 'application/octet-stream', content };
-}
-
-async function encodedText(bytes: Buffer): Promise<Buffer | null> {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  let isText = true;
-  const content = await encoded(bytes, (slice) => {
-    const text = isText ? decoder.decode(slice, { stream: true }) : '';
-    isText &&= !CONTROL.test(text);
-    return isText ? JSON.stringify(text).slice(1, -1) : '';
-  });
-  return isText ? content : null;
-}
-
-/** Returns JSON text in UTF-8. A file may have megabytes, so other requests go on between its slices. */
-async function encoded(bytes: Buffer, encode: (slice: Buffer) => string): Promise<Buffer> {
-  const time = new TimeSlice();
-  const parts: Buffer[] = [];
-  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
-    await time.pause();
-    parts.push(Buffer.from(encode(bytes.subarray(at, at + SLICE_BYTES))));
-  }
-  return Buffer.concat([Buffer.from('"'), ...parts, Buffer.from('"')]);
+  const text = bytes.length <= MAX_TEXT_BYTES && isUtf8(bytes) ? bytes.toString() : null;
+  if (text !== null && !CONTROL.test(text)) return { uri, mimeType: known ?? 'text/plain', text };
+  return { uri, mimeType: known ?? 'application/octet-stream', blob: bytes.toString('base64') };
 }

@@ -1,3 +1,4 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { ApiError, ErrorCode } from '../http/errors.js';
 
 /** Errors that a corrected call can avoid. Any other error fails the entire request, as in the REST API. */
@@ -13,8 +14,7 @@ export function isToolError({ code }: ApiError): boolean {
   return TOOL_ERRORS.has(code);
 }
 
-/** A tool execution error (MCP 2025-11-25 server/tools) as JSON text without the braces. */
-export function toolError({ code, message }: ApiError): Buffer {
-  const content = [{ type: 'text', text: `${code}: ${message}` }];
-  return Buffer.from(`"content":${JSON.stringify(content)},"isError":true`);
+/** A tool execution error (MCP 2025-11-25 server/tools). */
+export function toolError({ code, message }: ApiError): CallToolResult {
+  return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true };
 }
