@@ -45,6 +45,7 @@ import { PublishedSearchKeys1798320000004 } from './1798320000004-published-sear
 import { LaterSearchKeys1798320000005 } from './1798320000005-later-search-keys.js';
 import { PartitionByClaims1798330000000 } from './1798330000000-partition-by-claims.js';
 import { BlockChanges1798330000001 } from './1798330000001-block-changes.js';
+import { AuditScopes1798332020000 } from './1798332020000-audit-scopes.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -103,4 +104,5 @@ export const migrations = [
   LaterSearchKeys1798320000005,
   PartitionByClaims1798330000000,
   BlockChanges1798330000001,
+  AuditScopes1798332020000,
 ];

@@ -13,7 +13,7 @@ import type { AuditScope } from './audit-event.js';
 @Index('audit_event_actor_name', ['actorName', 'id'], { where: 'actor_name is not null' })
 @Index('audit_event_target', ['target', 'id'])
 @Index('audit_event_transaction', ['transaction'], { where: 'transaction is not null' })
-@Index('audit_event_scope', ['id', 'scopeDigest', 'outcome'], { where: 'scope_digest is not null' })
+@Index('audit_event_scope', ['scopeDigest', 'id'], { where: 'scope_digest is not null' })
 export class AuditEventRow {
   /** A UUIDv7 (RFC 9562 §5.7) with microseconds; it reveals nothing about other events. */
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'audit_event_pkey' })

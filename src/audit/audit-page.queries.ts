@@ -28,8 +28,9 @@ export interface EventRow {
 
 const FILTERS = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
 type Filter = (typeof FILTERS)[number];
-/** The filters whose index leads a walk, most selective first. */
-const LEADING = ['target', 'subject', 'actor', 'action'] as const;
+/** The filters whose index leads a walk, most selective first; events that match one of the first three are few. */
+const LEADING = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
+const SELECTIVE = LEADING.slice(0, 3);
 
 /** @param value Number of the parameter. */
 function matches(filter: Filter, value: number): string {
@@ -62,6 +63,9 @@ function newest(columns: string, where: string, actor: number | undefined, limit
 const SLICE = 2_000;
 /** Number of scopes read per statement. Each scope may be large. */
 const SCOPES_AT_A_TIME = 200;
+/** If more scopes exist, or the viewer sees more of them, a walk passes the events of all scopes. */
+const MAX_SCOPES = 5_000;
+const MAX_SEEN_SCOPES = 50;
 
 /** The maximum numbers of events and of characters; the last event may exceed the limit on characters. */
 export interface MostEvents {
@@ -121,13 +125,17 @@ export async function walkEvents(
 ): Promise<WalkedEvents> {
   const rows: EventRow[] = [];
   let left = most;
+  const isSelective = SELECTIVE.some((filter) => conditions[filter] !== undefined);
+  const scopes = isSelective ? null : await run((statements) => seenScopes(statements, viewer));
   for (let { before } = conditions; ;) {
-    const { slice, found } = await run(async (statements) => {
-      const walked = await readSlice(statements, { ...conditions, before });
+    const { slice, size, found } = await run(async (statements) => {
+      const limit = scopes ? Math.max(left.events, Math.floor(SLICE / (scopes.length + 1))) : SLICE;
+      const walked = await readSlice(statements, { ...conditions, before }, scopes, limit);
       const visible = await visibleIn(statements, walked, viewer);
       const ids = visible.slice(0, left.events);
       return {
         slice: walked,
+        size: limit,
         found: await readEvents(statements, { where: 'id = any($1::uuid[])', values: [ids] }, left),
       };
     });
@@ -135,7 +143,7 @@ export async function walkEvents(
     const characters = found.reduce((sum, { event }) => sum + event.length, 0);
     left = { events: left.events - found.length, characters: left.characters - characters };
     const last = slice.at(-1);
-    if (left.events <= 0 || left.characters <= 0 || !last || slice.length < SLICE) return { rows };
+    if (left.events <= 0 || left.characters <= 0 || !last || slice.length < size) return { rows };
     if (performance.now() >= deadline) {
       const reached = positionBetween(last.id, before);
       return { rows: rows.filter(({ id }) => id >= reached), reached };
@@ -155,22 +163,68 @@ function positionBetween(low: string, high: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-// The inner condition is one that an index answers, so a slice reads at most SLICE events, whatever the other filters.
-async function readSlice(statements: StatementRunner, conditions: EventConditions): Promise<SliceRow[]> {
-  const values: unknown[] = [conditions.from, conditions.before, SLICE];
-  const leading = LEADING.find((filter) => conditions[filter] !== undefined);
+/** Selects the scopes after this one. An index skips from each to the next, so the number of events does not matter. */
+const NEXT_SCOPES = `
+with recursive scopes (digest, place) as (
+  (select scope_digest, 1 from audit_event where scope_digest > decode($1, 'base64') order by scope_digest limit 1)
+  union all
+  select (select scope_digest from audit_event where scope_digest > s.digest order by scope_digest limit 1), s.place + 1
+  from scopes s where s.digest is not null and s.place < ${SCOPES_AT_A_TIME}
+)
+select encode(digest, 'base64') as digest,
+  (select scope from audit_event where scope_digest = digest order by id limit 1) as scope
+from scopes where digest is not null order by place`;
+
+/** Returns the digests of the scopes that the viewer sees; null if they are too many. */
+async function seenScopes(statements: StatementRunner, viewer: EventViewer): Promise<string[] | null> {
+  const seen: string[] = [];
+  for (let [after, count] = ['', 0]; count < MAX_SCOPES && seen.length <= MAX_SEEN_SCOPES;) {
+    const scopes = await statements.query<ScopeRow[]>(NEXT_SCOPES, [after]);
+    await judge(scopes, viewer);
+    seen.push(...scopes.map(({ digest }) => digest).filter((digest) => viewer.judged.get(digest)));
+    if (scopes.length < SCOPES_AT_A_TIME) return seen.length <= MAX_SEEN_SCOPES ? seen : null;
+    after = scopes.at(-1)?.digest ?? '';
+    count += scopes.length;
+  }
+  return null;
+}
+
+interface ScopeRow {
+  readonly digest: string;
+  readonly scope: AuditScope;
+}
+
+async function judge(scopes: readonly ScopeRow[], { sees, judged }: EventViewer): Promise<void> {
+  const slices = new TimeSlice();
+  for (const { digest, scope } of scopes) {
+    await slices.pause();
+    judged.set(digest, sees(scope));
+  }
+}
+
+// The inner condition is one that an index answers, so a slice reads at most `limit` events, or as many of each scope,
+// whatever the other filters.
+async function readSlice(
+  statements: StatementRunner,
+  conditions: EventConditions,
+  scopes: readonly string[] | null,
+  limit: number,
+): Promise<SliceRow[]> {
+  const values: unknown[] = [conditions.from, conditions.before, limit];
+  const leading = scopes ? undefined : LEADING.find((filter) => conditions[filter] !== undefined);
   const condition = (filter: Filter) => matches(filter, values.push(conditions[filter]));
-  const walked = leading ? condition(leading) : 'scope_digest is not null';
+  const walked = leading ? condition(leading) : 'true';
   const actor = leading === 'actor' ? values.length : undefined;
   const others = FILTERS.filter((filter) => filter !== leading && conditions[filter] !== undefined);
   const matching = ['true', ...others.map(condition)].join(' and ');
+  const columns = `id, case when ${matching} then encode(scope_digest, 'base64') end as digest`;
+  const range = 'id >= $1::uuid and id < $2::uuid';
+  if (!scopes)
+    return statements.query<SliceRow[]>(newest(columns, `${range} and ${walked}`, actor, 3), values);
+  const ofScope = newest(columns, `scope_digest = decode(seen.digest, 'base64') and ${range}`, undefined, 3);
   return statements.query<SliceRow[]>(
-    newest(
-      `id, case when ${matching} then encode(scope_digest, 'base64') end as digest`,
-      `id >= $1::uuid and id < $2::uuid and ${walked}`,
-      actor,
-      3,
-    ),
+    `select events.* from unnest($${values.push(scopes)}::text[]) as seen(digest) cross join lateral ${ofScope} events
+     order by events.id desc limit $3`,
     values,
   );
 }
@@ -179,23 +233,20 @@ async function readSlice(statements: StatementRunner, conditions: EventCondition
 async function visibleIn(
   statements: StatementRunner,
   slice: readonly SliceRow[],
-  { sees, judged }: EventViewer,
+  viewer: EventViewer,
 ): Promise<string[]> {
+  const { judged } = viewer;
   const unknown = new Map<string, string>();
   for (const { id, digest } of slice)
     if (digest !== null && judged.get(digest) === undefined) unknown.set(digest, id);
   const ids = [...unknown.values()];
-  const slices = new TimeSlice();
   // Runs even without unknown scopes, so that its duration does not reveal that a hidden event matches.
   do {
-    const scopes = await statements.query<{ digest: string; scope: AuditScope }[]>(
+    const scopes = await statements.query<ScopeRow[]>(
       `select encode(scope_digest, 'base64') as digest, scope from audit_event where id = any($1::uuid[])`,
       [ids.splice(0, SCOPES_AT_A_TIME)],
     );
-    for (const { digest, scope } of scopes) {
-      await slices.pause();
-      judged.set(digest, sees(scope));
-    }
+    await judge(scopes, viewer);
   } while (ids.length > 0);
   return slice.filter(({ digest }) => digest !== null && judged.get(digest) === true).map(({ id }) => id);
 }
