@@ -62,10 +62,4 @@ describe('a query', () => {
     const query = Object.fromEntries(parameters.map((parameter) => [parameter, '']));
     expect(validated(metatype, query)).toMatchObject(query);
   });
-
-  it('is validated once', () => {
-    const query = { limit: '7' };
-    expect(validated(AdminListParameters, query)).toBe(validated(AdminListParameters, { ...query }));
-    expect(validated(ServerListQuery, query)).not.toBe(validated(AdminListParameters, query));
-  });
 });

@@ -1,5 +1,4 @@
 import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { MAX_CLAIM_VALUES } from '../claims/claims.js';
 import { isObject } from '../json/json-values.js';
 import { checkShape, countClaimValues } from '../validation/class-validation.js';
@@ -9,8 +8,6 @@ import { ApiError } from './errors.js';
 /** Limits for error details: a body may contain any number of keys of any length. */
 const MAX_DETAILS = 50;
 const MAX_LENGTH = 300;
-/** Size of the cache of valid queries, in characters. */
-const CACHED_CHARACTERS = 1024 * 1024;
 
 /** Metatypes that TypeScript emits for parameters without a class. Validation against them would accept anything. */
 const NO_CLASSES: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean, Promise, Function];
@@ -25,24 +22,12 @@ type Class<T extends object = object> = new () => T;
  */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<unknown, unknown> {
-  // Clients repeat the same queries.
-  private readonly validQueries = new LRUCache<string, object>({ maxSize: CACHED_CHARACTERS });
-
   transform(value: unknown, { type, metatype, data }: ArgumentMetadata): unknown {
     if (type !== 'query' && type !== 'body') return value;
     if (data !== undefined || NO_CLASSES.includes(metatype))
       throw new Error(`The ${type} of a route must be one parameter with a DTO class`);
     const shape = metatype as Class;
-    return type === 'body' ? readBody(shape, value) : this.validQuery(shape, value);
-  }
-
-  private validQuery(shape: Class, value: unknown): object {
-    const text = `${shape.name} ${JSON.stringify(value)}`;
-    const cached = this.validQueries.get(text);
-    if (cached) return cached;
-    const query = Object.freeze(readQuery(shape, value));
-    this.validQueries.set(text, query, { size: text.length });
-    return query;
+    return type === 'body' ? readBody(shape, value) : readQuery(shape, value);
   }
 }
 
