@@ -138,8 +138,7 @@ interface Lines {
 }
 
 /**
- * Lists the audit events that a caller may see (contract §9). Its statements share a semaphore with other exports and
- * are canceled when the client disconnects.
+ * Lists the audit events that a caller may see (contract §9). Its statements share a semaphore with other exports.
  */
 @Injectable()
 export class AuditListService {

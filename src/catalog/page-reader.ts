@@ -125,11 +125,8 @@ export class PageReader {
       const { type, list } = request;
       return limited(Boolean(list.filter.search), () =>
         this.searches.run(search, async (statements) => {
-          const prepared = new ViewSql(this.prepared.on(statements), check);
-          return (
-            (await this.indexedList(prepared, type, list, search, check)) ??
-            this.list(new ViewSql(statements, check), type, list)
-          );
+          const sql = new ViewSql(statements, check);
+          return (await this.indexedList(sql, type, list, search, check)) ?? this.list(sql, type, list);
         }),
       );
     }

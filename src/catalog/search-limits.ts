@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js';
 import { type AbortSource, Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
 import type { ListFilter } from './list-request.js';
 
-/** contract §3: a search ends within two seconds, including the time to cancel its statement. */
+/** contract §3: a search ends within two seconds. */
 export const SEARCH_TIME_MS = 1_750;
 /** Time limit for lists with other filters, which may take longer. */
 const FILTER_TIME_MS = 30_000;

@@ -56,6 +56,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return ['57014', '55P03', '53000', '53200'].includes(sqlStateOf(error)) || isTransactionConflict(error);
 }
 
+/** Whether `statement_timeout` or an administrator ended a statement. */
+export function isCanceled(error: unknown): boolean {
+  return sqlStateOf(error) === '57014';
+}
+
 /** Whether PostgreSQL ended a transaction in favor of another one (40001, 40P01): the same again may succeed at once. */
 export function isTransactionConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(sqlStateOf(error));

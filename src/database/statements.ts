@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Column, type ColumnOptions, DataSource, type EntityManager, PrimaryGeneratedColumn } from 'typeorm';
 import { poolOf } from './connection-pool.js';
-import type { SearchStatements, StatementRunner } from './search-pool.js';
 
 /** Values by parameter name. */
 export type NamedValues = Readonly<Record<string, unknown>>;
@@ -82,21 +81,6 @@ export class PreparedStatements {
       this.giveUpIfStale(error);
       return this.dataSource.query<Rows>(text, values);
     }
-  }
-
-  /** Prepares the statements of a search. Their plans must not depend on their values. */
-  on(search: SearchStatements): StatementRunner {
-    return {
-      query: async <Rows>(text: string, values: unknown[]) => {
-        if (!this.isSupported) return search.query<Rows>(text, values);
-        try {
-          return await search.run<Rows>({ name: this.nameOf(text), text, values });
-        } catch (error) {
-          this.giveUpIfStale(error);
-          return search.query<Rows>(text, values);
-        }
-      },
-    };
   }
 
   /** Stops using prepared statements if the error shows that one was lost; throws any other. Another request may have noticed first. */

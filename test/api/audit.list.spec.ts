@@ -494,7 +494,7 @@ describe('an NDJSON stream', () => {
     .source('main', { servers: [aServer('io.acme/a')] })
     .runs();
 
-  it('cancels its statement and frees its slot when the client disconnects', async () => {
+  it('ends its statement and frees its slot when the client disconnects', async () => {
     await patient.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)
        select ('01000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'source.update', 'allowed', 'bulk', 'bulk',

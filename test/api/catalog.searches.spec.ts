@@ -140,17 +140,6 @@ describe('slow searches', () => {
     expect(versionsIn(await waiting)).toEqual(['io.acme/weather@1.0.0']);
   });
 
-  it('are cancelled when the client disconnects', async () => {
-    unlock = await locked(service, 'entry_version');
-    for (let i = 0; i < 20; i += 1) {
-      const clients = [1, 2].map(() => startRequest(service, aLongSearch(), reader('rita')));
-      await untilRunning(service, 2);
-      for (const client of clients) client.destroy();
-      await untilRunning(service, 0);
-    }
-    expect(service.logs().filter(({ code }) => code === 'internal_error')).toEqual([]);
-  });
-
   it('shared by several clients continue while one of them still waits', async () => {
     unlock = await locked(service, 'entry_version');
     const path = aLongSearch();
