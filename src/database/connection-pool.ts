@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
-import { CONNECT_TIMEOUT_MS } from './connection.js';
+import { CONNECT_TIMEOUT_MS, type ServerConnections } from './connection.js';
 import { isOutOfConnections } from './database-errors.js';
 
 /** How long a pool that was refused a connection uses the ones it has. */
@@ -21,7 +21,7 @@ export class ConnectionPool extends pg.Pool {
   private open = 0;
   private shortage: NodeJS.Timeout | undefined;
 
-  constructor(config: pg.PoolConfig) {
+  constructor(private readonly config: pg.PoolConfig & { readonly server?: ServerConnections }) {
     super(config);
     this.on('connect', () => (this.open += 1));
     this.on('remove', () => (this.open -= 1));
@@ -35,7 +35,9 @@ export class ConnectionPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: Connected): void;
   override connect(callback?: Connected): Promise<pg.PoolClient> | void {
-    const connecting = super.connect().catch((error: unknown) => this.share(error));
+    const connecting = this.config.server?.isSilent
+      ? Promise.reject(new Error('Connection terminated: PostgreSQL does not respond'))
+      : super.connect().catch((error: unknown) => this.share(error));
     if (!callback) return connecting;
     connecting.then(
       (client) => callback(undefined, client, (error) => client.release(error)),

@@ -1,7 +1,6 @@
-import type { EventEmitter } from 'node:events';
-import { isIP, type Socket } from 'node:net';
+import { isIP, Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import pg, { type Pool } from 'pg';
+import type pg from 'pg';
 import type { DatabaseTls } from '../config/database-settings.js';
 import { ON_PRIMARY } from './primary.js';
 
@@ -47,44 +46,17 @@ export function hasNoTls(error: unknown): boolean {
 
 /** The connections of all pools to one server, which fail together while it does not respond. */
 export interface ServerConnections {
-  readonly clients: Set<PoolClient>;
-  /** Set by ResponseWatch; new connections then fail at once. */
+  readonly sockets: Set<Socket>;
+  /** Set by ResponseWatch; connecting then fails at once. */
   isSilent: boolean;
 }
 
-type Connect = (done: (error: Error) => void) => void;
-
-/** A connection of a pool. */
-export class PoolClient extends pg.Client {
-  constructor(config?: pg.ClientConfig & { readonly server?: ServerConnections }) {
-    super(config);
-    // While a connection passes between the pool and TypeORM, neither has a listener, and an error at that moment would
-    // end the process. The next query on the connection still fails.
-    this.on('error', () => undefined);
-    const { server } = config ?? {};
-    if (server)
-      this.connect = this.connectingTo(server, this.connect.bind(this) as Connect) as typeof this.connect;
-  }
-
-  /** Closes the connection at once; its statement fails. */
-  break(): void {
-    connectionOf(this).stream.destroy();
-  }
-
-  private connectingTo(server: ServerConnections, connect: Connect): Connect {
-    return (done) => {
-      if (server.isSilent)
-        return process.nextTick(done, new Error('Connection terminated: PostgreSQL does not respond'));
-      server.clients.add(this);
-      this.once('end', () => server.clients.delete(this));
-      connect(done);
-    };
-  }
-}
-
-// The types lack `connection`. Its stream changes with TLS.
-function connectionOf(client: pg.Client): EventEmitter & { readonly stream: Socket } {
-  return (client as unknown as { connection: EventEmitter & { readonly stream: Socket } }).connection;
+function socketsOf({ sockets }: ServerConnections): () => Socket {
+  return () => {
+    const socket = new Socket();
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
 }
 
 /** Reads wait this long for locks, such as one of a DBA's `alter table` (contract §3); transactions set their own limit. */
@@ -122,9 +94,13 @@ where ${ON_PRIMARY}`;
  * which its types don't say.
  */
 function applySettings(client: pg.ClientBase): unknown {
+  // While a connection passes between the pool and TypeORM, neither has a listener, and an error at that moment would
+  // end the process. The next query on the connection still fails.
+  client.on('error', () => undefined);
   return client.query(APPLY_SETTINGS);
 }
 
+const STATEMENT_TIMEOUT_MS = 60_000;
 /** A connection is checked when it is opened, so none is used for long. */
 const MAX_LIFETIME_SECONDS = 600;
 
@@ -140,19 +116,16 @@ export function poolConfig(
     database: connection.database,
     password: connection.password,
     ssl: connection.ssl ?? false,
-    Client: PoolClient,
     keepAlive: true,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
     maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
     onConnect: applySettings,
-    ...(server ? { server } : {}),
+    ...(server ? { server, stream: socketsOf(server) } : {}),
   };
 }
 
 /** contract §3: below five seconds. */
 export const CONNECT_TIMEOUT_MS = 4_000;
-export const STATEMENT_TIMEOUT_MS = 60_000;
-/** Upper bound on the duration of a search statement, in case cancelling it fails. */
-export const SEARCH_STATEMENT_TIMEOUT_MS = 30_000;
 
 /** Usage of a connection pool. */
 export interface PoolUse {
@@ -163,6 +136,6 @@ export interface PoolUse {
   readonly waiting: number;
 }
 
-export function useOf({ options, totalCount, idleCount, waitingCount }: Pool): PoolUse {
+export function useOf({ options, totalCount, idleCount, waitingCount }: pg.Pool): PoolUse {
   return { max: options.max, idle: idleCount, used: totalCount - idleCount, waiting: waitingCount };
 }

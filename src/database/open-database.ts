@@ -10,8 +10,8 @@ import {
   hasNoTls,
   poolConfig,
   type ServerConnections,
-  STATEMENT_TIMEOUT_MS,
   tlsOptions,
+  useOf,
 } from './connection.js';
 import { ConnectionPool, poolOf } from './connection-pool.js';
 import {
@@ -69,7 +69,6 @@ export function createDataSource(
       ...poolConfig(connection, server),
       max: connection.poolMax,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'registry-server',
     },
   });
@@ -134,7 +133,7 @@ export async function openDatabase(
   log: Log,
   stopping: AbortSignal = new AbortController().signal,
 ): Promise<OpenDatabase> {
-  const opening: Opening = { log, stopping, server: { clients: new Set(), isSilent: false } };
+  const opening: Opening = { log, stopping, server: { sockets: new Set(), isSilent: false } };
   const connect = connector(entities, opening);
   if (settings.connection) return openConfigured(settings.connection, connect, opening);
   const folder = join(settings.dataDirectory, 'postgres');
@@ -226,7 +225,11 @@ function openPools(dataSource: DataSource, connection: ConnectionConfig, opening
   const onError = (error: Error) => logBroken(log, error);
   const searches = new SearchPool(connection, onError, server);
   const readiness = new ReadinessPool(connection, onError, () => poolOf(dataSource)?.isConnected === true);
-  const watch = new ResponseWatch(server, readiness, log);
+  const isInUse = () => {
+    const main = poolOf(dataSource);
+    return searches.use.used > 0 || (main !== undefined && useOf(main).used > 0);
+  };
+  const watch = new ResponseWatch(server, readiness, isInUse, log);
   return {
     opened: {
       searches,
