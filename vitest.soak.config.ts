@@ -2,7 +2,6 @@ import { defineConfig } from 'vitest/config';
 
 /** Tests of `npm test` that run longer here (`test/support/soak.ts`). */
 export const LONGER_HERE = [
-  'src/catalog/search-index/index-search.spec.ts',
   'src/cli/check-against.spec.ts',
   'src/client-config/allowlist.spec.ts',
   'src/config/load-config.fuzz.spec.ts',

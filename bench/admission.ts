@@ -62,8 +62,7 @@ export async function measureAdmission(quick: boolean): Promise<Figure[]> {
   const stored = async (source: string) => {
     const { rows } = await client.query<{ done: boolean }>(
       `select y.status = 'complete' and y.lease_owner is null and (y.counts ->> 'held')::int = 0
-         and (select count(*) from entry e where e.source_id = s.id) = $2
-         and not exists (select 1 from entry_summary where is_outdated) as done
+         and (select count(*) from entry e where e.source_id = s.id) = $2 as done
        from source s join source_sync y on y.source_id = s.id where s.name = $1`,
       [source, servers],
     );

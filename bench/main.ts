@@ -18,7 +18,6 @@ import { measureMemory } from './memory.js';
 import { measurePublishing } from './publishing.js';
 import { measureRankedSearches } from './ranked-search.js';
 import { measureSearches } from './search.js';
-import { measureSearchIndex } from './search-index.js';
 import { measureSizes } from './sizes.js';
 import { measureStartUp } from './start-up.js';
 import { measureSync } from './sync.js';
@@ -33,7 +32,6 @@ type Measure = (stage: Stage, quick: boolean) => Promise<Figure[]>;
  */
 const BENCHMARKS: Record<string, Measure> = {
   sync: (_stage, quick) => measureSync(quick),
-  'search-index': (_stage, quick) => measureSearchIndex(quick),
   admission: (_stage, quick) => measureAdmission(quick),
   authentication: measureAuthentication,
   keys: measureKeys,

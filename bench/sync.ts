@@ -166,7 +166,7 @@ export function watchRuns(): { next(): Promise<Run> } {
 
 /** Prepares COPY of the current rows into identical tables and into tables without indexes and constraints. */
 async function copyOf(client: pg.Client) {
-  const TABLES = ['entry', 'entry_version', 'search_text'];
+  const TABLES = ['entry', 'entry_version'];
   const rows = new Map<string, Buffer[]>();
   for (const table of TABLES) {
     await client.query(`create table indexed_${table} (like ${table} including all)`);

@@ -42,7 +42,7 @@ const FUNCTIONS = [
   'note_document_change',
 ];
 
-async function createTable(runner: QueryRunner): Promise<void> {
+export async function createTable(runner: QueryRunner): Promise<void> {
   // No foreign key: it would be checked row by row, and the triggers handle deletion.
   await runner.query(`
     create table entry_summary (
@@ -87,7 +87,7 @@ const OUTDATE = (entryIds: string) => `
       ) p
       on conflict (entry_id) do update set is_outdated = true where not entry_summary.is_outdated;`;
 
-async function follow(runner: QueryRunner): Promise<void> {
+export async function follow(runner: QueryRunner): Promise<void> {
   await runner.query(`
     create function add_entry_summaries() returns trigger language plpgsql ${BY_INDEX} as $$
     begin${OUTDATE('select distinct entry_id from after_change where is_latest')}

@@ -46,6 +46,8 @@ import { LaterSearchKeys1798320000005 } from './1798320000005-later-search-keys.
 import { PartitionByClaims1798330000000 } from './1798330000000-partition-by-claims.js';
 import { BlockChanges1798330000001 } from './1798330000001-block-changes.js';
 import { AuditScopes1798332020000 } from './1798332020000-audit-scopes.js';
+import { EntryRevisions1798340052000 } from './1798340052000-entry-revisions.js';
+import { EntryRevisionIndex1798340052001 } from './1798340052001-entry-revision-index.js';
 
 /**
  * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
@@ -105,4 +107,6 @@ export const migrations = [
   PartitionByClaims1798330000000,
   BlockChanges1798330000001,
   AuditScopes1798332020000,
+  EntryRevisions1798340052000,
+  EntryRevisionIndex1798340052001,
 ];

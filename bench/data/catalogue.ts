@@ -6,6 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { canonicalClaims } from '#service/claims/claims.js';
 import { checkDocument, formatProblem } from '#service/documents/document-check.js';
 import { searchTextOf } from '#service/documents/entry-types.js';
+import { summaryOf } from '#service/entries/entry-summary.js';
 import { versionKey } from '#service/documents/versions.js';
 import { nameOf, serverDocument } from './documents.js';
 import { withoutIndexes } from './indexes.js';
@@ -67,14 +68,13 @@ export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Pro
     await copy(
       client,
       `entry_version (entry_id, version, version_key, document, digest, status, status_changed_at, published_at, updated_at,
-        is_latest, search)`,
+        is_latest, search, summary)`,
       versionRows(size),
     );
   });
   await client.query(`select setval(pg_get_serial_sequence('entry', 'id'), max(id)) from entry`);
   await client.query('reset session_replication_role');
   await notePartitions(client);
-  await noteSearchTexts(client);
   await client.query('reset maintenance_work_mem');
   await changeRevisions(client);
   await client.query('vacuum analyze');
@@ -85,14 +85,11 @@ export async function fillCatalogue(client: pg.Client, size: CatalogueSize): Pro
 /** Redistributes claim sets over the existing entries, which is much faster than refilling. */
 export async function dealClaimSets(client: pg.Client, count: number): Promise<void> {
   const claimSets = await addClaimSets(client, count);
-  await client.query('alter table entry disable trigger entry_search_after_update');
   await client.query(
-    `update entry set claim_set_id = ($1::int[])[case when ${SCRAMBLED} % ${RARE} = 0 then 1 else 2 + ${SCRAMBLED} % ($2::int - 1) end]`,
+    `update entry set revision = (select revision + 1 from source where id = source_id), claim_set_id = ($1::int[])[case when ${SCRAMBLED} % ${RARE} = 0 then 1 else 2 + ${SCRAMBLED} % ($2::int - 1) end]`,
     [claimSets, count],
   );
-  await client.query('alter table entry enable trigger entry_search_after_update');
   await notePartitions(client);
-  await noteSearchTexts(client);
   await changeRevisions(client);
   await client.query('vacuum (full, analyze) entry');
 }
@@ -102,34 +99,6 @@ async function notePartitions(client: pg.Client): Promise<void> {
   await client.query('truncate source_partition');
   await client.query(
     'insert into source_partition (source_id, claim_set_id) select distinct source_id, claim_set_id from entry',
-  );
-}
-
-// Rebuilds the search texts, whose triggers are bypassed too. Existing rows only get their new partition's number.
-async function noteSearchTexts(client: pg.Client): Promise<void> {
-  await client.query('delete from search_partition');
-  await client.query(
-    `insert into search_partition (source_id, type, claim_set_id) select distinct source_id, type, claim_set_id from entry`,
-  );
-  const partitionOf = `search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id`;
-  await withoutIndexes(client, ['search_text'], async () => {
-    await client.query(
-      `update search_text t set partition_id = p.id from entry e join ${partitionOf} where e.id = t.entry_id`,
-    );
-    await client.query(
-      `insert into search_text (entry_id, digest, partition_id, type, name, content, grams)
-       select e.id, sha256(convert_to(v.search, 'UTF8')), p.id, e.type, e.name, v.search, search_grams(v.search)
-       from (
-         select distinct entry_id, search from entry_version
-         where not exists (select 1 from search_text t where t.entry_id = entry_version.entry_id)
-       ) v join entry e on e.id = v.entry_id join ${partitionOf}`,
-    );
-  });
-  await client.query('alter index search_text_keys alter column 1 set statistics 0');
-  await client.query(
-    `insert into entry_summary (entry_id, partition_id, type, name)
-     select e.id, p.id, e.type, e.name from entry e join ${partitionOf}
-     on conflict (entry_id) do update set partition_id = excluded.partition_id`,
   );
 }
 
@@ -202,9 +171,12 @@ function* versionRows(size: CatalogueSize): Generator<string> {
       const time = published.toISOString();
       const digest = createHash('sha256').update(text).digest('hex');
       const search = searchTextOf('server', document as Record<string, unknown>);
+      const summary = isLatest
+        ? escaped(JSON.stringify(summaryOf({ type: 'server', name, version, document: text })))
+        : '\\N';
       yield (
         `${id}\t${version}\t${versionKey(version, published)}\t${escaped(text)}\t\\\\x${digest}\t${status}\t` +
-        `${time}\t${time}\t${time}\t${isLatest}\t${escaped(search)}\n`
+        `${time}\t${time}\t${time}\t${isLatest}\t${escaped(search)}\t${summary}\n`
       );
     }
   }

@@ -6,7 +6,6 @@ import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '#service/database/embedded/embedded-postgres.js';
-import { EntrySummaries } from '#service/entries/entry-summaries.queries.js';
 import { migrateUp } from '#service/database/migrate.js';
 import { createDataSource } from '#service/database/open-database.js';
 import { dealClaimSets, fillCatalogue, VERSIONS_A_NAME } from '../data/catalogue.js';
@@ -64,7 +63,6 @@ export class Stage {
       sources: SOURCES,
       seed: SEED,
     });
-    await writeSummaries(catalogue);
     return catalogue;
   }
 
@@ -103,14 +101,4 @@ export class Stage {
       await client.end();
     }
   }
-}
-
-/** Writes the summaries of all entries now, so that no service does so while it is measured. */
-async function writeSummaries({ connection, client }: Catalogue): Promise<void> {
-  const dataSource = createDataSource({ ...connection, poolMax: 2 }, [], () => undefined);
-  await dataSource.initialize();
-  const summaries = new EntrySummaries(dataSource);
-  while ((await summaries.write(null)) > 0);
-  await dataSource.destroy();
-  await client.query('vacuum (full, analyze) entry_summary');
 }

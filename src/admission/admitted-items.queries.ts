@@ -6,11 +6,10 @@ import { transactionTime } from '../database/statements.js';
 import { entryMapKey, type EntryName } from '../documents/entry-types.js';
 import { queueContent } from '../entries/content-queue.queries.js';
 import { electLatest } from '../entries/entry-status.queries.js';
-import { insertSearchTexts } from '../entries/search-texts.queries.js';
+import { noteChanged } from '../entries/entry-revisions.queries.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { demoteUpstreamLatest } from '../entries/writer/entry-writer.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { bumpRevision } from '../sources/sources.queries.js';
 import type { StoredAdmission } from './curation.js';
 import { rewriteDocument } from './rewrite.js';
 
@@ -21,7 +20,6 @@ interface AdmittedRow extends EntryName {
   readonly id: string;
   readonly version: string;
   readonly claims: Claims | null;
-  readonly search: string;
   readonly isUpstreamLatest: boolean;
   readonly isRewritten: boolean;
 }
@@ -63,8 +61,8 @@ export class AdmittedItems {
   }
 
   /**
-   * Admits items of one source: adds their entries, versions and search texts, elects the latest versions, and increments
-   * the revision of the source. A version that is served is replaced. Runs in the caller's transaction, which has
+   * Admits items of one source: adds their entries and versions, elects the latest versions, and increments the revision of the
+   * source. A version that is served is replaced. Runs in the caller's transaction, which has
    * compared the items with the blocks, after `addClaimSets` for publications; for synced sources, `BlockSweep.settle` follows.
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
@@ -81,7 +79,7 @@ export class AdmittedItems {
     for await (const batch of batches(ids, BATCH)) {
       const rows = await manager.query<AdmittedRow[]>(
         // The join looks up each id, whatever the planner believes to know about statuses that have just changed.
-        `select i.id, i.type, i.name, i.version, i.claims, i.search, i.is_upstream_latest as "isUpstreamLatest",
+        `select i.id, i.type, i.name, i.version, i.claims, i.is_upstream_latest as "isUpstreamLatest",
            i.is_rewritten as "isRewritten"
          from unnest($1::uuid[]) as n(id) join lateral (select * from admission_item where id = n.id offset 0) i on true
          where i.status = 'held' and i.change is null order by i.type, i.name, i.id`,
@@ -90,8 +88,10 @@ export class AdmittedItems {
       await this.rewrite(manager, source, rows);
       for (const id of await this.store(manager, source, rows, inherited, now)) touched.add(id);
     }
-    for await (const batch of batches([...touched], BATCH)) await electLatest(manager, batch);
-    await bumpRevision(manager, sourceId);
+    for await (const batch of batches([...touched], BATCH)) {
+      await electLatest(manager, batch);
+      await noteChanged(manager, sourceId, batch);
+    }
   }
 
   // Until a source whose settings changed has been read, its entries are hidden; see `inheritClaims`.
@@ -160,11 +160,6 @@ export class AdmittedItems {
         }),
       ],
     );
-    await insertSearchTexts(
-      manager,
-      sourceId,
-      rows.map(({ type, name, search }) => ({ type, name, searchText: search })),
-    );
     const latest = rows.filter(({ isUpstreamLatest }) => isUpstreamLatest);
     if (latest.length > 0) await demoteUpstreamLatest(manager, sourceId, latest);
     const ids = rows.map(({ id }) => id);
@@ -176,7 +171,7 @@ export class AdmittedItems {
        from admission_item i
        join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
        where i.id = any($1::uuid[])
-       on conflict (entry_id, version) do update set version_key = excluded.version_key, document = excluded.document,
+       on conflict (entry_id, version) do update set version_key = excluded.version_key, document = excluded.document, summary = null,
          digest = excluded.digest, search = excluded.search, status = excluded.status,
          status_message = excluded.status_message, status_changed_at = excluded.status_changed_at,
          published_at = excluded.published_at, updated_at = excluded.updated_at, published_by = excluded.published_by

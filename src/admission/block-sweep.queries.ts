@@ -4,6 +4,7 @@ import { type AuditActor, SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { enterAdmission } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
+import { noteChanged } from '../entries/entry-revisions.queries.js';
 import { electLatest } from '../entries/entry-status.queries.js';
 import type { ConsideredBlocks, HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
@@ -11,7 +12,6 @@ import { deleteEmptyEntries, deleteVersions } from '../entries/writer/entry-writ
 import { TimeSlice } from '../json/time-slice.js';
 import { KINDS, MANAGED_KIND, parseSourceKind } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { bumpRevision } from '../sources/sources.queries.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
@@ -172,7 +172,10 @@ export class BlockSweep {
     // After all versions: an entry's may be in several batches.
     const entryIds = [...new Set(found.map(({ entryId }) => entryId))];
     for await (const batch of batches(entryIds, ROWS_PER_STATEMENT)) await settle(manager, batch);
-    for (const id of sourceIds) await bumpRevision(manager, id);
+    for (const id of sourceIds)
+      await noteChanged(manager, id, [
+        ...new Set(found.flatMap(({ entryId, sourceId }) => (sourceId === id ? [entryId] : []))),
+      ]);
     await this.recordItems(manager, SYNC_ACTOR, 'admission.hold', audited, nameOf);
   }
 

@@ -17,10 +17,7 @@ import {
   ContentTree,
   VersionContent,
 } from '../content/content.entity.js';
-import { EntrySummary, EntrySummaryFill } from '../entries/entry-summary.entity.js';
-import { SummaryChange, SummaryHorizon } from '../entries/summary-change.entity.js';
-import { Entry, EntryVersion } from '../entries/entry.entity.js';
-import { SearchPartition, SearchText } from '../entries/search-text.entity.js';
+import { Entry, EntryVersion, RemovedEntry } from '../entries/entry.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
 import { SourcePartition } from '../visibility/source-partition.entity.js';
@@ -35,12 +32,7 @@ export const ENTITIES = [
   RegistrySource,
   Entry,
   EntryVersion,
-  SearchPartition,
-  SearchText,
-  EntrySummary,
-  EntrySummaryFill,
-  SummaryChange,
-  SummaryHorizon,
+  RemovedEntry,
   SourcePartition,
   AuditEventRow,
   AppliedAuthorization,

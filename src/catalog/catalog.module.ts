@@ -1,7 +1,5 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
-import { EntrySummaries } from '../entries/entry-summaries.queries.js';
-import { SummaryChanges } from '../entries/summary-changes.queries.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
@@ -35,13 +33,11 @@ import { ServersController } from './servers.controller.js';
     BlockedVersions,
     CatalogService,
     EntrySearchPages,
-    EntrySummaries,
     NameTraces,
     PageCache,
     PageReader,
     SearchIndex,
     SearchLimit,
-    SummaryChanges,
     ViewNames,
   ],
   exports: [CatalogService, NameTraces, SearchLimit, ViewNames],

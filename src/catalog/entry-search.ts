@@ -11,11 +11,12 @@ import {
   ValidateNested,
 } from '../validation/class-validation.js';
 import { MAX_PAGE, storableText } from '../validation/value-checks.js';
+import { searchWords } from './search-index/search-words.js';
 import { type EntrySearchQuery, type Sort, SORTS } from './entry-search.dto.js';
 
 const DEFAULT_LIMIT = 30;
-/** Each word is sought in every visible entry. */
 const MAX_WORDS = 20;
+const NO_SYNONYMS = new Map();
 
 class EntryFilter {
   @IsOptional() @Validate(storableText) readonly q?: string;
@@ -28,7 +29,7 @@ class EntryFilter {
 
 /** What the order of a result depends on. */
 class Place {
-  @IsInt(0, 3) readonly rank: number;
+  @IsInt(0, Number.MAX_SAFE_INTEGER) readonly rank: number;
   /** Milliseconds since 1970. */
   @IsInt(-1e14, 1e15) readonly updated: number;
   @Validate(storableText) readonly name: string;
@@ -40,6 +41,7 @@ class SearchCursor {
   @IsIn(SORTS) readonly sort: Sort;
   @IsInt(1, MAX_PAGE) readonly limit: number;
   @ValidateNested(() => Place) readonly after: Place;
+  @IsOptional() @IsBoolean() readonly isCorrected?: boolean;
 }
 
 /** A request for a page of a ranked search; null for the first page. */
@@ -49,6 +51,8 @@ export interface EntrySearch {
   readonly limit: number;
   /** Whether items have the dates that are known. */
   readonly dates?: true;
+  /** Whether earlier pages had corrected words. */
+  readonly isCorrected?: boolean;
   readonly after: Place | null;
 }
 
@@ -64,17 +68,18 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
   const shown = query.dates === 'true' ? ({ dates: true } as const) : {};
   if (query.cursor) {
     const state = decodeCursor(LIST, query.cursor, hasShape(SearchCursor));
-    if (wordsOf(state.filter.q).length > MAX_WORDS) throw new ApiError('invalid_cursor');
+    if (hasTooManyWords(state.filter.q)) throw new ApiError('invalid_cursor');
     return {
       filter: state.filter,
       sort: state.sort,
       limit: limit ?? state.limit,
       ...shown,
       after: state.after,
+      isCorrected: state.isCorrected === true,
     };
   }
-  const q = query.q?.trim().toLowerCase();
-  if (wordsOf(q).length > MAX_WORDS)
+  const q = query.q?.trim();
+  if (hasTooManyWords(q))
     throw new ApiError('invalid_parameter', `q: must have at most ${MAX_WORDS} different words`);
   const filter = {
     ...(q ? { q } : {}),
@@ -88,12 +93,17 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
 }
 
 /** Returns the cursor for the page after this entry, with the same query. */
-export function nextSearchCursor({ filter, sort, limit }: EntrySearch, last: Place): string {
-  const { rank, updated, name, type } = last;
-  return encodeCursor(LIST, { filter, sort, limit, after: { rank, updated, name, type } });
+export function nextSearchCursor(
+  { filter, sort, limit }: EntrySearch,
+  { rank, updated, name, type }: Place,
+  { corrected }: { readonly corrected?: readonly string[] },
+): string {
+  const isCorrected = corrected ? { isCorrected: true } : {};
+  return encodeCursor(LIST, { filter, sort, limit, after: { rank, updated, name, type }, ...isCorrected });
 }
 
-/** Returns the words of a query, in lower case. */
-export function wordsOf(q = ''): readonly string[] {
-  return [...new Set(q.toLowerCase().split(/\s+/u).filter(Boolean))];
+// Each word is sought in every visible entry.
+function hasTooManyWords(q = ''): boolean {
+  const { words, names } = searchWords(q, NO_SYNONYMS);
+  return words.length + names.length > MAX_WORDS;
 }

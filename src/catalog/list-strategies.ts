@@ -1,13 +1,11 @@
 import type { EntryType } from '../documents/entry-types.js';
-import { gramsToFind } from '../entries/search-texts.queries.js';
 import { countPartitions, isEmptyView } from '../visibility/view-cache.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
 import type { ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
 import { nothingVisible, versionsOfListed, walkByPartition, walkBySource } from './page.queries.js';
-import type { ListedNames, ListPart } from './search-index/index-search.js';
+import type { ListedNames, ListPart } from './search-index/entry-scan.js';
 import { isSearch } from './search-limits.js';
-import { scanSearchTexts, scansHidden } from './search-scan.queries.js';
 import type { ViewSql } from './view-sql.queries.js';
 
 /**
@@ -82,15 +80,6 @@ const SPARE_NAMES = 2;
 const NAMES_PER_FILTERED_ROW = 4;
 /** Maximum number of index candidates in the first attempt. */
 const FIRST_CANDIDATES = 512;
-/**
- * Maximum number of search texts in the first attempt. With more matches, the next step of the walk usually fills the
- * page.
- */
-const FIRST_TEXTS = 65_536;
-/** Matches per row to examine first, in name order. */
-const SORTED_PER_ROW = 8;
-/** Effectively unlimited. */
-const ALL_TEXTS = 2 ** 31 - 2;
 /** Factor by which both limits grow after an attempt in which neither method completed. */
 const GROWTH = 8;
 const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
@@ -101,8 +90,7 @@ const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
  *
  * Walking the names is fast if matches are frequent; reading an index is fast if they are rare. The two methods
  * alternate with growing limits, so a page takes only slightly longer than with the better method. Ordered indexes are
- * tried first, because a failed attempt is cheap. The search text index returns all matches at once, so its second
- * attempt is unlimited.
+ * tried first, because a failed attempt is cheap.
  *
  * @param rowsPerName statistics from earlier pages, for lists without a filter.
  */
@@ -113,8 +101,6 @@ export async function readList(
   rowsPerName = new RowsPerName(),
 ): Promise<FoundVersion[]> {
   if (isEmptyView(sql.view)) return nothingVisible(sql);
-  const { search } = request.filter;
-  const grams = search === undefined ? null : gramsToFind(search);
   const rows = request.limit + 1;
   const isPlain = !isSearch(request.filter);
   const names = isPlain ? namesFor(rows, type, request, rowsPerName) : rows * NAMES_PER_FILTERED_ROW;
@@ -128,10 +114,6 @@ export async function readList(
     if (walk.isDone) {
       if (isPlain) rowsPerName.observe(type, request.filter, walk.found);
       return walk.found;
-    }
-    if (grams !== null) {
-      const found = await readByText(sql, grams, type, request, effort === 1 ? FIRST_TEXTS : ALL_TEXTS);
-      if (found) return found;
     }
   }
 }
@@ -174,33 +156,6 @@ export async function readByNames(
     isAfter = true;
     limit = Math.min(MAX_NAMES, limit * GROWTH);
   }
-}
-
-/**
- * Reads a page through the search text index.
- *
- * @param grams see `gramsToFind`.
- * @param maxCandidates maximum number of matching texts.
- * @param sortedPerRow matches per row to examine before examining all.
- * @returns up to `limit + 1` versions; undefined if there are more candidates.
- */
-export async function readByText(
-  sql: ViewSql,
-  grams: string,
-  type: EntryType,
-  request: ListRequest,
-  maxCandidates: number,
-  sortedPerRow = SORTED_PER_ROW,
-): Promise<FoundVersion[] | undefined> {
-  const rows = request.limit + 1;
-  const step = { type, request, grams, maxCandidates, rows };
-  const mayShowFew = isSearch({ ...request.filter, search: undefined }) || scansHidden(sql.view);
-  const maxSorted = mayShowFew ? ALL_TEXTS : rows * sortedPerRow;
-  const read = await scanSearchTexts(sql, { ...step, maxSorted });
-  if (!read[0]?.complete) return undefined;
-  const found = read.filter(isVersion);
-  if (!read[0].isCut || isFull(found, request.limit)) return found;
-  return (await scanSearchTexts(sql, { ...step, maxSorted: ALL_TEXTS })).filter(isVersion);
 }
 
 /**

@@ -18,7 +18,7 @@ import type { EntrySearch } from './entry-search.js';
 import { EntrySearchPages } from './entry-search-page.js';
 import { feedPage } from './feed-page.queries.js';
 import { readByNames, readList } from './list-strategies.js';
-import type { ListPart } from './search-index/index-search.js';
+import type { ListPart } from './search-index/entry-scan.js';
 import { SearchIndex } from './search-index/search-index.service.js';
 import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
 import {
@@ -126,7 +126,7 @@ export class PageReader {
       return limited(Boolean(list.filter.search), () =>
         this.searches.run(search, async (statements) => {
           const sql = new ViewSql(statements, check);
-          return (await this.indexedList(sql, type, list, search, check)) ?? this.list(sql, type, list);
+          return (await this.indexedList(sql, type, list, search)) ?? this.list(sql, type, list);
         }),
       );
     }
@@ -156,10 +156,8 @@ export class PageReader {
     type: EntryType,
     request: ListRequest,
     search: SearchContext,
-    check: SnapshotCheck,
   ): Promise<readonly string[] | undefined> {
-    const prepared = new ViewSql(this.prepared, check);
-    const find = (part: ListPart) => this.index.list(prepared, part, search);
+    const find = (part: ListPart) => this.index.list(sql.view, part, search);
     const found = await readByNames(sql, type, request, find, this.rowsPerName);
     return found && listOf(type, request, found);
   }

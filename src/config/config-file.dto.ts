@@ -208,6 +208,25 @@ export class CorsSettings {
   @IsOptional() @Validate(listOf(corsOrigin, { unique: true })) origins?: string[];
 }
 
+const MAX_SYNONYM_GROUPS = 1_000;
+const MAX_SYNONYMS = 20;
+
+/** A group of words that mean the same. */
+const synonymGroup = listOf(
+  text((word) =>
+    word.length <= 100 && /^[\p{L}\p{M}\p{N}]+$/u.test(word)
+      ? undefined
+      : 'must be one word of letters and digits, of at most 100 characters',
+  ),
+  { notEmpty: true, unique: true, most: MAX_SYNONYMS },
+);
+
+/** contract §6.3 */
+export class SearchSettings {
+  /** Groups of words that searches treat as equal, beside the built-in ones. */
+  @IsOptional() @Validate(listOf(synonymGroup, { most: MAX_SYNONYM_GROUPS })) synonyms?: string[][];
+}
+
 export class LogSettings {
   @IsOptional() @IsIn(LOG_LEVELS) level?: LogLevel;
   /** Default: text on a terminal, otherwise JSON. */
@@ -299,6 +318,7 @@ export class ConfigFile {
   @IsOptional() @IsDnsLabel() rootRegistry?: string;
   @IsOptional() @ValidateNested(() => DatabaseSettings) database?: DatabaseSettings;
   @IsOptional() @ValidateNested(() => CorsSettings) cors?: CorsSettings;
+  @IsOptional() @ValidateNested(() => SearchSettings) search?: SearchSettings;
   @IsOptional() @IsBoolean() readOnly?: boolean;
   @IsOptional() @IsText(absolutePath) adminFileRoot?: string;
   @IsOptional() @ValidateNested(() => AdminFileRootItem, { each: true }) adminFileRoots?: AdminFileRootItem[];

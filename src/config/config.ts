@@ -38,6 +38,8 @@ export interface Config {
   /** Null: embedded PostgreSQL under `dataDirectory`. */
   readonly database: DatabaseConfig | null;
   readonly cors: { readonly origins: readonly string[] };
+  /** Words that searches treat as equal. */
+  readonly search: { readonly synonyms: readonly (readonly string[])[] };
   /** Whether the API refuses all changes. Sources in the file are still synced. */
   readonly readOnly: boolean;
   /** Directories from which sources created through the API may read files. */

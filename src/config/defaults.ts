@@ -36,7 +36,7 @@ export const DEFAULTS = {
     apiSources: 1_000,
     apiRegistries: 1_000,
     changesPerMinute: 600,
-    searchIndexBytes: '192MiB',
+    searchIndexBytes: '128MiB',
     /** Longer than the 60 s that most load balancers use, so that they never reuse a connection we have just closed. */
     keepAlive: '65s',
   },

@@ -12,6 +12,8 @@ function read(tree: object, environment: NodeJS.ProcessEnv = {}) {
   return loadConfig(file, environment, {}).config;
 }
 
+const words = (count: number) => Array.from({ length: count }, (_, at) => `word${at}`);
+
 it.each<[object, string, string]>([
   [{ limits: 5 }, 'limits', 'must be a map, not a number'],
   [{ limits: { searchesPerCaller: 0 } }, 'limits.searchesPerCaller', 'from 1 to 1000'],
@@ -41,10 +43,26 @@ it.each<[object, string, string]>([
   [{ limits: { keepAlive: 65 } }, 'limits.keepAlive', 'with units'],
   [{ shutdown: { notice: '6m' } }, 'shutdown.notice', 'must be a duration from 0s to 5m'],
   [{ shutdown: { notice: 0 } }, 'shutdown.notice', 'with units'],
+  [
+    { search: { synonyms: [['k8s', 'kube ctl']] } },
+    'search.synonyms[0][1]',
+    'one word of letters and digits',
+  ],
+  [{ search: { synonyms: [[]] } }, 'search.synonyms[0]', 'must not be an empty list'],
+  [{ search: { synonyms: [['a', 'a']] } }, 'search.synonyms[0][1]', 'already in the list'],
+  [{ search: { synonyms: ['k8s'] } }, 'search.synonyms[0]', 'must be a list'],
+  [{ search: { synonyms: [words(21)] } }, 'search.synonyms[0]', 'must not have more than 20 items'],
+  [{ search: { synonyms: words(1_001) } }, 'search.synonyms', 'must not have more than 1000 items'],
   [{ limits: { connection: 1 } }, 'limits.connection', 'did you mean connections?'],
 ])('refuses %j at %s: %s', (tree, path, fragment) => {
   expect(() => read(tree)).toThrow(`${path}: `);
   expect(() => read(tree)).toThrow(fragment);
+});
+
+it('takes words of any script as synonyms', () => {
+  const synonyms = [['k8s', 'kubernetes'], words(20), ['天气', 'météo']];
+  expect(read({ search: { synonyms } }).search.synonyms).toEqual(synonyms);
+  expect(read({}).search.synonyms).toEqual([]);
 });
 
 it('sets limits of the file and keeps defaults for the others', () => {
@@ -61,7 +79,7 @@ it('sets limits of the file and keeps defaults for the others', () => {
     apiSources: 1_000,
     apiRegistries: 1_000,
     changesPerMinute: 600,
-    searchIndexBytes: 201_326_592,
+    searchIndexBytes: 134_217_728,
     keepAliveMs: 65_000,
   });
 });

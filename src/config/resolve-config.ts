@@ -67,6 +67,7 @@ export function resolveConfig(
   | 'rootRegistry'
   | 'database'
   | 'cors'
+  | 'search'
   | 'readOnly'
   | 'audit'
   | 'webhooks'
@@ -89,6 +90,7 @@ export function resolveConfig(
     rootRegistry: file.rootRegistry ?? null,
     database: file.database ? databaseOf(file.database, files) : null,
     cors: { origins: file.cors?.origins ?? DEFAULTS.cors.origins },
+    search: { synonyms: file.search?.synonyms ?? [] },
     readOnly: file.readOnly ?? DEFAULTS.readOnly,
     adminFileRoots: adminFileRootsOf(file),
     adminOpenAccess: file.adminOpenAccess ?? DEFAULTS.adminOpenAccess,

@@ -68,6 +68,9 @@ export const pageConfig = slice('page', ({ web }) => ({ web }));
 /** Origins whose pages may read responses. */
 export const corsConfig = slice('cors', ({ cors }) => cors);
 
+/** How searches compare words. */
+export const searchConfig = slice('search', ({ search }) => search);
+
 const SLICES: readonly ConfigurationSlice<object>[] = [
   authenticationConfig,
   authorizationConfig,
@@ -83,6 +86,7 @@ const SLICES: readonly ConfigurationSlice<object>[] = [
   contentFetchConfig,
   pageConfig,
   corsConfig,
+  searchConfig,
 ];
 
 /** Returns the slices of a configuration, for `ConfigModule`. */

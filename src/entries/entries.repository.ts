@@ -5,13 +5,13 @@ import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { type EntryName, isBareType } from '../documents/entry-types.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
-import { bumpRevision } from '../sources/sources.queries.js';
 import { isStorable } from '../validation/storable-text.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
 import { queueVersion } from './content-queue.queries.js';
 import { type ContentAnswer, contentStates } from './content-state.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
+import { noteChanged } from './entry-revisions.queries.js';
 import { electLatest, type NewStatus, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
 import {
@@ -117,7 +117,7 @@ export class EntriesRepository {
         : [await this.addEntry(manager, version.incoming, ofEntry), null];
     const added = await insertVersion(manager, entryId, version, latest);
     await queueVersion(manager, sourceId, version.incoming);
-    await bumpRevision(manager, sourceId);
+    await noteChanged(manager, sourceId, [entryId]);
     return added;
   }
 
@@ -133,7 +133,7 @@ export class EntriesRepository {
     await manager.delete(EntryVersion, { id });
     await deleteEmptyEntries(manager, [entry.id]);
     await electLatest(manager, [entry.id]);
-    await bumpRevision(manager, entry.sourceId);
+    await noteChanged(manager, entry.sourceId, [entry.id]);
   }
 
   /** Sets the claims of an entry, which apply to all its versions. */
@@ -146,7 +146,7 @@ export class EntriesRepository {
     );
     if (!equalClaims(entry.claimSet.claims, claims))
       await this.limit.check(manager, entry.sourceId, claimSet.id);
-    await bumpRevision(manager, entry.sourceId);
+    await noteChanged(manager, entry.sourceId, [entry.id]);
   }
 
   /** Sets the status of one version, or of all; see `updateStatus`. */
@@ -158,6 +158,6 @@ export class EntriesRepository {
   ): Promise<void> {
     await updateStatus(manager, entry, version, status);
     await electLatest(manager, [entry.id]);
-    await bumpRevision(manager, entry.sourceId);
+    await noteChanged(manager, entry.sourceId, [entry.id]);
   }
 }

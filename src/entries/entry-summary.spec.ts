@@ -1,32 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import { summaryOf } from './entry-summary.js';
 
-const CHANGED = new Date('2026-01-02T03:04:05Z');
 const summarized = (document: object) =>
-  summaryOf({
-    entryId: '1',
-    type: 'server',
-    name: 'io.acme/Tools',
-    version: '1.0.0',
-    status: 'active',
-    document: JSON.stringify(document),
-    changedAt: CHANGED,
-  });
+  summaryOf({ type: 'server', name: 'io.acme/Tools', version: '1.0.0', document: JSON.stringify(document) });
 const published = (block: object) => ({
   _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { 'io.acme': { image: block } } },
 });
 
 describe('summaryOf', () => {
-  it('has each tag once', () => {
-    expect(summarized(published({ tags: ['Git', 'Git', 'x'] }))).toMatchObject({ tags: ['Git', 'x'] });
-    expect(summarized({})).toMatchObject({ title: null, description: null, tags: [] });
+  it('has each tag and each tool once', () => {
+    const tools = ['search', { name: 'fetch' }, 'search', 1, {}];
+    expect(summarized(published({ tags: ['Git', 'Git', 'x'], tools }))).toMatchObject({
+      tags: ['Git', 'x'],
+      tools: ['search', 'fetch'],
+    });
+    expect(summarized({})).toEqual({ tags: [], transports: [], installable: false });
   });
 
-  it('has the date of the document, or when it last changed', () => {
-    expect(summarized({}).updatedAt).toEqual(CHANGED);
-    const dated = published({ metadata: { last_updated: '2020-02-03T04:05:06Z' } });
-    expect(summarized(dated).updatedAt).toEqual(new Date('2020-02-03T04:05:06Z'));
-    expect(summarized(published({ metadata: { last_updated: 'soon' } })).updatedAt).toEqual(CHANGED);
+  it('has the date that the document states', () => {
+    const dated = (date: string) => summarized(published({ metadata: { last_updated: date } })).updated;
+    expect(dated('2020-02-03T04:05:06Z')).toBe('2020-02-03T04:05:06.000Z');
+    expect(dated('soon')).toBeUndefined();
   });
 
   it('has each transport once, and what PostgreSQL cannot store replaced', () => {

@@ -1,48 +1,50 @@
 import { CLIENTS, ClientConfig, OMITTED } from '../client-config/client-config.js';
 import { textMember } from '../client-config/template.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
-import { type Document, ENTRY_TYPES, type EntryName } from '../documents/entry-types.js';
-import type { Status } from '../documents/statuses.js';
+import {
+  type Document,
+  ENTRY_TYPES,
+  type EntryName,
+  type IncomingVersion,
+} from '../documents/entry-types.js';
 import { elements, isObject, member } from '../json/json-values.js';
 import { toStorable } from '../validation/storable-text.js';
 import { parseTimestamp } from '../validation/value-checks.js';
-import type { EntrySummary } from './entry-summary.entity.js';
 
-/** The latest version of an entry. */
-export interface LatestVersion extends EntryName {
-  readonly entryId: string;
-  readonly version: string;
-  readonly status: Status;
-  readonly document: string;
-  /** When the document last changed here. */
-  readonly changedAt: Date;
+/** What the ranked search (contract §6.3) compares and shows of a document; stored as JSON with the latest version. */
+export interface Summary {
+  readonly title?: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly tools?: readonly string[];
+  readonly transports: readonly string[];
+  readonly installable: boolean;
+  /** The date that the document states, in RFC 3339. */
+  readonly updated?: string;
 }
 
-/** The columns of a summary that the server writes. */
-export type WrittenSummary = Omit<EntrySummary, 'partitionId' | 'type' | 'name' | 'isOutdated'>;
+/** Returns the summary of a version that is about to be stored, as JSON. */
+export function summaryTextOf(version: IncomingVersion): string {
+  return JSON.stringify(summaryOf({ ...version, document: version.document.toString() }));
+}
 
-/** Summarizes an entry for the ranked search (contract §6.3). */
-export function summaryOf(latest: LatestVersion): WrittenSummary {
-  const { entryId, type, name, version, status } = latest;
-  const document = JSON.parse(latest.document) as Document;
-  const title = storedMember(document, 'title');
-  const description = storedMember(document, 'description');
-  const tags = [...new Set(ENTRY_TYPES[type].tagsOf(document).map(storable))];
-  const transports = [...new Set(transportsOf(document).map(storable))];
-  const shown = {
-    version,
-    status,
-    title,
-    description,
-    tags,
-    transports,
-    isInstallable: type === 'server' && CONFIGS.some((config) => !(OMITTED in config.of(latest))),
-    updatedAt: ownDate(document) ?? latest.changedAt,
-  };
+/** @param version its document is JSON text. */
+export function summaryOf(
+  version: EntryName & { readonly version: string; readonly document: string },
+): Summary {
+  const document = JSON.parse(version.document) as Document;
+  const title = textMember(document, 'title');
+  const description = textMember(document, 'description');
+  const tools = blocksOf(document).flatMap((block) => texts(elements(member(block, 'tools'))));
+  const updated = ownDate(document);
   return {
-    entryId,
-    ...shown,
-    bytes: Buffer.byteLength(JSON.stringify({ type, name, ...shown })),
+    ...(title === undefined ? {} : { title: storable(title) }),
+    ...(description === undefined ? {} : { description: storable(description) }),
+    tags: distinct(ENTRY_TYPES[version.type].tagsOf(document)),
+    ...(tools.length === 0 ? {} : { tools: distinct(tools) }),
+    transports: distinct(transportsOf(document)),
+    installable: version.type === 'server' && CONFIGS.some((config) => !(OMITTED in config.of(version))),
+    ...(updated ? { updated: updated.toISOString() } : {}),
   };
 }
 
@@ -51,9 +53,8 @@ function storable(text: string): string {
   return toStorable(text, Infinity);
 }
 
-function storedMember(document: Document, key: string): string | null {
-  const text = textMember(document, key);
-  return text === undefined ? null : storable(text);
+function distinct(values: readonly string[]): readonly string[] {
+  return [...new Set(values.map(storable))];
 }
 
 /** The servers that some client can express are installable. */
@@ -66,14 +67,24 @@ function transportsOf(document: Document): string[] {
   ].filter((type) => type !== undefined);
 }
 
-// ToolHive's catalogs write this date into the publisher block, beside the tags.
+// ToolHive's catalogs write this date into the publisher block, beside the tags and the names of tools.
 function ownDate(document: Document): Date | undefined {
-  for (const publisher of valuesOf(member(document['_meta'], PUBLISHER_PROVIDED)))
-    for (const block of valuesOf(publisher)) {
-      const date = parseTimestamp(textMember(member(block, 'metadata'), 'last_updated') ?? '');
-      if (date) return date;
-    }
+  for (const block of blocksOf(document)) {
+    const date = parseTimestamp(textMember(member(block, 'metadata'), 'last_updated') ?? '');
+    if (date) return date;
+  }
   return undefined;
+}
+
+function blocksOf(document: Document): unknown[] {
+  return valuesOf(member(document['_meta'], PUBLISHER_PROVIDED)).flatMap(valuesOf);
+}
+
+/** Tools are names, or objects with a name. */
+function texts(values: readonly unknown[]): string[] {
+  return values
+    .map((value) => (isObject(value) ? textMember(value, 'name') : value))
+    .filter((value) => typeof value === 'string');
 }
 
 function valuesOf(value: unknown): unknown[] {

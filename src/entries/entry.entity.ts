@@ -6,6 +6,7 @@ import {
   JoinColumn,
   ManyToOne,
   OneToMany,
+  PrimaryColumn,
   type Relation,
   Unique,
 } from 'typeorm';
@@ -23,6 +24,9 @@ import {
 } from '../documents/statuses.js';
 import { versionKey } from '../documents/versions.js';
 import { Source } from '../sources/source.entity.js';
+import type { Summary } from './entry-summary.js';
+
+const REMOVED_KEY = 'removed_entry_pkey';
 
 /** One name of one type in one source. */
 @Entity('entry')
@@ -32,6 +36,7 @@ import { Source } from '../sources/source.entity.js';
 @Index('entry_partition', ['claimSetId', 'sourceId', 'type', 'name'])
 @Index('entry_claim_set', ['claimSetId'])
 @Index('entry_claims_changed', ['claimsChangedAt'], { where: 'claims_changed_at is not null' })
+@Index('entry_revision', ['sourceId', 'revision'])
 export class Entry {
   @BigIdColumn('entry')
   id: string;
@@ -62,6 +67,10 @@ export class Entry {
   @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
   claimsChangedAt: Date | null;
 
+  /** The revision of the source that the last change of the entry or its versions made, or a later one: see `noteChanged`. */
+  @Column({ type: 'bigint', default: 0, select: false })
+  revision: string;
+
   @OneToMany(() => EntryVersion, (version) => version.entry)
   versions: Relation<VersionSummary>[];
 
@@ -74,6 +83,31 @@ export class Entry {
   get shownClaims(): Claims {
     return asGiven(this.claims, this.givenClaims);
   }
+}
+
+/** An entry that was removed lately: indexes in memory read here what is gone. It may have been added again. */
+@Entity('removed_entry')
+@Index('removed_entry_revision', ['sourceId', 'revision'])
+export class RemovedEntry {
+  @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: REMOVED_KEY })
+  sourceId: number;
+
+  @ManyToOne(() => Source, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'removed_entry_source_id_fkey' })
+  source: Source;
+
+  @BytewiseText({ primary: true, primaryKeyConstraintName: REMOVED_KEY })
+  type: EntryType;
+
+  @BytewiseText({ primary: true, primaryKeyConstraintName: REMOVED_KEY })
+  name: string;
+
+  /** See `Entry`. */
+  @Column({ type: 'bigint' })
+  revision: string;
+
+  @Timestamp({ name: 'removed_at', default: () => 'now()' })
+  removedAt: Date;
 }
 
 /** One published document of an entry. */
@@ -142,18 +176,22 @@ export class EntryVersion {
   @Column({ name: 'is_latest', type: 'boolean', default: false })
   isLatest: boolean;
 
-  /** The text that `search` matches, in lowercase. Indexed by `SearchText`. */
+  /** The text that `search` matches, in lowercase. */
   @Column({ type: 'text', select: false })
   search: string;
+
+  /** What the ranked search knows of the document; null until an index needs it, if the version was not stored as the latest. */
+  @Column({ type: 'json', nullable: true, select: false })
+  summary: Summary | null;
 }
 
 /** A version without its texts, so that all versions of an entry can be loaded. */
-export type VersionSummary = Omit<EntryVersion, 'document' | 'documentChangedAt' | 'search'>;
+export type VersionSummary = Omit<EntryVersion, 'document' | 'documentChangedAt' | 'search' | 'summary'>;
 
 /** The columns of a version except its entry, `is_latest`, publisher and document. */
 export type VersionColumns = Omit<
   EntryVersion,
-  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document' | 'documentChangedAt'
+  'id' | 'entryId' | 'entry' | 'isLatest' | 'publishedBy' | 'document' | 'documentChangedAt' | 'summary'
 >;
 
 /** The relevant columns of a stored version. Times are milliseconds since 1970. */

@@ -8,6 +8,7 @@ import type { EntrySize } from './entry-limits.js';
 import { precedes } from './entry-status.queries.js';
 import { Entry, EntryVersion, versionColumns } from './entry.entity.js';
 import { SIZE_OF_ENTRY } from './entry-documents.queries.js';
+import { summaryOf } from './entry-summary.js';
 
 /** A published entry, as a further version needs it. */
 export interface PublishedEntry {
@@ -107,7 +108,15 @@ export async function insertVersion(
   if (isLatest && latest !== null)
     await manager.update(EntryVersion, { entryId, isLatest: true }, { isLatest: false });
   const document = incoming.document.toString();
-  const version = manager.create(EntryVersion, { ...columns, entryId, document, publishedBy, isLatest });
+  const summary = isLatest ? summaryOf({ ...incoming, document }) : null;
+  const version = manager.create(EntryVersion, {
+    ...columns,
+    entryId,
+    document,
+    publishedBy,
+    isLatest,
+    summary,
+  });
   await manager.insert(EntryVersion, version);
   return version;
 }

@@ -74,7 +74,8 @@ export async function setInheritedClaims(
   claimSetId: number,
 ): Promise<number> {
   const [, count] = await manager.query<[unknown[], number]>(
-    `update entry set claim_set_id = $2 where source_id = $1 and claim_set_id <> $2`,
+    `update entry set claim_set_id = $2, revision = (select revision + 1 from source where id = $1)
+     where source_id = $1 and claim_set_id <> $2`,
     [sourceId, claimSetId],
   );
   return count;

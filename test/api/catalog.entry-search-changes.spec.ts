@@ -116,31 +116,39 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=shared')).toEqual(['Published']);
   });
 
-  it('follows a change that began before others and is committed after them', async () => {
+  it('follows a change that keeps others waiting, and those after it', async () => {
     await publish('io.acme/late', 'Late', '1.0.0', TEAM);
     expect(await titles('q=late')).toEqual(['Late']);
-    await service.database.query('begin');
-    await service.database.query(`update entry_summary set tags = '{later}' where name = 'io.acme/late'`);
-    await service.database.query(`update source set revision = revision + 1 where name = 'first'`);
-    await publish('io.acme/earlier', 'Earlier', '1.0.0', TEAM);
+    const { database } = service;
+    await database.query('begin');
+    let published = Promise.resolve();
+    try {
+      await database.query(
+        `with raised as (update source set revision = revision + 1 where name = 'published' returning id, revision)
+         update entry e set revision = r.revision from raised r where e.source_id = r.id and e.name = 'io.acme/late'`,
+      );
+      await database.query(
+        `update entry_version set summary = '{"tags":["later"],"transports":[],"installable":false,"title":"Later"}'
+         where entry_id = (select id from entry where name = 'io.acme/late')`,
+      );
+      published = publish('io.acme/earlier', 'Earlier', '1.0.0', TEAM);
+      const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await expect.poll(() => database.query(waits)).not.toEqual([]);
+      expect(await titles('q=earlier')).toEqual([]);
+      expect(await titles('tag=later')).toEqual([]);
+    } finally {
+      await database.query('commit');
+      await published;
+    }
+    expect(await titles('tag=later&limit=5')).toEqual(['Later']);
     expect(await titles('q=earlier')).toEqual(['Earlier']);
-    expect(await titles('tag=later')).toEqual([]);
-    await service.database.query('commit');
-    expect(await titles('tag=later&limit=5')).toEqual(['Late']);
   });
 
-  it('is complete when old changes have been deleted', async () => {
-    expect(await titles('q=kept')).toEqual([]);
+  it('summarizes versions that were stored without a summary', async () => {
     await publish('io.acme/kept', 'Kept', '1.0.0', TEAM);
-    await expect
-      .poll(() => service.database.query('select 1 from entry_summary where is_outdated'))
-      .toEqual([]);
-    // Other databases of the server may have older transactions.
-    await service.database
-      .query(`with oldest as (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as id),
-      deleted as (delete from entry_summary_change where transaction < (select id from oldest))
-      insert into entry_summary_horizon select 1, id from oldest
-      on conflict (id) do update set transaction = excluded.transaction`);
+    await service.database.query(
+      `update entry_version set summary = null where entry_id = (select id from entry where name = 'io.acme/kept')`,
+    );
     expect(await titles('q=kept')).toEqual(['Kept']);
   });
 

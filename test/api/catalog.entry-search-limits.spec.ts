@@ -47,7 +47,7 @@ it('facets of more than 8 MiB are refused', async () => {
 it('a search that ends before its registry is prepared should be tried again', async () => {
   await unsearched.synced('main');
   await unsearched.database.query('begin');
-  await unsearched.database.query('lock table entry_summary in access exclusive mode');
+  await unsearched.database.query('lock table removed_entry in access exclusive mode');
   const search = () => unsearched.send('GET', '/registry/main/v0.1/x/search?q=acme');
   const refused = await search();
   await unsearched.database.query('rollback');
@@ -97,7 +97,7 @@ describe('limits.searchIndexBytes', () => {
     .registry('other', { sources: ['other'] })
     .registry('fits', { sources: ['small'] })
     .registry('exceeds', { sources: ['small', 'big'] })
-    .configuration({ limits: { searchIndexBytes: '96KiB' } })
+    .configuration({ limits: { searchIndexBytes: '400KiB' } })
     .runs();
   let asked = 0;
   /** A search that was never asked for: no page is remembered. */

@@ -107,6 +107,21 @@ describe('GET /x/search', () => {
     expect(found.metadata).toEqual({ count: names.length });
   });
 
+  it('corrects a word if nothing is found, on every page, and says so', async () => {
+    const first = await find('q=githbu&limit=1');
+    expect(namesIn(first)).toEqual(['acme/github']);
+    expect(first.metadata).toMatchObject({ corrected: ['github'] });
+    const rest = await find(`limit=9&cursor=${first.metadata.nextCursor}`);
+    expect(namesIn(rest)).toEqual(['acme/github-extra', 'acme/other']);
+    expect(rest.metadata).toEqual({ count: 2, corrected: ['github'] });
+    // The words of hidden entries correct nothing.
+    expect((await find('q=secrett')).metadata).toEqual({ count: 0 });
+    expect((await find('q=secrett', service.as(PLATFORM))).metadata).toEqual({
+      count: 1,
+      corrected: ['secret'],
+    });
+  });
+
   it('shows the latest version as an item', async () => {
     const { items } = await find('q=hub');
     expect(items[0]).toEqual({
@@ -150,10 +165,10 @@ describe('GET /x/search', () => {
   it.each(['relevance', 'updated', 'name'])(
     'pages by %s with a cursor that carries the query',
     async (sort) => {
-      const whole = namesIn(await find(`q=i&sort=${sort}`));
+      const whole = namesIn(await find(`sort=${sort}`));
       const names: string[] = [];
       const facets = new Set<string>();
-      for (let query = `q=i&sort=${sort}&limit=2`; ;) {
+      for (let query = `sort=${sort}&limit=2`; ;) {
         const page = await find(query);
         names.push(...namesIn(page));
         facets.add(JSON.stringify(page.facets));
@@ -182,7 +197,7 @@ describe('GET /x/search', () => {
   it('takes 20 different words, and refuses more', async () => {
     const words = Array.from({ length: 20 }, (_, word) => `word${word}`);
     expect((await ask(`q=${[...words, ...words].join('+')}`)).status).toBe(200);
-    expectRefused(await ask(`q=${[...words, 'one-more'].join('+')}`), 400, 'invalid_parameter');
+    expectRefused(await ask(`q=${[...words, 'more'].join('+')}`), 400, 'invalid_parameter');
   });
 
   it('refuses the cursor of another list', async () => {
@@ -198,10 +213,10 @@ describe('GET /x/search', () => {
     expectRefused(await ask('q=github', service.as(ACME), 'nowhere'), 404, 'registry_not_found');
     expect((await ask('q=github', service)).status).toBe(401);
     for (const below of ['ide', 'ide/v0', 'ide/v0.1'])
-      expect(namesIn(await find('q=github-', service, below))).toEqual(['acme/github-extra']);
-    expect(namesIn(await find('q=github-', service, `ide/k/${key}/v0.1`))).toEqual([
-      'acme/github-extra',
+      expect(namesIn(await find('q=io.acme/github-', service, below))).toEqual(['acme/github-extra']);
+    expect(namesIn(await find('q=io.acme/github-', service, `ide/k/${key}/v0.1`))).toEqual([
       'acme/github-secret',
+      'acme/github-extra',
     ]);
     expectRefused(await ask('', service, `ide/k/${aKey()}`), 404, 'registry_not_found');
   });

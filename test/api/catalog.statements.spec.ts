@@ -2,14 +2,13 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
-import { NameWalk, readByIndex, readByNames, readByText } from '../../dist/catalog/list-strategies.js';
+import { NameWalk, readByIndex, readByNames } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';
 import { type NamedVersions, type SingleVersion, singleVersion } from '../../dist/catalog/version.queries.js';
 import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
-import { gramsToFind } from '../../dist/entries/search-texts.queries.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { visibleSource } from '../../dist/visibility/view-cache.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -49,11 +48,6 @@ const scan =
     if (!found) throw new Error(`No scan of ${column}`);
     return readByIndex(sql, found, 'server', request(filter, after), 512);
   };
-const searched =
-  (search: string, filter: ListFilter, after?: Position): Read =>
-  (sql) =>
-    readByText(sql, gramsToFind(search) ?? '', 'server', request({ ...filter, search }, after), 8_192);
-
 const named =
   (filter: ListFilter, after?: Position): Read =>
   (sql) => {
@@ -107,10 +101,6 @@ const statements: Record<string, Read> = {
   'scan.version': scan('version', { version: '1.0.0' }),
   'scan.status': scan('status', { version: 'latest', status: 'archived' }),
   'scan.status.everything': scan('status', EVERYTHING, AFTER),
-  'search.by-partition': searched('weather', {}),
-  'search.by-partition.next-page': searched('weather', {}, AFTER),
-  'search.by-partition.everything': searched('100%', EVERYTHING, AFTER),
-  'search.of-all': searched('weather', {}),
 };
 
 describe('the SQL of a page', () => {

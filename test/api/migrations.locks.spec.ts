@@ -12,7 +12,7 @@ const INSTANT = [
   /^alter table \w+ (add|drop) column /,
   /^alter table \w+ drop constraint .* not valid$/,
   /^alter index \w+ rename to /,
-  /^drop (index|table|trigger|function) /,
+  /^drop (index|table|trigger|function|domain) /,
   /^create (or replace )?(trigger|function) /,
   /^truncate source_partition$/,
   /^insert into source_partition select source_id, claim_set_id from carried$/,
@@ -29,7 +29,7 @@ const BRIEF = [
   // Each scans narrow rows: 0.1 s for 200,000 names, less for sources and partitions.
   /^create temporary table carried on commit drop as select distinct source_id, claim_set_id from entry$/,
   /^create index source_partition_claim_set on source_partition /,
-  /^create index entry_partition_next on entry /,
+  /^create index (entry_partition_next|entry_revision) on entry /,
   /^create index if not exists entry_claims_changed on entry \(claims_changed_at\) where /,
   /^insert into search_partition .* select distinct source_id, type, claim_set_id from entry$/,
   /^insert into entry_summary_fill select min\(id\) from entry /,

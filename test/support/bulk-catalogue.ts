@@ -3,7 +3,6 @@ import type { TestDatabase } from './database.js';
 
 export const BULK_SOURCES = 4;
 export const BULK_CLAIM_SETS = 20;
-const ADDS_SEARCH_TEXTS = 'entry_version_search_after_insert';
 
 /**
  * Fills a database with this many servers, each in two of four sources with two versions, under twenty claim
@@ -11,14 +10,7 @@ const ADDS_SEARCH_TEXTS = 'entry_version_search_after_insert';
  * not run ANALYZE.
  */
 export async function fillCatalogue(database: TestDatabase, names: number): Promise<void> {
-  for (const table of [
-    'entry',
-    'entry_version',
-    'source_partition',
-    'claim_set',
-    'search_text',
-    'search_partition',
-  ])
+  for (const table of ['entry', 'entry_version', 'source_partition', 'claim_set'])
     await database.query(`alter table ${table} set (autovacuum_enabled = false)`);
   await database.query(
     `insert into claim_set (claims, digest)
@@ -38,7 +30,6 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
      from generate_series(1, $1::int) n`,
     [names],
   );
-  await database.query(`alter table entry_version disable trigger ${ADDS_SEARCH_TEXTS}`);
   await database.query(
     `insert into entry_version (entry_id, version, version_key, document, digest, status, status_changed_at,
        published_at, updated_at, is_latest, search)
@@ -55,14 +46,6 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
      ) born
      where e.type = 'server' or n = 1`,
   );
-  // As a sync does: triggers leave the grams for later.
-  await database.query(
-    `insert into search_text (entry_id, digest, partition_id, type, name, content, grams)
-     select e.id, sha256(convert_to(v.search, 'UTF8')), p.id, e.type, e.name, v.search, search_grams(v.search)
-     from (select distinct entry_id, search from entry_version) v join entry e on e.id = v.entry_id
-     join search_partition p on p.source_id = e.source_id and p.type = e.type and p.claim_set_id = e.claim_set_id`,
-  );
-  await database.query(`alter table entry_version enable trigger ${ADDS_SEARCH_TEXTS}`);
   // Simulates a change of claims long after publication.
   await database.query(
     `update entry set claims_changed_at = '2026-07-01' where type = 'server' and id in (10, 11, 12)`,

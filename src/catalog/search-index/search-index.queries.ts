@@ -1,296 +1,179 @@
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { utcText } from '../../database/statements.js';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../../documents/entry-types.js';
+import type { EntryType } from '../../documents/entry-types.js';
+import { type Summary, summaryOf } from '../../entries/entry-summary.js';
+import { batches } from '../../entries/writer/catalog-diff.js';
+import { TimeSlice } from '../../json/time-slice.js';
 import { MANAGED_KIND } from '../../source-kinds/kinds.js';
-import { CURRENCY, DATABASE_EPOCH, IS_WORTH_READING } from '../../visibility/views.queries.js';
-import { rankedBy } from '../list-request.js';
-import { type CurrencyRow, partitionValues, type ViewSql } from '../view-sql.queries.js';
-import type { IndexedSummary } from './entry-columns.js';
-import type { EntryChange } from './entry-index.js';
-import type { FoundPlace } from './index-search.js';
+import { CURRENCY, DATABASE_EPOCH } from '../../visibility/views.queries.js';
+import type { CurrencyRow, ViewSql } from '../view-sql.queries.js';
+import { isVisible } from '../list-request.js';
+import type { FoundPlace } from './entry-scan.js';
+import type { EntryKey, EntryRow } from './indexed-entry.js';
 
-/** More changes are not read one by one: the index is read again. */
-const MAX_CHANGES = 10_000;
 /** Maximum size of the items on a page with more than one item (contract §3). */
 const MAX_PAGE_BYTES = 1_024 * 1_024;
-
-/** SQL: changes when the index must be read again, because numbers may be reused or tables were emptied. */
-const INDEX_EPOCH = `concat_ws(' ', ${DATABASE_EPOCH}, pg_relation_filepath('entry_summary'),
-    pg_relation_filepath('entry_summary_change'))`;
-
-/** SQL: a transaction as `entry_summary_change` has it. */
-const numberOf = (transaction: string) => `${transaction}::text::bigint`;
-
-/** SQL: the transaction from which the changes are complete. A later one than any comes from another server's dump. */
-const HORIZON = `(
-  select coalesce(max(transaction), 0) from entry_summary_horizon
-  where transaction < ${numberOf('pg_snapshot_xmax(pg_current_snapshot())')}
-)`;
-
-/** Maximum size of the other texts of an entry. */
-const MAX_OTHER_BYTES = 4_096;
-
-/** SQL: an `IndexedSummary` of `s` in the partition `p` as JSON. PostgreSQL compares only ASCII texts as JavaScript does. */
-const SUMMARY = `json_build_array(p.source_id, p.id, s.type, s.name, s.status, s.title, s.description, s.tags,
-    s.transports, s.is_installable, (extract(epoch from s.updated_at) * 1000)::float8, (
-      select case when coalesce(sum(octet_length(t.content)), 0) <= ${MAX_OTHER_BYTES}
-        then coalesce(json_agg(t.content), '[]') end
-      from search_text t
-      where t.entry_id = s.entry_id
-        and t.content <> lower(concat_ws(chr(10), s.name, s.title, s.description) collate "C")
-    ))`;
-
-type SummaryValues = readonly [
-  sourceId: number,
-  partitionId: number,
-  type: EntryType,
-  name: string,
-  status: IndexedSummary['status'],
-  title: string | null,
-  description: string | null,
-  tags: readonly string[],
-  transports: readonly string[],
-  installable: boolean,
-  updated: number,
-  otherTexts: readonly string[] | null,
-];
-
-function summaryFrom(values: SummaryValues): IndexedSummary {
-  const [sourceId, partitionId, type, name, status, title, description, tags, transports] = values;
-  const [installable, updated, otherTexts] = [values[9], values[10], values[11]];
-  return {
-    sourceId,
-    partitionId,
-    type,
-    name,
-    status,
-    title,
-    description,
-    tags,
-    transports,
-    installable,
-    updated,
-    otherTexts,
-  };
-}
-
-/** What a snapshot of the database adds to an index. */
-export interface IndexState {
-  readonly epoch: string;
-  readonly snapshot: string;
-  /** Visible partitions with summaries that must be added or written before the search; null if there are none. */
-  readonly outdated: readonly number[] | null;
-  /** The visible partitions with the rank of their source. */
-  readonly partitions: readonly (readonly [id: number, rank: number])[];
-  /** Changes of the loaded sources; null if the index must be read again. */
-  readonly changes: readonly EntryChange[] | null;
-}
-
-interface StateRow extends CurrencyRow {
-  readonly epoch: string;
-  readonly snapshot: string;
-  readonly outdated: readonly number[] | null;
-  readonly partitions: string;
-  /** JSON. */
-  readonly changes: string | null;
-}
-
-type ChangeValues = readonly [sourceId: number, type: EntryType, name: string, summary: SummaryValues | null];
-
-/** SQL: the visible partitions, with the rank of their source. */
-function partitionsOf({ view }: ViewSql): string {
-  return view.seesAll
-    ? `${rankedBy('$rankedSources::int[]')},
-partitions as materialized (
-  select p.id, r.rank from ranked r join search_partition p on p.source_id = r.source_id
-)`
-    : `partitions as materialized (
-  select p.id, v.rank
-  from unnest($partitionSources::int[], $partitionClaimSets::int[], $partitionRanks::int[])
-    as v(source_id, claim_set_id, rank)
-  join search_partition p on p.source_id = v.source_id and p.claim_set_id = v.claim_set_id
-  where ${IS_WORTH_READING}
-)`;
-}
-
-/**
- * Reads the state of a view and what changed since a snapshot, all in one snapshot. Steps
- * through the index of outdated summaries: with the statistics of the moment after a sync, PostgreSQL would read all of them.
- *
- * @param snapshot of the index: what its transactions wrote is in the index.
- * @param loaded the sources in the index.
- */
-export async function readIndexState(
-  sql: ViewSql,
-  snapshot: string,
-  loaded: readonly number[],
-): Promise<IndexState> {
-  const [row] = await sql.query<StateRow>(
-    `
-with recursive ${CURRENCY},
-${partitionsOf(sql)},
-outdated_partition(id) as (
-  select min(partition_id) from entry_summary where is_outdated
-  union all
-  select (select min(s.partition_id) from entry_summary s where s.is_outdated and s.partition_id > o.id)
-  from outdated_partition o where o.id is not null
-),
-outdated as materialized (
-  select case when exists (select 1 from entry_summary_fill) then array(select id from partitions) else (
-    select array_agg(o.id) from outdated_partition o where o.id in (select id from partitions)
-  ) end as partitions
-),
-changed as materialized (
-  select c.entry_id, c.partition_id, c.type, c.name from entry_summary_change c
-  where c.transaction >= ${numberOf('pg_snapshot_xmin($snapshot::text::pg_snapshot)')}
-    and c.transaction < ${numberOf('pg_snapshot_xmax(pg_current_snapshot())')}
-    and not pg_visible_in_snapshot(c.transaction::text::xid8, $snapshot::text::pg_snapshot)
-  limit ${MAX_CHANGES + 1}
-)
-select currency."isCurrent", ${INDEX_EPOCH} as epoch, pg_current_snapshot()::text as snapshot,
-  (select partitions from outdated) as outdated,
-  (select coalesce(json_agg(json_build_array(id, rank)), '[]')::text from partitions) as partitions,
-  case when (select count(*) from changed) <= ${MAX_CHANGES}
-    and ${numberOf('pg_snapshot_xmin($snapshot::text::pg_snapshot)')} >= ${HORIZON} then (
-    select coalesce(json_agg(json_build_array(c.source_id, c.type, c.name, case when p.id is not null then ${SUMMARY} end)), '[]')::text
-    from (
-      select distinct on (c.entry_id) w.source_id, c.entry_id, c.type, c.name
-      from changed c join search_partition w on w.id = c.partition_id and w.source_id = any($loaded::int[])
-      order by c.entry_id
-    ) c
-    left join entry_summary s on s.entry_id = c.entry_id and not s.is_outdated
-    left join search_partition p on p.id = s.partition_id
-  ) end as changes
-from currency`,
-    { ...(sql.view.seesAll ? {} : partitionValues(sql.view)), snapshot, loaded },
-  );
-  if (!row) throw new Error('A statement without rows');
-  const changes = row.changes === null ? null : (JSON.parse(row.changes) as ChangeValues[]);
-  return {
-    epoch: row.epoch,
-    snapshot: row.snapshot,
-    outdated: row.outdated,
-    partitions: JSON.parse(row.partitions) as (readonly [number, number])[],
-    changes:
-      changes?.map(([sourceId, type, name, summary]) => ({
-        sourceId,
-        type,
-        name,
-        summary: summary && summaryFrom(summary),
-      })) ?? null,
-  };
-}
-
+/** Entries whose versions have longer texts are read whenever a list reaches them. */
+const MAX_TEXT_BYTES = 8_192;
 const ROWS_PER_FETCH = 500;
+/** Maximum number of documents, and of their bytes, that are summarized at once. */
+const DOCUMENTS_PER_BATCH = 250;
+const BYTES_PER_BATCH = 2 * 1_024 * 1_024;
 
-/** Counts the summaries of some sources. */
-export async function countSummaries(manager: EntityManager, sourceIds: readonly number[]): Promise<number> {
-  const [row] = await manager.query<{ count: number }[]>(
-    `select count(*)::int as count from entry_summary
-     where partition_id in (select id from search_partition where source_id = any($1::int[]))`,
-    [sourceIds],
+/** What an index has of a source; `revision` is -1 if that is nothing. */
+export interface IndexedRevision {
+  readonly id: number;
+  readonly revision: number;
+  /** Time of the database. */
+  readonly readAt: string;
+}
+
+/** The state of a source in a snapshot. */
+export interface ReadRevision extends IndexedRevision {
+  readonly epoch: string;
+  /** Whether removals since the index was read are still known. */
+  readonly isContinued: boolean;
+}
+
+/** Returns the current state of these sources, without those that are gone. */
+export async function readRevisions(
+  manager: EntityManager,
+  indexed: readonly IndexedRevision[],
+): Promise<ReadRevision[]> {
+  return manager.query(
+    `select s.id, s.revision::float8 as revision, now()::text as "readAt", ${DATABASE_EPOCH} as epoch,
+       now() - i.read_at < interval '1 hour' as "isContinued"
+     from unnest($1::int[], $2::timestamptz[]) as i(id, read_at) join source s on s.id = i.id`,
+    [indexed.map(({ id }) => id), indexed.map(({ readAt }) => readAt)],
   );
-  return row?.count ?? 0;
+}
+
+interface ChangedRow extends Omit<EntryRow, 'summary'> {
+  /** Whether the entry exists. */
+  readonly exists: boolean;
+  readonly summary: Summary | null;
+  readonly versionId: string;
 }
 
 /**
- * Reads all summaries of some sources by name and type, as an index orders them. Requires a transaction with one
+ * Reads the entries that changed or were removed since an index was read, by name, type and source. Requires a transaction with one
  * snapshot.
  *
- * @param add is called for each batch, until it returns false.
- * @returns whether all were read.
+ * @param add is called for each batch.
+ * @returns the versions that were stored without a summary; their entries are left out.
  */
-export async function readSummaries(
+export async function readChanged(
   manager: EntityManager,
-  sourceIds: readonly number[],
-  add: (summaries: readonly IndexedSummary[]) => Promise<boolean>,
-): Promise<boolean> {
+  indexed: readonly IndexedRevision[],
+  add: (rows: readonly (EntryRow | EntryKey)[]) => Promise<void>,
+): Promise<string[]> {
   // By default PostgreSQL optimizes a cursor for its first rows; this one is read to the end.
   await manager.query(`set local cursor_tuple_fraction = 1`);
   await manager.query(
-    `declare indexed_summary no scroll cursor for
-     select ${SUMMARY}::text as summary from (
-       select s.*, p.source_id from entry_summary s join search_partition p on p.id = s.partition_id
-       where p.source_id = any($1::int[]) and not s.is_outdated
-       order by s.name, array_position($2::text[], s.type) offset 0
-     ) s cross join lateral (select s.source_id, s.partition_id as id) p`,
-    [sourceIds, ENTRY_TYPE_NAMES],
+    `declare changed_entry no scroll cursor for
+     with indexed as (select * from unnest($1::int[], $2::bigint[]) as i(id, revision))
+     select true as exists, e.source_id as "sourceId", e.type, e.name, e.claim_set_id as "claimSetId", v.status, v.summary,
+       v.id as "versionId", (extract(epoch from coalesce(v.document_changed_at, v.updated_at)) * 1000)::float8 as "changedAt", (
+         select case when sum(octet_length(t.search)) <= ${MAX_TEXT_BYTES} then array_agg(t.search) end
+         from (select distinct search from entry_version where entry_id = e.id) t
+       ) as texts
+     from indexed i
+     join entry e on e.source_id = i.id and e.revision > i.revision
+     join entry_version v on v.entry_id = e.id and v.is_latest
+     union all
+     select false, r.source_id, r.type, r.name, null, null, null, null, null, null
+     from indexed i
+     join removed_entry r on r.source_id = i.id and r.revision > i.revision
+     where i.revision >= 0 and not exists (
+       select from entry e where e.source_id = r.source_id and e.type = r.type and e.name = r.name
+     )
+     order by name, type, "sourceId"`,
+    [indexed.map(({ id }) => id), indexed.map(({ revision }) => revision)],
   );
+  const without: string[] = [];
   for (;;) {
-    const rows = await manager.query<{ summary: string }[]>(`fetch ${ROWS_PER_FETCH} from indexed_summary`);
-    const summaries = rows.map(({ summary }) => summaryFrom(JSON.parse(summary) as SummaryValues));
-    if (!(await add(summaries))) return false;
-    if (rows.length < ROWS_PER_FETCH) return true;
+    const rows = await manager.query<ChangedRow[]>(`fetch ${ROWS_PER_FETCH} from changed_entry`);
+    const changes: (EntryRow | EntryKey)[] = [];
+    for (const { exists, summary, versionId, ...row } of rows)
+      if (!exists) changes.push({ sourceId: row.sourceId, type: row.type, name: row.name });
+      else if (summary) changes.push({ ...row, summary });
+      else without.push(versionId);
+    await add(changes);
+    if (rows.length < ROWS_PER_FETCH) return without;
   }
 }
 
-/** Returns the epoch and the snapshot of a transaction. */
-export async function snapshotOf(manager: EntityManager): Promise<Pick<IndexState, 'epoch' | 'snapshot'>> {
-  const [row] = await manager.query<Pick<IndexState, 'epoch' | 'snapshot'>[]>(
-    `select ${INDEX_EPOCH} as epoch, pg_current_snapshot()::text as snapshot`,
-  );
-  if (!row) throw new Error('A statement without rows');
-  return row;
+/** Summarizes versions that were stored without a summary, as by a review, before an upgrade, or until they became the latest. */
+export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
+  const slice = new TimeSlice();
+  for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
+    for (;;) {
+      const versions = await dataSource.query<
+        { id: string; type: EntryType; name: string; version: string; document: string; digest: Buffer }[]
+      >(
+        `select id, type, name, version, document, digest from (
+           select v.id, e.type, e.name, v.version, v.document, v.digest,
+             sum(octet_length(v.document)) over batch as bytes, row_number() over batch as place
+           from entry_version v join entry e on e.id = v.entry_id
+           where v.id = any($1::bigint[]) and v.summary is null
+           window batch as (order by v.id rows unbounded preceding)
+         ) sized where bytes <= ${BYTES_PER_BATCH} or place = 1`,
+        [batch],
+      );
+      if (versions.length === 0) break;
+      const summaries: string[] = [];
+      for (const version of versions) {
+        await slice.pause();
+        summaries.push(JSON.stringify(summaryOf(version)));
+      }
+      await dataSource.query(
+        `update entry_version v set summary = n.summary
+         from unnest($1::bigint[], $2::bytea[], $3::json[]) as n(id, digest, summary)
+         where v.id = n.id and v.digest = n.digest`,
+        [versions.map(({ id }) => id), versions.map(({ digest }) => digest), summaries],
+      );
+    }
 }
 
 /** An item of a page; all columns but the first are null if there is none. */
-export interface SummaryRow extends CurrencyRow {
+export interface ShownRow extends CurrencyRow {
   /** From 1. */
   readonly place: number | null;
-  readonly title: string | null;
-  readonly description: string | null;
   readonly version: string;
   readonly status: string;
-  readonly tags: readonly string[];
-  readonly transports: readonly string[];
-  readonly installable: boolean;
-  readonly updatedAt: string;
+  readonly summary: Summary;
+  readonly changedAt: string;
   /** Null if unknown, or not asked for. */
-  readonly statedAt: string | null;
   readonly publishedAt: string | null;
 }
 
-/**
- * SQL: the dates of a found entry's latest version that are more than the time of a sync. Upstream registries may state
- * no publication date; the version then has the time at which it was stored.
- */
-const KNOWN_DATES = `lateral (
-  select case when s.updated_at <> stored.changed_at then ${utcText('s.updated_at')} end as stated_at,
-    case when o.kind = '${MANAGED_KIND}' or (o.kind = 'api' and v.published_at <> stored.changed_at)
-      then ${utcText('v.published_at')} end as published_at
-  from entry_version v
-  cross join lateral (select coalesce(v.document_changed_at, v.updated_at) as changed_at) stored
-  join entry e on e.id = v.entry_id
-  join source o on o.id = e.source_id
-  where v.entry_id = s.entry_id and v.is_latest and not s.is_outdated
-) dates on true`;
-const NO_DATES = `lateral (select null as stated_at, null as published_at) dates on true`;
-
 /** Reads what a page shows of entries, up to 1 MiB of items or the first. */
-export function readShown(
-  sql: ViewSql,
-  places: readonly FoundPlace[],
-  withDates: boolean,
-): Promise<SummaryRow[]> {
-  return sql.query<SummaryRow>(
+export function readShown(sql: ViewSql, places: readonly FoundPlace[]): Promise<ShownRow[]> {
+  return sql.query<ShownRow>(
     `
 with ${CURRENCY},
 found as materialized (
-  select s.entry_id, f.place, sum(s.bytes) over (order by f.place) as total
-  from unnest($names::text[], $types::text[], $partitions::int[]) with ordinality as f(name, type, partition_id, place)
-  join entry_summary s on s.name = f.name and s.type = f.type and s.partition_id = f.partition_id
+  select f.place, v.id, v.source_kind, sum(octet_length(v.summary::text)) over (order by f.place) as total
+  from unnest($names::text[], $types::text[], $sources::int[]) with ordinality as f(name, type, source_id, place)
+  cross join lateral (
+    select v.id, v.summary, s.kind as source_kind from entry e
+    join entry_version v on v.entry_id = e.id and v.is_latest
+    join source s on s.id = e.source_id
+    where e.source_id = f.source_id and e.type = f.type and e.name = f.name and ${isVisible('e')} offset 0
+  ) v
 )
-select currency."isCurrent", f.place::int as place, s.title, s.description, s.version, s.status, s.tags, s.transports,
-  s.is_installable as installable, ${utcText('s.updated_at')} as "updatedAt",
-  dates.stated_at as "statedAt", dates.published_at as "publishedAt"
+select currency."isCurrent", f.place::int as place, v.version, v.status, v.summary,
+  ${utcText('stored.changed_at')} as "changedAt",
+  case when f.source_kind = '${MANAGED_KIND}' or (f.source_kind = 'api' and v.published_at <> stored.changed_at)
+    then ${utcText('v.published_at')} end as "publishedAt"
 from currency left join found f on f.place = 1 or f.total <= ${MAX_PAGE_BYTES}
-left join entry_summary s on s.entry_id = f.entry_id
-left join ${withDates ? KNOWN_DATES : NO_DATES}
+left join entry_version v on v.id = f.id
+left join lateral (select coalesce(v.document_changed_at, v.updated_at) as changed_at) stored on true
 order by f.place`,
     {
       names: places.map(({ name }) => name),
       types: places.map(({ type }) => type),
-      partitions: places.map(({ partitionId }) => partitionId),
+      sources: places.map(({ sourceId }) => sourceId),
     },
   );
 }

@@ -8,6 +8,12 @@ import type { VersionColumns } from '../entry.entity.js';
  * The statements of the bulk writer. Each writes one batch; most take one array parameter per column.
  */
 
+/** How long removed entries are known: longer than an index in memory continues without a new read. */
+const REMEMBERED = '2 hours';
+
+/** SQL: the number for changes of the source `$1`, which the transaction has locked: see `noteChanged`. */
+const NEXT_REVISION = `(select revision + 1 from source where id = $1)`;
+
 /** An entry with its new claim set. */
 export interface EntryRow extends EntryName {
   readonly claimSetId: number;
@@ -18,11 +24,14 @@ export interface NewVersionRow extends VersionColumns {
   readonly entryId: string;
   readonly document: Buffer;
   readonly isLatest: boolean;
+  /** JSON: see `EntryVersion`. */
+  readonly summary: string | null;
 }
 
 export interface ChangedVersionRow extends VersionColumns {
   readonly id: string;
   readonly document: Buffer;
+  readonly summary: string;
 }
 
 /** A version with its new key. */
@@ -38,8 +47,8 @@ export async function insertEntries(
   rows: readonly EntryRow[],
 ): Promise<(EntryName & { readonly id: string })[]> {
   return manager.query<{ id: string; type: EntryType; name: string }[]>(
-    `insert into entry (source_id, type, name, claim_set_id)
-     select $1::int, n.type, n.name, n.claim_set_id
+    `insert into entry (source_id, type, name, claim_set_id, revision)
+     select $1::int, n.type, n.name, n.claim_set_id, ${NEXT_REVISION}
      from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
      on conflict (source_id, type, name) do nothing
      returning id, type, name`,
@@ -63,7 +72,7 @@ export async function updateClaimSets(
   rows: readonly EntryRow[],
 ): Promise<string[]> {
   const [updated] = await manager.query<[{ id: string }[], number]>(
-    `update entry e set claim_set_id = n.claim_set_id
+    `update entry e set claim_set_id = n.claim_set_id, revision = ${NEXT_REVISION}
      from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
      where e.source_id = $1 and e.type = n.type and e.name = n.name and e.claim_set_id <> n.claim_set_id
      returning e.id`,
@@ -86,12 +95,27 @@ export async function deleteEmptyEntries(
   manager: EntityManager,
   entryIds: readonly string[],
 ): Promise<string[]> {
-  const [deleted] = await manager.query<[{ id: string }[], number]>(
-    `delete from entry e
-     where e.id = any($1::bigint[]) and not exists (select 1 from entry_version v where v.entry_id = e.id)
-     returning e.id`,
+  const deleted = await manager.query<{ id: string; sourceId: number }[]>(
+    `with deleted as (
+       delete from entry e
+       where e.id = any($1::bigint[]) and not exists (select 1 from entry_version v where v.entry_id = e.id)
+       returning e.id, e.source_id, e.type, e.name
+     ), numbered as (
+       update source s set revision = s.revision + 1 where s.id in (select source_id from deleted)
+       returning s.id, s.revision
+     ), noted as (
+       insert into removed_entry (source_id, type, name, revision)
+       select d.source_id, d.type, d.name, n.revision from deleted d join numbered n on n.id = d.source_id
+       on conflict (source_id, type, name) do update set revision = excluded.revision, removed_at = now()
+     )
+     select id, source_id as "sourceId" from deleted`,
     [entryIds],
   );
+  if (deleted.length > 0)
+    await manager.query(
+      `delete from removed_entry where source_id = any($1::int[]) and removed_at < now() - interval '${REMEMBERED}'`,
+      [[...new Set(deleted.map(({ sourceId }) => sourceId))]],
+    );
   return deleted.map(({ id }) => id);
 }
 
@@ -114,10 +138,10 @@ export async function insertVersions(manager: EntityManager, rows: Iterable<NewV
   await copyRows(
     manager,
     `copy entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
-       status_changed_at, published_at, updated_at, is_latest) from stdin (format binary)`,
+       status_changed_at, published_at, updated_at, is_latest, summary) from stdin (format binary)`,
     rows,
     (row, version) => {
-      row.begin(12);
+      row.begin(13);
       row.bigint(BigInt(version.entryId));
       row.text(version.version);
       row.text(version.versionKey);
@@ -130,6 +154,7 @@ export async function insertVersions(manager: EntityManager, rows: Iterable<NewV
       row.time(version.publishedAt);
       row.time(version.updatedAt);
       row.boolean(version.isLatest);
+      row.text(version.summary);
     },
   );
 }
@@ -142,11 +167,11 @@ export async function updateVersions(
     `update entry_version v
      set version_key = n.version_key, document = n.document, digest = n.digest, search = n.search, status = n.status,
        status_message = n.status_message, status_changed_at = n.status_changed_at, published_at = n.published_at,
-       updated_at = n.updated_at
+       updated_at = n.updated_at, summary = n.summary
      from unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[],
-         $8::timestamptz[], $9::timestamptz[], $10::timestamptz[])
+         $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::json[])
        as n(id, version_key, document, digest, search, status, status_message, status_changed_at, published_at,
-         updated_at)
+         updated_at, summary)
      where v.id = n.id`,
     [
       rows.map(({ id }) => id),
@@ -159,6 +184,7 @@ export async function updateVersions(
       rows.map(({ statusChangedAt }) => statusChangedAt),
       rows.map(({ publishedAt }) => publishedAt),
       rows.map(({ updatedAt }) => updatedAt),
+      rows.map(({ summary }) => summary),
     ],
   );
 }

@@ -23,7 +23,8 @@ import {
 import { queueContent } from '../content-queue.queries.js';
 import { writeStatusInDocuments } from '../entry-documents.queries.js';
 import { electLatest } from '../entry-status.queries.js';
-import { insertSearchTexts } from '../search-texts.queries.js';
+import { noteChanged } from '../entry-revisions.queries.js';
+import { summaryTextOf } from '../entry-summary.js';
 import {
   batches,
   type CatalogDiff,
@@ -233,13 +234,16 @@ export class EntryWriter {
     /** Ids of entries whose latest version must be elected. */
     const touched = new Set<string>();
     await this.remove(manager, diff.gone, touched);
-    await this.change(manager, sourceId, diff.changed, now, touched);
+    await this.change(manager, diff.changed, now, touched);
     await this.move(manager, diff.moved, touched);
     await this.restate(manager, diff.restated, now, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     const changed = diff.changed.map(({ incoming }) => incoming);
     await queueContent(manager, sourceId, [...diff.added, ...changed]);
-    for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) await electLatest(manager, batch);
+    for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) {
+      await electLatest(manager, batch);
+      await noteChanged(manager, sourceId, batch);
+    }
   }
 
   private async remove(
@@ -260,7 +264,6 @@ export class EntryWriter {
 
   private async change(
     manager: EntityManager,
-    sourceId: number,
     changed: CatalogDiff['changed'],
     now: Date,
     touched: Set<string>,
@@ -275,13 +278,9 @@ export class EntryWriter {
       const rows = batch.map(({ stored, incoming }) => ({
         ...versionColumns(incoming, now, stored),
         document: incoming.document,
+        summary: summaryTextOf(incoming),
         id: stored.versionId,
       }));
-      await insertSearchTexts(
-        manager,
-        sourceId,
-        batch.map(({ incoming }) => incoming),
-      );
       await updateVersions(manager, rows);
       for (const { stored } of batch) touched.add(stored.entryId);
     }
@@ -339,11 +338,10 @@ export class EntryWriter {
       const entry = entryMapKey(version);
       const entryId = created.get(entry) ?? known.get(entry) ?? '';
       const { document } = version;
-      return { ...versionColumns(version, now), document, entryId, isLatest: latest.has(version) };
+      const isLatest = latest.has(version);
+      const summary = isLatest ? summaryTextOf(version) : null;
+      return { ...versionColumns(version, now), document, entryId, isLatest, summary };
     };
-    // Uses large batches, because the search index processes all rows of a statement together.
-    for await (const batch of batches(added, VERSIONS_PER_STATEMENT))
-      await insertSearchTexts(manager, sourceId, batch);
     for await (const batch of weighedBatches(added, Infinity, BYTES_PER_COPY, documentBytes))
       await insertVersions(manager, mapped(batch, rowOf));
     for (const id of known.values()) touched.add(id);

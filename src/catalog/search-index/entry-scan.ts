@@ -1,0 +1,306 @@
+import type { EntryType } from '../../documents/entry-types.js';
+import { type InSteps, stepping } from '../../json/time-slice.js';
+import type { View, VisibleSource } from '../../visibility/view-cache.js';
+import type { EntrySearch } from '../entry-search.js';
+import {
+  compareEntries,
+  type IndexedEntry,
+  type Kind,
+  Matcher,
+  mayBeListed,
+  NO_MATCH,
+  OCCURRENCES,
+} from './indexed-entry.js';
+import type { SearchWords } from './search-words.js';
+
+/** Entries per step: a tenth of a millisecond. */
+const STEP = 128;
+/** Number of values in a facet (contract §6.3). */
+const FACET_VALUES = 20;
+/** More sources than a registry can have. */
+const MAX_SOURCES = 2 ** 24;
+
+/** The place of an entry in a result. */
+export interface FoundPlace {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly sourceId: number;
+  /** By relevance; lower ones come first. */
+  readonly rank: number;
+  /** Milliseconds since 1970. */
+  readonly updated: number;
+}
+
+export interface ScanResult {
+  /** Up to one more than the page has. */
+  readonly places: readonly FoundPlace[];
+  /** JSON: see `SearchFacets`. */
+  readonly facets: string;
+  /** The words as found, if some were corrected. */
+  readonly corrected?: readonly string[];
+}
+
+/** What a view sees of the entries in an index. */
+export class Sight {
+  private readonly ranks: ReadonlyMap<number, number>;
+  private readonly claimSets: readonly (ReadonlySet<number> | null)[];
+
+  constructor({ seesAll, sourceIds, visible }: View) {
+    const ids = seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId);
+    this.ranks = new Map(ids.map((id, rank) => [id, rank]));
+    this.claimSets = seesAll ? ids.map(() => null) : visible.map(claimSetsOf);
+  }
+
+  /** Returns the rank of the source of a visible entry; undefined for others. */
+  rankOf({ sourceId, claimSetId }: IndexedEntry): number | undefined {
+    const rank = this.ranks.get(sourceId);
+    if (rank === undefined) return undefined;
+    const claimSets = this.claimSets[rank];
+    return claimSets === null || claimSets?.has(claimSetId) ? rank : undefined;
+  }
+
+  /** Whether a visible entry is not shadowed by a visible one of an earlier source (contract §6). */
+  isFirst(entries: readonly IndexedEntry[], at: number, rank: number): boolean {
+    return !this.isShadowed(entries, at, rank, -1) && !this.isShadowed(entries, at, rank, 1);
+  }
+
+  private isShadowed(entries: readonly IndexedEntry[], at: number, rank: number, step: number): boolean {
+    const entry = entries[at];
+    for (let next = at + step; ; next += step) {
+      const other = entries[next];
+      if (!other || other.name !== entry?.name || other.type !== entry.type) return false;
+      if ((this.rankOf(other) ?? Infinity) < rank) return true;
+    }
+  }
+}
+
+const claimSets = new WeakMap<VisibleSource, ReadonlySet<number>>();
+
+function claimSetsOf(source: VisibleSource): ReadonlySet<number> {
+  const known = claimSets.get(source) ?? new Set(source.claimSetIds);
+  claimSets.set(source, known);
+  return known;
+}
+
+/**
+ * Finds the entries of a search. Words are corrected if nothing else is found.
+ *
+ * @param entries in the order of `compareEntries`.
+ * @param goOn throws when the search must end.
+ */
+export async function scanEntries(
+  entries: readonly IndexedEntry[],
+  sight: Sight,
+  request: EntrySearch,
+  words: SearchWords,
+  goOn: () => void,
+): Promise<ScanResult> {
+  const inSteps = stepping(goOn);
+  const exact = new Scan(entries, sight, request, words, request.isCorrected === true);
+  await exact.run(inSteps);
+  if (exact.hasFound || request.isCorrected === true || words.words.length === 0)
+    return exact.result(inSteps);
+  const corrected = new Scan(entries, sight, request, words, true);
+  await corrected.run(inSteps);
+  return corrected.result(inSteps);
+}
+
+class Scan {
+  private readonly first: FoundPlace[] = [];
+  private readonly types = new Map<string, number>();
+  private readonly kinds = new Map<Kind, number>();
+  /** For each word, how often each correction was found. */
+  private readonly corrections: readonly Map<string, number>[];
+  private readonly matcher: Matcher;
+
+  constructor(
+    private readonly entries: readonly IndexedEntry[],
+    private readonly sight: Sight,
+    private readonly request: EntrySearch,
+    private readonly words: SearchWords,
+    private readonly corrects: boolean,
+  ) {
+    this.matcher = new Matcher(words, corrects);
+    this.corrections = words.words.map(() => new Map());
+  }
+
+  get hasFound(): boolean {
+    return this.kinds.size > 0;
+  }
+
+  async run(inSteps: InSteps): Promise<void> {
+    const { q } = this.request.filter;
+    if (q !== undefined && this.words.isEmpty) return;
+    const step = (from: number, to: number) => {
+      for (let at = from; at < to; at += 1) this.consider(at);
+    };
+    await inSteps(this.entries.length, step, STEP);
+  }
+
+  async result(inSteps: InSteps): Promise<ScanResult> {
+    const counts = { tags: new Map<string, number>(), transports: new Map<string, number>() };
+    const kinds = [...this.kinds];
+    await inSteps(
+      kinds.length,
+      (from, to) => {
+        for (const [kind, count] of kinds.slice(from, to))
+          for (const of of ['tags', 'transports'] as const)
+            for (const value of kind[of]) counts[of].set(value, (counts[of].get(value) ?? 0) + count);
+      },
+      STEP,
+    );
+    const tag = await facetOf(counts.tags, inSteps);
+    const transport = await facetOf(counts.transports, inSteps);
+    const type = await facetOf(this.types, inSteps);
+    const corrected = this.corrected();
+    return {
+      places: this.first,
+      facets: `{"type":${type},"tag":${tag},"transport":${transport}}`,
+      ...(corrected ? { corrected } : {}),
+    };
+  }
+
+  private consider(at: number): void {
+    const entry = this.entries[at];
+    if (!entry?.isShown) return;
+    const rank = this.sight.rankOf(entry);
+    if (rank === undefined || !this.passes(entry)) return;
+    const relevance = this.matcher.match(entry);
+    if (relevance === NO_MATCH || !this.sight.isFirst(this.entries, at, rank)) return;
+    this.types.set(entry.type, (this.types.get(entry.type) ?? 0) + 1);
+    this.kinds.set(entry.kind, (this.kinds.get(entry.kind) ?? 0) + 1);
+    if (this.corrects)
+      for (const [at, word] of this.matcher.corrected.entries()) {
+        const counts = this.corrections[at];
+        if (word !== undefined) counts?.set(word, (counts.get(word) ?? 0) + 1);
+      }
+    this.keep(entry, rankOf(entry, relevance, rank));
+  }
+
+  private passes({ type: own, kind, name, isInstallable }: IndexedEntry): boolean {
+    const { type, tag, transport, publisher, installable } = this.request.filter;
+    return (
+      (type === undefined || own === type) &&
+      (installable === undefined || isInstallable === installable) &&
+      (publisher === undefined || (name.startsWith(publisher) && name[publisher.length] === '/')) &&
+      (tag === undefined || kind.tags.includes(tag)) &&
+      (transport === undefined || kind.transports.includes(transport))
+    );
+  }
+
+  /** Keeps an entry if it is among the first after the cursor. */
+  private keep({ type, name, sourceId, updated }: IndexedEntry, rank: number): void {
+    const { first } = this;
+    const { after, limit, sort } = this.request;
+    const place = { type, name, sourceId, rank, updated };
+    if (after && comparePlaces(place, after, sort) <= 0) return;
+    const last = first[limit];
+    if (last && comparePlaces(place, last, sort) >= 0) return;
+    let [low, high] = [0, first.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = first[middle];
+      if (other && comparePlaces(other, place, sort) < 0) low = middle + 1;
+      else high = middle;
+    }
+    first.splice(low, 0, place);
+    if (first.length > limit + 1) first.pop();
+  }
+
+  private corrected(): readonly string[] | undefined {
+    const { words } = this.words;
+    if (!this.corrections.some(({ size }) => size > 0)) return undefined;
+    return words.map(([typed], at) => {
+      const [mostFrequent] = [...(this.corrections[at] ?? [])].sort(byCount);
+      return mostFrequent?.[0] ?? typed?.text ?? '';
+    });
+  }
+}
+
+/** Returns the rank of an entry: tier, retired ones last, installable ones first, source, then whole words before parts. */
+function rankOf({ isRetired, isInstallable }: IndexedEntry, relevance: number, source: number): number {
+  const occurrence = relevance % OCCURRENCES;
+  const tier = (relevance - occurrence) / OCCURRENCES;
+  const group = tier * 4 + (isRetired ? 2 : 0) + (isInstallable ? 0 : 1);
+  return (group * MAX_SOURCES + source) * OCCURRENCES + occurrence;
+}
+
+type Place = Omit<FoundPlace, 'sourceId'>;
+
+function comparePlaces(one: Place, other: Place, sort: EntrySearch['sort']): number {
+  const first =
+    sort === 'relevance' ? one.rank - other.rank : sort === 'updated' ? other.updated - one.updated : 0;
+  if (first !== 0) return first;
+  return compareEntries({ ...one, sourceId: 0 }, { ...other, sourceId: 0 });
+}
+
+function byCount(
+  [one, count]: readonly [string, number],
+  [other, otherCount]: readonly [string, number],
+): number {
+  if (count !== otherCount) return otherCount - count;
+  return one < other ? -1 : 1;
+}
+
+// Publishers choose the tags: there may be a million.
+async function facetOf(counts: ReadonlyMap<string, number>, inSteps: InSteps): Promise<string> {
+  const all = [...counts];
+  let largest: (readonly [string, number])[] = [];
+  const step = (from: number, to: number) => {
+    largest = [...largest, ...all.slice(from, to)].sort(byCount).slice(0, FACET_VALUES);
+  };
+  await inSteps(all.length, step, STEP);
+  return `{${largest.map(([value, count]) => `${JSON.stringify(value)}:${count}`).join()}}`;
+}
+
+/** A part of the names of a list with a search text. */
+export interface ListPart {
+  readonly type: EntryType;
+  /** In lower case. */
+  readonly search: string;
+  /** Where the list begins; null for the first name. */
+  readonly name: string | null;
+  /** Whether it begins after that name. */
+  readonly isAfter: boolean;
+  readonly limit: number;
+}
+
+export interface ListedNames {
+  /** In order. */
+  readonly names: readonly string[];
+  /** Whether there are no more. */
+  readonly isLast: boolean;
+}
+
+/** Finds the names of entries that a list with a search text may show. See `scanEntries`. */
+export async function scanNames(
+  entries: readonly IndexedEntry[],
+  sight: Sight,
+  { type, search, name, isAfter, limit }: ListPart,
+  goOn: () => void,
+): Promise<ListedNames> {
+  const names: string[] = [];
+  const start = name === null ? 0 : positionOf(entries, name, isAfter);
+  const step = (from: number, to: number) => {
+    for (let at = start + from; at < start + to; at += 1) {
+      const entry = entries[at];
+      if (entry?.type !== type || !mayBeListed(entry, search)) continue;
+      const rank = sight.rankOf(entry);
+      if (rank !== undefined && sight.isFirst(entries, at, rank)) names.push(entry.name);
+    }
+    return names.length <= limit;
+  };
+  await stepping(goOn)(entries.length - start, step, STEP);
+  return { names: names.slice(0, limit), isLast: names.length <= limit };
+}
+
+function positionOf(list: readonly IndexedEntry[], name: string, isAfter: boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = list[middle]?.name ?? '';
+    if (other < name || (isAfter && other === name)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,218 @@
+import { LRUCache } from 'lru-cache';
+import type { EntryName } from '../../documents/entry-types.js';
+import { SHOWN_STATUSES, type Status } from '../../documents/statuses.js';
+import type { Summary } from '../../entries/entry-summary.js';
+import { ABSENT, findCorrected, findForm, folded, isQuery, type SearchWords, WHOLE } from './search-words.js';
+
+/** Longer descriptions and lists of tags are found by their beginning. */
+const MAX_TEXT = 4_096;
+/** Longer lists of tags and transports are not shared between entries. */
+const MAX_SHARED_KIND = 1_000;
+/** Approximate size of an entry beside its texts. */
+const ENTRY_BYTES = 300;
+/** First two labels of namespaces that belong to a host's users. */
+const HOSTS = new Set(
+  'io.github com.github io.gitlab com.gitlab org.bitbucket org.codeberg app.vercel app.netlify dev.pages dev.workers'.split(
+    ' ',
+  ),
+);
+/** Second labels of domains such as `acme.co.uk`. */
+const SECOND_LEVEL = new Set(['ac', 'co', 'com', 'gov', 'net', 'org']);
+
+/** The tags and transports of entries; equal ones are shared. */
+export interface Kind {
+  readonly tags: readonly string[];
+  readonly transports: readonly string[];
+}
+
+/** Shares equal kinds. */
+export class KindPool {
+  private readonly kinds = new LRUCache<string, Kind>({ max: 10_000 });
+
+  of({ tags, transports }: Kind): Kind {
+    const key = JSON.stringify([tags, transports]);
+    const kind = this.kinds.get(key) ?? { tags, transports };
+    if (key.length < MAX_SHARED_KIND) this.kinds.set(key, kind);
+    return kind;
+  }
+}
+
+/** Identifies an entry in the index. */
+export interface EntryKey extends EntryName {
+  readonly sourceId: number;
+}
+
+/** The order of the index: entries of one name and type are neighbors. */
+export function compareEntries(one: EntryKey, other: EntryKey): number {
+  if (one.name !== other.name) return one.name < other.name ? -1 : 1;
+  if (one.type !== other.type) return one.type < other.type ? -1 : 1;
+  return one.sourceId - other.sourceId;
+}
+
+/** An entry as the database has it, with its latest version. */
+export interface EntryRow extends EntryKey {
+  readonly claimSetId: number;
+  readonly status: Status;
+  /** Milliseconds since 1970, where the document states no date. */
+  readonly changedAt: number;
+  readonly summary: Summary;
+  /** The different texts of its versions that lists search; null if they are long. */
+  readonly texts: readonly string[] | null;
+}
+
+/** The latest version of an entry, as searches compare and count it. */
+export interface IndexedEntry extends EntryKey {
+  readonly claimSetId: number;
+  readonly isShown: boolean;
+  /** Whether it comes after others of equal relevance. */
+  readonly isRetired: boolean;
+  readonly isInstallable: boolean;
+  readonly updated: number;
+  readonly kind: Kind;
+  /** Folded: lines of name, title, description and others. */
+  readonly text: string;
+  /** Where the namespace without its host, the last segment, the description and the others begin in `text`. */
+  readonly hostEnd: number;
+  readonly segmentAt: number;
+  readonly descriptionAt: number;
+  readonly othersAt: number;
+  /** What lists search, if that is not the text up to `othersAt`; null if it is too long. */
+  readonly texts: readonly string[] | null | undefined;
+  /** Its approximate size in memory. */
+  readonly bytes: number;
+}
+
+export function indexedEntry(row: EntryRow, kinds: KindPool): IndexedEntry {
+  const { summary } = row;
+  const head = [row.name, ...(summary.title === undefined ? [] : [summary.title])].map(folded);
+  const name = head[0] ?? '';
+  const description =
+    summary.description === undefined ? [] : [folded(summary.description.slice(0, MAX_TEXT))];
+  const others = folded([...summary.tags, ...(summary.tools ?? [])].join('\n').slice(0, MAX_TEXT));
+  const searched = [...head, ...description].join('\n');
+  const text = `${searched}\n${others}`;
+  const texts = row.texts?.length === 1 && row.texts[0] === searched ? undefined : row.texts;
+  const lengths = [text, row.name, ...(texts ?? [])].map(({ length }) => length);
+  return {
+    sourceId: row.sourceId,
+    type: row.type,
+    name: row.name,
+    claimSetId: row.claimSetId,
+    isShown: (SHOWN_STATUSES as readonly string[]).includes(row.status),
+    isRetired: row.status === 'deprecated' || row.status === 'archived',
+    isInstallable: summary.installable,
+    updated: summary.updated === undefined ? row.changedAt : Date.parse(summary.updated),
+    kind: kinds.of(summary),
+    text,
+    hostEnd: hostEnd(name),
+    segmentAt: name.lastIndexOf('/') + 1,
+    descriptionAt: head.join('\n').length,
+    othersAt: searched.length,
+    texts,
+    bytes: ENTRY_BYTES + lengths.reduce((sum, length) => sum + length, 0),
+  };
+}
+
+/** Returns where the host's part of a namespace ends: the top-level domain, or the first two labels if a host has users. */
+function hostEnd(name: string): number {
+  const labels = name.slice(0, Math.max(0, name.lastIndexOf('/'))).split('.');
+  const isLonger = HOSTS.has(labels.slice(0, 2).join('.')) || SECOND_LEVEL.has(labels[1] ?? '');
+  const host = labels.slice(0, labels.length > 2 && isLonger ? 2 : 1);
+  return labels.length < 2 ? 0 : host.join('.').length;
+}
+
+/** Whether a list with this search text may find a version of the entry. */
+export function mayBeListed({ text, othersAt, texts }: IndexedEntry, search: string): boolean {
+  if (texts === null) return true;
+  if (texts) return texts.some((each) => each.includes(search));
+  const at = text.indexOf(search);
+  return at >= 0 && at + search.length <= othersAt;
+}
+
+/** Tiers of relevance (contract §6.3). */
+const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;
+export const NO_MATCH = -1;
+/** Values of an occurrence. */
+export const OCCURRENCES = 4;
+const SECTIONS = { head: 0, others: 1, rest: 2 } as const;
+
+/** Compares entries with a query. */
+export class Matcher {
+  /** With `corrects`, the words as found in the last entry that matched; undefined for those found as typed. */
+  readonly corrected: (string | undefined)[] = [];
+  private entry: IndexedEntry | undefined;
+  /** The best occurrence of a word in each section. */
+  private readonly best = [ABSENT, ABSENT, ABSENT];
+  private word: string | undefined;
+
+  /** @param corrects whether words also match with one letter wrong. */
+  constructor(
+    private readonly search: SearchWords,
+    private readonly corrects: boolean,
+  ) {}
+
+  /** Returns the relevance of an entry, lower is better: its tier times `OCCURRENCES`, plus the worst occurrence of a word. */
+  match(entry: IndexedEntry): number {
+    const { words, names, name, isEmpty } = this.search;
+    if (isEmpty) return 0;
+    const { text } = entry;
+    for (const each of names) if (!text.startsWith(each)) return NO_MATCH;
+    this.entry = entry;
+    let tier: number = words.length === 0 ? TIER.rest : TIER.head;
+    let head: number = WHOLE;
+    let marked: number = WHOLE;
+    let rest: number = WHOLE;
+    for (let at = 0; at < words.length; at += 1) {
+      const best = this.find(at);
+      head = Math.max(head, best[SECTIONS.head] ?? ABSENT);
+      const withOthers = Math.min(best[SECTIONS.head] ?? ABSENT, best[SECTIONS.others] ?? ABSENT);
+      marked = Math.max(marked, withOthers);
+      rest = Math.max(rest, Math.min(withOthers, best[SECTIONS.rest] ?? ABSENT));
+      if (rest === ABSENT) return NO_MATCH;
+    }
+    let worst = head;
+    if (head === ABSENT) {
+      tier = marked === ABSENT ? TIER.rest : TIER.marked;
+      worst = marked === ABSENT ? rest : marked;
+    } else if (head === WHOLE && tier === TIER.head && this.isNamed(entry)) tier = TIER.segment;
+    if (names.length > 0 && text.startsWith(name) && text[name.length] === '\n') tier = TIER.name;
+    return tier * OCCURRENCES + worst;
+  }
+
+  private isNamed({ text, segmentAt, descriptionAt }: IndexedEntry): boolean {
+    const [segment = '', title = ''] = text.slice(segmentAt, descriptionAt).split('\n');
+    return isQuery(segment, this.search) || isQuery(title, this.search);
+  }
+
+  private find(at: number): readonly number[] {
+    const { best, search, entry } = this;
+    const forms = search.words[at];
+    best.fill(ABSENT);
+    if (!forms || !entry) return best;
+    this.word = undefined;
+    for (const form of forms) findForm(entry.text, form, this.note);
+    if (this.corrects) {
+      const [typed] = forms;
+      if (typed && Math.min(...best) === ABSENT) findCorrected(entry.text, typed, this.note);
+      this.corrected[at] = this.word;
+    }
+    return best;
+  }
+
+  private readonly note = (at: number, occurrence: number, word?: string): number => {
+    const { entry, best } = this;
+    if (!entry) return Infinity;
+    const { hostEnd, segmentAt, descriptionAt, othersAt } = entry;
+    if (at < hostEnd) return hostEnd;
+    const section =
+      at >= othersAt
+        ? SECTIONS.others
+        : at >= segmentAt && at < descriptionAt
+          ? SECTIONS.head
+          : SECTIONS.rest;
+    if (occurrence < (best[section] ?? ABSENT)) best[section] = occurrence;
+    this.word ??= word;
+    if (occurrence !== WHOLE) return at + 1;
+    return section === SECTIONS.rest ? (at < segmentAt ? segmentAt : othersAt) : Infinity;
+  };
+}

@@ -1,0 +1,181 @@
+/** How a word of a query occurs in a text, best first. */
+export const WHOLE = 0;
+export const BEGINS = 1;
+export const INSIDE = 2;
+export const ABSENT = 3;
+
+/** The shortest word that is also found inside of others. */
+const MIN_INSIDE = 3;
+/** The shortest word that is also found with one letter wrong. */
+const MIN_CORRECTED = 5;
+/** A shorter synonym of a typed word must be a whole word: nobody typed the beginning of it. */
+const MIN_SYNONYM_BEGINS = 5;
+
+const BUILT_IN: readonly (readonly string[])[] = [
+  ['postgres', 'postgresql'],
+  ['k8s', 'kubernetes'],
+  ['aws', 'amazon'],
+  ['gcp', 'google'],
+  ['js', 'javascript'],
+  ['ts', 'typescript'],
+  ['db', 'database'],
+  ['repo', 'repository'],
+  ['auth', 'authentication'],
+  ['docs', 'documentation'],
+];
+
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+const IN_WORD = /[\p{L}\p{M}\p{N}\ud800-\udfff]/u;
+const ACCENTS = /[\u0300-\u036f]/g;
+/** Words that end in `s` without being a plural, and plurals in spite of their ending. */
+const SINGULAR = /(?:ss|us|is|news|canvas|atlas|kubernetes|postgres)$/;
+const PLURAL = /^(?:api|cli|ui|wiki|emoji)s$/;
+
+/** Returns a text in lower case and without accents. */
+export function folded(text: string): string {
+  const lower = text.toLowerCase();
+  // eslint-disable-next-line no-control-regex -- texts in ASCII are what they are.
+  return /^[\0-\x7f]*$/.test(lower) ? lower : lower.normalize('NFKD').replace(ACCENTS, '').normalize('NFC');
+}
+
+/** Returns the words of a folded text: runs of letters and digits. */
+export function wordsIn(text: string): readonly string[] {
+  return text.match(WORD) ?? [];
+}
+
+function singular(word: string): string {
+  if (word.length <= 3 || !word.endsWith('s')) return word;
+  return SINGULAR.test(word) && !PLURAL.test(word) ? word : word.slice(0, -1);
+}
+
+/** Equal words by each of them, in the singular. */
+export type Synonyms = ReadonlyMap<string, readonly string[]>;
+
+/** Adds groups of equal words to the built-in ones; groups that share a word are one. */
+export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms {
+  const synonyms = new Map<string, readonly string[]>();
+  for (const group of [...BUILT_IN, ...configured]) {
+    const words = group.map((word) => singular(folded(word)));
+    const all = [...new Set(words.flatMap((word) => [word, ...(synonyms.get(word) ?? [])]))];
+    for (const word of all) synonyms.set(word, all);
+  }
+  return synonyms;
+}
+
+/** A spelling of a word of a query. */
+interface Form {
+  readonly text: string;
+  /** The worst occurrence that counts. */
+  readonly worst: typeof WHOLE | typeof BEGINS | typeof INSIDE;
+}
+
+/** A query as it is compared with texts. */
+export interface SearchWords {
+  /** Folded, in the singular, with their synonyms; each must occur. */
+  readonly words: readonly (readonly Form[])[];
+  /** Words with a slash: beginnings of names, in lower case. */
+  readonly names: readonly string[];
+  /** The whole query as a name, in lower case. */
+  readonly name: string;
+  /** Whether the query has something to find. */
+  readonly isEmpty: boolean;
+}
+
+/** Returns the different words of a query, as `MAX_WORDS` counts them. */
+export function searchWords(q: string, synonyms: Synonyms): SearchWords {
+  const names = new Set<string>();
+  const words = new Set<string>();
+  for (const token of q.split(/\s+/u)) {
+    const found = wordsIn(folded(token));
+    if (token.includes('/')) {
+      if (found.length > 0) names.add(token.toLowerCase());
+    } else for (const word of found) words.add(singular(word));
+  }
+  const formsOf = (word: string): Form[] => [
+    { text: word, worst: word.length >= MIN_INSIDE ? INSIDE : BEGINS },
+    ...(synonyms.get(word) ?? [])
+      .filter((other) => other !== word)
+      .map((text) => ({ text, worst: text.length >= MIN_SYNONYM_BEGINS ? BEGINS : WHOLE }) as const),
+  ];
+  return {
+    words: [...words].map(formsOf),
+    names: [...names],
+    name: q.trim().toLowerCase(),
+    isEmpty: words.size + names.size === 0,
+  };
+}
+
+/** Whether a character of a folded text belongs to a word. */
+export function isInWord(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  if (code < 128) return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);
+  // NaN beyond the text.
+  return code >= 128 && IN_WORD.test(text.charAt(at));
+}
+
+/** Receives where a form occurs and how; returns where to look for a better occurrence, or Infinity. */
+type Found = (at: number, occurrence: number, word?: string) => number;
+
+/** Finds the occurrences of a form in a folded text. */
+export function findForm(text: string, { text: form, worst }: Form, found: Found): void {
+  for (let at = text.indexOf(form); at >= 0;) {
+    const begins = at === 0 || !isInWord(text, at - 1);
+    const end = at + form.length;
+    const isWhole = begins && (!isInWord(text, end) || (text[end] === 's' && !isInWord(text, end + 1)));
+    const occurrence = isWhole ? WHOLE : begins ? BEGINS : INSIDE;
+    const next = occurrence <= worst ? found(at, occurrence) : at + 1;
+    if (next === Infinity) return;
+    at = text.indexOf(form, next);
+  }
+}
+
+/**
+ * Like `findForm`, for words that have the form, or one that begins like it, with one letter wrong, missing, extra or exchanged
+ * with its neighbor. One error leaves the first half of the form as it is, or the last one.
+ */
+export function findCorrected(text: string, { text: form }: Form, found: Found): void {
+  if (form.length < MIN_CORRECTED) return;
+  const half = form.length >> 1;
+  for (const part of [form.slice(0, half), form.slice(half + 1)])
+    for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) {
+      let start = at;
+      while (start > 0 && at - start <= half + 2 && isInWord(text, start - 1)) start -= 1;
+      let end = at;
+      while (isInWord(text, end)) end += 1;
+      const length = lengthCorrected(text, start, end, form);
+      if (length === 0 || (start > 0 && isInWord(text, start - 1))) continue;
+      const isWhole = start + length === end || (start + length === end - 1 && text[end - 1] === 's');
+      if (found(start, isWhole ? WHOLE : BEGINS, text.slice(start, end)) === Infinity) return;
+    }
+}
+
+/** Returns how many letters of the word at `at` are the form with at most one error; 0 if none. Prefers the whole word. */
+function lengthCorrected(text: string, at: number, end: number, form: string): number {
+  const { length } = form;
+  if (end - at < length - 1) return 0;
+  let same = 0;
+  while (same < length && text[at + same] === form[same]) same += 1;
+  if (same === length) return length;
+  const rest = (fromText: number, fromForm: number) =>
+    text.startsWith(form.slice(fromForm), at + fromText) && at + fromText + length - fromForm <= end;
+  const lengths = [
+    // An extra letter in the form, a missing one, a wrong one, two exchanged.
+    rest(same, same + 1) ? length - 1 : 0,
+    rest(same + 1, same) ? length + 1 : 0,
+    rest(same + 1, same + 1) ? length : 0,
+    text[at + same] === form[same + 1] && text[at + same + 1] === form[same] && rest(same + 2, same + 2)
+      ? length
+      : 0,
+  ];
+  return lengths.find((found) => found > 0 && at + found === end) ?? Math.max(...lengths);
+}
+
+/** Whether a text is the query, word by word. */
+export function isQuery(text: string, { words, names }: SearchWords): boolean {
+  if (names.length > 0) return false;
+  const found = wordsIn(text);
+  return (
+    found.length === words.length &&
+    words.every((forms, index) => forms.some((form) => form.text === singular(found[index] ?? '')))
+  );
+}
