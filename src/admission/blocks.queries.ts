@@ -5,9 +5,12 @@ import type { VersionName } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { TimeSlice } from '../json/time-slice.js';
+import type { Block } from './admission.entity.js';
 import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
 
 export const MAX_BLOCKS = 1_000;
+/** Size of the blocks that are loaded at once. */
+const MAX_LOADED_BYTES = 1_024 * 1_024;
 
 /** Reads the blocks that are in force. */
 @Injectable()
@@ -54,6 +57,21 @@ export async function overdueBlocks(manager: EntityManager): Promise<string[]> {
 /** Returns the ids of all blocks, in order. */
 export async function blockIds(manager: EntityManager): Promise<{ readonly name: string }[]> {
   return manager.query(`select id as name from block order by id`);
+}
+
+/** Returns the first of these blocks that exist: as many as take up to 1 MiB, and at least one. */
+export async function firstBlocks(
+  manager: EntityManager,
+  ids: readonly string[],
+): Promise<Pick<Block, 'id' | 'rule' | 'createdAt' | 'updatedAt'>[]> {
+  return manager.query(
+    `select id, rule, created_at as "createdAt", updated_at as "updatedAt" from (
+       select *, row_number() over blocks as row, sum(octet_length(rule::text)) over blocks as bytes
+       from block where id = any($1) window blocks as (order by id)
+     ) sized
+     where row = 1 or bytes <= ${MAX_LOADED_BYTES} order by id`,
+    [ids],
+  );
 }
 
 export async function writeBlock(manager: EntityManager, id: string, rule: BlockRule): Promise<void> {

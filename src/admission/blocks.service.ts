@@ -15,7 +15,7 @@ import { Block } from './admission.entity.js';
 import { type BlockRule, CompiledBlock } from './block-rule.js';
 import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
-import { blockIds, MAX_BLOCKS, noteChange, writeBlock } from './blocks.queries.js';
+import { blockIds, firstBlocks, MAX_BLOCKS, noteChange, writeBlock } from './blocks.queries.js';
 
 /** Manages the blocks that hold in every source (contract §11). */
 @Injectable()
@@ -30,8 +30,11 @@ export class BlocksService {
   async list(query: AdminListQuery): Promise<JsonText> {
     const ids = await blockIds(this.dataSource.manager);
     const page = await listPage('blocks', ids, query, true, async (next) => {
-      const loaded = await Promise.all(next.map(({ name }) => this.find(name)));
-      return loaded.flatMap((block) => (block ? [{ name: block.id, toJSON: () => blockAnswer(block) }] : []));
+      const loaded = await firstBlocks(
+        this.dataSource.manager,
+        next.map(({ name }) => name),
+      );
+      return loaded.map((block) => ({ name: block.id, answer: blockAnswer(block) }));
     });
     return new JsonText(page);
   }
@@ -138,7 +141,12 @@ export class BlocksService {
   }
 }
 
-function blockAnswer({ id, rule, createdAt, updatedAt }: Block): object {
+function blockAnswer({
+  id,
+  rule,
+  createdAt,
+  updatedAt,
+}: Pick<Block, 'id' | 'rule' | 'createdAt' | 'updatedAt'>): object {
   return { id, ...rule, createdAt, updatedAt };
 }
 

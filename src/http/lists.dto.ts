@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, Validate } from '../validation/class-validation.js';
-import { cursorParameter, limitParameter, MAX_PAGE } from '../validation/value-checks.js';
+import { cursorParameter, limitParameter, MAX_PAGE, textParameter } from '../validation/value-checks.js';
 
 /** Without `limit`, lists are complete, except that an answer ends at 1 MiB. */
 export class AdminListParameters {
@@ -18,6 +18,14 @@ export class AdminListParameters {
   @IsOptional()
   @Validate(limitParameter)
   limit?: string;
+}
+
+/** The parameters of lists of sources and registries. */
+export class ResourceListParameters extends AdminListParameters {
+  @ApiPropertyOptional({ maxLength: 500, description: 'A part of the name; case does not matter' })
+  @IsOptional()
+  @Validate(textParameter('text without NUL characters', 500))
+  search?: string;
 }
 
 export class AdminListMetadata {

@@ -54,6 +54,8 @@ function checksum(payload: Buffer): Buffer {
 export interface AdminListQuery {
   readonly cursor?: string;
   readonly limit?: string;
+  /** A part of the names; case does not matter. */
+  readonly search?: string;
 }
 
 export interface ListMetadata {
@@ -65,15 +67,20 @@ class AdminListCursor {
   /** The name of the last item of the previous page. */
   @Validate(storableText) readonly after: string;
   @IsOptional() @IsInt(1, MAX_PAGE) readonly limit?: number;
+  @IsOptional() @Validate(storableText) readonly search?: string;
+}
+
+/** An item of a list. */
+export interface ListItem {
+  readonly name: string;
+  /** Null if the caller may no longer see it. */
+  readonly answer: object | null;
 }
 
 /** Maximum size of a page of any list; a longer list continues with `nextCursor` (contract §3). */
 export const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Reserved for everything around the items. */
 const ENVELOPE_BYTES = 1_024;
-/** Items that are loaded at once. */
-const ITEMS_PER_READ = 16;
-
 /**
  * Returns one page of a list as JSON: up to `limit` items, otherwise as many as fit into 1 MiB, and at least one.
  *
@@ -81,7 +88,7 @@ const ITEMS_PER_READ = 16;
  * @param rows the names that the caller may see, in order, without duplicates.
  * @param isByName whether the rows are ordered by name, so that a page can continue after a deleted name. Otherwise the
  *   list starts over after a deleted name, because repeated items do less harm than missing items.
- * @param load returns the answers for the first of these rows; rows that are gone are left out.
+ * @param load returns items for the first of these rows; rows that are gone are left out. Returns none only if all are gone.
  * @throws ApiError 400 `invalid_cursor`.
  */
 export async function listPage<R extends { readonly name: string }>(
@@ -89,38 +96,46 @@ export async function listPage<R extends { readonly name: string }>(
   rows: readonly R[],
   query: AdminListQuery,
   isByName: boolean,
-  load: (rows: readonly R[]) => Promise<readonly { readonly name: string }[]>,
+  load: (rows: readonly R[]) => Promise<readonly ListItem[]>,
 ): Promise<string> {
   const list = `admin-${member}`;
   const before = query.cursor ? decodeCursor(list, query.cursor, hasShape(AdminListCursor)) : undefined;
   const limit = query.limit === undefined ? before?.limit : Number(query.limit);
+  const search = before ? before.search : query.search?.toLowerCase();
   const most = limit ?? Infinity;
   const texts: string[] = [];
   let bytes = ENVELOPE_BYTES;
   let last = '';
   const page = (hasMore: boolean) => {
-    const nextCursor = hasMore ? encodeCursor(list, { after: last, limit }) : undefined;
+    const nextCursor = hasMore ? encodeCursor(list, { after: last, limit, search }) : undefined;
     const metadata: ListMetadata = { count: texts.length, ...(nextCursor ? { nextCursor } : {}) };
     return `{"${member}":[${texts.join(',')}],"metadata":${JSON.stringify(metadata)}}`;
   };
-  for (let rest = before ? following(rows, before.after, isByName) : rows; rest.length > 0;) {
+  const following = before ? rowsAfter(rows, before.after, isByName) : rows;
+  for (
+    let rest = search ? following.filter(({ name }) => name.includes(search)) : following;
+    rest.length > 0;
+  ) {
     if (texts.length === most) return page(true);
-    const next = rest.slice(0, Math.min(ITEMS_PER_READ, most - texts.length));
+    const next = rest.slice(0, most - texts.length);
     const items = await load(next);
-    for (const item of items) {
-      const text = JSON.stringify(item);
+    for (const { name, answer } of items) {
+      if (!answer) continue;
+      const text = JSON.stringify(answer);
       bytes += Buffer.byteLength(text) + 1;
       if (texts.length > 0 && bytes > MAX_PAGE_BYTES) return page(true);
       texts.push(text);
-      last = item.name;
+      last = name;
     }
-    const reached = items.length === 0 ? next.length : next.findIndex(({ name }) => name === last) + 1;
-    rest = rest.slice(reached);
+    const reached = items.at(-1)?.name;
+    rest = rest.slice(
+      reached === undefined ? next.length : next.findIndex(({ name }) => name === reached) + 1,
+    );
   }
   return page(false);
 }
 
-function following<R extends { readonly name: string }>(
+function rowsAfter<R extends { readonly name: string }>(
   rows: readonly R[],
   after: string,
   isByName: boolean,

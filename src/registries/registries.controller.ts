@@ -6,7 +6,7 @@ import { Audited, ListsRegistries, Loaded, RequiresRole, ResourceRoute } from '.
 import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.js';
 import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
-import { AdminListParameters } from '../http/lists.dto.js';
+import { ResourceListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
@@ -30,7 +30,7 @@ export class RegistriesController {
   })
   @ApiOkWithEtag(RegistryAnswerList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: ResourceListParameters): Promise<JsonText> {
     return this.registries.list(caller, query);
   }
 

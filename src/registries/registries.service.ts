@@ -67,9 +67,10 @@ export class RegistriesService {
     const page = await listPage('registries', rows, query, false, async (next) => {
       const loaded = await this.registries.loadFirst(next);
       // The claims may have changed since the rows were read.
-      return loaded
-        .filter(({ claimSetId }) => reachable.has(claimSetId))
-        .map((registry) => this.describe(caller, registry));
+      return loaded.map((registry) => ({
+        name: registry.name,
+        answer: reachable.has(registry.claimSetId) ? this.describe(caller, registry) : null,
+      }));
     });
     return new JsonText(page);
   }

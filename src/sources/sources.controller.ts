@@ -5,7 +5,7 @@ import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Audited, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
 import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
-import { AdminListParameters } from '../http/lists.dto.js';
+import { ResourceListParameters } from '../http/lists.dto.js';
 import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
@@ -35,7 +35,7 @@ export class SourcesController {
   })
   @ApiOkWithEtag(SourceList)
   @ApiErrors('invalid_parameter', 'invalid_cursor')
-  list(@CurrentCaller() caller: Caller, @Query() query: AdminListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: ResourceListParameters): Promise<JsonText> {
     return this.sources.list(caller, query);
   }
 

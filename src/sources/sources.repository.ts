@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, In, Repository, type SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
 import { lockCreation, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { Source } from './source.entity.js';
-import { firstIdsWithin } from './sources.queries.js';
+import { firstSources } from './sources.queries.js';
 
 /** A source without its settings, which may be large. */
 export type SourceRow = Pick<Source, 'id' | 'name' | 'claimSetId'>;
@@ -24,16 +24,11 @@ export class SourcesRepository {
   }
 
   /** Returns the first of these sources, in order: as many as take up to 1 MiB, and at least one if any exists. */
-  async loadFirst(rows: readonly SourceRow[]): Promise<Source[]> {
-    const { manager } = this.sources;
-    const ids = await firstIdsWithin(
-      manager,
+  async loadFirst(rows: readonly SourceRow[]): ReturnType<typeof firstSources> {
+    return firstSources(
+      this.sources.manager,
       rows.map(({ id }) => id),
     );
-    const found = await this.select(manager)
-      .where({ id: In(ids) })
-      .getMany();
-    return ids.flatMap((id) => found.find((source) => source.id === id) ?? []);
   }
 
   /**

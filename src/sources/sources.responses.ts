@@ -10,6 +10,7 @@ import { withoutSecretFiles } from '../source-kinds/named-files.js';
 import { EntryFilter, SyncPolicy } from '../source-kinds/source-settings.dto.js';
 import { formatDuration } from '../validation/value-checks.js';
 import type { Source } from './source.entity.js';
+import type { ShownSource } from './sources.queries.js';
 
 export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })
@@ -91,7 +92,7 @@ export class SourceList {
 }
 
 /** Returns the declaration of a source (contract §7) for the audit trail, with queries removed from URLs. */
-export function declaredForm(source: Source): object {
+export function declaredForm(source: ShownSource): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,
   );
@@ -99,7 +100,7 @@ export function declaredForm(source: Source): object {
 }
 
 /** Returns a source as the admin API shows it (contract §7). Settings contain no secrets. */
-export function describeSource(source: Source): SourceAnswer {
+export function describeSource(source: ShownSource): SourceAnswer {
   return {
     name: source.name,
     ...declarationOf(source),
@@ -110,7 +111,7 @@ export function describeSource(source: Source): SourceAnswer {
   };
 }
 
-function declarationOf(source: Source) {
+function declarationOf(source: ShownSource) {
   return {
     kind: source.kind,
     [source.kind]:
@@ -129,7 +130,7 @@ export function sourceTag(source: Source): string {
   return contentTag([kind, settings, filter, admission, intervalMs, allowShrink, shownClaims]);
 }
 
-function describeSync({ state }: Source): SourceAnswer['sync'] {
+function describeSync({ state }: ShownSource): SourceAnswer['sync'] {
   return {
     status: state.status,
     lastAttemptAt: state.lastAttemptAt?.toISOString() ?? null,

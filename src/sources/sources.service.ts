@@ -61,7 +61,10 @@ export class SourcesService {
     const page = await listPage('sources', rows, query, true, async (next) => {
       const loaded = await this.sources.loadFirst(next);
       // The claims may have changed since the rows were read.
-      return loaded.filter(({ claimSetId }) => reachable.has(claimSetId)).map(describeSource);
+      return loaded.map((source) => ({
+        name: source.name,
+        answer: reachable.has(source.claimSetId) ? describeSource(source) : null,
+      }));
     });
     return new JsonText(page);
   }

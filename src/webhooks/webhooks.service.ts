@@ -6,21 +6,8 @@ import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';
 import { WebhookSender } from './webhook-sender.js';
-import { type DeliveryRow, type WebhookState, WebhookStates } from './webhook-states.queries.js';
+import { type WebhookState, WebhookStates } from './webhook-states.queries.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
-
-/** An item of a list that is named by its ID; a getter is not part of its JSON. */
-class Delivery {
-  constructor(row: DeliveryRow) {
-    Object.assign(this, Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
-  }
-
-  declare readonly id: string;
-
-  get name(): string {
-    return this.id;
-  }
-}
 
 /** Shows and controls webhooks; super-admins only (contract §12). */
 @Injectable()
@@ -44,13 +31,16 @@ export class WebhooksService {
     const load = async (rows: readonly WebhookConfig[]) =>
       rows.flatMap((webhook) => {
         const state = states.get(webhook.name);
-        return state ? [answerOf(webhook, state)] : [];
+        return state ? [{ name: webhook.name, answer: answerOf(webhook, state) }] : [];
       });
     return new JsonText(await listPage('webhooks', webhooks, query, false, load));
   }
 
   async deliveries({ name }: WebhookConfig, query: AdminListQuery): Promise<JsonText> {
-    const rows = (await this.states.deliveries(name)).map((row) => new Delivery(row));
+    const rows = (await this.states.deliveries(name)).map((row) => ({
+      name: row.id,
+      answer: Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)),
+    }));
     return new JsonText(await listPage('deliveries', rows, query, false, async (some) => some));
   }
 

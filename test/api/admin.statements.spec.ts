@@ -70,4 +70,30 @@ describe('statements about sources', () => {
     };
     expect([await insertsFor(1), await insertsFor(90)]).toEqual([4, 4]);
   });
+
+  it('lists: one for all, with pages and a search by name', async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `list-${String(index).padStart(2, '0')}`);
+    for (const name of names) {
+      expect((await service.put(`/v1/sources/${name}`, settings('1h'))).status).toBe(201);
+      expect((await service.put(`/v1/registries/${name}`, { sources: [name] })).status).toBe(201);
+    }
+    for (const list of ['sources', 'registries'] as const) {
+      const namesIn = async (query: string) => {
+        tap.statements.length = 0;
+        const reply = await service.get(`/v1/${list}?${query}`);
+        expect(reply.status).toBe(200);
+        const loads = tap.statements.filter((text) => text.includes('($1::int[]) with ordinality asked'));
+        expect(loads).toHaveLength(1);
+        const page = reply.json as Record<typeof list, { name: string }[]> & {
+          metadata: { nextCursor?: string };
+        };
+        return { names: page[list].map(({ name }) => name), next: page.metadata.nextCursor };
+      };
+      expect((await namesIn('')).names).toEqual(expect.arrayContaining(names));
+      expect(await namesIn('search=LIST-1')).toEqual({ names: names.slice(10, 20), next: undefined });
+      const first = await namesIn('search=list-1&limit=4');
+      expect(first.names).toEqual(names.slice(10, 14));
+      expect((await namesIn(`cursor=${first.next}`)).names).toEqual(names.slice(14, 18));
+    }
+  });
 });

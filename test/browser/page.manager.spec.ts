@@ -176,7 +176,7 @@ describe('web UI: manager', () => {
       .poll(() => manager.page.locator('.refusal-sentence').innerText())
       .toContain('registry.invalid');
     await manager.goTo('/sources');
-    await manager.page.getByText('1 of 6 sources failed to sync').waitFor();
+    await manager.page.getByText('1 source failed to sync').waitFor();
   });
 
   it('edits a source, and deletes it after confirmation', async () => {

@@ -1,11 +1,9 @@
 import type { JSX } from 'preact';
-import { api, readPages, unwrap } from '../api/client.js';
-import type { Registry } from '../api/types.js';
+import { api, unwrap } from '../api/client.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import type { Route } from '../navigation/route.js';
 import { ResourceList, ResourceNameCell, ResourceRoutes } from '../resources/resource-pages.js';
 import { pluralize } from '../ui/format.js';
-import { useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { RegistryFormPage } from './registry-form-page.js';
@@ -20,19 +18,15 @@ export function RegistryRoutes({ route }: { route: Route }): JSX.Element {
   );
 }
 
-export function readRegistries(signal: AbortSignal): Promise<Registry[]> {
-  return readPages(
-    (query) => unwrap(api.GET('/v1/registries', { params: { query }, signal })),
-    ({ registries }) => registries,
-  );
-}
-
 function RegistriesPage(): JSX.Element {
-  const query = useQuery('registries', readRegistries);
   return (
     <ResourceList
       resource="registries"
-      query={query}
+      read={async (query, signal) => {
+        const list = api.GET('/v1/registries', { params: { query }, ...(signal && { signal }) });
+        const { registries, metadata } = await unwrap(list);
+        return { items: registries, next: metadata.nextCursor };
+      }}
       description="A registry combines sources in order and shows them to people who hold its claims."
     >
       {(registries) => (

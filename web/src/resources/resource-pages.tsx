@@ -1,7 +1,10 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { hashOf, navigate, NEW_NAME, type Route } from '../navigation/route.js';
 import { DangerButton } from '../ui/action.js';
-import { EmptyState, type Query, QueryResult } from '../ui/query.js';
+import { CursorList, type CursorPage } from '../ui/cursor-list.js';
+import { TextFilter } from '../ui/filter-controls.js';
+import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Detail } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 
@@ -29,22 +32,29 @@ export function ResourceRoutes({ route, pages }: { route: Route; pages: Pages })
   return <pages.One key={name} name={name} />;
 }
 
+const PER_PAGE = 50;
+
 interface ResourceListProps<T> {
   readonly resource: ResourceType;
-  readonly query: Query<readonly T[]>;
+  readonly read: (
+    query: { limit?: number; cursor?: string; search?: string },
+    signal?: AbortSignal,
+  ) => Promise<CursorPage<T>>;
   /** Shown when the list is empty. */
   readonly description: string;
-  readonly children: (all: readonly T[]) => ComponentChildren;
+  readonly children: (some: readonly T[]) => ComponentChildren;
 }
 
-/** The sources or registries that the caller manages. */
+/** The sources or registries that the caller manages, page by page, and a search by name. */
 export function ResourceList<T>({
   resource,
-  query,
+  read,
   description,
   children,
 }: ResourceListProps<T>): JSX.Element {
   const { one, title } = RESOURCES[resource];
+  const [search, setSearch] = useState('');
+  const query = useQuery(`${resource} ${search}`, (signal) => read({ limit: PER_PAGE, search }, signal));
   return (
     <>
       <div class="page-head">
@@ -53,14 +63,29 @@ export function ResourceList<T>({
           New {one}
         </a>
       </div>
+      <TextFilter
+        label="Name"
+        placeholder={`Search ${title.toLowerCase()}`}
+        value={search}
+        change={setSearch}
+      />
       <QueryResult query={query}>
-        {(all) =>
-          all.length === 0 ? (
-            <EmptyState title={`You don't manage any ${title.toLowerCase()}`}>{description}</EmptyState>
-          ) : (
-            children(all)
-          )
-        }
+        {(first) => {
+          if (first.items.length > 0)
+            return (
+              <CursorList
+                key={search}
+                first={first}
+                read={(cursor) => read({ cursor })}
+                moreLabel={`More ${title.toLowerCase()}`}
+              >
+                {children}
+              </CursorList>
+            );
+          if (search !== '')
+            return <EmptyState title={`No ${one} with this name`}>Try a part of it.</EmptyState>;
+          return <EmptyState title={`You don't manage any ${title.toLowerCase()}`}>{description}</EmptyState>;
+        }}
       </QueryResult>
     </>
   );

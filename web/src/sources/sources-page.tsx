@@ -6,7 +6,6 @@ import type { Route } from '../navigation/route.js';
 import { ResourceList, ResourceNameCell, ResourceRoutes } from '../resources/resource-pages.js';
 import { Badge } from '../ui/badge.js';
 import { Ago, pluralize } from '../ui/format.js';
-import { useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { SourceFormPage } from './source-form-page.js';
@@ -21,11 +20,13 @@ export function SourceRoutes({ route }: { route: Route }): JSX.Element {
 const COLUMNS = ['Name', 'Kind', 'Health', { title: 'Entries', isNumber: true }, 'Last success', 'Claims'];
 
 function SourcesPage(): JSX.Element {
-  const query = useQuery('sources', readSources);
   return (
     <ResourceList
       resource="sources"
-      query={query}
+      read={async (query, signal) => {
+        const { sources, metadata } = await listSources(query, signal);
+        return { items: sources, next: metadata.nextCursor };
+      }}
       description="A source provides entries from a file, a Git repository, another registry, a Kubernetes cluster or publishing."
     >
       {(sources) => (
@@ -44,19 +45,23 @@ function SourcesPage(): JSX.Element {
 
 export function readSources(signal: AbortSignal): Promise<Source[]> {
   return readPages(
-    (query) => unwrap(api.GET('/v1/sources', { params: { query }, signal })),
+    (query) => listSources(query, signal),
     ({ sources }) => sources,
   );
 }
 
-/** Summary of failed syncs and skipped entries. */
+function listSources(query: { limit?: number; cursor?: string; search?: string }, signal?: AbortSignal) {
+  return unwrap(api.GET('/v1/sources', { params: { query }, ...(signal && { signal }) }));
+}
+
+/** Summary of failed syncs and skipped entries of the sources that are shown. */
 function Health({ sources }: { sources: readonly Source[] }): JSX.Element {
   const failing = sources.filter(({ sync }) => sync?.status === 'failed');
   const skipping = sources.filter((source) => skippedCount(source) > 0);
   if (failing.length === 0 && skipping.length === 0) return <></>;
   const sentences = [
     ...(failing.length > 0
-      ? [`${failing.length} of ${sources.length} sources failed to sync; their previous entries remain`]
+      ? [`${pluralize(failing.length, 'source')} failed to sync; their previous entries remain`]
       : []),
     ...(skipping.length > 0 ? [`${pluralize(skipping.length, 'source')} skipped invalid entries`] : []),
   ];
