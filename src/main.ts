@@ -9,6 +9,7 @@ import type { MigrateAction } from './cli/migrate.js';
 import type { PolicyOptions } from './cli/policy.js';
 import { buildReport } from './config/environment.js';
 import { versionReport } from './health/version-report.js';
+import { MIN_OPEN_FILES, openFilesLimit } from './limits/own-resources.js';
 
 interface CheckOptions extends ServeOptions, AccessChecks {}
 
@@ -46,6 +47,12 @@ program
   .option('--internal-address <host:port>', 'listen address for health, readiness and version', ':8081')
   .addOption(authMode())
   .action(async ({ config: file, ...flags }: ServeOptions) => {
+    const openFiles = openFilesLimit();
+    if (openFiles < MIN_OPEN_FILES)
+      program.error(
+        `serve: the process may open ${openFiles} files, but needs ${MIN_OPEN_FILES} or more: ` +
+          'raise the limit of open files (ulimit -n, LimitNOFILE)',
+      );
     const { serve } = await import('./cli/serve.js');
     exit(await serve(file, flags));
   });

@@ -20,6 +20,7 @@ import { waitForLocks } from '../database/statements.js';
 import { queueMissing } from '../entries/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs } from '../limits/back-off.js';
+import { ownShortage } from '../limits/own-resources.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { asFetchError, FetchError } from '../sync/fetcher.js';
 import { GitConnections } from '../sync/git/git-connection.js';
@@ -299,5 +300,5 @@ function shownReason(error: unknown): string {
     return toStorable([error.message, ...(error.details ?? [])].join('; '), MAX_ERROR);
   if (error instanceof Error && error.name === 'TimeoutError')
     return `It was not complete within ${TIMEOUT_MS / 1_000} s`;
-  return 'Fetching failed because of an internal error: see the log for the cause';
+  return ownShortage(error) ?? 'Fetching failed because of an internal error: see the log for the cause';
 }

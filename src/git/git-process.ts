@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { devNull } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 
@@ -75,7 +76,8 @@ export class GitProcess {
     });
     // Without descriptors, there are no pipes, and `error` comes instead of `spawn`.
     await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'ENOENT' ? new GitMissingError() : error;
+      // The directory may be gone, too.
+      throw error.code === 'ENOENT' && existsSync(directory) ? new GitMissingError() : error;
     });
     child.on('error', () => undefined);
     return new GitProcess(child, signal);

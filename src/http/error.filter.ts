@@ -14,7 +14,7 @@ import {
   isStatementTimeout,
   isStorageFull,
 } from '../database/database-errors.js';
-import { isOutOfDescriptors, isOwnDiskFull } from '../limits/own-resources.js';
+import { isOwnDiskFull, ownShortage } from '../limits/own-resources.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import {
   ApiError,
@@ -102,10 +102,8 @@ export function toApiError(thrown: unknown): ApiError {
 
 /** Returns what this server or PostgreSQL has run out of. */
 function shortageOf(error: unknown): [code: ErrorCode, sentence?: string] | undefined {
-  if (isOutOfDescriptors(error))
-    return ['overloaded', 'The server has no file descriptors left: try again shortly'];
-  if (isOwnDiskFull(error))
-    return ['storage_full', "The server's own disk is full or read-only: an operator must free space on it"];
+  const lacking = ownShortage(error);
+  if (lacking !== undefined) return [isOwnDiskFull(error) ? 'storage_full' : 'overloaded', lacking];
   if (isOutOfConnections(error))
     return ['overloaded', 'PostgreSQL grants this server no more connections: try again shortly'];
   if (isDatabaseUnreachable(error)) return ['database_unavailable'];

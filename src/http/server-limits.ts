@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import {
   type IncomingMessage,
   maxHeaderSize,
@@ -12,6 +11,7 @@ import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { Address } from '../config/environment.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { openFilesLimit } from '../limits/own-resources.js';
 import { Quota, RESERVE } from '../limits/quota.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
@@ -78,23 +78,12 @@ const OTHER_DESCRIPTORS = 256;
 
 /**
  * Returns how many of the configured connections the server may have, besides the reserve of Quota, so that descriptors remain
- * for everything else: at least half of them, if there are few.
+ * for everything else.
  *
  * @param descriptors how many files the process may open.
  */
 export function connectionsThatFit(connections: number, descriptors: number): number {
-  const most = Math.max(descriptors - OTHER_DESCRIPTORS, Math.floor(descriptors / 2));
-  return Math.max(1, Math.min(connections, Math.floor(most / (1 + RESERVE))));
-}
-
-/** Returns how many files this process may open; Infinity where the system does not say. Node raises the soft limit to the hard one. */
-function openFilesLimit(): number {
-  try {
-    const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-    return limit === undefined ? Infinity : Number(limit);
-  } catch {
-    return Infinity;
-  }
+  return Math.max(1, Math.min(connections, Math.floor((descriptors - OTHER_DESCRIPTORS) / (1 + RESERVE))));
 }
 
 /** Limits the number of connections and how long requests may take to arrive. Call before the server listens. */

@@ -1,12 +1,41 @@
-/** Whether the process has no file descriptor, or the system no process, left. */
+import { readFileSync } from 'node:fs';
+
+/** How many files the server must be able to open: loading its modules takes about 350. */
+export const MIN_OPEN_FILES = 512;
+
+/** Returns how many files this process may open; Infinity where the system does not say. Node raises the soft limit to the hard one. */
+export function openFilesLimit(): number {
+  try {
+    const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === undefined ? Infinity : Number(limit);
+  } catch {
+    return Infinity;
+  }
+}
+
+/** Whether the process has no file descriptor, or the system no process or thread, left. */
 export function isOutOfDescriptors(error: unknown): boolean {
-  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
+  const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;
   return (
-    code === 'EMFILE' || code === 'ENFILE' || (code === 'EAGAIN' && syscall?.startsWith('spawn') === true)
+    ['EMFILE', 'ENFILE', 'ERR_WORKER_INIT_FAILED'].includes(code) ||
+    (code === 'EAGAIN' && syscall?.startsWith('spawn') === true)
   );
 }
 
-/** Whether this machine's disk, such as its temporary folder, is full or read-only. */
+const DISK_FULL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG'];
+const NO_FOLDER = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'];
+
+/** Whether this machine's disk is full or read-only, or there is no temporary folder that the process may use. */
 export function isOwnDiskFull(error: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT', 'EROFS'].includes((error as NodeJS.ErrnoException | null)?.code ?? '');
+  const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;
+  return DISK_FULL.includes(code) || (syscall === 'mkdtemp' && NO_FOLDER.includes(code));
+}
+
+/** Returns what this machine lacks, as a sentence; undefined for other errors. */
+export function ownShortage(error: unknown): string | undefined {
+  if (isOutOfDescriptors(error))
+    return 'The server has no file descriptors, processes or threads left: try again shortly';
+  return isOwnDiskFull(error)
+    ? 'The server cannot write to its own disk: it is full or read-only, or has no temporary folder'
+    : undefined;
 }

@@ -10,39 +10,57 @@ import { GitProcess } from '../git/git-process.js';
  * @param protocol The protocol version that a client asks `upload-pack` for, as GIT_PROTOCOL.
  * @throws as GitProcess.start.
  */
-export async function startLocalGit(
+export function startLocalGit(
   directory: string,
   args: readonly string[],
   signal: AbortSignal,
   protocol?: string,
 ): Promise<GitProcess> {
   const env = { GIT_NO_LAZY_FETCH: '1', ...(protocol === undefined ? {} : { GIT_PROTOCOL: protocol }) };
-  const git = await GitProcess.start(args, { directory, path: readEnvironment()['PATH'], signal, env });
-  git.stderr.resume();
-  return git;
+  return GitProcess.start(args, { directory, path: readEnvironment()['PATH'], signal, env });
 }
 
-/** Writes to git's input, as fast as git reads it. */
-export async function writeTo({ stdin, code }: GitProcess, bytes: string | Buffer): Promise<void> {
-  if (stdin.destroyed) throw new Error('Git exited before it had read its input');
-  if (stdin.write(bytes)) return;
-  await Promise.race([once(stdin, 'drain'), code]);
-}
+const MAX_MESSAGES_LENGTH = 4_096;
 
-/** Runs a git command to its end. @throws Error if it fails. */
+/**
+ * Runs a git command to its end.
+ *
+ * @throws the error of `input`; an Error if git fails, with the `code` that Node has for a full or read-only disk.
+ */
 export async function runLocalGit(
   directory: string,
   args: readonly string[],
   signal: AbortSignal,
+  input: AsyncIterable<string | Buffer> | Iterable<string> = [],
 ): Promise<void> {
   const git = await startLocalGit(directory, args, signal);
+  let messages = '';
   git.stdout.resume();
+  git.stderr.on('data', (chunk: Buffer) => (messages = `${messages}${chunk}`.slice(0, MAX_MESSAGES_LENGTH)));
+  try {
+    for await (const chunk of input) {
+      // If git exits before it has read its input, its exit code says why.
+      if (git.stdin.destroyed) break;
+      if (!git.stdin.write(chunk))
+        await Promise.race([once(git.stdin, 'drain').catch(() => undefined), git.code]);
+    }
+  } catch (error) {
+    git.kill();
+    throw error;
+  }
   git.stdin.end();
-  await succeeded(git, args);
+  const code = await git.code;
+  if (code !== 0) throw gitFailure(args, code, messages);
 }
 
-/** @throws Error unless git exits successfully. */
-export async function succeeded(git: GitProcess, [command]: readonly string[]): Promise<void> {
-  const code = await git.code;
-  if (code !== 0) throw new Error(`git ${command} failed with exit code ${code}`);
+const DISK_ERRORS = [
+  [/No space left on device/, 'ENOSPC'],
+  [/Disk quota exceeded/, 'EDQUOT'],
+  [/Read-only file system/, 'EROFS'],
+] as const;
+
+function gitFailure(args: readonly string[], exitCode: number | null, messages: string): Error {
+  const [, code] = DISK_ERRORS.find(([pattern]) => pattern.test(messages)) ?? [];
+  const error = new Error(`git ${args.join(' ')} failed with exit code ${exitCode}: ${messages.trim()}`);
+  return code === undefined ? error : Object.assign(error, { code });
 }

@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js';
 import { unlessAborted } from '../limits/abortable.js';
 import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { runLocalGit, startLocalGit, succeeded, writeTo } from './local-git.js';
+import { runLocalGit } from './local-git.js';
 import type { TreeFile } from './plugin-tree.js';
 
 /** The size of a repository: bytes before compression. */
@@ -285,33 +285,33 @@ async function createRepository(
 ): Promise<void> {
   await runLocalGit(directory, ['init', '--quiet', '--bare', '--template=', '--initial-branch=main'], signal);
   await writeFile(join(directory, 'config'), CONFIGURATION);
-  const args = ['fast-import', '--quiet', '--done'];
-  const git = await startLocalGit(directory, ['-c', 'fastimport.unpackLimit=0', ...args], signal);
-  git.stdout.resume();
-  try {
-    const changes: string[] = [];
-    const marks = new Map<string, number>();
-    for (const file of files) {
-      const content = 'text' in file ? `text ${file.path}` : file.digest;
-      let mark = marks.get(content);
-      if (mark === undefined) {
-        mark = marks.size + 1;
-        marks.set(content, mark);
-        await writeTo(git, `blob\nmark :${mark}\ndata ${sizeOf(file)}\n`);
-        if ('text' in file) await writeTo(git, file.text);
-        else for await (const chunk of read(file.digest)) await writeTo(git, chunk);
-        await writeTo(git, '\n');
-      }
-      changes.push(`M ${file.executable ? '100755' : '100644'} :${mark} ${quoted(`${file.path}`)}\n`);
+  const args = ['-c', 'fastimport.unpackLimit=0', 'fast-import', '--quiet', '--done'];
+  await runLocalGit(directory, args, signal, instructions(files, read));
+}
+
+/** The input of `git fast-import`: each file's content once, then the commit. */
+async function* instructions(
+  files: readonly TreeFile[],
+  read: (digest: string) => AsyncIterable<Buffer>,
+): AsyncGenerator<string | Buffer> {
+  const changes: string[] = [];
+  const marks = new Map<string, number>();
+  for (const file of files) {
+    const content = 'text' in file ? `text ${file.path}` : file.digest;
+    let mark = marks.get(content);
+    if (mark === undefined) {
+      mark = marks.size + 1;
+      marks.set(content, mark);
+      yield `blob\nmark :${mark}\ndata ${sizeOf(file)}\n`;
+      if ('text' in file) yield file.text;
+      else yield* read(file.digest);
+      yield '\n';
     }
-    await writeTo(git, `commit refs/heads/main\ncommitter ${COMMITTER}\ndata ${MESSAGE.length}\n${MESSAGE}`);
-    for (const change of changes) await writeTo(git, change);
-    git.stdin.end(Buffer.from('\ndone\n'));
-    await succeeded(git, args);
-  } catch (error) {
-    git.kill();
-    throw error;
+    changes.push(`M ${file.executable ? '100755' : '100644'} :${mark} ${quoted(file.path)}\n`);
   }
+  yield `commit refs/heads/main\ncommitter ${COMMITTER}\ndata ${MESSAGE.length}\n${MESSAGE}`;
+  yield* changes;
+  yield '\ndone\n';
 }
 
 /** Quotes a path for `git fast-import`. */

@@ -90,6 +90,7 @@ export class UploadPack {
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');
       const git = await startLocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
+      git.stderr.resume();
       git.stdin.end(request.kind === 'command' ? request.body : undefined);
       git.code.then(end, end);
       const keep = (answer: Buffer) => void (question !== undefined && this.kept.set(keptKey, answer));

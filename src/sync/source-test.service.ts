@@ -4,6 +4,7 @@ import type { SourceConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
 import { withinQuota } from '../http/within-quota.js';
+import { ownShortage } from '../limits/own-resources.js';
 import { Quota } from '../limits/quota.js';
 import { isSyncedKind, type SyncedKind } from '../source-kinds/kinds.js';
 import type { SourceBody } from '../source-kinds/source-settings.dto.js';
@@ -91,7 +92,7 @@ export class SourceTests implements OnApplicationShutdown {
     if (error instanceof FetchError) return error.shown;
     if (error instanceof RegistryFileError || error instanceof ReadMemoryError) return error.message;
     this.logger.error({ err: error }, 'The test of a source failed');
-    return INTERNAL_FAILURE;
+    return ownShortage(error) ?? INTERNAL_FAILURE;
   }
 }
 

@@ -9,7 +9,7 @@ import type { ReadEntries } from './entry-validator.js';
 import { SyncQueries } from './sync.queries.js';
 
 /** Error of a source whose entries PostgreSQL has no disk space for. */
-export const STORAGE_FULL = 'The entries could not be stored: PostgreSQL has no disk space left';
+export const STORAGE_FULL = 'The entries could not be stored: the disk of PostgreSQL is full or read-only';
 
 const MAX_LISTED = 1_000;
 

@@ -11,6 +11,7 @@ import type { VersionName } from '../documents/entry-types.js';
 import { AdmissionGate } from '../entries/admission-gate.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { backOffMs } from '../limits/back-off.js';
+import { ownShortage } from '../limits/own-resources.js';
 import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
@@ -248,9 +249,7 @@ export class SyncRun {
       error instanceof FetchError || error instanceof RegistryFileError || error instanceof ReadMemoryError;
     const sentence = expected
       ? shownSentence(error, source)
-      : isStorageFull(error)
-        ? STORAGE_FULL
-        : INTERNAL_FAILURE;
+      : (ownShortage(error) ?? (isStorageFull(error) ? STORAGE_FULL : INTERNAL_FAILURE));
     const retryAfterMs = error instanceof FetchError ? error.retryAfterMs : null;
     const pause = retryInMs(source.attempts, source.intervalMs, retryAfterMs);
     if (!(await this.states.fail(this.dataSource.manager, owner, source.id, pause, sentence)))

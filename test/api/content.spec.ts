@@ -69,6 +69,19 @@ async function filesIn(zip: Buffer): Promise<string[]> {
 const leftovers = async () =>
   (await readdir(tmpdir())).filter((name) => name.startsWith('registry-content-'));
 
+it('is refused with 503 storage_full while the server has no temporary folder', async () => {
+  const name = aName();
+  await publish(name);
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = join(tmpdir(), 'missing');
+  try {
+    expectRefused(await upload(writer('blue'), name, archiveOf(name)), 503, 'storage_full');
+  } finally {
+    process.env['TMPDIR'] = TMPDIR;
+  }
+  expect((await upload(writer('blue'), name, archiveOf(name))).status).toBeLessThan(300);
+});
+
 describe('the content of a version', () => {
   it('is stored once, served as a zip file with an ETag, and never changes', async () => {
     const name = aName();

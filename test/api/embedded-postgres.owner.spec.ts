@@ -1,4 +1,4 @@
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { dump } from '../../dist/cli/dump.js';
@@ -152,8 +152,16 @@ describe('a second start on a data directory that is in use', () => {
   it('succeeds once the owner has stopped or failed to start', async () => {
     const path = folder.postgres(DATA);
     await expect(startEmbeddedPostgres(path, { settings: { shared_buffers: 'many' } })).rejects.toThrow(
-      /did not start/,
+      /did not start: invalid value for parameter "shared_buffers": "many"/,
     );
+    const options = join(path, 'postmaster.opts');
+    await rm(options, { force: true });
+    // Every write to this device fails as on a full disk.
+    await symlink('/dev/full', options);
+    await expect(startEmbeddedPostgres(path)).rejects.toThrow(
+      /did not start: could not .* No space left on device/,
+    );
+    await rm(options);
     const first = await startEmbeddedPostgres(path);
     await first.stop();
     const second = await startEmbeddedPostgres(path);

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ACME_DATA } from '../support/callers.js';
 import { aSkill } from '../support/documents.js';
@@ -53,12 +53,44 @@ it('builds a repository once for requests that arrive during its build, however 
   expect(repositories()).toHaveLength(1);
 });
 
-it('builds it again when the temporary folder was emptied, or missing', async () => {
+it('builds it again when the temporary folder was emptied', async () => {
   await clone('main');
   for (const name of repositories()) rmSync(folder.file(`tmp/${name}`), { recursive: true });
   await clone('main');
+});
+
+/** Makes `git fast-import` fail with this message, until the returned function is called. */
+function failGit(message: string): () => void {
+  const { PATH = '' } = process.env;
+  const script = `#!/bin/sh
+case "$*" in *fast-import*) echo "fatal: write error: ${message}" >&2; exit 128;; esac
+PATH='${PATH}' exec git "$@"
+`;
+  writeFileSync(folder.file('git'), script, { mode: 0o755 });
+  process.env['PATH'] = `${folder.path}:${PATH}`;
+  return () => (process.env['PATH'] = PATH);
+}
+
+function loseFolder(): () => void {
   process.env['TMPDIR'] = folder.file('missing');
-  expect((await reader().get(`/registry/other${REFERENCES}`)).status).toBe(500);
-  process.env['TMPDIR'] = folder.file('tmp');
+  return () => (process.env['TMPDIR'] = folder.file('tmp'));
+}
+
+it.each([
+  ['there is no temporary folder', loseFolder],
+  ['its disk is full', () => failGit('No space left on device')],
+  ['its disk is read-only', () => failGit('Read-only file system')],
+])('answers 503 storage_full while %s', async (_what, begin) => {
+  for (const name of repositories()) rmSync(folder.file(`tmp/${name}`), { recursive: true });
+  const end = begin();
+  try {
+    const { status, text } = await reader().get(`/registry/other${REFERENCES}`);
+    expect([status, text]).toEqual([
+      503,
+      expect.stringMatching(/^The server cannot write to its own disk.*storage_full/s),
+    ]);
+  } finally {
+    end();
+  }
   await clone('other');
 });

@@ -19,6 +19,7 @@ const repository = git.repository('acme');
 const internal = new Agent({ keepAlive: true, maxSockets: 1 });
 const idle: Socket[] = [];
 let database: TestDatabase;
+let file: string;
 let served: Cli;
 let origin: URL;
 let internalPort: string;
@@ -32,7 +33,7 @@ beforeAll(async () => {
     registries: [{ name: 'main', sources: ['main'] }],
     database: database.connection,
   };
-  const file = folder.write('registry.yaml', stringify(configuration));
+  file = folder.write('registry.yaml', stringify(configuration));
   served = Cli.serve(file, {}, undefined, DESCRIPTORS);
   origin = new URL(await served.origin());
   [, internalPort = ''] = /"internalPort":(\d+)/.exec(served.output) ?? [];
@@ -78,6 +79,12 @@ function leave(free: number): void {
   const limit = numbers.filter((number) => !open.has(number))[free] ?? DESCRIPTORS;
   execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:${DESCRIPTORS}`]);
 }
+
+it('refuses to start with fewer descriptors than it needs, and says how many', async () => {
+  const { code, output } = await Cli.serve(file, {}, undefined, DESCRIPTORS - 1).finished;
+  expect(code).toBe(1);
+  expect(output).toContain('the process may open 511 files, but needs 512 or more');
+});
 
 it('accepts no more connections than its descriptors allow, and warns at the start', async () => {
   expect(served.output).toContain(

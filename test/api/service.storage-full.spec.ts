@@ -47,12 +47,25 @@ describe('while the disk of PostgreSQL is full', () => {
     await service.rewrite('tools', { servers: [aServer('io.acme/tool', '2.0.0')] });
     expect(await service.synced('tools')).toMatchObject({
       status: 'failed',
-      error: 'The entries could not be stored: PostgreSQL has no disk space left',
+      error: 'The entries could not be stored: the disk of PostgreSQL is full or read-only',
     });
     expect(versionsIn(await list())).toContain('io.acme/tool@1.0.0');
     await free();
     expect((await service.synced('tools')).status).toBe('complete');
     expect(versionsIn(await list())).toContain('io.acme/tool@2.0.0');
+  });
+
+  it('a start that changes nothing succeeds, and another one fails with that reason', async () => {
+    const free = await fillDisk('audit_event');
+    await service.restart();
+    const refused = await service
+      .restart((edited) => edited.registry('other', { sources: ['tools'] }))
+      .catch(String);
+    await free();
+    expect(refused).toMatch(
+      /The database "t_\w+" at .* has a full or read-only disk \(.*No space left on device\)/,
+    );
+    await service.restart();
   });
 
   it('audit events of refusals wait instead of being lost', async () => {

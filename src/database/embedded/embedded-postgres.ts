@@ -47,13 +47,14 @@ export async function findRunningPostgres(
   return where && { ...where, user: SUPERUSER, database: DATABASE };
 }
 
-/** Returns the error for the operator if a file could not be written, as on a read-only file system. */
+/** Returns the error for the operator if a file could not be written, as on a full or read-only disk. */
 function unwritable(error: unknown, dataDirectory: string): Error | undefined {
-  const { code, syscall, path } = error as NodeJS.ErrnoException;
-  if (code === undefined || syscall === undefined || path === undefined) return undefined;
+  const { code, syscall, path = dataDirectory } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall === undefined) return undefined;
+  const remedy = ['ENOSPC', 'EDQUOT'].includes(code) ? 'free space in' : 'make writable';
   return new Error(
-    `The embedded PostgreSQL can't write to ${path} (${code}): make the data directory ${dirname(resolve(dataDirectory))} ` +
-      `(REGISTRY_DATA_DIR) and ${tmpdir()} writable, or set database.url`,
+    `The embedded PostgreSQL can't write to ${path} (${code}): ${remedy} the data directory ` +
+      `${dirname(resolve(dataDirectory))} (REGISTRY_DATA_DIR) and ${tmpdir()}, or set database.url`,
     { cause: error },
   );
 }

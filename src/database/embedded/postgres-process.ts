@@ -4,10 +4,13 @@ import {
   chownSync,
   closeSync,
   existsSync,
+  fstatSync,
   mkdtempSync,
   openSync,
   readFileSync,
+  readSync,
   rmSync,
+  statfsSync,
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -185,6 +188,7 @@ export async function runPostgres(
   ];
   const logFile = join(directory, 'server.log');
   const output = openSync(logFile, 'a', 0o600);
+  const logStart = fstatSync(output).size;
   // Detached, so that Ctrl-C does not stop PostgreSQL before requests have finished.
   const spawnOptions: SpawnOptions = { ...account.identity, cwd: '/', detached: true };
   // PostgreSQL refuses to start while the process in `postmaster.pid` exists, unless PG_GRANDPARENT_PID names that
@@ -211,25 +215,45 @@ export async function runPostgres(
     rmSync(socket, { recursive: true, force: true });
   };
   try {
-    await createDatabase(socket, () => endReason, logFile);
+    await createDatabase(socket, () => endReason);
   } catch (error) {
     await stop();
-    throw error;
+    const reason = isFull(directory) ? 'its disk is full' : loggedReason(logFile, logStart);
+    const { message } = error as Error;
+    throw new Error(`The embedded PostgreSQL did not start: ${reason ?? message}. See ${logFile}`, {
+      cause: error,
+    });
   }
   const exited = ended.then((reason) => (isStopping ? new Promise<string>(() => undefined) : reason));
   return { connection, pid: server.pid ?? 0, exited, stop };
 }
 
-async function createDatabase(
-  socket: string,
-  endReason: () => string | undefined,
-  logFile: string,
-): Promise<void> {
+/** A file system with less free space, such as for a line of the log. */
+const FULL_BYTES = 64 * 1024;
+
+function isFull(directory: string): boolean {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize < FULL_BYTES;
+}
+
+const LOG_BYTES = 64 * 1024;
+
+/** Returns the message that says why PostgreSQL ended: the last fatal one, else the first about a failure. */
+function loggedReason(logFile: string, start: number): string | undefined {
+  const log = Buffer.alloc(LOG_BYTES);
+  const file = openSync(logFile, 'r');
+  const length = readSync(file, log, 0, LOG_BYTES, start);
+  closeSync(file);
+  const messages = [...log.toString('utf8', 0, length).matchAll(/ (PANIC|FATAL|ERROR|LOG): {2}(.*)$/gm)];
+  const fatal = messages.findLast(([, level]) => level === 'PANIC' || level === 'FATAL');
+  return (fatal ?? messages.find(([, , text]) => text?.startsWith('could not')))?.[2];
+}
+
+async function createDatabase(socket: string, endReason: () => string | undefined): Promise<void> {
   const deadline = Date.now() + START_PATIENCE_MS;
   for (;;) {
     const reason = endReason();
-    if (reason !== undefined || Date.now() > deadline)
-      throw new Error(`The embedded PostgreSQL did not start (${reason ?? 'no response'}), see ${logFile}`);
+    if (reason !== undefined || Date.now() > deadline) throw new Error(reason ?? 'it does not respond');
     const client = new pg.Client({ host: socket, port: 5432, user: SUPERUSER, database: 'postgres' });
     client.on('error', () => undefined);
     try {
