@@ -5,6 +5,7 @@ import type { RunningService } from '../app/start-service.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import type { LoadedConfig } from '../config/load-config.js';
 import { noticeOf } from '../config/defaults.js';
+import type { ProviderContact } from '../auth/provider-contact.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
@@ -36,6 +37,7 @@ class ReloadOnSignal {
     private readonly flags: Flags,
     private readonly service: Promise<RunningService>,
     private readonly logger: Logger,
+    private readonly reportProviders: (config: Config) => void,
   ) {}
 
   /** A signal during a reload triggers another reload, because the file may have changed since it was read. */
@@ -72,7 +74,7 @@ class ReloadOnSignal {
       changes.length > 0 ? 'SIGHUP: the configuration was applied' : 'SIGHUP: no changes',
     );
     if (changes.some((change) => change.startsWith('auth.oauth.providers')))
-      void reportProviders(loaded.config, this.logger);
+      this.reportProviders(loaded.config);
     if (waiting.length > 0)
       this.logger.warn(`SIGHUP: these changes require a restart: ${waiting.join(', ')}`);
   }
@@ -118,6 +120,14 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const metrics = new Metrics().withProcess().withBuild(version);
   const telemetry = await startTelemetry(config.telemetry, version.version, metrics, logger);
   const { startService } = await import('../app/start-service.js');
+  const { contactProviders } = await import('../auth/provider-contact.js');
+  const reportProviders = (used: Config) => {
+    const contacts = contactProviders(oauthInUse(used.auth)?.providers ?? [], used);
+    contacts.then(
+      (contacted) => logContacts(contacted, logger),
+      (error: unknown) => logger.warn({ err: error }, 'The identity providers could not be contacted'),
+    );
+  };
   const starting = startService(config, version, logger, metrics, stopping.signal);
   const stopAll = async (service: RunningService | undefined, noticeMs: number) => {
     await service?.stop(noticeMs);
@@ -136,13 +146,13 @@ export async function serve(file: string, flags: Flags): Promise<number> {
       end(0, noticeMs);
     });
   starting.catch(() => undefined);
-  process.on('SIGHUP', new ReloadOnSignal(file, flags, starting, logger).request);
+  process.on('SIGHUP', new ReloadOnSignal(file, flags, starting, logger, reportProviders).request);
   try {
     const service = await starting;
     isReady = true;
     if (!stopping.signal.aborted) {
       announce(logger, config, service);
-      void reportProviders(config, logger);
+      reportProviders(config);
     }
     void service.lost.then((reason) => {
       if (stopping.signal.aborted) return;
@@ -180,9 +190,7 @@ function announce(logger: Logger, config: Config, { publicPort, internalPort }: 
 }
 
 /** Logs a line for each identity provider (contract §1). A provider that is down stops neither the start nor the process. */
-async function reportProviders(config: Config, logger: Logger): Promise<void> {
-  const { contactProviders } = await import('../auth/provider-contact.js');
-  const contacts = await contactProviders(oauthInUse(config.auth)?.providers ?? [], config);
+function logContacts(contacts: readonly ProviderContact[], logger: Logger): void {
   for (const { provider, isOk, message } of contacts)
     logger[isOk ? 'info' : 'warn'](
       { context: 'auth', provider },
