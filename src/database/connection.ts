@@ -69,6 +69,8 @@ const LOCK_TIMEOUT_MS = 4_000;
 const SESSION_SETTINGS = {
   default_transaction_isolation: 'read committed',
   DateStyle: 'ISO',
+  // Others switch off the triggers that keep partitions, and with them who sees what. Only superusers may change it.
+  session_replication_role: 'origin',
   standard_conforming_strings: 'on',
   lock_timeout: String(LOCK_TIMEOUT_MS),
   idle_in_transaction_session_timeout: '0',
@@ -86,8 +88,8 @@ const APPLY_SETTINGS = `select set_config(name, value, false) from (
   select 'search_path', format('%I, %s', min(n.nspname), current_setting('search_path'))
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relname = 'schema_migration' and c.relkind = 'r' having count(*) = 1
-) needed (name, value) join pg_settings using (name)
-where ${ON_PRIMARY}`;
+) needed (name, value) join pg_settings s using (name)
+where s.setting <> value and ${ON_PRIMARY}`;
 
 /**
  * Fails on a standby, and the pool then closes the connection. The pool waits for the result before it hands out the connection,
