@@ -92,6 +92,8 @@ describe('a query finds an entry', () => {
     ['pastgers', { title: 'Postgres' }, null],
     ['gihub', { title: 'GitHub' }, [2, 0]],
     ['gitt', { title: 'Git' }, null],
+    ['slack', { title: 'Stacklok' }, null],
+    ['slack', { title: 'Stacked' }, [2, 1]],
     ['githb fast', { title: 'GitHub', tags: ['fast'] }, [3, 0]],
     ['githb slow', { title: 'GitHub' }, null],
   ])('with one letter wrong: %s in %j: %j', (q, given, expected) => {

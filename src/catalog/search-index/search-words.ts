@@ -131,7 +131,8 @@ export function findForm(text: string, { text: form, worst }: Form, found: Found
 
 /**
  * Like `findForm`, for words that have the form, or one that begins like it, with one letter wrong, missing, extra or exchanged
- * with its neighbor. One error leaves the first half of the form as it is, or the last one.
+ * with its neighbor, and are not much longer: `postgers` finds `postgresql`, `slack` not `stacklok`. One error leaves the first half of
+ * the form as it is, or the last one.
  */
 export function findCorrected(text: string, { text: form }: Form, found: Found): void {
   if (form.length < MIN_CORRECTED) return;
@@ -143,7 +144,7 @@ export function findCorrected(text: string, { text: form }: Form, found: Found):
       let end = at;
       while (isInWord(text, end)) end += 1;
       const length = lengthCorrected(text, start, end, form);
-      if (length === 0 || (start > 0 && isInWord(text, start - 1))) continue;
+      if (length === 0 || end > start + length + half || (start > 0 && isInWord(text, start - 1))) continue;
       const isWhole = start + length === end || (start + length === end - 1 && text[end - 1] === 's');
       if (found(start, isWhole ? WHOLE : BEGINS, text.slice(start, end)) === Infinity) return;
     }
@@ -172,7 +173,8 @@ function lengthCorrected(text: string, at: number, end: number, form: string): n
 
 /** Whether a text is the query, word by word. */
 export function isQuery(text: string, { words, names }: SearchWords): boolean {
-  if (names.length > 0) return false;
+  // Most texts begin with another word; taking them apart takes longer.
+  if (names.length > 0 || !words[0]?.some((form) => text.startsWith(form.text))) return false;
   const found = wordsIn(text);
   return (
     found.length === words.length &&
