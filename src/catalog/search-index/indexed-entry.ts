@@ -6,8 +6,8 @@ import { ABSENT, findCorrected, findForm, folded, isQuery, type SearchWords, WHO
 
 /** Longer descriptions and lists of tags are found by their beginning. */
 const MAX_TEXT = 4_096;
-/** Longer lists of tags and transports are not shared between entries. */
-const MAX_SHARED_KIND = 1_000;
+/** Longer lists of tags, tools and transports are not shared between entries. */
+const MAX_SHARED_KIND = 4_096;
 /** Approximate size of an entry beside its texts. */
 const ENTRY_BYTES = 300;
 /** First two labels of namespaces that belong to a host's users. */
@@ -19,19 +19,22 @@ const HOSTS = new Set(
 /** Second labels of domains such as `acme.co.uk`. */
 const SECOND_LEVEL = new Set(['ac', 'co', 'com', 'gov', 'net', 'org']);
 
-/** The tags and transports of entries; equal ones are shared. */
+/** The tags, tools and transports of entries; equal ones are shared. */
 export interface Kind {
   readonly tags: readonly string[];
   readonly transports: readonly string[];
+  /** Folded: tags and names of tools. */
+  readonly text: string;
 }
 
 /** Shares equal kinds. */
 export class KindPool {
-  private readonly kinds = new LRUCache<string, Kind>({ max: 10_000 });
+  private readonly kinds = new LRUCache<string, Kind>({ max: 2_000 });
 
-  of({ tags, transports }: Kind): Kind {
-    const key = JSON.stringify([tags, transports]);
-    const kind = this.kinds.get(key) ?? { tags, transports };
+  of({ tags, transports, tools = [] }: Summary): Kind {
+    const key = JSON.stringify([tags, transports, tools]);
+    const text = () => folded([...tags, ...tools].join('\n').slice(0, MAX_TEXT));
+    const kind = this.kinds.get(key) ?? { tags, transports, text: text() };
     if (key.length < MAX_SHARED_KIND) this.kinds.set(key, kind);
     return kind;
   }
@@ -69,14 +72,13 @@ export interface IndexedEntry extends EntryKey {
   readonly isInstallable: boolean;
   readonly updated: number;
   readonly kind: Kind;
-  /** Folded: lines of name, title, description and others. */
+  /** Folded: lines of name, title and description. */
   readonly text: string;
-  /** Where the namespace without its host, the last segment, the description and the others begin in `text`. */
+  /** Where the namespace without its host, the last segment and the description begin in `text`. */
   readonly hostEnd: number;
   readonly segmentAt: number;
   readonly descriptionAt: number;
-  readonly othersAt: number;
-  /** What lists search, if that is not the text up to `othersAt`; null if it is too long. */
+  /** What lists search, if that is not `text`; null if it is too long. */
   readonly texts: readonly string[] | null | undefined;
   /** Its approximate size in memory. */
   readonly bytes: number;
@@ -88,11 +90,10 @@ export function indexedEntry(row: EntryRow, kinds: KindPool): IndexedEntry {
   const name = head[0] ?? '';
   const description =
     summary.description === undefined ? [] : [folded(summary.description.slice(0, MAX_TEXT))];
-  const others = folded([...summary.tags, ...(summary.tools ?? [])].join('\n').slice(0, MAX_TEXT));
-  const searched = [...head, ...description].join('\n');
-  const text = `${searched}\n${others}`;
-  const texts = row.texts?.length === 1 && row.texts[0] === searched ? undefined : row.texts;
-  const lengths = [text, row.name, ...(texts ?? [])].map(({ length }) => length);
+  const text = [...head, ...description].join('\n');
+  const texts = row.texts?.length === 1 && row.texts[0] === text ? undefined : row.texts;
+  const kind = kinds.of(summary);
+  const lengths = [text, kind.text, row.name, ...(texts ?? [])].map(({ length }) => length);
   return {
     sourceId: row.sourceId,
     type: row.type,
@@ -102,12 +103,11 @@ export function indexedEntry(row: EntryRow, kinds: KindPool): IndexedEntry {
     isRetired: row.status === 'deprecated' || row.status === 'archived',
     isInstallable: summary.installable,
     updated: summary.updated === undefined ? row.changedAt : Date.parse(summary.updated),
-    kind: kinds.of(summary),
+    kind,
     text,
     hostEnd: hostEnd(name),
     segmentAt: name.lastIndexOf('/') + 1,
     descriptionAt: head.join('\n').length,
-    othersAt: searched.length,
     texts,
     bytes: ENTRY_BYTES + lengths.reduce((sum, length) => sum + length, 0),
   };
@@ -122,11 +122,9 @@ function hostEnd(name: string): number {
 }
 
 /** Whether a list with this search text may find a version of the entry. */
-export function mayBeListed({ text, othersAt, texts }: IndexedEntry, search: string): boolean {
+export function mayBeListed({ text, texts }: IndexedEntry, search: string): boolean {
   if (texts === null) return true;
-  if (texts) return texts.some((each) => each.includes(search));
-  const at = text.indexOf(search);
-  return at >= 0 && at + search.length <= othersAt;
+  return texts ? texts.some((each) => each.includes(search)) : text.includes(search);
 }
 
 /** Tiers of relevance (contract §6.3). */
@@ -175,7 +173,7 @@ export class Matcher {
       tier = marked === ABSENT ? TIER.rest : TIER.marked;
       worst = marked === ABSENT ? rest : marked;
     } else if (head === WHOLE && tier === TIER.head && this.isNamed(entry)) tier = TIER.segment;
-    if (names.length > 0 && text.startsWith(name) && text[name.length] === '\n') tier = TIER.name;
+    if (names.length > 0 && text.startsWith(name) && (text[name.length] ?? '\n') === '\n') tier = TIER.name;
     return tier * OCCURRENCES + worst;
   }
 
@@ -191,28 +189,41 @@ export class Matcher {
     if (!forms || !entry) return best;
     this.word = undefined;
     for (const form of forms) findForm(entry.text, form, this.note);
+    if (this.needsOthers) for (const form of forms) findForm(entry.kind.text, form, this.noteOther);
     if (this.corrects) {
       const [typed] = forms;
-      if (typed && Math.min(...best) === ABSENT) findCorrected(entry.text, typed, this.note);
+      if (typed && Math.min(...best) === ABSENT) {
+        findCorrected(entry.text, typed, this.note);
+        if (this.needsOthers) findCorrected(entry.kind.text, typed, this.noteOther);
+      }
       this.corrected[at] = this.word;
     }
     return best;
   }
 
+  /** Whether further occurrences may change the relevance: a single word in name or title decides alone. */
+  private get needsOthers(): boolean {
+    const head = this.best[SECTIONS.head];
+    return head === ABSENT || (head !== WHOLE && this.search.words.length > 1);
+  }
+
   private readonly note = (at: number, occurrence: number, word?: string): number => {
     const { entry, best } = this;
     if (!entry) return Infinity;
-    const { hostEnd, segmentAt, descriptionAt, othersAt } = entry;
+    const { hostEnd, segmentAt, descriptionAt } = entry;
     if (at < hostEnd) return hostEnd;
-    const section =
-      at >= othersAt
-        ? SECTIONS.others
-        : at >= segmentAt && at < descriptionAt
-          ? SECTIONS.head
-          : SECTIONS.rest;
+    if (at >= descriptionAt && !this.needsOthers) return Infinity;
+    const section = at >= segmentAt && at < descriptionAt ? SECTIONS.head : SECTIONS.rest;
     if (occurrence < (best[section] ?? ABSENT)) best[section] = occurrence;
     this.word ??= word;
     if (occurrence !== WHOLE) return at + 1;
-    return section === SECTIONS.rest ? (at < segmentAt ? segmentAt : othersAt) : Infinity;
+    return at < segmentAt ? segmentAt : Infinity;
+  };
+
+  private readonly noteOther = (at: number, occurrence: number, word?: string): number => {
+    const { best } = this;
+    if (occurrence < (best[SECTIONS.others] ?? ABSENT)) best[SECTIONS.others] = occurrence;
+    this.word ??= word;
+    return occurrence === WHOLE ? Infinity : at + 1;
   };
 }
