@@ -24,8 +24,10 @@ export class EntrySearchController {
     operationId: 'listSearchResults',
     summary: 'A ranked search over the latest versions of all types, with counts',
     description:
-      'By relevance: the whole name, the last segment of the name, every word at the beginning of a word in name or title, ' +
-      'the rest; then by name. The facets count the whole result, not only this page.',
+      'Searches the last segment of the name, the namespace without its host part, title, tags, names of tools, and the ' +
+      'description. By relevance: the whole name; last segment or title equal to `q`; all words in those; all words in ' +
+      'those, tags or tools; the rest. Within these, deprecated and archived entries come last, installable ones first. ' +
+      'The facets count the whole result, not only this page.',
   })
   @ApiOkWithEtag(EntrySearchResult)
   @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')

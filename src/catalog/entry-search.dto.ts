@@ -20,7 +20,9 @@ const filterText = textParameter('text without NUL characters', 500);
 
 export class EntrySearchQuery {
   @ApiPropertyOptional({
-    description: 'Up to 20 words, each of which must be in name, title, description or a tag, in any case',
+    description:
+      'Up to 20 words, all of which must match: the beginning of a word or, with three letters or more, a part of one. Case, ' +
+      'accents and a plural `s` make no difference. A word with a slash is compared with the beginning of whole names.',
     maxLength: 500,
   })
   @IsOptional()
@@ -143,8 +145,13 @@ export class SearchFacets {
   transport: Record<string, number>;
 }
 
+export class SearchMetadata extends PageMetadata {
+  @ApiPropertyOptional({ description: 'The words of `q` as found, if no entry has them as typed' })
+  corrected?: string[];
+}
+
 export class EntrySearchResult {
   items: FoundEntry[];
   facets: SearchFacets;
-  metadata: PageMetadata;
+  metadata: SearchMetadata;
 }

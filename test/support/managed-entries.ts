@@ -59,7 +59,7 @@ export async function addCopies(
     [name, copies],
   );
   await service.database.query(
-    `update source s set revision = revision + 1 from entry e where e.name = $1 and s.id = e.source_id`,
+    `update source s set revision = s.revision + 1 from entry e where e.name = $1 and s.id = e.source_id`,
     [name],
   );
 }
