@@ -148,8 +148,8 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
       const needs = due.run.needs(due.config, due.held);
       if (needs === 'nothing') this.beginRound(due, undefined);
       if (needs !== 'page') continue;
-      const { past, since, until, after, configuredIn } = due.held;
-      const place = JSON.stringify([past, since, until, after, configuredIn]);
+      const { past, since, until, after, latest, configuredIn } = due.held;
+      const place = JSON.stringify([past, since, until, after, latest, configuredIn]);
       const others = atPlace.get(place);
       if (others) others.push(due);
       else atPlace.set(place, [due]);
