@@ -110,6 +110,13 @@ describe('a kubeconfig with an exec plugin', () => {
     );
   const runs = (name: string) => readFileSync(service.write('x', '').replace(/x$/, name), 'utf8').split('\n');
 
+  it('does not quote what a helper of an auth provider printed', async () => {
+    const helper = command('helper', `echo ${keepSecret('ya29.printed-token')}`);
+    const config = { 'cmd-path': helper, 'token-key': '{.token}', 'expiry-key': '{.expiry}' };
+    await startWith(withUser('with-helper', { 'auth-provider': { name: 'gcp', config } }));
+    await fails(/^Cannot read the credentials for the cluster: they contain invalid data$/);
+  });
+
   it('runs it relative to the kubeconfig with cluster info, and caches its credential until refused', async () => {
     shows(cluster.token);
     command('login', 'echo "$1 $REGION $KUBERNETES_EXEC_INFO" >> runs\ncat credential.json');

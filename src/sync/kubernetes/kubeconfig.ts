@@ -55,9 +55,7 @@ export class Kubeconfig {
     } catch (error) {
       this.forget();
       if (error instanceof ClusterError) throw error;
-      throw new ClusterError(
-        `Cannot read the credentials for the cluster: ${error instanceof Error ? error.message : 'they contain invalid data'}`,
-      );
+      throw new ClusterError(`Cannot read the credentials for the cluster: ${reasonOf(error)}`);
     }
   }
 
@@ -97,6 +95,13 @@ export class Kubeconfig {
  * Loads the client on first use, which takes half a second and 70 MB. Unlike `import()`, it tries again after a failure, such as
  * too many open files.
  */
+/** Errors of parsers quote what they could not read, which may be a credential. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error && !(error instanceof SyntaxError)
+    ? error.message
+    : 'they contain invalid data';
+}
+
 function client(): typeof import('@kubernetes/client-node') {
   return createRequire(import.meta.url)('@kubernetes/client-node') as never;
 }
