@@ -21,7 +21,8 @@ export class EntrySearchPages {
 
   /** @throws ApiError 503 `search_too_broad` if the facets are too large; errors of `SearchIndex.search`. */
   async page(sql: ViewSql, request: EntrySearch, context: SearchContext): Promise<string> {
-    const found = isEmptyView(sql.view) ? NOTHING : await this.index.search(sql.view, request, context);
+    const found =
+      (isEmptyView(sql.view) ? undefined : await this.index.search(sql.view, request, context)) ?? NOTHING;
     if (Buffer.byteLength(found.facets) > MAX_FACET_BYTES) throw new ApiError('search_too_broad');
     const shown = found.places.slice(0, request.limit);
     if (shown.length > 0) return pageOf(request, found, await readShown(sql, shown));

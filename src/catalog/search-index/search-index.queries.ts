@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import { ON_PRIMARY } from '../../database/primary.js';
 import { utcText } from '../../database/statements.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { type Summary, summaryOf } from '../../entries/entry-summary.js';
@@ -30,9 +31,20 @@ export interface IndexedRevision {
 
 /** The state of a source in a snapshot. */
 export interface ReadRevision extends IndexedRevision {
-  readonly epoch: string;
   /** Whether removals since the index was read are still known. */
   readonly isContinued: boolean;
+}
+
+/**
+ * Returns the epoch of the database.
+ *
+ * @throws QueryFailedError on a standby, which may lack sources that exist.
+ */
+export async function readEpoch(manager: EntityManager): Promise<string> {
+  const [row] = await manager.query<{ epoch: string }[]>(
+    `select ${DATABASE_EPOCH} as epoch where ${ON_PRIMARY}`,
+  );
+  return row?.epoch ?? '';
 }
 
 /** Returns the current state of these sources, without those that are gone. */
@@ -41,7 +53,7 @@ export async function readRevisions(
   indexed: readonly IndexedRevision[],
 ): Promise<ReadRevision[]> {
   return manager.query(
-    `select s.id, s.revision::float8 as revision, now()::text as "readAt", ${DATABASE_EPOCH} as epoch,
+    `select s.id, s.revision::float8 as revision, now()::text as "readAt",
        now() - i.read_at < interval '1 hour' as "isContinued"
      from unnest($1::int[], $2::timestamptz[]) as i(id, read_at) join source s on s.id = i.id`,
     [indexed.map(({ id }) => id), indexed.map(({ readAt }) => readAt)],

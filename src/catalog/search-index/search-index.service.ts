@@ -22,6 +22,7 @@ import {
   addSummaries,
   type IndexedRevision,
   readChanged,
+  readEpoch,
   type ReadRevision,
   readRevisions,
 } from './search-index.queries.js';
@@ -50,6 +51,10 @@ interface IndexedSource extends IndexedRevision {
 type Change = IndexedEntry | EntryKey;
 
 interface Changes {
+  /** Whether the database is of the index's epoch; otherwise nothing was read. */
+  readonly isSameEpoch: boolean;
+  /** Whether every entry could be read; otherwise they must be read again. */
+  readonly isComplete: boolean;
   readonly states: readonly ReadRevision[];
   /** In order. */
   readonly changes: readonly Change[];
@@ -70,14 +75,11 @@ export class SearchIndex implements OnApplicationShutdown {
   private readonly kinds = new KindPool();
   /** One search at a time scans, or changes the index. */
   private readonly turns = new Semaphore(1, WAIT_MS);
-  /** One at a time reads from the database. */
+  /** One at a time reads from the database, or drops sources: what is read continues what the index has. */
   private reading: Promise<unknown> = Promise.resolve();
   /** Registries, as lists of sources, that did not fit. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: MIN_STAY_MS });
-  private readonly sweeping = setInterval(
-    () => void this.dropUnused(UNUSED_MS).catch(() => undefined),
-    SWEEP_MS,
-  ).unref();
+  private readonly sweeping = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS).unref();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -92,10 +94,11 @@ export class SearchIndex implements OnApplicationShutdown {
   }
 
   /**
+   * @returns undefined if the view is of another epoch than the database, and so not current.
    * @throws ApiError 503 `search_too_broad` if the registry does not fit or is not read in time; SearchTimeout, or the reason of the
    *   context's signal; SemaphoreTimeout.
    */
-  search(view: View, request: EntrySearch, context: SearchContext): Promise<ScanResult> {
+  search(view: View, request: EntrySearch, context: SearchContext): Promise<ScanResult | undefined> {
     const words = searchWords(request.filter.q ?? '', this.synonyms);
     return this.scan(view, context, (sight, goOn) => scanEntries(this.entries, sight, request, words, goOn));
   }
@@ -103,7 +106,7 @@ export class SearchIndex implements OnApplicationShutdown {
   /**
    * Finds the names of a list with a search text.
    *
-   * @returns undefined if the sources are not in memory. They are then read in the background, if there is room.
+   * @returns undefined if the sources are not in memory, or as `search`. They are then read in the background, if there is room.
    * @throws see `search`
    */
   async list(view: View, part: ListPart, context: SearchContext): Promise<ListedNames | undefined> {
@@ -120,14 +123,14 @@ export class SearchIndex implements OnApplicationShutdown {
     view: View,
     context: SearchContext,
     find: (sight: Sight, goOn: () => void) => Promise<Result>,
-  ): Promise<Result> {
+  ): Promise<Result | undefined> {
     const { callerKey, signal, deadline } = context;
     const goOn = () => {
       signal.throwIfAborted();
       if (performance.now() > deadline) throw new SearchTimeout();
     };
     for (;;) {
-      if (this.outdated(view).length > 0) await beforeEnd(context, this.update(view));
+      if (this.outdated(view).length > 0 && !(await beforeEnd(context, this.update(view)))) return undefined;
       const found = await this.turns.run(callerKey, signal, async () => {
         goOn();
         if (this.outdated(view).length > 0) return undefined;
@@ -151,26 +154,40 @@ export class SearchIndex implements OnApplicationShutdown {
     if (source) source.usedAt = performance.now();
   }
 
-  /** @throws ApiError 503 `search_too_broad` */
-  private update(view: View): Promise<void> {
-    const updating = this.reading.then(() => this.read(view));
-    this.reading = updating.catch(() => undefined);
-    return updating;
+  /**
+   * @returns false if the view is of another epoch than the database.
+   * @throws ApiError 503 `search_too_broad`
+   */
+  private update(view: View): Promise<boolean> {
+    return this.afterReading(() => this.read(view));
   }
 
-  private async read(view: View): Promise<void> {
+  private sweep(): Promise<void> {
+    return this.afterReading(() => this.dropUnused(UNUSED_MS));
+  }
+
+  private afterReading<Result>(work: () => Promise<Result>): Promise<Result> {
+    const working = this.reading.then(work);
+    this.reading = working.catch(() => undefined);
+    return working;
+  }
+
+  private async read(view: View): Promise<boolean> {
     const key = sourcesOf(view).join();
     if (this.tooLarge.has(key)) throw new ApiError('search_too_broad', NO_ROOM);
     const { epoch } = revisionsOf(view);
-    if (epoch !== this.epoch) await this.change([...this.sources.keys()], []);
-    this.epoch = epoch;
+    if (epoch !== this.epoch) {
+      if ((await readEpoch(this.dataSource.manager)) !== epoch) return false;
+      await this.change([...this.sources.keys()], []);
+      this.epoch = epoch;
+    }
     const outdated = this.outdated(view);
-    if (outdated.length === 0) return;
+    if (outdated.length === 0) return true;
     for (const id of sourcesOf(view)) this.use(id);
     try {
-      const read = await this.readChanges(outdated);
-      if (!read) return;
-      const { states, changes } = read;
+      const { isSameEpoch, states, changes, isComplete } = await this.readChanges(outdated);
+      if (!isSameEpoch) return false;
+      if (!isComplete) return true;
       const continued = new Set(states.filter((state) => state.isContinued).map(({ id }) => id));
       await this.change(
         outdated.filter((id) => !continued.has(id)),
@@ -181,19 +198,19 @@ export class SearchIndex implements OnApplicationShutdown {
       for (const id of outdated)
         if (!this.sources.has(id))
           this.sources.set(id, { id, revision: Infinity, readAt: 'epoch', bytes: 0, usedAt: 0 });
+      return true;
     } catch (error) {
       if (error instanceof ApiError) this.tooLarge.set(key, true);
       throw error;
     }
   }
 
-  /** @returns undefined if it must be called again. */
-  private async readChanges(ids: readonly number[]): Promise<Changes | undefined> {
+  private async readChanges(ids: readonly number[]): Promise<Changes> {
     const indexed = ids.map((id) => this.sources.get(id) ?? { id, revision: -1, readAt: 'epoch' });
     let without: string[] = [];
     const found = await this.dataSource.transaction('REPEATABLE READ', async (manager) => {
+      if ((await readEpoch(manager)) !== this.epoch) return { isSameEpoch: false, states: [], changes: [] };
       const states = await readRevisions(manager, indexed);
-      if (states.some(({ epoch }) => epoch !== this.epoch)) return undefined;
       const continued = new Set(states.flatMap(({ id, isContinued }) => (isContinued ? [id] : [])));
       const since = indexed.map((each) => (continued.has(each.id) ? each : { ...each, revision: -1 }));
       const changes: Change[] = [];
@@ -206,27 +223,33 @@ export class SearchIndex implements OnApplicationShutdown {
           changes.push(change);
           if (isEntry(change)) bytes += change.bytes;
         }
-        await this.makeRoom(bytes);
+        await this.makeRoom(bytes, new Set(ids));
       });
-      return { states, changes };
+      return { isSameEpoch: true, states, changes };
     });
     await addSummaries(this.dataSource, without);
-    return without.length === 0 ? found : undefined;
+    return { ...found, isComplete: without.length === 0 };
   }
 
   /** @throws ApiError 503 `search_too_broad` if there is no room even without the sources that no search needed lately. */
-  private async makeRoom(bytes: number): Promise<void> {
+  private async makeRoom(bytes: number, beingRead: ReadonlySet<number>): Promise<void> {
     const isFull = () =>
       bytes + [...this.sources.values()].reduce((sum, source) => sum + source.bytes, 0) >
       this.limits.searchIndexBytes;
-    if (isFull()) await this.dropUnused(MIN_STAY_MS);
+    if (isFull()) await this.dropUnused(MIN_STAY_MS, beingRead);
     if (isFull()) throw new ApiError('search_too_broad', NO_ROOM);
   }
 
-  private async dropUnused(forMs: number): Promise<void> {
+  private async dropUnused(forMs: number, beingRead: ReadonlySet<number> = new Set()): Promise<void> {
     const before = performance.now() - forMs;
-    const unused = [...this.sources.values()].filter(({ usedAt }) => usedAt < before).map(({ id }) => id);
-    if (unused.length > 0) await this.change(unused, []);
+    const unused = [...this.sources.values()].filter(
+      ({ id, usedAt }) => usedAt < before && !beingRead.has(id),
+    );
+    if (unused.length > 0)
+      await this.change(
+        unused.map(({ id }) => id),
+        [],
+      );
   }
 
   /** Drops sources and applies changes, which are in order. */
@@ -292,7 +315,10 @@ function revisionsOf({ revisions, sourceIds }: View): { epoch: string; revisions
  *
  * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal.
  */
-async function beforeEnd({ deadline, signal }: SearchContext, work: Promise<unknown>): Promise<void> {
+async function beforeEnd<Result>(
+  { deadline, signal }: SearchContext,
+  work: Promise<Result>,
+): Promise<Result> {
   const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(deadline - performance.now())));
   const end = AbortSignal.any([signal, timeout]);
   const ended = new Promise<never>((_, reject) => {
@@ -301,5 +327,5 @@ async function beforeEnd({ deadline, signal }: SearchContext, work: Promise<unkn
     end.addEventListener('abort', abort, { once: true });
     if (end.aborted) abort();
   });
-  await Promise.race([work, ended]);
+  return await Promise.race([work, ended]);
 }
