@@ -377,7 +377,7 @@ describe('web UI: super-admin', () => {
   it('has all pages in the menu and sees every entry', async () => {
     expect(await admin.menu()).toHaveLength(8);
     for (const team of ['data', 'platform']) {
-      await admin.goTo(`/catalogue/acme?search=com.example.${team}`);
+      await admin.goTo(`/catalogue/acme?search=com.example.${team}%2F`);
       await expect
         .poll(async () => (await admin.cards()).some((name) => name.startsWith(`com.example.${team}/`)))
         .toBe(true);

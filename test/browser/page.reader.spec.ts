@@ -155,9 +155,9 @@ describe('web UI: reader', () => {
   });
 
   it("sees their own team's entries and none of another team's", async () => {
-    await reader.goTo('/catalogue/acme?search=com.example.data');
+    await reader.goTo('/catalogue/acme?search=com.example.data%2F');
     await expect.poll(() => reader.cards()).toContain('com.example.data/warehouse');
-    await reader.goTo('/catalogue/acme?search=com.example.platform');
+    await reader.goTo('/catalogue/acme?search=com.example.platform%2F');
     await reader.page.getByText('No matches').waitFor();
   });
 
