@@ -11,7 +11,7 @@ import type { Stage } from './harness/stage.js';
 const KEYS = 20;
 
 /**
- * Measures whether the response time of a refusal reveals anything about a key (contract §6.1). Sends a wrong,
+ * Measures whether the response time of a refusal reveals anything about a key (reference/access). Sends a wrong,
  * an expired, a foreign and a truncated key, and a key of an unknown registry, in rotation on one connection.
  */
 export async function measureKeys(stage: Stage, quick: boolean): Promise<Figure[]> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The files of skills and plugins (contract §13). */
+/** The files of skills and plugins (reference/content). */
 export class Content1798000000000 implements MigrationInterface {
   readonly loses = 'the stored content of skills and plugins';
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Versions whose content is fetched (contract §13). The server adds those that are stored already. */
+/** Versions whose content is fetched (reference/content). The server adds those that are stored already. */
 export class ContentFetches1798300000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

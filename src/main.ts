@@ -99,7 +99,7 @@ program
   .option('--token-claims <json>', 'the caller: the claims of a token, before the mapping')
   .option('--anonymous', 'the caller: nobody, without a token')
   .option('--key <name>', 'the caller: the name of a registry key')
-  // contract §10: usage errors exit with 2, because 1 means refused.
+  // reference/explain: usage errors exit with 2, because 1 means refused.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: ExplainOptions) => {
     const { explain } = await import('./cli/explain.js');
@@ -151,7 +151,7 @@ program
   .requiredOption('--teams <file>', 'a YAML file with a list `teams`')
   .requiredOption('--out <folder>', 'the folder of the files, NAME/CLIENT.FORM.EXT')
   .option('--check', 'write nothing, and exit with 1 if a file would change')
-  // contract §14: usage errors exit with 2, because 1 means drift.
+  // reference/client-config: usage errors exit with 2, because 1 means drift.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   .action(async (options: PolicyOptions) => {
     const { policy } = await import('./cli/policy.js');

@@ -45,7 +45,7 @@ export interface WebhookAnswer {
   readonly reasons: readonly string[];
 }
 
-/** Asks the admission webhooks of the configuration (contract §11). No transaction may be open meanwhile. */
+/** Asks the admission webhooks of the configuration (reference/admission). No transaction may be open meanwhile. */
 @Injectable()
 export class AdmissionWebhooks implements OnApplicationShutdown {
   private readonly logger = new Logger('admission');

@@ -38,7 +38,7 @@ const MAX_COMMENT = 2_000;
 const MAX_PACKAGES = 100;
 const MAX_DIGESTS = 200;
 
-/** contract §11. Unknown and empty parameters are ignored. */
+/** reference/admission. Unknown and empty parameters are ignored. */
 export class AdmissionListParameters {
   @ApiPropertyOptional({ enum: ITEM_STATUSES, default: 'held' })
   @IsOptional()

@@ -14,7 +14,7 @@ export type ItemStatus = (typeof ITEM_STATUSES)[number];
 export const DECISIONS = ['approve', 'reject', 'comment', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** A version, or a change of an entry, that waits for a decision or has been decided (contract §11). */
+/** A version, or a change of an entry, that waits for a decision or has been decided (reference/admission). */
 @Entity('admission_item')
 @Check('admission_item_status_check', isOneOf('status', ITEM_STATUSES))
 @Index('admission_item_held', ['sourceId', 'type', 'name', 'version', 'digest'], {
@@ -105,7 +105,7 @@ export class AdmissionItem {
   @Column({ name: 'is_rewritten', type: 'boolean', default: false })
   isRewritten: boolean;
 
-  /** The content of a version that was served before a block (contract §13): the digest of a `ContentTree`. */
+  /** The content of a version that was served before a block (reference/content): the digest of a `ContentTree`. */
   @Column({ name: 'content_tree', type: 'bytea', nullable: true })
   contentTree: Buffer | null;
 
@@ -193,7 +193,7 @@ export class AdmissionQuestion {
   askAt: Date | null;
 }
 
-/** A rule that keeps versions out of every source (contract §11). */
+/** A rule that keeps versions out of every source (reference/admission). */
 @Entity('block')
 export class Block {
   @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'block_pkey' })

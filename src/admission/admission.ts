@@ -45,7 +45,7 @@ import { insertQuestions } from './webhook-questions.queries.js';
 /** Publications and changes of one person that may be held at a time. */
 export const MAX_HELD_PER_PERSON = 1_000;
 
-/** Applies the policies: review and blocks to publications, curation and blocks to syncs (contract §11). */
+/** Applies the policies: review and blocks to publications, curation and blocks to syncs (reference/admission). */
 @Injectable()
 export class Admission extends AdmissionGate {
   constructor(

@@ -178,7 +178,7 @@ export class AdmittedItems {
        returning v.entry_id as "entryId"`,
       [ids, now],
     );
-    // contract §13: the content of a version that was served before a block.
+    // reference/content: the content of a version that was served before a block.
     await manager.query(
       `insert into version_content (version_id, tree)
        select v.id, i.content_tree

@@ -12,7 +12,7 @@ export interface BlockedPackage {
   readonly version?: string;
 }
 
-/** What a block keeps out: members are ANDed, the values within one ORed (contract §11). */
+/** What a block keeps out: members are ANDed, the values within one ORed (reference/admission). */
 export interface BlockRule {
   readonly names?: readonly string[];
   readonly types?: readonly EntryType[];

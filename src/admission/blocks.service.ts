@@ -17,7 +17,7 @@ import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockIds, firstBlocks, MAX_BLOCKS, noteChange, writeBlock } from './blocks.queries.js';
 
-/** Manages the blocks that hold in every source (contract §11). */
+/** Manages the blocks that hold in every source (reference/admission). */
 @Injectable()
 export class BlocksService {
   constructor(

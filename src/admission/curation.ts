@@ -25,7 +25,7 @@ export type StoredAdmission = {
 };
 
 /**
- * Decides about a version of a synced source (contract §11): the first rule that matches the name decides; without
+ * Decides about a version of a synced source (reference/admission): the first rule that matches the name decides; without
  * one, `minAge`, `newNames` and `changed`. Names match whatever their case.
  */
 export function curate(settings: StoredAdmission | null, version: CuratedVersion, now: Date): Verdict {

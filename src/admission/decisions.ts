@@ -39,7 +39,7 @@ export interface DecisionRequest {
   readonly comment?: string;
 }
 
-/** Approves, rejects, comments on and withdraws held items (contract §11). */
+/** Approves, rejects, comments on and withdraws held items (reference/admission). */
 @Injectable()
 export class Decisions {
   constructor(

@@ -21,7 +21,7 @@ import { knownNames } from './synced-source.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
-/** Due versions are admitted within 10 s (contract §11). */
+/** Due versions are admitted within 10 s (reference/admission). */
 const EVERY_MS = 3_000;
 /** Versions admitted by one transaction. */
 const MAX_ITEMS = 10_000;

@@ -37,7 +37,7 @@ const DEFAULT_PAGE = 100;
 /** Items whose decisions are read at once. */
 const ITEMS_PER_READ = 16;
 
-/** Shows held versions and changes, and the decisions about them (contract §11). */
+/** Shows held versions and changes, and the decisions about them (reference/admission). */
 @Injectable()
 export class ItemViews {
   constructor(
@@ -180,7 +180,7 @@ async function decisionsOf(manager: EntityManager, ids: readonly string[]): Prom
   );
 }
 
-/** Returns an item as the API shows it (contract §11). */
+/** Returns an item as the API shows it (reference/admission). */
 function itemAnswer(item: SeenItem, decisions: readonly DecisionRow[], showsClaims: boolean): object {
   const {
     id,

@@ -3,7 +3,7 @@ import { elements, isObject } from '../json/json-values.js';
 /** The member of `_meta` with the packages that the upstream sent. */
 export const REWRITTEN = 'registry-server/rewritten';
 
-/** Sends package installations to another registry: an item of `admission.rewrite` (contract §11). */
+/** Sends package installations to another registry: an item of `admission.rewrite` (reference/admission). */
 export interface RewriteRule {
   readonly registryType: string;
   /** The base URL to set, also where the upstream names none. */

@@ -83,7 +83,7 @@ const MAX_JUDGED = 2_000;
 const MAX_HOLDING = 100;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Decides which items a caller sees, and which of them they may decide (contract §11). */
+/** Decides which items a caller sees, and which of them they may decide (reference/admission). */
 @Injectable()
 export class SeenItems {
   constructor(

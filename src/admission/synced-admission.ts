@@ -66,7 +66,7 @@ interface ItemChanges {
   readonly deleted: string[];
 }
 
-/** Applies curation and blocks to what a sync read (contract §11). */
+/** Applies curation and blocks to what a sync read (reference/admission). */
 @Injectable()
 export class SyncedAdmission {
   constructor(

@@ -46,7 +46,7 @@ interface Answered {
 }
 
 /**
- * Asks the admission webhooks about held versions, and applies their answers (contract §11). While a webhook is asked, no
+ * Asks the admission webhooks about held versions, and applies their answers (reference/admission). While a webhook is asked, no
  * connection is held; answers are written by one transaction at a time.
  */
 @Injectable()

@@ -34,7 +34,7 @@ interface SettingsChanges {
 }
 
 /**
- * Audits changes to `auth.authz`, `auth.oauth`, `admission` and `webhooks` (contract §9). Replicas that apply the same settings
+ * Audits changes to `auth.authz`, `auth.oauth`, `admission` and `webhooks` (reference/audit). Replicas that apply the same settings
  * record the change once.
  */
 @Injectable()

@@ -19,7 +19,7 @@ import { type RegistryAccess, RegistryViews } from '../visibility/registry-views
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**
- * Loads what an admin route names in its path, or enters the registry, and stores the result for `@Loaded()` (contract §3).
+ * Loads what an admin route names in its path, or enters the registry, and stores the result for `@Loaded()` (reference/errors).
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {

@@ -75,7 +75,7 @@ export class ConcurrencyInterceptor implements NestInterceptor {
   }
 }
 
-// contract §6: an empty parameter counts as absent.
+// reference/catalog: an empty parameter counts as absent.
 function isPaged({ query: { limit, cursor } }: Request): boolean {
   return Boolean(limit) || Boolean(cursor);
 }

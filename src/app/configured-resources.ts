@@ -63,7 +63,7 @@ export class ConfiguredResources {
   ) {}
 
   /**
-   * Makes the rows match the file, in one transaction (contract §2): creates, changes and removes sources and registries,
+   * Makes the rows match the file, in one transaction (reference/configuration): creates, changes and removes sources and registries,
    * with their entries. Rows that match already are neither locked nor written. Nothing created through the API is in the
    * way: the file takes over names and the managed source, and a source that goes leaves every registry. Changes to
    * authorization, admission and webhooks are audited.

@@ -3,16 +3,16 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Express } from 'express';
 
-/** Hard limit for a shutdown, counted from the end of the notice period; contract §1 allows 10 s. */
+/** Hard limit for a shutdown, counted from the end of the notice period; reference/commands allows 10 s. */
 export const STOP_LIMIT_MS = 9_500;
-/** How long requests in flight may run after the server stops accepting connections; contract §1 allows 10 s in total. */
+/** How long requests in flight may run after the server stops accepting connections; reference/commands allows 10 s in total. */
 const DRAIN_MS = 6_000;
 /** The load balancer is assumed to have stopped sending requests once none has arrived for this long. */
 const QUIET_MS = 250;
 const LONGEST_EXTRA_MS = 1_000;
 
 /**
- * Stops the public application without losing a request (contract §1): serves new requests during the notice period, with
+ * Stops the public application without losing a request (reference/commands): serves new requests during the notice period, with
  * `Connection: close` on every response, then stops accepting connections and finishes the requests in flight.
  */
 export async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {

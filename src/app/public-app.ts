@@ -34,11 +34,11 @@ import { AppModule } from './app.module.js';
 /** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
 const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
 
-/** MCP endpoints, where reads use POST (contract §6.3). */
+/** MCP endpoints, where reads use POST (reference/mcp). */
 const MCP = /^\/registry\/[^/]+\/mcp$/;
 
 /**
- * contract §6: sends `Access-Control-*` only on the consumer API, discovery and OpenAPI, error responses included.
+ * reference/catalog: sends `Access-Control-*` only on the consumer API, discovery and OpenAPI, error responses included.
  *
  * @param origins `['*']`, or the exact origins that may read responses.
  */
@@ -87,7 +87,7 @@ type Middleware = (
 ) => void;
 
 /**
- * contract §3, anonymous mode: while the server listens on a loopback address, requests for other hosts get 400
+ * reference/access, anonymous mode: while the server listens on a loopback address, requests for other hosts get 400
  * `host_refused`. A page whose host name was rebound to this machine (DNS rebinding) sends such requests: the browser
  * considers them same-origin, and without tokens no other check would stop them.
  */
@@ -100,7 +100,7 @@ function refuseForeignHosts(server: Server): Middleware {
 }
 
 /**
- * contract §3, anonymous mode: unsafe requests from pages of other origins get 403 `origin_refused`. Browsers send `Origin`
+ * reference/access, anonymous mode: unsafe requests from pages of other origins get 403 `origin_refused`. Browsers send `Origin`
  * with every unsafe request; other clients do not send it.
  *
  * @param origins `cors.origins`; `*` applies only to reads and is ignored here.

@@ -14,7 +14,7 @@ import { type Changes, ConfiguredResources } from './configured-resources.js';
 const MAX_COUNTED = 20;
 const MAX_NAMED = 20;
 
-/** Logs how many entries are readable without a token (contract §6.1), which may be more than intended. */
+/** Logs how many entries are readable without a token (reference/access), which may be more than intended. */
 @Injectable()
 export class OpenRegistries {
   private readonly logger = new Logger('authz');
@@ -88,7 +88,7 @@ export interface Reloaded {
 }
 
 /**
- * Applies a changed configuration (contract §1): sources, registries, `auth.authz`, and of `auth.oauth` the providers and
+ * Applies a changed configuration (reference/commands): sources, registries, `auth.authz`, and of `auth.oauth` the providers and
  * blocked callers. The catalogue and the rules cannot change atomically, so in the meantime both the old and the new policy
  * must permit an action, each by the claims that its own providers map.
  */

@@ -3,7 +3,7 @@ import { BytewiseText, Timestamp } from '../database/statements.js';
 import type { AuditScope } from './audit-event.js';
 
 /**
- * One audit event (contract §9). Read and written only through raw SQL in audit.queries.ts and audit-page.queries.ts.
+ * One audit event (reference/audit). Read and written only through raw SQL in audit.queries.ts and audit-page.queries.ts.
  */
 @Entity('audit_event')
 @Check('audit_event_outcome_check', `outcome in ('allowed', 'refused')`)

@@ -40,7 +40,7 @@ export function sizeOf(all: readonly Claims[]): number {
 
 const DIGEST_BYTES = 16;
 
-/** The caller who caused an event (contract §9). */
+/** The caller who caused an event (reference/audit). */
 export interface AuditActor {
   readonly subject: StorableText | null;
   readonly issuer: StorableText | null;
@@ -61,7 +61,7 @@ export type AuditTargetType =
   | 'route'
   | EntryType;
 
-/** The resource that an event is about (contract §9). */
+/** The resource that an event is about (reference/audit). */
 export interface AuditTarget {
   readonly type: AuditTargetType;
   readonly name: string;
@@ -92,7 +92,7 @@ export interface AuditEvent {
   readonly actor: AuditActor;
   readonly target: AuditTarget;
   readonly change?: AuditChange;
-  /** Paths of changed settings that wait for a restart (contract §9). */
+  /** Paths of changed settings that wait for a restart (reference/audit). */
   readonly waiting?: readonly string[] | undefined;
   /** Why the token was refused; super-admins only. */
   readonly token?: TokenRefusal | undefined;
@@ -114,7 +114,7 @@ export const CONFIGURATION_ACTOR: AuditActor = {
   roles: [],
 };
 
-/** The caller who published a version (contract §9). */
+/** The caller who published a version (reference/audit). */
 export type Publisher = Pick<AuditActor, 'subject' | 'issuer' | 'name' | 'client'>;
 
 /** @param caller undefined if the caller was not identified. */
@@ -158,7 +158,7 @@ export function storedScope({ role, claims }: AuditScope): {
   return { scope, digest: createHash('sha256').update(scope).digest().subarray(0, DIGEST_BYTES) };
 }
 
-/** Returns the event as JSON (contract §9), without `id` and `time`, which the database adds. */
+/** Returns the event as JSON (reference/audit), without `id` and `time`, which the database adds. */
 export function eventText({ context, target, change, waiting, token, ...event }: AuditEvent): string {
   const { action, outcome, code, step, actor } = event;
   return JSON.stringify({

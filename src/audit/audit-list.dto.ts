@@ -20,7 +20,7 @@ export const DEFAULT_EVENTS = 100;
 const MAX_NAME = 300;
 const PAGE_LIMIT = /^([1-9]\d{0,2}|1000)$/;
 
-/** contract §9. Unknown and empty parameters are ignored. */
+/** reference/audit. Unknown and empty parameters are ignored. */
 export class AuditListParameters {
   @ApiPropertyOptional({ format: 'date-time', description: 'Only events at or after this time' })
   @IsOptional()
@@ -153,7 +153,7 @@ export class AuditChangeAnswer {
   after?: object;
 }
 
-/** contract §9 */
+/** reference/audit */
 export class AuditEventAnswer {
   @ApiProperty({ format: 'uuid' })
   id: string;

@@ -94,13 +94,13 @@ function uuid(value: unknown): Issue[] {
   return typeof value === 'string' && UUID.test(value) ? [] : issue('must be an id');
 }
 
-/** contract §9: super-admins see all events. */
+/** reference/audit: super-admins see all events. */
 function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
   return policy.seesAll(caller);
 }
 
 /**
- * contract §9: managers with the matching role see an event if they cover the claims that its target had at that time.
+ * reference/audit: managers with the matching role see an event if they cover the claims that its target had at that time.
  */
 export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditScope): boolean {
   return (
@@ -138,7 +138,7 @@ interface Lines {
 }
 
 /**
- * Lists the audit events that a caller may see (contract §9). Its statements share a semaphore with other exports.
+ * Lists the audit events that a caller may see (reference/audit). Its statements share a semaphore with other exports.
  */
 @Injectable()
 export class AuditListService {

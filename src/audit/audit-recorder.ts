@@ -42,7 +42,7 @@ interface QueuedEvent extends Recording {
 }
 
 /**
- * Records refusals and reads (contract §9). Events are written in batches in the background and never delay a request
+ * Records refusals and reads (reference/audit). Events are written in batches in the background and never delay a request
  * or make it fail. Events that exceed a limit are dropped; a metric and the next stored event report the number.
  */
 @Injectable()

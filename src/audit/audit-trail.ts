@@ -60,7 +60,7 @@ export interface SyncResult {
 
 const MINUTE_MS = 60_000;
 
-/** Counts the changes of each caller, so that nobody fills the audit trail (contract §3, `changesPerMinute`). */
+/** Counts the changes of each caller, so that nobody fills the audit trail (reference/limits, `changesPerMinute`). */
 class ChangeLimit {
   private readonly changes: RateLimit;
 
@@ -93,7 +93,7 @@ class ChangeLimit {
 /** How often a transaction is attempted that deadlocks or cannot be serialized. */
 const MAX_ATTEMPTS = 3;
 
-/** Writes an event in the same transaction as each change, and logs the event after the commit (contract §9). */
+/** Writes an event in the same transaction as each change, and logs the event after the commit (reference/audit). */
 @Injectable()
 export class AuditTrail {
   private readonly logger = new Logger('audit');

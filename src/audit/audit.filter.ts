@@ -42,7 +42,7 @@ export interface DeclaredRoute {
   readonly isPublisherRoute: boolean;
 }
 
-/** Returns the resource that the route's decorators identify, or else the route itself (contract §9). */
+/** Returns the resource that the route's decorators identify, or else the route itself (reference/audit). */
 export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
   const text = (parameter: string): string | undefined => {
     const value: unknown = request.params?.[parameter];
@@ -86,7 +86,7 @@ function patternOf({ route }: Request): string {
 }
 
 /**
- * Records a read of a registry after the response, even if the client received only part of it (contract §9,
+ * Records a read of a registry after the response, even if the client received only part of it (reference/audit,
  * `audit.reads`). AuditFilter records refused requests.
  */
 function recordRead(
@@ -170,7 +170,7 @@ const MANAGERS = {
 } as const;
 
 /**
- * Records refusals after the response (contract §9): 401, 403 and, on admin routes, 404 for hidden resources.
+ * Records refusals after the response (reference/audit): 401, 403 and, on admin routes, 404 for hidden resources.
  *
  * Missing resources take the same path as hidden ones up to the INSERT, so that callers cannot distinguish them by
  * timing.

@@ -7,7 +7,7 @@ import { AuditRetention } from './audit-retention.js';
 import { AuditTrail } from './audit-trail.js';
 import { AuditQueries } from './audit.queries.js';
 
-/** The audit trail (contract §9). */
+/** The audit trail (reference/audit). */
 @Module({
   imports: [AuthzModule],
   controllers: [AuditListController],

@@ -14,7 +14,7 @@ import type { TokenVerifier } from './token-verifier.js';
 import type { Accepted, Attempt, NotAccepted } from './verdict.js';
 
 /**
- * Whether a path needs no token (spec §5.3). Compares whole, decoded segments; a pattern ending in `/*` matches
+ * Whether a path needs no token (reference/access). Compares whole, decoded segments; a pattern ending in `/*` matches
  * everything below it. A path that can't be decoded is not public.
  *
  * @param path The raw request path: percent-encoded, without the query.
@@ -62,7 +62,7 @@ export abstract class Authenticator {
   abstract unidentified(): ApiError;
 }
 
-/** For `anonymous` mode: ignores tokens (spec §5.1). */
+/** For `anonymous` mode: ignores tokens (reference/authentication). */
 export class AnonymousAuthenticator extends Authenticator {
   readonly readsTokens = false;
 
@@ -81,7 +81,7 @@ export class AnonymousAuthenticator extends Authenticator {
   }
 }
 
-/** For `oauth` mode: requires a bearer token that one of the providers accepts (spec §5.2). */
+/** For `oauth` mode: requires a bearer token that one of the providers accepts (reference/authentication). */
 export class TokenAuthenticator extends Authenticator {
   readonly readsTokens = true;
   private readonly logger = new Logger('auth');
@@ -191,7 +191,7 @@ export class TokenAuthenticator extends Authenticator {
 
 const MAX_AUDITED_ATTEMPTS = 5;
 
-/** Returns the attempts for the audit trail (contract §9), those at the token's own issuer first. */
+/** Returns the attempts for the audit trail (reference/audit), those at the token's own issuer first. */
 function relevant(attempts: readonly Attempt[]): TokenRefusal['attempts'] {
   const byRelevance = attempts.toSorted(
     (one, other) => Number(one.check === 'issuer') - Number(other.check === 'issuer'),
@@ -233,7 +233,7 @@ function sentenceFor(attempts: readonly Attempt[]): string {
   return is(ID_TOKEN) ? 'The token is an ID token' : ERROR_CATALOGUE.token_invalid.sentence;
 }
 
-/** Identifies callers without a token in registries that allow them (contract §6.1). */
+/** Identifies callers without a token in registries that allow them (reference/access). */
 export abstract class CallersWithoutToken {
   /**
    * @param request A read of the registry at `:registry`.
@@ -260,7 +260,7 @@ export class AuthGuard implements CanActivate {
     const has = (decorator: typeof ReadByPost) =>
       this.reflector.getAllAndOverride(decorator, route) !== undefined;
     const isRead = (READS.has(request.method) || has(ReadByPost)) && has(IsRegistryRoute);
-    // A token in the request always decides, even an invalid one (contract §6.1).
+    // A token in the request always decides, even an invalid one (reference/access).
     const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
     const identify = has(AcceptsBasic)
       ? () => this.identifyGit(request)

@@ -13,7 +13,7 @@ const AUTHORIZATION = 'authorization';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Reads the bearer token from the Authorization header, never from the query or body (contract §8). Treats other schemes
+ * Reads the bearer token from the Authorization header, never from the query or body (reference/authentication). Treats other schemes
  * as no token. Refuses a second header, because a proxy may have checked only one of the two.
  *
  * @param rawHeaders Alternating names and values; Node's header map drops a second Authorization.
@@ -38,7 +38,7 @@ export function sentToken(rawHeaders: readonly string[]): SentToken {
 const BASIC = /^basic +([A-Za-z0-9+/]+=*)$/i;
 
 /**
- * Reads the token that a request carries as the password of `Basic`, as Git sends it (contract §13).
+ * Reads the token that a request carries as the password of `Basic`, as Git sends it (reference/marketplace).
  *
  * @returns undefined unless the only Authorization header has this scheme; an unusable token for a malformed header.
  */
@@ -58,7 +58,7 @@ export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): s
   return sent.kind === 'token' ? sent.token : null;
 }
 
-/** Cache key of a token; caches must not contain the token itself (contract §8). */
+/** Cache key of a token; caches must not contain the token itself (reference/authentication). */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'base64url');
 }
@@ -73,7 +73,7 @@ export function resourceMetadataUrl(resourceUrl: string): string {
 }
 
 /**
- * Builds `WWW-Authenticate` for a 401 (RFC 6750 §3, RFC 9728 §5.1, contract §8).
+ * Builds `WWW-Authenticate` for a 401 (RFC 6750 §3, RFC 9728 §5.1, reference/authentication).
  *
  * @param problem Why the token was refused; null when none was sent, which omits the `error` parameter (RFC 6750 §3.1).
  */
@@ -89,7 +89,7 @@ export function challenge(realm: string, resourceUrl: string, problem: string | 
 }
 
 /**
- * Finds the unexpired registry key that was sent instead of a token (contract §6.1). Compares all keys in constant time, so
+ * Finds the unexpired registry key that was sent instead of a token (reference/access). Compares all keys in constant time, so
  * timing reveals nothing about the keys.
  */
 export function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {

@@ -3,7 +3,7 @@ import { type Caller, identityOf } from './caller.js';
 
 type Blocked = OAuthConfig['blocked'];
 
-/** The callers that `auth.oauth.blocked` refuses (contract §2). A reload replaces the list; the next request sees it. */
+/** The callers that `auth.oauth.blocked` refuses (reference/configuration). A reload replaces the list; the next request sees it. */
 export class BlockedCallers {
   private keys: ReadonlySet<string> = new Set();
 

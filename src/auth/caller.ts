@@ -28,11 +28,11 @@ export interface Caller {
   readonly identified: boolean;
   /** Name of the registry key that the caller sent instead of a token. */
   readonly key?: string;
-  /** The caller who asks what these claims would allow: only role rules that they know are applied (contract §10). */
+  /** The caller who asks what these claims would allow: only role rules that they know are applied (reference/explain). */
   readonly assumedBy?: Caller;
 }
 
-/** Every caller in anonymous mode (spec §1.2), and callers without a token on public paths. */
+/** Every caller in anonymous mode (reference/access), and callers without a token on public paths. */
 export const UNIDENTIFIED_CALLER: Caller = Object.freeze({
   subject: null,
   issuer: null,
@@ -40,7 +40,7 @@ export const UNIDENTIFIED_CALLER: Caller = Object.freeze({
   identified: false,
 });
 
-/** spec §2.3 */
+/** reference/access */
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];
 

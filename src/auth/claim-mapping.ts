@@ -23,7 +23,7 @@ export class ClaimsIncomplete extends Error {
 }
 
 /**
- * Applies a provider's claim rules to a verified token (contract §5). The result contains `iss`, `sub` and the mapped
+ * Applies a provider's claim rules to a verified token (reference/access). The result contains `iss`, `sub` and the mapped
  * claims, whose values are strings; multiple values of one key become a list. Rules with the same `to` are combined.
  *
  * Fails closed: drops values that are not a string, number, boolean or flat list of scalars, don't fit the `pattern`, or
@@ -77,7 +77,7 @@ function translated(
     .flatMap((text) => (values === null ? text : (values.get(text) ?? [])));
 }
 
-/** Returns the text that stands for the `*` of a pattern: at least one character, no `/` (contract §2). */
+/** Returns the text that stands for the `*` of a pattern: at least one character, no `/` (reference/configuration). */
 function matched(text: string, { before, after }: ClaimPattern): string | undefined {
   if (!text.startsWith(before) || !text.endsWith(after)) return undefined;
   const found = text.slice(before.length, text.length - after.length);
@@ -98,7 +98,7 @@ const MAX_LOGGED_HINTS = 100;
 const FOR_CLAIMS: ReadonlySet<string> = new Set(['role_required', 'registry_forbidden', 'claims_not_subset']);
 
 /**
- * Token shapes that hide roles or groups from rules, which compare only top-level claims (contract §5). Keycloak nests
+ * Token shapes that hide roles or groups from rules, which compare only top-level claims (reference/access). Keycloak nests
  * roles; Entra ID replaces a long list of groups with `_claim_names` or `hasgroups`:
  * https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference.
  */

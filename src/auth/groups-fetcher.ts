@@ -9,7 +9,7 @@ import { MAX_TOKEN_ANSWER_BYTES, type ProviderHttp, ProviderUnavailable } from '
 import { discoverEndpoint } from './provider-keys.js';
 import { ProviderLimits, ProviderLimitExceeded } from './provider-limits.js';
 
-/** contract §2: maximum time groups are cached, counted from the request; shorter if the token expires first. */
+/** reference/configuration: maximum time groups are cached, counted from the request; shorter if the token expires first. */
 const CACHE_TTL_MS = 60_000;
 /** How long a response without the token's groups is cached. */
 const REFUSAL_TTL_MS = 1_000;

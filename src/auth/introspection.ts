@@ -18,7 +18,7 @@ import {
   type UnverifiedJwt,
 } from './token-claims.js';
 
-/** contract §8: longest time a response is cached. */
+/** reference/authentication: longest time a response is cached. */
 const CACHE_TTL_MS = 60_000;
 /** Size of the cache for accepted tokens, in characters of JSON. */
 const MAX_ACCEPTED_CHARACTERS = 16 * 1024 * 1024;
@@ -112,7 +112,7 @@ export class Introspection {
     );
   }
 
-  // contract §2: a token must not name one caller to its client and another to this server.
+  // reference/configuration: a token must not name one caller to its client and another to this server.
   private otherSubject({ sub }: Answer, jwt: UnverifiedJwt | null): Refusal | null {
     const expected = jwt?.payload['sub'];
     const isChecked =

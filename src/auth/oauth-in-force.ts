@@ -5,7 +5,7 @@ import type { TokenVerifier } from './token-verifier.js';
 
 /**
  * The OAuth settings in force. A reload replaces the providers and the blocked callers; everything else waits for a restart
- * (contract §1).
+ * (reference/commands).
  */
 export class OAuthInForce {
   /** @param current Null in anonymous mode, as is the verifier. */

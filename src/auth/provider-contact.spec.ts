@@ -30,7 +30,7 @@ function warningsFor(changed: Partial<ProviderConfig>, proxy: Config['proxy']['h
   });
 }
 
-describe('a provider that looks private needs allowPrivateIP (contract §10)', () => {
+describe('a provider that looks private needs allowPrivateIP (reference/explain)', () => {
   it.each([
     ['https://idp.example.com', false],
     ['https://8.8.8.8', false],

@@ -13,7 +13,7 @@ const CONTACT_TIMEOUT_MS = 5_000;
 /** No provider has issued this token. */
 const PROBE_TOKEN = 'registry-server-check';
 
-/** Whether a provider can be reached with its settings (contract §1). */
+/** Whether a provider can be reached with its settings (reference/commands). */
 export interface ProviderContact {
   readonly provider: string;
   readonly isOk: boolean;

@@ -3,11 +3,11 @@ import type { ProxyConfig } from '../config/config.js';
 import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../outbound/http-client.js';
 import { type ResolveAll, resolveHere } from '../outbound/name-resolution.js';
 
-/** contract §8: request timeout. */
+/** reference/authentication: request timeout. */
 const TIMEOUT_MS = 5_000;
-/** contract §8: of discovery and keys. */
+/** reference/authentication: of discovery and keys. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** contract §8: of introspection and groups, because the size in memory may be a multiple. */
+/** reference/authentication: of introspection and groups, because the size in memory may be a multiple. */
 export const MAX_TOKEN_ANSWER_BYTES = 64 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**
@@ -52,7 +52,7 @@ export interface ProviderHttpOptions {
   readonly proxy?: ProxyConfig;
 }
 
-/** HTTP client for one identity provider, with the limits of contract §8. All failures are ProviderUnavailable. */
+/** HTTP client for one identity provider, with the limits of reference/authentication. All failures are ProviderUnavailable. */
 export class ProviderHttp {
   private readonly http: HttpClient;
 

@@ -11,14 +11,14 @@ import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 const KEY_TTL_MS = 10 * 60_000;
 /** Age at which keys are refreshed in the background when used. */
 const KEY_REFRESH_MS = 5 * 60_000;
-/** contract §8: tokens that no key verifies cause at most one fetch per provider in this time. */
+/** reference/authentication: tokens that no key verifies cause at most one fetch per provider in this time. */
 const REFETCH_COOLDOWN_MS = 30_000;
 /** Pause before the next request to a provider after a failure. */
 export const FAILURE_PAUSE_MS = 1_000;
 
-/** contract §8: only the first keys of a set count. */
+/** reference/authentication: only the first keys of a set count. */
 const MAX_KEYS = 100;
-/** contract §8: how many keys are tried for one token. */
+/** reference/authentication: how many keys are tried for one token. */
 const MAX_TRIED = 5;
 
 /** One public key of a provider. */
@@ -196,7 +196,7 @@ const MIN_RSA_BITS = 2048;
 const MIN_RSA_EXPONENT = 65_537n;
 
 /**
- * Creates the function that fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (spec §5.2.4). A key set
+ * Creates the function that fetches a provider's signing keys, from `jwksUrl` or by OIDC discovery (reference/authentication). A key set
  * without usable keys is not an error: the provider may have withdrawn them all. Keys that are already known stay the same
  * objects, so that tokens verified with them stay cached. The function throws ProviderUnavailable.
  */

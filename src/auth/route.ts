@@ -15,7 +15,7 @@ export { AUDIT_ACTIONS, type AuditAction, type Role, ROLES };
  */
 export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
 
-/** Errors that any route reading the token may return (contract §8). */
+/** Errors that any route reading the token may return (reference/authentication). */
 const TOKEN_ERRORS = [
   'token_missing',
   'token_invalid',
@@ -35,7 +35,7 @@ export const AnyCaller = () => applyDecorators(RouteAccessOf('caller'), ApiError
 /** Callers with this role, or with superAdmin. */
 export const RequiresRole = (role: Role) =>
   applyDecorators(RouteAccessOf({ role }), ApiErrors(...TOKEN_ERRORS, 'role_required'));
-/** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (contract §2). */
+/** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (reference/configuration). */
 export const ListsRegistries = () =>
   applyDecorators(RouteAccessOf('registryListing'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
 /** Callers with any role. */
@@ -98,10 +98,10 @@ export const RegistryRoute = () =>
     ),
   );
 
-/** Marks a POST that only reads a registry; it needs a token only where a GET would (contract §6.1, §6.3). */
+/** Marks a POST that only reads a registry; it needs a token only where a GET would (reference/access, reference/mcp). */
 export const ReadByPost = Reflector.createDecorator();
 
-/** Accepts a token as the password of `Basic` too, and offers that in a 401: Git sends no other credentials (contract §13). */
+/** Accepts a token as the password of `Basic` too, and offers that in a 401: Git sends no other credentials (reference/marketplace). */
 export const AcceptsBasic = Reflector.createDecorator();
 
 /** Who may use a publishing route: callers who may publish, or anyone. */
@@ -110,7 +110,7 @@ export type PublisherAccess = 'publishers' | 'anybody';
 export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();
 
 /**
- * Marks a route for `mcp-publisher` at `:registry` (contract §6.2). The check that the registry accepts publications comes
+ * Marks a route for `mcp-publisher` at `:registry` (reference/publishing). The check that the registry accepts publications comes
  * before the role check, so every caller gets the same error from a registry that accepts none.
  */
 export const PublisherRoute = (access: PublisherAccess) =>
@@ -178,7 +178,7 @@ export interface AuditDeclaration {
 export const AuditedAs = Reflector.createDecorator<AuditDeclaration>();
 
 /**
- * Sets the action under which a route's refusals are recorded (contract §9). AuditTrail records changes, in the transaction
+ * Sets the action under which a route's refusals are recorded (reference/audit). AuditTrail records changes, in the transaction
  * that makes them.
  */
 export const Audited = (action: AuditAction, entryType?: EntryType) =>

@@ -14,7 +14,7 @@ const HAS_GROUPS = 'hasgroups';
 /** Claims that say that a token omits its groups. */
 export const GROUPS_ELSEWHERE = [CLAIM_NAMES, HAS_GROUPS] as const;
 
-/** A valid token that names neither a subject nor a client (contract §8). */
+/** A valid token that names neither a subject nor a client (reference/authentication). */
 export class NoSubject extends Error {
   override readonly name = 'NoSubject';
 }
@@ -28,7 +28,7 @@ export interface TokenCaller {
   readonly size: number;
 }
 
-/** Creates callers from one provider's tokens: fetches groups the token omits, then maps the claims (contract §5). */
+/** Creates callers from one provider's tokens: fetches groups the token omits, then maps the claims (reference/access). */
 export class TokenCallers {
   private readonly needsGroups: boolean;
   // Keyed by the claims object, so that one verified token keeps one Caller object.

@@ -72,7 +72,7 @@ const MAX_SHOWN = 200;
 const NOT_PRINTABLE_ASCII = /[^ -~]/gu;
 
 /**
- * Returns a claim of an untrusted token for the log and the audit trail (contract §9): at most 200 characters, all of them
+ * Returns a claim of an untrusted token for the log and the audit trail (reference/audit): at most 200 characters, all of them
  * printable ASCII, so that look-alikes show.
  */
 export function shownClaim(value: unknown): string {
@@ -88,7 +88,7 @@ export function refusalLabel(reason: string): string {
   return rowOf(reason)?.[0] ?? 'other';
 }
 
-/** Returns the check that refused a token (contract §9, `attempts`). */
+/** Returns the check that refused a token (reference/audit, `attempts`). */
 export function failedCheck(reason: string): string {
   return rowOf(reason)?.[1][0] ?? 'token';
 }
@@ -104,7 +104,7 @@ const LAST_SECOND = 253_402_300_799;
 const TOKEN_TYPES: readonly unknown[] = ['jwt', 'at+jwt', 'application/at+jwt'];
 
 /**
- * Checks the `typ` header of a JWT (contract §8, RFC 8725 §3.11): refuses tokens issued for another purpose, such as logout
+ * Checks the `typ` header of a JWT (reference/authentication, RFC 8725 §3.11): refuses tokens issued for another purpose, such as logout
  * tokens or proofs of possession.
  */
 export function typeRefusal({ typ }: Claims): Refusal | null {
@@ -114,7 +114,7 @@ export function typeRefusal({ typ }: Claims): Refusal | null {
 }
 
 /**
- * Checks the claims of a JWT (spec §5.2.4, contract §8): exact `iss`, no ID token, `aud` equal to or containing the
+ * Checks the claims of a JWT (reference/authentication): exact `iss`, no ID token, `aud` equal to or containing the
  * audience, `exp` required and in the future, `nbf` in the past, both with the provider's clock tolerance.
  *
  * @param nowMs Milliseconds since the epoch.
@@ -127,7 +127,7 @@ export function jwtRefusal(claims: Claims, expected: Expected, nowMs: number): R
 }
 
 /**
- * Checks an introspection response (RFC 7662 §2.2, contract §8): `active` true, `aud` as for a JWT, `iss` and `exp` if
+ * Checks an introspection response (RFC 7662 §2.2, reference/authentication): `active` true, `aud` as for a JWT, `iss` and `exp` if
  * present, and no ID token unless the response says that it is an access token, as Dex does.
  *
  * @param sent The payload of the token if it is a JWT.
@@ -155,7 +155,7 @@ export function expiryOf(exp: number, { clockToleranceMs }: Pick<Expected, 'cloc
 /** The client a token was issued to: RFC 9068, OpenID Connect, Entra ID version 1, Okta. */
 export const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const;
 
-/** Returns `sub`, or the client if there is no `sub` (contract §8); undefined if the token has neither. */
+/** Returns `sub`, or the client if there is no `sub` (reference/authentication); undefined if the token has neither. */
 export function subjectIn(claims: Claims): string | undefined {
   return nonEmpty(claims['sub']) ?? clientIn(claims);
 }
@@ -173,7 +173,7 @@ const MAX_NAME = 200;
 /** Characters that are not seen, or reorder what is seen. */
 const UNFIT_FOR_NAMES = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
-/** Returns a person's name (contract §9); undefined unless it is a visible text of at most 200 characters. */
+/** Returns a person's name (reference/audit); undefined unless it is a visible text of at most 200 characters. */
 export function displayName(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.trim() === '' || UNFIT_FOR_NAMES.test(value)) return undefined;
   return [...value].length > MAX_NAME ? undefined : value;

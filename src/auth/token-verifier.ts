@@ -37,7 +37,7 @@ import {
   verdictOf,
 } from './verdict.js';
 
-/** contract §8. Never `none` or HMAC: HMAC would accept a public key as the secret. */
+/** reference/authentication. Never `none` or HMAC: HMAC would accept a public key as the secret. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const;
 
 /** Result of a successful verification. */
@@ -88,7 +88,7 @@ interface Connection {
 type CachedCaller = Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> & Omit<Accepted, 'kind'>;
 
 /**
- * Verifies tokens with the configured providers: first with their keys, then by introspection (spec §5.2). A provider with
+ * Verifies tokens with the configured providers: first with their keys, then by introspection (reference/authentication). A provider with
  * `introspection: always` takes part only in the second step: introspection would decide in any case, whether its keys
  * verify the token or not.
  */
@@ -264,7 +264,7 @@ export class TokenVerifier {
     return isTried ? refusal(WRONG_SIGNATURE) : refusal('the provider has no such key', { value: kid });
   }
 
-  /** Verifies the signature with one key, then the claims of contract §8. */
+  /** Verifies the signature with one key, then the claims of reference/authentication. */
   private authenticateBy(
     { key }: ProviderKey,
     config: ProviderConfig,

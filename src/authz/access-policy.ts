@@ -8,7 +8,7 @@ import { ApiError } from '../http/errors.js';
 /** The reason for a decision that compared no claims. */
 export type Because = 'mode' | 'superAdmin' | 'unlabeled: allow' | 'unlabeled: deny' | 'unlabeled';
 
-/** A decision of the policy, with its reasons (contract §10). */
+/** A decision of the policy, with its reasons (reference/explain). */
 export interface Judgement {
   readonly allowed: boolean;
   /** The required claims. */
@@ -27,7 +27,7 @@ export type Recorder = (judgement: Judgement) => void;
 export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
 
 /**
- * Returns the roles that a token's claims grant (spec §2.3), in the order of ROLES. Matching any one of a role's maps
+ * Returns the roles that a token's claims grant (reference/access), in the order of ROLES. Matching any one of a role's maps
  * grants the role; a map matches if all its members match. An empty map grants nothing, and the configuration rejects
  * it.
  */
@@ -54,7 +54,7 @@ function matchedRules(held: Readonly<Record<string, unknown>>, rules: RoleRules)
 const MAX_MISSING = 20;
 const MAX_MISSING_LENGTH = 200;
 
-/** Makes all access decisions for one mode (contract §4). A recorder never changes a decision. */
+/** Makes all access decisions for one mode (reference/access). A recorder never changes a decision. */
 export abstract class AccessPolicy {
   /** Changes whenever decisions may have changed, so that caches are invalidated. */
   get version(): number {
@@ -69,9 +69,9 @@ export abstract class AccessPolicy {
   abstract mayListRegistries(caller: Caller): boolean;
   /** May the caller use a registry that has these claims, or see a source or registry that has them through the admin API? */
   abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** May a source that the caller configures read files and secrets that require these claims (contract §7)? */
+  /** May a source that the caller configures read files and secrets that require these claims (reference/access)? */
   abstract mayRead(caller: Caller, required: Claims): boolean;
-  /** Do all callers who see a resource with these claims also cover `required` (contract §7)? */
+  /** Do all callers who see a resource with these claims also cover `required` (reference/access)? */
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
   /** Does the caller see an entry with these claims through the consumer API? */
   abstract maySee(caller: Caller, required: Claims, record?: Recorder): boolean;
@@ -84,7 +84,7 @@ export abstract class AccessPolicy {
    */
   abstract checkGrant(caller: Caller, claims: Claims): void;
   /**
-   * May the caller grant these claims to callers without a token, or to publishers through a registry (contract §6)?
+   * May the caller grant these claims to callers without a token, or to publishers through a registry (reference/access)?
    *
    * @throws ApiError 400 `claims_not_subset`.
    */
@@ -92,20 +92,20 @@ export abstract class AccessPolicy {
   /** May the caller see and manage an entry of the managed source through the admin API? */
   abstract mayManage(caller: Caller, required: Claims, record?: Recorder): boolean;
   /**
-   * May the caller publish an entry with these claims (spec §4.2)?
+   * May the caller publish an entry with these claims (reference/publishing)?
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkPublish(caller: Caller, claims: Claims, record?: Recorder): void;
   /**
-   * May the caller replace the claims of an entry that they manage with these (spec §4.3)? `{}` clears the claims.
+   * May the caller replace the claims of an entry that they manage with these (reference/publishing)? `{}` clears the claims.
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkRelabel(caller: Caller, claims: Claims): void;
-  /** Do the rules for reserved names (`managed.names`, contract §7) apply to the caller? */
+  /** Do the rules for reserved names (`managed.names`, reference/publishing) apply to the caller? */
   abstract isBoundByNames(caller: Caller): boolean;
-  /** Does a later version published without claims inherit the claims of the first version (contract §4)? */
+  /** Does a later version published without claims inherit the claims of the first version (reference/access)? */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
    * A cache key for everything `maySee` depends on: callers with equal keys see the same entries.
@@ -162,7 +162,7 @@ abstract class OpenPolicy extends AccessPolicy {
   }
 }
 
-/** spec §1.2: callers are not authenticated, and every check is bypassed. */
+/** reference/access: callers are not authenticated, and every check is bypassed. */
 export class AnonymousPolicy extends OpenPolicy {
   rolesOf(): readonly Role[] {
     return [];
@@ -190,7 +190,7 @@ export class AnonymousPolicy extends OpenPolicy {
   }
 }
 
-/** spec §1.2: every caller with a valid token has every role. */
+/** reference/access: every caller with a valid token has every role. */
 export class AuthOnlyPolicy extends OpenPolicy {
   rolesOf(caller: Caller): readonly Role[] {
     return caller.identified ? ROLES : [];
@@ -205,7 +205,7 @@ export class AuthOnlyPolicy extends OpenPolicy {
     return caller.identified;
   }
 
-  // contract §4: the publishing rules apply even though every caller has every role.
+  // reference/access: the publishing rules apply even though every caller has every role.
   checkPublish(caller: Caller, claims: Claims, record?: Recorder): void {
     checkPublishedClaims(caller.claims, claims, record);
   }
@@ -221,7 +221,7 @@ export class AuthOnlyPolicy extends OpenPolicy {
 
 const HIDDEN_IF_UNLABELED = { allowed: false, because: 'unlabeled' } as const;
 
-/** spec §1.2: roles, the registry gate, the entry filter and admin scoping are all enforced. */
+/** reference/access: roles, the registry gate, the entry filter and admin scoping are all enforced. */
 export class FullPolicy extends AccessPolicy {
   private readonly held = new WeakMap<Caller, Caller['claims']>();
   // Caller objects are cached per token, so roles are computed once per token.
@@ -274,7 +274,7 @@ export class FullPolicy extends AccessPolicy {
     return implies(claims, required, this.authz.policy.arrayValues);
   }
 
-  // spec §2.2.3: both sides must have claims, so only super-admins see an entry without claims.
+  // reference/access: both sides must have claims, so only super-admins see an entry without claims.
   maySee(caller: Caller, required: Claims, record?: Recorder): boolean {
     return this.judge(caller, required, HIDDEN_IF_UNLABELED, record);
   }
@@ -283,7 +283,7 @@ export class FullPolicy extends AccessPolicy {
     return this.isSuperAdmin(caller);
   }
 
-  // spec §4.4: an array requires all its values here, regardless of the policy for reads (contract §5).
+  // reference/access: an array requires all its values here, regardless of the policy for reads (reference/access).
   checkGrant(caller: Caller, claims: Claims): void {
     if (this.isSuperAdmin(caller)) return;
     if (isUnlabeled(claims) && this.authz.policy.unlabeled === 'deny') throw new ApiError('claims_required');
@@ -295,7 +295,7 @@ export class FullPolicy extends AccessPolicy {
   }
 
   // Every entry manager can manage an entry whose claims were cleared; with `unlabeled: deny`, only super-admins can
-  // (contract §5).
+  // (reference/access).
   mayManage(caller: Caller, required: Claims, record?: Recorder): boolean {
     return this.mayReach(caller, required, record);
   }
@@ -356,7 +356,7 @@ export class FullPolicy extends AccessPolicy {
     return allowed;
   }
 
-  /** contract §10: super-admins see every rule; anyone else sees only the rules that grant them a role. */
+  /** reference/explain: super-admins see every rule; anyone else sees only the rules that grant them a role. */
   private rulesFor({ assumedBy: asker }: Caller): RoleRules {
     if (!asker || this.isSuperAdmin(asker)) return this.authz.roles;
     const rules = this.rulesKnownBy.get(asker) ?? matchedRules(this.claimsOf(asker), this.authz.roles);
@@ -377,7 +377,7 @@ export class FullPolicy extends AccessPolicy {
   }
 }
 
-// spec §4.2.1 and §4.2.2
+// reference/publishing
 function checkPublishedClaims(held: Caller['claims'], claims: Claims, record?: Recorder): void {
   if (isUnlabeled(claims)) {
     record?.({ allowed: false, required: claims, because: 'unlabeled' });
@@ -386,7 +386,7 @@ function checkPublishedClaims(held: Caller['claims'], claims: Claims, record?: R
   checkSubset(held, claims, record);
 }
 
-// contract §5: for writes, an array requires all its values.
+// reference/access: for writes, an array requires all its values.
 function checkSubset(held: Caller['claims'], claims: Claims, record?: Recorder): void {
   const allowed = covers(held, claims, 'all');
   record?.({ allowed, required: claims, arrays: 'all' });

@@ -11,7 +11,7 @@ interface Resource {
 }
 
 /**
- * Checks that an admin API caller may see a source or registry and, if `use` is a change, may change it (contract §3).
+ * Checks that an admin API caller may see a source or registry and, if `use` is a change, may change it (reference/errors).
  *
  * @throws ApiError 404 `notFound` if the resource is missing or hidden from the caller; 403 `config_managed` for a
  *   change to a resource declared in the configuration file.

@@ -3,7 +3,7 @@ import { type Role, ROLES } from '../auth/route.js';
 import { IsOptional, Validate } from '../validation/class-validation.js';
 import { emptyOr, flagParameter } from '../validation/value-checks.js';
 
-/** contract §10. */
+/** reference/explain. */
 export class MeQuery {
   @ApiPropertyOptional({ type: 'boolean', description: 'Include the claims of the caller' })
   @IsOptional()
@@ -11,7 +11,7 @@ export class MeQuery {
   claims?: string;
 }
 
-/** spec §2.7 */
+/** reference/access */
 export class MeAnswer {
   /** The subject of the token, or its client if it has no subject. */
   subject: string;

@@ -19,7 +19,7 @@ type Deciding<Result> = {
 export type Policies = readonly [AccessPolicy, ...AccessPolicy[]];
 
 /**
- * Applies the current policies to every request. A configuration reload replaces them (contract §1). Until the reload
+ * Applies the current policies to every request. A configuration reload replaces them (reference/commands). Until the reload
  * completes, both the old and the new policies apply, and all of them must grant access.
  */
 export class PolicyInForce extends AccessPolicy {
@@ -90,7 +90,7 @@ export class PolicyInForce extends AccessPolicy {
   }
 }
 
-/** The authorization as shown in the audit trail: the mode (contract §4) and, in full mode, its rules. */
+/** The authorization as shown in the audit trail: the mode (reference/access) and, in full mode, its rules. */
 export type AuthorizationForm =
   | { readonly mode: 'anonymous' | 'auth-only' }
   | ({ readonly mode: 'full' } & Pick<AuthzConfig, 'roles' | 'policy'>);
@@ -102,14 +102,14 @@ export function authorizationForm(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'aut
     : { mode: 'auth-only' };
 }
 
-/** The policy of the configured mode (contract §4). */
+/** The policy of the configured mode (reference/access). */
 export function policyFor(auth: Pick<AuthConfig, 'mode' | 'oauth' | 'authz'>): AccessPolicy {
   const oauth = oauthInUse(auth);
   if (!oauth) return new AnonymousPolicy();
   return auth.authz ? new FullPolicy(auth.authz, oauth.providers) : new AuthOnlyPolicy();
 }
 
-/** Logs the warning required by spec §1.2. */
+/** Logs the warning required by reference/access. */
 export function warnIfAuthOnly(auth: ConfigType<typeof authorizationConfig>): void {
   if (authorizationForm(auth).mode === 'auth-only')
     new Logger('authz').warn(

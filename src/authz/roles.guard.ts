@@ -39,7 +39,7 @@ export class RolesGuard implements CanActivate {
 export const WritesNothing = Reflector.createDecorator<(request: Request) => boolean>();
 
 /**
- * Refuses all writes with 403 while `readOnly` is set, after the role check and before loading (contract §3). All
+ * Refuses all writes with 403 while `readOnly` is set, after the role check and before loading (reference/errors). All
  * methods except GET and HEAD count as writes, unless the route declares otherwise.
  */
 @Injectable()

@@ -41,7 +41,7 @@ interface BlockedClaims {
   readonly items: string;
 }
 
-/** What blocks hold of the servers that a caller would see otherwise (contract §14), by source and claims. */
+/** What blocks hold of the servers that a caller would see otherwise (reference/client-config), by source and claims. */
 export class BlockedView {
   /** Equal for equal sets of versions. */
   readonly tag: string;

@@ -105,7 +105,7 @@ export class CatalogService {
   }
 
   /**
-   * Returns a client's configuration file or list with all visible servers (contract §6.3, §14).
+   * Returns a client's configuration file or list with all visible servers (reference/client-config).
    *
    * @throws ApiError 400 `invalid_parameter` if the client has no such form.
    */
@@ -124,7 +124,7 @@ export class CatalogService {
     );
   }
 
-  /** Returns the Atom feed of the view (contract §12). Its statement sorts the whole view, so few run at once. */
+  /** Returns the Atom feed of the view (reference/client-config). Its statement sorts the whole view, so few run at once. */
   async feed(access: VerifiedAccess): Promise<CachedJson> {
     const request = { page: 'feed', registry: access.registryName } as const;
     return (

@@ -149,7 +149,7 @@ export class ConfigReader {
 }
 
 /**
- * Builds a file of a client from the servers in the view (contract §6.3, §14). Reads the list page by page; each statement checks that the view is current, so the result reflects one state
+ * Builds a file of a client from the servers in the view (reference/client-config). Reads the list page by page; each statement checks that the view is current, so the result reflects one state
  * of the catalog.
  *
  * @throws LongConfig

@@ -18,7 +18,7 @@ export abstract class PluginConfigs {
   abstract pluginConfig(access: VerifiedAccess, client: ClientName, request: Request): Promise<CachedJson>;
 }
 
-/** Serves the catalog as client configuration files (contract §6.3). */
+/** Serves the catalog as client configuration files (reference/client-config). */
 @ApiTags('catalog')
 @Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/client-config`))
 @AnyCaller()

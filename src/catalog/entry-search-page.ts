@@ -14,7 +14,7 @@ const MAX_FACET_BYTES = 8 * 1_024 * 1_024;
 
 const NOTHING: ScanResult = { places: [], facets: '{"type":{},"tag":{},"transport":{}}' };
 
-/** Searches the latest versions of a view (contract §6.3). */
+/** Searches the latest versions of a view (reference/search). */
 @Injectable()
 export class EntrySearchPages {
   constructor(private readonly index: SearchIndex) {}

@@ -9,7 +9,7 @@ import { CatalogService } from './catalog.service.js';
 import { EntrySearchQuery, EntrySearchResult } from './entry-search.dto.js';
 import { entrySearch } from './entry-search.js';
 
-/** Serves the ranked search over entries of all types (contract §6.3). */
+/** Serves the ranked search over entries of all types (reference/search). */
 @ApiTags('catalog')
 @Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/search`))
 @AnyCaller()

@@ -59,7 +59,7 @@ export interface EntrySearch {
 const LIST = 'search';
 
 /**
- * The cursor carries the query; filters sent along are ignored (contract §6).
+ * The cursor carries the query; filters sent along are ignored (reference/catalog).
  *
  * @throws ApiError 400 `invalid_cursor`, `invalid_parameter`.
  */

@@ -24,7 +24,7 @@ interface FeedRow extends CurrencyRow {
   readonly document: string;
 }
 
-// The first visible entry of a name shadows the others, even if none of its versions is shown (contract §6).
+// The first visible entry of a name shadows the others, even if none of its versions is shown (reference/catalog).
 const NEWEST = `
 with ${CURRENCY},
 ${rankedBy('(select $rankedSources::int[])')},

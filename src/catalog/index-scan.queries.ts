@@ -71,7 +71,7 @@ export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean 
 
 /**
  * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them
- * only if their number is within the limit. Visibility comes before shadowing (contract §6): only visible entries of an
+ * only if their number is within the limit. Visibility comes before shadowing (reference/catalog): only visible entries of an
  * earlier source shadow others.
  */
 export function scanInOrder(

@@ -47,7 +47,7 @@ describe('a query', () => {
     expect(refused(ServerListQuery, { limit: 'x', include_deleted: 'x' })).toHaveLength(2);
   });
 
-  it('may have unknown parameters (contract §6)', () => {
+  it('may have unknown parameters (reference/catalog)', () => {
     const query = validated(AdminListParameters, { limit: '5', colour: 'red', __proto__: null });
     expect(query).toMatchObject({ limit: '5' });
     expect(query).not.toHaveProperty('colour');
@@ -58,7 +58,7 @@ describe('a query', () => {
     [BareListQuery, ['cursor', 'limit', 'search', 'status']],
     [VersionsQuery, ['cursor', 'include_deleted']],
     [VersionQuery, ['include_deleted']],
-  ])('of %s may have empty parameters, which count as absent (contract §6)', (metatype, parameters) => {
+  ])('of %s may have empty parameters, which count as absent (reference/catalog)', (metatype, parameters) => {
     const query = Object.fromEntries(parameters.map((parameter) => [parameter, '']));
     expect(validated(metatype, query)).toMatchObject(query);
   });

@@ -82,7 +82,7 @@ export function versionsRequest(name: string, query: VersionsQuery): VersionsReq
   return { includeDeleted: state.includeDeleted, after: currentKey(state.after) };
 }
 
-/** contract §6: deleted versions are shown only on request. */
+/** reference/catalog: deleted versions are shown only on request. */
 export function includesDeleted(query: VersionQuery): boolean {
   return query.include_deleted === 'true';
 }
@@ -120,7 +120,7 @@ function searchOf(query: PageQuery): Pick<ListFilter, 'search'> {
   return query.search ? { search: query.search.toLowerCase() } : {};
 }
 
-// contract §6: the cursor contains the filters; filters sent along with a cursor are ignored.
+// reference/catalog: the cursor contains the filters; filters sent along with a cursor are ignored.
 function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): ListRequest {
   const { listKey, perPage, listsLatestOnly } = ENTRY_TYPES[type];
   const limit = query.limit ? Number(query.limit) : undefined;
@@ -155,7 +155,7 @@ export function isVisibleAmongMany(entry: string): string {
   return `(coalesce(${entry}.claim_set_id in (select unnest((select $claimSets::int[]))), false) or (select $seesAll::boolean))`;
 }
 
-/** SQL: whether consumers see versions with the status of `v` (contract §6). */
+/** SQL: whether consumers see versions with the status of `v` (reference/catalog). */
 export function hasShownStatus(includeDeleted = false): string {
   return isOneOf('v.status', includeDeleted ? SHOWN_STATUSES_WITH_DELETED : SHOWN_STATUSES);
 }
@@ -172,7 +172,7 @@ export function passes({ includeDeleted, version, status, search }: ListFilter):
 
 /**
  * SQL: whether the version or its entry's claims changed since the filter's time; new claims may have made the version
- * visible (contract §6).
+ * visible (reference/catalog).
  */
 export function changedSince(
   { updatedSince }: ListFilter,

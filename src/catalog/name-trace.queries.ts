@@ -32,7 +32,7 @@ interface TraceRow extends CurrencyRow {
 }
 
 /**
- * Traces the read of one version (contract §10). The SQL of `singleVersion` decides visibility, shadowing and status,
+ * Traces the read of one version (reference/explain). The SQL of `singleVersion` decides visibility, shadowing and status,
  * so an explanation cannot differ from the response.
  */
 @Injectable()

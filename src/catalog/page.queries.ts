@@ -49,7 +49,7 @@ export type WalkRow = MaybeVersion &
  * Reads the versions of a view's next names by merging its partitions.
  *
  * While some partitions have unread entries, a name is complete only if no such partition stopped before it: then all
- * its visible entries have been read, and the first in registry order shadows the others (contract §6).
+ * its visible entries have been read, and the first in registry order shadows the others (reference/catalog).
  */
 export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;

@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js';
 import { type AbortSource, Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
 import type { ListFilter } from './list-request.js';
 
-/** contract §3: a search ends within two seconds. */
+/** reference/search: a search ends within two seconds. */
 export const SEARCH_TIME_MS = 1_750;
 /** Time limit for lists with other filters, which may take longer. */
 const FILTER_TIME_MS = 30_000;
@@ -20,7 +20,7 @@ export function searchTimeMs({ search }: ListFilter): number {
   return search ? SEARCH_TIME_MS : FILTER_TIME_MS;
 }
 
-/** contract §3: how long a search waits while its caller has `searchesPerCaller` searches running. */
+/** reference/search: how long a search waits while its caller has `searchesPerCaller` searches running. */
 const WAIT_MS = 2_000;
 /** Maximum number of waiting searches per caller; each is a request that holds memory. */
 const MAX_WAITING = 50;
@@ -31,7 +31,7 @@ interface CallerSearches {
   count: number;
 }
 
-/** Limits concurrent searches per caller (contract §2, `limits.searchesPerCaller`). */
+/** Limits concurrent searches per caller (reference/configuration, `limits.searchesPerCaller`). */
 @Injectable()
 export class SearchLimit {
   private readonly callers = new Map<string, CallerSearches>();

@@ -106,7 +106,7 @@ from ${CURRENCY_ITEM} left join entry_version v on v.entry_id = (
 
 const RANKED_SOURCES = '(select $rankedSources::int[])::int[]';
 
-/** SQL: the first visible entry with this name, in source order; it shadows all others (contract §6). */
+/** SQL: the first visible entry with this name, in source order; it shadows all others (reference/catalog). */
 export function firstEntry(name: string, isWorthReading = IS_WORTH_READING): string {
   return `select e.id from entry e
   where e.source_id = any(${RANKED_SOURCES}) and e.type = $type and e.name = ${name}
@@ -115,7 +115,7 @@ export function firstEntry(name: string, isWorthReading = IS_WORTH_READING): str
 }
 
 /**
- * Returns the error for a missing version. An entry with only deleted versions also counts as missing (contract §6).
+ * Returns the error for a missing version. An entry with only deleted versions also counts as missing (reference/catalog).
  */
 export function missingVersion(
   which: 'latest' | 'exact',

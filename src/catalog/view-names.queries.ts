@@ -27,7 +27,7 @@ type Nullable<Columns> = Columns | { readonly [column in keyof Columns]: null };
 type Row = CurrencyRow & Nullable<ShownName>;
 type PageRow = Row & Nullable<{ readonly lastType: EntryType; readonly lastName: string }>;
 
-// The first visible entry of a name shadows the others, even if none of its versions is shown (contract §6).
+// The first visible entry of a name shadows the others, even if none of its versions is shown (reference/catalog).
 const NAMED = `
 named as (
   select n.type, n.name, s.name as source
@@ -77,7 +77,7 @@ select currency."isCurrent", l.type as "lastType", l.name as "lastName", n.type,
 from currency left join last l on true left join named n on true
 order by n.type, n.name`;
 
-/** Reads the names that a view shows, by the conditions of the lists (contract §6). */
+/** Reads the names that a view shows, by the conditions of the lists (reference/catalog). */
 @Injectable()
 export class ViewNames {
   constructor(private readonly prepared: PreparedStatements) {}

@@ -14,7 +14,7 @@ import {
 // JSON.parse makes __proto__ a member like any other; an object literal would not.
 const withProto = JSON.parse('{"__proto__": "x"}') as Record<string, unknown>;
 
-describe('held claims cover required claims (contract §5, spec §2.2)', () => {
+describe('held claims cover required claims (reference/access)', () => {
   it.each([
     [{ org: 'acme', team: 'data' }, { org: 'acme' }, true],
     [{ org: 'acme' }, { org: 'acme', team: 'data' }, false],
@@ -82,7 +82,7 @@ describe('held claims cover required claims (contract §5, spec §2.2)', () => {
 });
 
 describe('claims that imply others', () => {
-  // contract §7: callers who cover the first also cover the second.
+  // reference/access: callers who cover the first also cover the second.
   it.each<[Claims, object, boolean, boolean]>([
     [{ org: 'red' }, { org: 'red' }, true, true],
     [{ org: 'red', team: 'a' }, { org: 'red' }, true, true],

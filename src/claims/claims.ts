@@ -9,17 +9,17 @@ export interface ClaimsIssue {
 
 export const MAX_CLAIMS = 100;
 export const MAX_VALUES = 1_000;
-/** contract §3: the maximum number of claim values in one body. */
+/** reference/limits: the maximum number of claim values in one body. */
 export const MAX_CLAIM_VALUES = 1_000;
 
-/** contract §5: claims that identify a token, not its holder. */
+/** reference/access: claims that identify a token, not its holder. */
 const OF_ONE_TOKEN: readonly string[] = ['jti', 'iat', 'exp', 'nbf'];
 
 // PostgreSQL's jsonb accepts neither NUL nor lone surrogates.
 const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 /**
- * contract §5: claims are strings or flat, non-empty arrays of strings, and are never named `jti`, `iat`, `exp` or
+ * reference/access: claims are strings or flat, non-empty arrays of strings, and are never named `jti`, `iat`, `exp` or
  * `nbf`. Checks claims from the configuration, the API and annotations.
  *
  * @returns one issue per invalid member; none if the value is `Claims`.
@@ -82,7 +82,7 @@ export const CLAIMS_SCHEMA = {
 };
 
 /**
- * Claims of a source, registry, entry or role rule: a flat map from keys to a value or a set of values (contract §5).
+ * Claims of a source, registry, entry or role rule: a flat map from keys to a value or a set of values (reference/access).
  */
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 
@@ -99,7 +99,7 @@ export function canonicalClaims(claims: Claims): string {
 }
 
 /**
- * Returns the form to store alongside the canonical form, because the API returns claims as given (contract §5): arrays
+ * Returns the form to store alongside the canonical form, because the API returns claims as given (reference/access): arrays
  * keep their order, and arrays of one value stay arrays. Returns null if both forms are equal.
  */
 export function givenForm(claims: Claims): Claims | null {
@@ -135,7 +135,7 @@ export function equalClaims(one: Claims, other: Claims): boolean {
 }
 
 /**
- * contract §5, spec §2.2: does the caller hold everything that the resource requires? Every key of `required` must
+ * reference/access: does the caller hold everything that the resource requires? Every key of `required` must
  * match; a held array matches if any of its elements does. Every caller covers `{}`.
  *
  * Fails closed: no caller covers a `required` value that is not a map, or that has a member that is neither a string
@@ -161,7 +161,7 @@ export function covers(held: Record<string, unknown>, required: unknown, arrays:
 }
 
 /**
- * contract §7: do all callers who cover `claims` also cover `required`? Fails closed, like `covers`.
+ * reference/access: do all callers who cover `claims` also cover `required`? Fails closed, like `covers`.
  *
  * @param arrays how arrays in a resource's claims are read; with `any`, each additional value admits more callers.
  */
@@ -193,7 +193,7 @@ function comparable(values: readonly unknown[]): ReadonlySet<string> {
   return new Set(values.flatMap((element) => claimText(element) ?? []));
 }
 
-/** contract §5: returns the text to compare for a token's value; undefined if the value cannot match anything. */
+/** reference/access: returns the text to compare for a token's value; undefined if the value cannot match anything. */
 export function claimText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   // Numbers beyond 2^53 are rounded, so the IDs of two tenants could become equal.
@@ -211,7 +211,7 @@ const NONE: ReadonlySet<string> = new Set();
 /** Maximum number of held values listed for a missing claim. */
 const MAX_HELD = 20;
 
-/** How an array in required claims is read (contract §5). */
+/** How an array in required claims is read (reference/access). */
 export type ArrayValues = 'all' | 'any';
 
 /** A required value that the caller does not hold. */
@@ -225,7 +225,7 @@ export interface MissingClaim {
 }
 
 /**
- * Returns the minimal missing values (contract §10): `covers` succeeds with all of them and fails if any one of them is
+ * Returns the minimal missing values (reference/explain): `covers` succeeds with all of them and fails if any one of them is
  * left out. If one of several values is enough, returns the first.
  */
 export function findMissing(

@@ -27,7 +27,7 @@ class ExpectedCaller extends CallerMembers implements OfflineCallerForm {
   @IsOptional() @IsText() tokenFile?: string;
 }
 
-/** An expectation about one caller (contract §10). */
+/** An expectation about one caller (reference/explain). */
 export class Expectation {
   @IsOptional() @IsText() readonly name?: string;
   @ValidateNested(() => ExpectedCaller) readonly caller: ExpectedCaller;
@@ -70,7 +70,7 @@ function readExpectations(file: string): {
 }
 
 /**
- * Checks an expectation against the configured policy (contract §10).
+ * Checks an expectation against the configured policy (reference/explain).
  *
  * @throws UnknownToken
  */
@@ -154,7 +154,7 @@ function escaped(text: string): string {
 const MAX_NAME_WIDTH = 60;
 
 /**
- * Checks a configuration against a file of expectations (contract §10). Returns exit code 0, or 1 if an expectation
+ * Checks a configuration against a file of expectations (reference/explain). Returns exit code 0, or 1 if an expectation
  * fails, or 2 if no
  * provider issues the token in a `tokenFile`.
  *

@@ -384,7 +384,7 @@ function referenceOf(witness: ComparedCaller): ReferenceCaller {
 
 const ownClaims = ({ config }: World) => config.sources.some(({ kind }) => kind === 'managed');
 
-describe('somebody gains or loses access exactly if check --against reports it (contract §10)', () => {
+describe('somebody gains or loses access exactly if check --against reports it (reference/explain)', () => {
   const PAIRS = inSoak(500, 40);
   const CALLERS = 25;
   it.each([1, 2, 3, 4])('for pairs of configurations, seed %i', (seed) => {

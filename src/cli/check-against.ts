@@ -22,11 +22,11 @@ const MAX_NAMED = 5;
 /** Stands for every name that no rule of `managed.names` lists. */
 const OTHER_NAME = 'any.other/name';
 
-/** Which changes make `check --against` fail (contract §10). */
+/** Which changes make `check --against` fail (reference/explain). */
 export type FailOn = 'none' | 'gain' | 'any';
 
 /**
- * Prints whose access changes from one configuration to another, and how (contract §10). Returns the exit code: 1 if
+ * Prints whose access changes from one configuration to another, and how (reference/explain). Returns the exit code: 1 if
  * `failOn` names a change that was found.
  */
 export async function checkAgainst(config: Config, old: Config, failOn: FailOn = 'none'): Promise<number> {

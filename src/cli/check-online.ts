@@ -37,7 +37,7 @@ interface Contact {
 }
 
 /**
- * Contacts the identity providers, the database and the sources, and prints a line for each (contract §1). Returns exit
+ * Contacts the identity providers, the database and the sources, and prints a line for each (reference/commands). Returns exit
  * code 1 if one of them fails.
  */
 export async function checkOnline(config: Config): Promise<number> {

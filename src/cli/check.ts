@@ -26,7 +26,7 @@ export function configuration(
   }
 }
 
-/** Optional checks (contract §1, §10). */
+/** Optional checks (reference/commands, reference/explain). */
 export interface AccessChecks {
   /** A file of expectations. */
   readonly access?: string;

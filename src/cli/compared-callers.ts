@@ -245,7 +245,7 @@ function covering({ auth }: Config, claims: Claims): Claims[] {
   return auth.authz?.policy.arrayValues === 'any' ? alternatives(claims) : [claims];
 }
 
-// contract §5: if one value of an array is enough, each value yields a separate caller.
+// reference/access: if one value of an array is enough, each value yields a separate caller.
 function alternatives(claims: Claims): Claims[] {
   const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];
   if (key === undefined || values === undefined) return [claims];

@@ -225,7 +225,7 @@ function sourceChanges(before: OfflineAccess, after: OfflineAccess): Change[] {
   ];
 }
 
-// Which versions are held, and who reviews them, depends on what is stored and on what upstreams show (contract §11).
+// Which versions are held, and who reviews them, depends on what is stored and on what upstreams show (reference/admission).
 function admissionChanges(before: OfflineAccess, after: OfflineAccess): Change[] {
   return after.config.sources.flatMap(({ name, admission, settings }) => {
     const was = before.source(name)?.config;

@@ -36,7 +36,7 @@ export interface ExplainOptions {
 }
 
 /**
- * contract §10: explains a decision. Returns exit code 0 for shown, 1 for refused, hidden or absent, and 2 for invalid
+ * reference/explain: explains a decision. Returns exit code 0 for shown, 1 for refused, hidden or absent, and 2 for invalid
  * usage.
  */
 export async function explain(options: ExplainOptions): Promise<number> {

@@ -6,7 +6,7 @@ import { configuration } from './check.js';
 
 export type MigrateAction = 'up' | 'down' | 'status';
 
-/** Options for reverting migrations (contract §1). */
+/** Options for reverting migrations (reference/commands). */
 export interface DownOptions {
   readonly steps: number;
   /** Skip the confirmation. */

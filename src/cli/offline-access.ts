@@ -43,7 +43,7 @@ export interface Catalogue {
 }
 
 /**
- * contract §10: reads the catalogue from the database if it is reachable, otherwise from local files. For sources
+ * reference/explain: reads the catalogue from the database if it is reachable, otherwise from local files. For sources
  * that are not local, only the configuration is then known.
  */
 export async function readCatalogue(config: Config): Promise<Catalogue> {
@@ -84,7 +84,7 @@ function mayHold({ filter }: SourceConfig, name: string): boolean {
   return !filter?.names || passesFilter({ names: filter.names }, name, []);
 }
 
-// spec §2.4: entries of synced sources carry the source's claims, here taken from the checked configuration.
+// reference/access: entries of synced sources carry the source's claims, here taken from the checked configuration.
 function claimsOf({ kind, claims }: SourceConfig, own: Claims): Claims {
   return KINDS[kind].inheritsClaims ? claims : own;
 }
@@ -199,7 +199,7 @@ export class OfflineAccess {
     );
   }
 
-  // contract §6: the first visible entry of a name shadows all others, even if its versions are deleted.
+  // reference/catalog: the first visible entry of a name shadows all others, even if its versions are deleted.
   private named(
     registry: string,
     sources: readonly KnownSource[],
@@ -264,7 +264,7 @@ function distinct(all: readonly Claims[]): Claims[] {
   return [...new Map(all.map((claims) => [JSON.stringify(claims), claims])).values()];
 }
 
-/** Reads an entry like the consumer API, but without SQL: the first visible entry shadows all others (contract §6). */
+/** Reads an entry like the consumer API, but without SQL: the first visible entry shadows all others (reference/catalog). */
 export function readEntry(sources: readonly JudgedSource<Candidate>[]): EntryRead {
   const first = sources.find(({ judgement }) => judgement?.allowed);
   if (!first?.source.entry) return NO_VISIBLE_ENTRY;

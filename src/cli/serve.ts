@@ -27,7 +27,7 @@ function startFailure(error: unknown): string {
   return `The server could not start: ${error.message}`;
 }
 
-/** Reloads the configuration on each SIGHUP, one reload at a time (contract §1). */
+/** Reloads the configuration on each SIGHUP, one reload at a time (reference/commands). */
 class ReloadOnSignal {
   private isReloading = false;
   private isRequested = false;
@@ -189,7 +189,7 @@ function announce(logger: Logger, config: Config, { publicPort, internalPort }: 
   else logger.info(`Ready: registries at ${registries}, documentation at ${docs}, metrics at ${metrics}`);
 }
 
-/** Logs a line for each identity provider (contract §1). A provider that is down stops neither the start nor the process. */
+/** Logs a line for each identity provider (reference/commands). A provider that is down stops neither the start nor the process. */
 function logContacts(contacts: readonly ProviderContact[], logger: Logger): void {
   for (const { provider, isOk, message } of contacts)
     logger[isOk ? 'info' : 'warn'](

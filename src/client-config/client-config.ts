@@ -18,7 +18,7 @@ import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMembe
 
 export { CONFIG_FORMS, type ConfigForm };
 
-/** The supported clients (contract §6.3, §14). */
+/** The supported clients (reference/client-config). */
 export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor', 'codex'] as const;
 export type ClientName = (typeof CLIENTS)[number];
 
@@ -30,7 +30,7 @@ const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
   codex: CODEX,
 };
 
-/** Returns the forms that a client has (contract §14). */
+/** Returns the forms that a client has (reference/client-config). */
 export function formsOf(client: ClientName): readonly ConfigForm[] {
   return FORMATS[client].forms;
 }
@@ -48,7 +48,7 @@ export function syntaxOf(client: ClientName): (typeof SYNTAXES)[keyof typeof SYN
 /** The configuration member that lists omitted servers. Clients ignore it; in TOML it is a comment. */
 export const OMITTED = 'x-omitted';
 
-/** Servers with a longer document are omitted (contract §14). */
+/** Servers with a longer document are omitted (reference/client-config). */
 export const MAX_DOCUMENT_BYTES = 64 * 1_024;
 /** Servers with a longer configuration are omitted. */
 const MAX_PART_CHARACTERS = 64 * 1_024;
@@ -75,7 +75,7 @@ export interface ItemPage<Position> {
 
 type ReadItems<Position> = (key: string, after: Position | null) => Promise<ItemPage<Position>>;
 
-/** Builds the configuration or a list of one client (contract §6.3, §14). */
+/** Builds the configuration or a list of one client (reference/client-config). */
 export class ClientConfig {
   private readonly format: ClientFormat;
   /** The configuration without servers. */

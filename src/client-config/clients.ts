@@ -48,7 +48,7 @@ function isHostOpen(url: Template): boolean {
 export type ServerEntry = Readonly<Record<string, unknown>>;
 
 /**
- * What a file is for (contract §6.3, §14): `servers` installs servers, `allowlist` allows only these, `denylist` blocks
+ * What a file is for (reference/client-config): `servers` installs servers, `allowlist` allows only these, `denylist` blocks
  * these, and `managed` does both in the client's managed settings.
  */
 export const CONFIG_FORMS = ['servers', 'allowlist', 'managed', 'denylist'] as const;

@@ -141,7 +141,7 @@ const PACKAGE_TYPES = new Map<string, PackageType>(
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Returns the command that runs a package (contract §6.3), from its `runtimeArguments`, `packageArguments` and
+ * Returns the command that runs a package (reference/client-config), from its `runtimeArguments`, `packageArguments` and
  * `environmentVariables`.
  *
  * @throws Inexpressible

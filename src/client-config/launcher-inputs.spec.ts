@@ -202,7 +202,7 @@ describe('a random document', () => {
     docker: ['run', '-i', '--interactive', '--rm', '--init'],
     dnx: ['-y', '--yes'],
   };
-  // Only the names that contract §14 lists.
+  // Only the names that reference/client-config lists.
   const FORBIDDEN =
     /^(npm_.*|NODE_.*|PATH|HOME|BASH_ENV|LD_.*|DYLD_.*|UV_.*|PIP_.*|PYTHON.*|DOTNET_.*|NUGET_.*|DOCKER_.*|GIT_.*|.*_PROXY|SSL_.*)$/i;
   const PACKAGE = /^weather(@1\.0\.0|:1\.0\.0)?$/;

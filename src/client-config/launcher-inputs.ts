@@ -1,5 +1,5 @@
 /**
- * The only runtime arguments that are written, without values (contract §14). They affect prompts, output and the
+ * The only runtime arguments that are written, without values (reference/client-config). They affect prompts, output and the
  * container's lifetime. Any other argument may make the launcher run something else: `--package`, `--from`, `-v /:/host`,
  * another image before the listed one.
  */
@@ -64,7 +64,7 @@ const PATTERN = /^GO[A-Z]+$|_PROXY$/;
 
 /**
  * Returns whether launchers, runtimes, linkers, shells, proxies or package managers read a variable of this name,
- * whatever its case (contract §14). Such a variable can make them run something else, in containers too.
+ * whatever its case (reference/client-config). Such a variable can make them run something else, in containers too.
  *
  * @param name consists of ASCII letters, digits and `_`.
  */

@@ -37,7 +37,7 @@ const SETTINGS: Readonly<Partial<Record<ClientName, (marketplace: PluginMarketpl
 export const PLUGIN_CLIENTS = Object.keys(SETTINGS) as readonly ClientName[];
 
 /**
- * Returns the settings that register a marketplace and enable all its plugins (contract §14).
+ * Returns the settings that register a marketplace and enable all its plugins (reference/client-config).
  *
  * @returns null for a client that cannot be given plugins by a file.
  */

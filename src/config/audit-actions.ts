@@ -1,4 +1,4 @@
-/** Actions of audit events (contract §9): stable names for filters and collectors. */
+/** Actions of audit events (reference/audit): stable names for filters and collectors. */
 export const AUDIT_ACTIONS = [
   'source.create',
   'source.update',
@@ -48,7 +48,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 /** Reads of a registry, which are recorded with `audit.reads`. */
 export const READ_ACTIONS: readonly AuditAction[] = ['catalog.read', 'content.read'];
 
-/** What a webhook that follows a view is also sent (contract §12): an entry enters the view or leaves it. */
+/** What a webhook that follows a view is also sent (reference/webhooks): an entry enters the view or leaves it. */
 export const VIEW_CHANGES = ['entry.added', 'entry.removed'] as const;
 export type ViewChange = (typeof VIEW_CHANGES)[number];
 

@@ -25,7 +25,7 @@ import {
   text,
 } from '../validation/value-checks.js';
 
-/** How one claim is computed from a provider's tokens (contract §2, §5). */
+/** How one claim is computed from a provider's tokens (reference/configuration, reference/access). */
 export type ClaimRule =
   | {
       readonly to: string;
@@ -43,7 +43,7 @@ export type ClaimRule =
       readonly when: Claims | null;
     };
 
-/** contract §2: text before and after the `*` of a pattern. */
+/** reference/configuration: text before and after the `*` of a pattern. */
 export interface ClaimPattern {
   readonly before: string;
   readonly after: string;
@@ -53,7 +53,7 @@ export interface ClaimPattern {
 export type GroupsLocation = { readonly from: 'userinfo' } | { readonly url: string };
 
 const MAX_VALUES = 10_000;
-/** Claims that cannot be mapped, because they identify the caller (contract §5). */
+/** Claims that cannot be mapped, because they identify the caller (reference/access). */
 const RESERVED = ['iss', 'sub'];
 
 const pointer: Check = text((value) => {
@@ -84,7 +84,7 @@ const pattern: Check = text((value) =>
     : 'must have exactly one "*", which stands for the value to take, as in /teams/*',
 );
 
-/** contract §2: a rule in a provider's `claims`. It sets either a value from the token or a constant. */
+/** reference/configuration: a rule in a provider's `claims`. It sets either a value from the token or a constant. */
 @ValidateClass<ClaimRuleSettings>((rule) => {
   const { from, pattern, values, value, when } = rule;
   if ((from === undefined) === (value === undefined))
@@ -102,7 +102,7 @@ export class ClaimRuleSettings {
   @IsOptional() @Validate(roleRule) when?: Claims;
 }
 
-/** contract §2: where to fetch groups that a token omits. */
+/** reference/configuration: where to fetch groups that a token omits. */
 @ValidateClass<GroupsSettings>(({ from, url }) =>
   (from === undefined) === (url === undefined) ? issue('needs either from: userinfo or url') : [],
 )
@@ -138,17 +138,17 @@ export function groupsLocationOf({ url }: GroupsSettings): GroupsLocation {
 }
 
 /**
- * When a provider's introspection endpoint is asked (contract §2): about tokens that no JWT check accepts, or also about
+ * When a provider's introspection endpoint is asked (reference/configuration): about tokens that no JWT check accepts, or also about
  * every verified JWT.
  */
 export const INTROSPECTION_USES = ['fallback', 'always'] as const;
 export type IntrospectionUse = (typeof INTROSPECTION_USES)[number];
 
-/** Whether tokens that look like ID tokens are refused (contract §2). Access tokens of some providers do, such as Dex. */
+/** Whether tokens that look like ID tokens are refused (reference/configuration). Access tokens of some providers do, such as Dex. */
 export const ID_TOKEN_USES = ['refuse', 'accept'] as const;
 export type IdTokenUse = (typeof ID_TOKEN_USES)[number];
 
-/** spec §2.8: one identity provider. */
+/** reference/configuration: one identity provider. */
 @ValidateClass<ProviderSettings>((provider) => {
   if (provider.clientSecretFile !== undefined && provider.clientId === undefined)
     return below(['clientId'], issue('is required with clientSecretFile'));
@@ -185,14 +185,14 @@ export class ProviderSettings {
   @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) connectOrigins?: string[];
 }
 
-/** contract §2: a caller who is refused whatever their token says; without an issuer, of every provider. */
+/** reference/configuration: a caller who is refused whatever their token says; without an issuer, of every provider. */
 export class BlockedCaller {
   @IsOptional() @IsHttpUrl({ bare: true }) issuer?: string;
   /** The subject as the audit trail shows it; a client id too. */
   @IsText() subject: string;
 }
 
-/** spec §2.8 */
+/** reference/configuration */
 @ValidateClass<OAuthSettings>(({ providers }) => {
   if (!Array.isArray(providers)) return [];
   const names = providers.map((provider: unknown) =>
@@ -217,7 +217,7 @@ export class OAuthSettings {
   @IsOptional() @ValidateNested(() => BlockedCaller, { each: true }) blocked?: BlockedCaller[];
 }
 
-/** spec §2.3: the rules that grant each role. A role without rules is granted to nobody. */
+/** reference/access: the rules that grant each role. A role without rules is granted to nobody. */
 export class RoleSettings {
   @IsOptional() @Validate(listOf(roleRule)) superAdmin?: Claims[];
   @IsOptional() @Validate(listOf(roleRule)) manageSources?: Claims[];
@@ -225,7 +225,7 @@ export class RoleSettings {
   @IsOptional() @Validate(listOf(roleRule)) manageEntries?: Claims[];
 }
 
-/** contract §2: choices that the specification leaves open. */
+/** reference/configuration: choices that the specification leaves open. */
 export class PolicySettings {
   @IsOptional() @IsIn(['all', 'any']) arrayValues?: 'all' | 'any';
   @IsOptional() @IsIn(['allow', 'deny']) unlabeled?: 'allow' | 'deny';
@@ -281,7 +281,7 @@ function publicPath(value: string): string | undefined {
 }
 
 /**
- * contract §2: keys and responses fetched without TLS can be forged. Skips invalid providers; other checks report them.
+ * reference/configuration: keys and responses fetched without TLS can be forged. Skips invalid providers; other checks report them.
  */
 export function insecureUrls(oauth: unknown): Issue[] {
   if (!(oauth instanceof OAuthSettings)) return [];

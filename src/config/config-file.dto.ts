@@ -38,7 +38,7 @@ export class PoolSettings {
   @IsOptional() @IsInt(1, 1_000) max?: number;
 }
 
-/** The PostgreSQL connection; without this section the embedded PostgreSQL starts (contract §2). */
+/** The PostgreSQL connection; without this section the embedded PostgreSQL starts (reference/configuration). */
 @ValidateClass<DatabaseSettings>(urlOrParts)
 @ValidateClass<DatabaseSettings>(oneSecret('password', 'passwordFile'))
 @ValidateClass<DatabaseSettings>(oneSecret('migrationPassword', 'migrationPasswordFile'))
@@ -221,7 +221,7 @@ const synonymGroup = listOf(
   { notEmpty: true, unique: true, most: MAX_SYNONYMS },
 );
 
-/** contract §6.3 */
+/** reference/search */
 export class SearchSettings {
   /** Groups of words that searches treat as equal, beside the built-in ones. */
   @IsOptional() @Validate(listOf(synonymGroup, { most: MAX_SYNONYM_GROUPS })) synonyms?: string[][];
@@ -233,7 +233,7 @@ export class LogSettings {
   @IsOptional() @IsIn(LOG_FORMATS) format?: LogFormat;
 }
 
-/** contract §2: traces and metrics sent over OTLP. */
+/** reference/configuration: traces and metrics sent over OTLP. */
 export class TelemetrySettings {
   /** OTLP/HTTP endpoint of a collector, without `/v1/traces`; default: nothing is sent. */
   @IsOptional() @IsHttpUrl({ bare: true }) otlpEndpoint?: string;
@@ -243,14 +243,14 @@ export class TelemetrySettings {
   @IsOptional() @Validate(listOf(host, { unique: true })) traceparentHosts?: string[];
 }
 
-/** contract §9: which events are recorded, and for how long. */
+/** reference/audit: which events are recorded, and for how long. */
 export class AuditSettings {
   /** Whether reads through the consumer API are recorded too. */
   @IsOptional() @IsBoolean() reads?: boolean;
   @IsOptional() @IsDuration() retention?: string;
 }
 
-/** contract §2: limits per replica. */
+/** reference/configuration: limits per replica. */
 export class LimitSettings {
   /** Concurrent searches per caller. */
   @IsOptional() @IsInt(1, 1_000) searchesPerCaller?: number;
@@ -278,13 +278,13 @@ export class LimitSettings {
   @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
 }
 
-/** contract §13: where content of `git` and `oci` packages may be fetched from. */
+/** reference/content: where content of `git` and `oci` packages may be fetched from. */
 export class ContentFetchSettings {
   /** Host names, each with an optional port; private ones are allowed. */
   @Validate(listOf(hostAndPort, { unique: true })) hosts: string[];
 }
 
-/** contract §13: the files of skills and plugins. */
+/** reference/content: the files of skills and plugins. */
 export class ContentSettings {
   @IsOptional() @ValidateNested(() => ContentFetchSettings) fetch?: ContentFetchSettings;
   /** Bytes of the unpacked files of one version, such as `16MiB`. */
@@ -293,13 +293,13 @@ export class ContentSettings {
   @IsOptional() @Validate(sizeFrom('1KiB', '102400GiB')) maxBytes?: string;
 }
 
-/** contract §1 */
+/** reference/commands */
 export class ShutdownSettings {
   /** How long new requests are still accepted after the stop signal. */
   @IsOptional() @Validate(durationFrom('0s', '5m')) notice?: string;
 }
 
-/** A directory with files for sources created through the API (contract §2). */
+/** A directory with files for sources created through the API (reference/configuration). */
 export class AdminFileRootItem {
   @IsText(absolutePath) path: string;
   /** Claims that the caller and the source must cover. */
@@ -308,7 +308,7 @@ export class AdminFileRootItem {
   @IsOptional() @Validate(listOf(host, { unique: true })) hosts?: string[];
 }
 
-/** The configuration file (contract §2). */
+/** The configuration file (reference/configuration). */
 @ValidateClass<ConfigFile>(oneWayToNameRoots)
 export class ConfigFile {
   @ValidateNested(() => AuthSettings) auth: AuthSettings;

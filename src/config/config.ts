@@ -84,7 +84,7 @@ export interface ProxyServer {
   readonly credentials: { readonly username: string; readonly password: string } | null;
 }
 
-/** A directory with files and secrets for sources created through the API (contract §2, §7). */
+/** A directory with files and secrets for sources created through the API (reference/configuration, reference/sources). */
 export interface AdminFileRoot {
   readonly path: string;
   /** Claims that the caller and the source must cover. */
@@ -123,7 +123,7 @@ export interface ProviderConfig {
   readonly clientSecret?: string;
   /** The content of `caCertPath`, read at startup: PEM. */
   readonly caCert?: string;
-  /** A path, because the file is read again for each request (contract §8). */
+  /** A path, because the file is read again for each request (reference/authentication). */
   readonly authTokenFile?: string;
   readonly allowPrivateIP: boolean;
   /** Claim mapping; absent: all claims stay unchanged. */
@@ -197,13 +197,13 @@ export interface RegistryConfig {
   readonly marketplace: MarketplaceConfig | null;
 }
 
-/** How a registry appears to clients that install plugins (contract §13). */
+/** How a registry appears to clients that install plugins (reference/marketplace). */
 export interface MarketplaceConfig {
   readonly name: string;
   readonly owner: string;
 }
 
-/** The audit trail (contract §9), which always records changes and refusals. */
+/** The audit trail (reference/audit), which always records changes and refusals. */
 export interface AuditConfig {
   /** Whether reads through the consumer API are recorded too. */
   readonly reads: boolean;
@@ -211,7 +211,7 @@ export interface AuditConfig {
   readonly retentionMs: number;
 }
 
-/** A receiver of audit events (contract §12). */
+/** A receiver of audit events (reference/webhooks). */
 export interface WebhookConfig {
   readonly name: string;
   /** Secret. */
@@ -225,7 +225,7 @@ export interface WebhookConfig {
   readonly as: WebhookView | null;
 }
 
-/** A service that is asked what may come in (contract §11). */
+/** A service that is asked what may come in (reference/admission). */
 export interface AdmissionWebhookConfig {
   readonly name: string;
   /** Secret. */
@@ -274,7 +274,7 @@ export interface LimitsConfig {
   readonly keepAliveMs: number;
 }
 
-/** Files of skills and plugins (contract §13). */
+/** Files of skills and plugins (reference/marketplace). */
 export interface ContentConfig {
   /** Hosts from which content may be fetched, with a port where one was given: `host` or `host:port`. */
   readonly fetchHosts: readonly string[];

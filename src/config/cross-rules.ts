@@ -71,7 +71,7 @@ function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
   );
 }
 
-// Without identities, publishers and reviewers cannot be distinguished (contract §11).
+// Without identities, publishers and reviewers cannot be distinguished (reference/admission).
 function anonymousReview({ auth, sources }: Unchecked<ConfigFile>): Issue[] {
   if (member(auth, 'mode') !== 'anonymous') return [];
   return [...members(sources, MANAGED_KIND).entries()].flatMap(([position, settings]) =>
@@ -92,7 +92,7 @@ function members(items: unknown, key: string): unknown[] {
 const MAX_PATHS = 20;
 
 /**
- * Warns about role rules and claims that several providers can satisfy: without a mapping (contract §5), a provider can
+ * Warns about role rules and claims that several providers can satisfy: without a mapping (reference/access), a provider can
  * put any claim into its tokens, except another provider's `iss` (§8). Warns only in modes that check claims (§4).
  */
 export function sharedClaims({
@@ -131,7 +131,7 @@ export function sharedClaims({
   ];
 }
 
-/** Warns about sections that have no effect (contract §2, §4). */
+/** Warns about sections that have no effect (reference/configuration, reference/access). */
 export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
   const rules =
     auth.authz && !oauthInUse(auth)

@@ -1,5 +1,5 @@
 /**
- * Defaults for file, environment and command line (contract §2). Defaults for sources are in `source-kinds/kinds.ts`.
+ * Defaults for file, environment and command line (reference/configuration). Defaults for sources are in `source-kinds/kinds.ts`.
  */
 export const DEFAULTS = {
   auth: {
@@ -46,7 +46,7 @@ export const DEFAULTS = {
 } as const;
 
 /**
- * How long new requests are accepted after the stop signal (contract §1), in milliseconds.
+ * How long new requests are accepted after the stop signal (reference/commands), in milliseconds.
  *
  * @param noticeMs The configured value.
  * @param isTerminal Whether the server runs in a terminal.

@@ -28,7 +28,7 @@ const ENVIRONMENT_ONLY = [
   'REGISTRY_BUILD_DATE',
 ];
 
-/** Scalars in the file that variables can override (contract §2). */
+/** Scalars in the file that variables can override (reference/configuration). */
 const OVERRIDABLE: readonly { path: Path; number?: true; flag?: true }[] = [
   { path: ['auth', 'mode'] },
   { path: ['auth', 'oauth', 'resourceUrl'] },

@@ -5,7 +5,7 @@ import { isExpired } from './registry-keys.js';
 
 type Declared = Pick<Config, 'auth' | 'sources' | 'registries' | 'rootRegistry'>;
 
-/** Describes the registries that callers can read without a token (contract §6.1), for the `check` command. */
+/** Describes the registries that callers can read without a token (reference/access), for the `check` command. */
 export function openRegistries({ auth, registries }: Pick<Config, 'auth' | 'registries'>): string[] {
   if (!oauthInUse(auth)) return [];
   return registries.flatMap(({ name, anonymousClaims, keys }) => [
@@ -86,7 +86,7 @@ function reachWarning(
   return own.length > 0 && seesAll ? [`${where}: opens the whole registry`] : [];
 }
 
-/** Warns about marketplaces with the same name, of which a client can register only one (contract §13). */
+/** Warns about marketplaces with the same name, of which a client can register only one (reference/marketplace). */
 export function marketplaceWarnings({ registries }: Pick<Config, 'registries'>): string[] {
   return registries.flatMap(({ name, marketplace }, position) => {
     const other = registries.slice(0, position).find((each) => each.marketplace?.name === marketplace?.name);
@@ -98,7 +98,7 @@ export function marketplaceWarnings({ registries }: Pick<Config, 'registries'>):
   });
 }
 
-/** Warns about `publishClaims` of registries without a managed source (contract §6.2). */
+/** Warns about `publishClaims` of registries without a managed source (reference/publishing). */
 export function publishWarnings({ sources, registries }: Pick<Config, 'sources' | 'registries'>): string[] {
   const managed = sources.filter(({ kind }) => KINDS[kind].filledBy === 'publishing').map(({ name }) => name);
   return registries.flatMap(({ name, sources: held, publishClaims }, position) =>

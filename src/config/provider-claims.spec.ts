@@ -150,7 +150,7 @@ describe('the reach of a provider', () => {
   });
 });
 
-describe('claims that no mapping can yield are warned about (contract §10)', () => {
+describe('claims that no mapping can yield are warned about (reference/explain)', () => {
   const CLAIMS = [
     { from: '/groups', to: 'team', values: { g1: 'red', 'a/b': 'blue' } },
     { from: '/roles', to: 'role', pattern: 'r-*', values: { a: 'admin', 'b/c': 'owner' } },

@@ -1,7 +1,7 @@
 import { type Claims, covers } from '../claims/claims.js';
 import { type AuthConfig, type AuthzConfig, type Config, oauthInUse, type ProviderConfig } from './config.js';
 
-/** The claims and roles that callers authenticated by a provider can get (contract §5). */
+/** The claims and roles that callers authenticated by a provider can get (reference/access). */
 export interface ProviderReach {
   readonly provider: string;
   /** Null: any claim. */
@@ -47,7 +47,7 @@ function mayYield({ issuerUrl, claims }: ProviderConfig, key: string, value: str
   return claims.some((rule) => {
     if (rule.to !== key) return false;
     if ('value' in rule) return rule.value === value;
-    // contract §2: the part of a value that matches a pattern is neither empty nor does it contain a slash.
+    // reference/configuration: the part of a value that matches a pattern is neither empty nor does it contain a slash.
     const fits = (text: string) => rule.pattern === null || (text !== '' && !text.includes('/'));
     return rule.values ? [...rule.values].some(([from, to]) => to === value && fits(from)) : fits(value);
   });
@@ -66,7 +66,7 @@ interface Required {
   readonly isForReaders: boolean;
 }
 
-/** Warns about claims that no caller can have, because every provider has a mapping and none yields them (contract §10). */
+/** Warns about claims that no caller can have, because every provider has a mapping and none yields them (reference/explain). */
 export function impossibleClaims(config: Pick<Config, 'auth' | 'sources' | 'registries'>): string[] {
   const { auth, registries } = config;
   const providers = oauthInUse(auth)?.providers ?? [];

@@ -7,7 +7,7 @@ const VARIABLES = { https: ['https_proxy', 'HTTPS_PROXY'], http: ['http_proxy', 
 const NO_PROXY = ['no_proxy', 'NO_PROXY'] as const;
 
 /**
- * Reads the proxies for outbound requests (contract §2). An empty variable counts as absent; `host:port` is short for
+ * Reads the proxies for outbound requests (reference/configuration). An empty variable counts as absent; `host:port` is short for
  * `http://host:port`. Issues never quote a value, which may contain a password.
  */
 export function proxyOf(environment: NodeJS.ProcessEnv): { proxy: ProxyConfig; issues: Issue[] } {
@@ -30,7 +30,7 @@ export function proxyOf(environment: NodeJS.ProcessEnv): { proxy: ProxyConfig; i
   return { proxy, issues };
 }
 
-/** Returns log lines about the proxies in use (contract §2). */
+/** Returns log lines about the proxies in use (reference/configuration). */
 export function proxyReport({ http, https, noProxy }: ProxyConfig): string[] {
   const routes = Object.entries({ http, https }).flatMap(([scheme, server]) =>
     server ? [`requests to ${scheme}:// URLs use ${server.origin}`] : [],

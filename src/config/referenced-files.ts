@@ -26,7 +26,7 @@ export interface ReferencedFiles {
 
 /**
  * Reads every secret, certificate and picture named in the configuration. Issues never quote the content. A provider's missing
- * token file causes only a warning, because the file is read when needed (contract §8) and may be mounted later.
+ * token file causes only a warning, because the file is read when needed (reference/authentication) and may be mounted later.
  *
  * @param directory The directory of the configuration file. Relative paths are resolved against it.
  */

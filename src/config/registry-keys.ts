@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Claims } from '../claims/claims.js';
 import { parseTimestamp } from '../validation/value-checks.js';
 
-/** A registry key as stored: its digest, never the key itself (contract §6.1). */
+/** A registry key as stored: its digest, never the key itself (reference/access). */
 export interface RegistryKey {
   readonly name: string;
   /** SHA-256 of the key, in hexadecimal. A salt is unnecessary, because a key has 32 random bytes. */
@@ -19,7 +19,7 @@ const KEY = /^[A-Za-z0-9_-]{43}$/;
 export const NO_KEY =
   "contains no key of 43 base64url characters: create one with openssl rand -base64 32 | tr '+/' '-_' | tr -d '='";
 
-/** contract §6.1: a key is 43 base64url characters, which encode 32 bytes. */
+/** reference/access: a key is 43 base64url characters, which encode 32 bytes. */
 export function isKey(content: string): boolean {
   return KEY.test(content);
 }
@@ -68,7 +68,7 @@ function mayHoldKey(word: string): boolean {
 }
 
 /**
- * Replaces registry keys in a path with `{key}`, for logs, traces and errors (contract §6.1). Also handles misplaced
+ * Replaces registry keys in a path with `{key}`, for logs, traces and errors (reference/access). Also handles misplaced
  * keys, because unknown paths are logged too.
  */
 export function pathWithoutKeys(path: string): string {

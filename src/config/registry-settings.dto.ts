@@ -26,13 +26,13 @@ import { parseExpiry } from './registry-keys.js';
 /** Limited, because a request's key is compared with every key of the registry. */
 const MAX_KEYS = 20;
 
-/** Read access to a registry without a token (contract §6.1). */
+/** Read access to a registry without a token (reference/access). */
 export class AnonymousSettings {
   /** The claims of callers without a token, who have no roles. */
   @ApiProperty(CLAIMS_SCHEMA) @IsClaims() claims: Claims;
 }
 
-/** A key in the URL of a registry, for clients that cannot send a token (contract §6.1). */
+/** A key in the URL of a registry, for clients that cannot send a token (reference/access). */
 export class RegistryKeySettings {
   /** Name in the audit trail. */
   @ApiProperty({ example: 'copilot' }) @IsDnsLabel() name: string;
@@ -49,7 +49,7 @@ export class RegistryKeySettings {
 
 const MAX_OWNER_CHARACTERS = 100;
 
-/** Serves the plugins and skills of a registry as a plugin marketplace (contract §13). */
+/** Serves the plugins and skills of a registry as a plugin marketplace (reference/marketplace). */
 export class MarketplaceSettings {
   /** The name under which clients register the marketplace. */
   @ApiProperty({ example: 'acme' }) @IsDnsLabel() name: string;
@@ -58,7 +58,7 @@ export class MarketplaceSettings {
   @ApiProperty({ example: 'Acme' }) @Validate(ownerName) owner: string;
 }
 
-/** A registry without its name: an item of `registries:` and the body of `PUT /v1/registries/{name}` (contract §2, §7). */
+/** A registry without its name: an item of `registries:` and the body of `PUT /v1/registries/{name}` (reference/configuration, reference/sources). */
 @ValidateClass<RegistrySettings>(({ keys }) => (Array.isArray(keys) ? keyIssues(keys) : []))
 export class RegistrySettings {
   /** Names of sources; if several contain a name, the first source wins. */
@@ -76,7 +76,7 @@ export class RegistrySettings {
   @IsOptional() @ValidateNested(() => MarketplaceSettings) marketplace?: MarketplaceSettings;
 }
 
-/** The body of `PUT /v1/registries/{name}`: it may repeat members that only the server sets (contract §7). */
+/** The body of `PUT /v1/registries/{name}`: it may repeat members that only the server sets (reference/sources). */
 export class RegistryBody extends RegistrySettings {
   @IsOptional() @Validate(anything) name?: unknown;
   @IsOptional() @Validate(anything) origin?: unknown;

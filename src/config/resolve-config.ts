@@ -109,7 +109,7 @@ export function resolveConfig(
   };
 }
 
-// contract §2: `adminFileRoot` is short for one root that has no claims and whose secrets may be sent to any host.
+// reference/configuration: `adminFileRoot` is short for one root that has no claims and whose secrets may be sent to any host.
 function adminFileRootsOf({ adminFileRoot, adminFileRoots = [] }: ConfigFile): AdminFileRoot[] {
   if (adminFileRoot !== undefined) return [{ path: resolve(adminFileRoot), claims: {}, hosts: null }];
   return adminFileRoots.map(({ path, claims = {}, hosts = [] }) => ({

@@ -26,7 +26,7 @@ export interface TelemetryConfig {
 }
 
 /**
- * Combines the `telemetry` section with the OTEL_… variables, which take precedence (contract §2). The variables are
+ * Combines the `telemetry` section with the OTEL_… variables, which take precedence (reference/configuration). The variables are
  * defined in https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. As that page requires,
  * an unsupported value causes a warning but does not prevent startup.
  */

@@ -27,7 +27,7 @@ import { AUDIT_ACTIONS, matchingActions, VIEW_CHANGES } from './audit-actions.js
 /** Each webhook has a page of events in memory and up to eight connections. */
 export const MAX_WEBHOOKS = 50;
 
-/** The caller whose view a webhook follows (contract §12). */
+/** The caller whose view a webhook follows (reference/webhooks). */
 export class WebhookViewSettings {
   /** Claims as a provider maps them. */
   @IsClaims() claims: Claims;
@@ -35,7 +35,7 @@ export class WebhookViewSettings {
   @IsOptional() @IsDnsLabel() registry?: string;
 }
 
-/** A receiver of audit events (contract §12). */
+/** A receiver of audit events (reference/webhooks). */
 @ValidateClass<WebhookItem>(({ actions, as }) => (Array.isArray(actions) ? unknownActions(actions, as) : []))
 export class WebhookItem {
   @IsDnsLabel() name: string;
@@ -56,7 +56,7 @@ export const MAX_ADMISSION_WEBHOOKS = 10;
 export const ASKED_ABOUT = ['publish', 'sync'] as const;
 export const FAILURE_OUTCOMES = ['hold', 'reject', 'admit'] as const;
 
-/** A service that is asked what may come in (contract §11). */
+/** A service that is asked what may come in (reference/admission). */
 export class AdmissionWebhookItem {
   @IsDnsLabel() name: string;
   /** Secret, as the URL of `WebhookItem`. */
@@ -72,7 +72,7 @@ export class AdmissionWebhookItem {
   @IsOptional() @IsIn(FAILURE_OUTCOMES) onFailure?: (typeof FAILURE_OUTCOMES)[number];
 }
 
-/** What may come in, for all sources (contract §11). */
+/** What may come in, for all sources (reference/admission). */
 export class AdmissionSection {
   @IsOptional()
   @ValidateNested(() => AdmissionWebhookItem, { each: true, most: MAX_ADMISSION_WEBHOOKS })
@@ -95,7 +95,7 @@ const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 const MIN_SECRET_BYTES = 24;
 const MAX_SECRETS = 2;
 
-/** contract §12: a file holds one secret, or two while the secret is rotated. */
+/** reference/webhooks: a file holds one secret, or two while the secret is rotated. */
 export function parseSecrets(content: string): string[] {
   return content
     .split('\n')
@@ -117,7 +117,7 @@ export function secretsProblem(content: string): string | undefined {
   return undefined;
 }
 
-/** contract §12: `http://` only on loopback. */
+/** reference/webhooks: `http://` only on loopback. */
 export function insecureWebhooks(webhooks: unknown, above: Path): Issue[] {
   return elements(webhooks).flatMap((webhook, position) => {
     const url = parseHttpUrl(member(webhook, 'url'));

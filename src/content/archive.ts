@@ -14,7 +14,7 @@ import type { IncomingFile } from './content-tree.js';
 import { find, Folder } from './linked-files.js';
 import { windowsProblem } from './windows-names.js';
 
-/** contract §13 */
+/** reference/content */
 const MAX_FILES = 2_048;
 /** Links that are followed one after the other to a file or folder. */
 const MAX_LINKS = 8;
@@ -37,12 +37,12 @@ const ZIP_METHODS = [0, 8];
 /** The flag of zip entries whose names are UTF-8. */
 const UTF8 = 0x800;
 
-/** contract §13: what file managers leave in folders, at any depth. */
+/** reference/content: what file managers leave in folders, at any depth. */
 const JUNK = /^(__MACOSX|\._.*|\.DS_Store|Thumbs\.db)$/;
 
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/u;
 
-/** The error for a refused archive (contract §13): 400 `invalid_archive`. */
+/** The error for a refused archive (reference/content): 400 `invalid_archive`. */
 function invalid(problem: string, path?: string): ApiError {
   const where = path === undefined ? '' : `${JSON.stringify(path.slice(0, 200))}: `;
   return new ApiError('invalid_archive', `The archive is not valid: ${where}${problem}`);
@@ -168,7 +168,7 @@ async function unpackZip(archive: string, unpacked: UnpackedFiles): Promise<void
   }
 }
 
-/** contract §13: many programs, such as Finder, write UTF-8 without the flag. */
+/** reference/content: many programs, such as Finder, write UTF-8 without the flag. */
 function nameOf(entry: Entry): string {
   const { generalPurposeBitFlag, fileNameRaw, extraFields } = entry;
   const flags = isUtf8(fileNameRaw) ? generalPurposeBitFlag | UTF8 : generalPurposeBitFlag;
@@ -304,7 +304,7 @@ export class UnpackedFiles {
     return files;
   }
 
-  /** contract §13: stores a copy of what each symbolic link leads to. */
+  /** reference/content: stores a copy of what each symbolic link leads to. */
   private copyLinked(): void {
     const root = Folder.of<IncomingFile>([...this.files, ...this.links]);
     for (const path of this.links.keys()) this.copy(find(root, path, MAX_LINKS), path, []);

@@ -68,7 +68,7 @@ const MAX_ERROR = 500;
 class Outdated extends Error {}
 
 /**
- * Fetches the content of `git` and `oci` packages (contract §13), after the version is stored. No connection to the database
+ * Fetches the content of `git` and `oci` packages (reference/content), after the version is stored. No connection to the database
  * is held meanwhile.
  */
 @Injectable()

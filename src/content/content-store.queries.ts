@@ -23,7 +23,7 @@ export const CHUNK_BYTES = 256 * 1024;
 export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
- * The files of versions (contract §13), stored once by SHA-256. Nothing in it ever changes. Callers must have checked
+ * The files of versions (reference/content), stored once by SHA-256. Nothing in it ever changes. Callers must have checked
  * that the reader may see the version.
  */
 @Injectable()

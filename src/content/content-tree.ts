@@ -43,7 +43,7 @@ export function bytesOf(files: readonly Pick<TreeFile, 'bytes'>[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** Returns the SHA-256 of the sorted list of paths, file digests, sizes and executable bits (contract §13). */
+/** Returns the SHA-256 of the sorted list of paths, file digests, sizes and executable bits (reference/content). */
 export function treeDigest(sorted: readonly TreeFile[]): string {
   const list = sorted.map(({ path, digest, bytes, executable }) => [path, digest, bytes, executable]);
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');

@@ -41,7 +41,7 @@ const MEDIA_TYPES = [
   'application/octet-stream',
 ];
 
-/** Receives the content of published versions (contract §13). */
+/** Receives the content of published versions (reference/content). */
 @Injectable()
 export class ContentUploads {
   private readonly uploads = new Quota({
@@ -108,7 +108,7 @@ export class ContentUploads {
         async (manager, found, _now, record) => {
           const source = await shareManaged(manager);
           this.rules.checkSource(source);
-          // contract §13: anyone who may publish a further version.
+          // reference/content: anyone who may publish a further version.
           this.rules.checkClaims(requester.caller, found.claims);
           this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
           checkReview(requester.caller, found, source.settings.review);

@@ -13,7 +13,7 @@ import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
 import { VisibleContent } from './visible-content.queries.js';
 
-/** The files of skills and plugins (contract §13). */
+/** The files of skills and plugins (reference/content). */
 @Module({
   imports: [AuditModule, CatalogModule, EntriesModule, SourcesModule, ViewsModule],
   controllers: [ContentController, ContentFilesController],

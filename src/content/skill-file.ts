@@ -13,7 +13,7 @@ const MAX_FRONTMATTER = 8 * 1024;
 const FRONTMATTER = /^\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s;
 
 /**
- * Compares a SKILL.md with the document of its skill (contract §13): `name` and `description` of the frontmatter must equal
+ * Compares a SKILL.md with the document of its skill (reference/content): `name` and `description` of the frontmatter must equal
  * the document's, apart from white space around them.
  *
  * @returns the problems, one sentence each.
@@ -46,7 +46,7 @@ export function skillFileProblems(
   });
 }
 
-/** Returns why these files cannot be the content of a version (contract §13); none for plugins. */
+/** Returns why these files cannot be the content of a version (reference/content); none for plugins. */
 export async function contentProblems(
   type: EntryType,
   document: string,

@@ -18,7 +18,7 @@ from currency left join (
     and ${hasShownStatus()}
 ) found on true`;
 
-/** Finds the content of what a caller sees, by the conditions of the lists (contract §6, §13). */
+/** Finds the content of what a caller sees, by the conditions of the lists (reference/catalog, reference/content). */
 @Injectable()
 export class VisibleContent {
   constructor(

@@ -1,4 +1,4 @@
-/** contract §13: characters and device names that Windows reserves in every folder, with any extension. */
+/** reference/content: characters and device names that Windows reserves in every folder, with any extension. */
 const RESERVED = /[<>:"|?*]/;
 const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9]|conin\$|conout\$) *(\.|$)/;
 

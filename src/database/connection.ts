@@ -59,7 +59,7 @@ function socketsOf({ sockets }: ServerConnections): () => Socket {
   };
 }
 
-/** Reads wait this long for locks, such as one of a DBA's `alter table` (contract §3); transactions set their own limit. */
+/** Reads wait this long for locks, such as one of a DBA's `alter table` (reference/errors); transactions set their own limit. */
 const LOCK_TIMEOUT_MS = 4_000;
 
 /**
@@ -126,7 +126,7 @@ export function poolConfig(
   };
 }
 
-/** contract §3: below five seconds. */
+/** reference/errors: below five seconds. */
 export const CONNECT_TIMEOUT_MS = 4_000;
 
 /** Usage of a connection pool. */

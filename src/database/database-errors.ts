@@ -74,7 +74,7 @@ export function isLockConflict(error: unknown): boolean {
 const NO_SPACE = /No space left on device|Disk quota exceeded|Read-only file system/i;
 
 /**
- * Whether the disk of PostgreSQL is full or read-only (contract §3). Where PostgreSQL does not map the cause to disk_full
+ * Whether the disk of PostgreSQL is full or read-only (reference/errors). Where PostgreSQL does not map the cause to disk_full
  * (53100), it reports io_error (58030), internal_error (XX000) or, if the disk is read-only, insufficient_privilege (42501) with
  * the operating system's message.
  */
@@ -106,7 +106,7 @@ const CERTIFICATE_ERRORS =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
 /**
- * Describes a database error for the operator (contract §1): which database, what is wrong, what to do. Returns
+ * Describes a database error for the operator (reference/commands): which database, what is wrong, what to do. Returns
  * undefined for errors unrelated to the connection or its permissions.
  */
 export function databaseStartError(error: unknown, where: Where): DatabaseStartError | undefined {

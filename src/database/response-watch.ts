@@ -2,7 +2,7 @@ import type { ServerConnections } from './connection.js';
 import type { ReadinessPool } from './readiness-pool.js';
 
 const EVERY_MS = 500;
-/** With the timeout of a ping, statements wait four seconds at most (contract §3). */
+/** With the timeout of a ping, statements wait four seconds at most (reference/errors). */
 const UNANSWERED_PINGS = 2;
 
 /**

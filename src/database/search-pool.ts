@@ -13,7 +13,7 @@ import { isCanceled } from './database-errors.js';
 
 /** Maximum number of concurrent searches across all callers. */
 const CONNECTIONS = 3;
-/** contract §3: a search waits up to two seconds. */
+/** reference/search: a search waits up to two seconds. */
 const PERMIT_TIMEOUT_MS = 2_000;
 
 export interface SearchContext {

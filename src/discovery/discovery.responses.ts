@@ -1,4 +1,4 @@
-/** spec §2.9, RFC 9728 §2 */
+/** reference/authentication, RFC 9728 §2 */
 export class ProtectedResource {
   resource: string;
   authorization_servers: string[];

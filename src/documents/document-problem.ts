@@ -40,7 +40,7 @@ export const MAX_VALUES = 20_000;
 export const MAX_NAME_LENGTH = 255;
 
 /**
- * Characters that make text look different from its content (contract §7): bidirectional overrides and isolates (Unicode UAX
+ * Characters that make text look different from its content (reference/documents): bidirectional overrides and isolates (Unicode UAX
  * #9); zero-width characters, which hide words from filters; tags and runs of variation selectors, which hide whole
  * sentences from people. A zero-width joiner may only join two emoji, where it shows; a selector of U+E0100–E01EF may only
  * follow a Han character.
@@ -52,12 +52,12 @@ const DECEPTIVE =
 const NOT_LINE = new RegExp(`\\p{Cc}|${DECEPTIVE}`, 'u');
 const NOT_PROSE = new RegExp(`(?![\\n\\t])\\p{Cc}|${DECEPTIVE}`, 'gu');
 
-/** Returns whether text is valid as a title or name (contract §7). */
+/** Returns whether text is valid as a title or name (reference/documents). */
 export function isLine(text: string): boolean {
   return !NOT_LINE.test(text);
 }
 
-/** Returns whether text is valid as a description, which may contain line feeds and tabs (contract §7). */
+/** Returns whether text is valid as a description, which may contain line feeds and tabs (reference/documents). */
 export function isProse(text: string): boolean {
   return text.search(NOT_PROSE) === -1;
 }

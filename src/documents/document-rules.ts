@@ -21,7 +21,7 @@ interface DocumentFormat {
 }
 
 /**
- * The formats of the schemas. contract §7: URLs are `http` or `https`, because clients show them as links; text must
+ * The formats of the schemas. reference/documents: URLs are `http` or `https`, because clients show them as links; text must
  * not contain characters that change how it is displayed.
  */
 export const DOCUMENT_FORMATS: Readonly<Record<string, DocumentFormat>> = {

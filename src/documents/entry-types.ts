@@ -172,7 +172,7 @@ export interface IncomingVersion extends VersionName {
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
   /**
-   * Whether the upstream registry marks this version as latest; it is then the newest version here too (contract §6).
+   * Whether the upstream registry marks this version as latest; it is then the newest version here too (reference/catalog).
    */
   readonly isUpstreamLatest?: boolean;
 }
@@ -211,7 +211,7 @@ export interface VersionState {
   readonly isLatest: boolean;
 }
 
-/** Returns the `_meta` of a version (contract §6), as JSON. */
+/** Returns the `_meta` of a version (reference/catalog), as JSON. */
 export function officialMeta(state: VersionState): string {
   const official = {
     status: state.status,

@@ -8,11 +8,11 @@ export type Status = 'active' | 'deprecated' | 'deleted' | 'archived';
 /** Every decision that depends on the status of a version. */
 interface StatusRow {
   readonly types: Readonly<Record<EntryType, boolean>>;
-  /** When consumers see a version (contract §6). Access explanations use it too. */
+  /** When consumers see a version (reference/catalog). Access explanations use it too. */
   readonly shown: 'always' | 'with include_deleted' | 'never';
   /** A version for which this is false becomes latest only if the entry has no version for which it is true. */
   readonly mayBeLatest: boolean;
-  /** Whether a version counts in shrink checks (contract §7). */
+  /** Whether a version counts in shrink checks (reference/documents). */
   readonly isLive: boolean;
 }
 

@@ -74,7 +74,7 @@ describe('the order of versions', () => {
     expect(PAIRS.length).toBeGreaterThanOrEqual(92);
   });
 
-  it.each(PAIRS)('has %j below %j (contract §6), regardless of publication order', (older, newer) => {
+  it.each(PAIRS)('has %j below %j (reference/catalog), regardless of publication order', (older, newer) => {
     expect([older, newer].map(versionProblem)).toEqual([null, null]);
     for (const [first, second] of [
       [AT, AT],

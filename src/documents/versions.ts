@@ -16,7 +16,7 @@ const STOP = '!';
 const RELEASE = '~';
 
 /**
- * Returns a key whose byte order (COLLATE "C") is the order of versions (contract §6): semver by precedence (§11), a
+ * Returns a key whose byte order (COLLATE "C") is the order of versions (reference/catalog): semver by precedence (§11), a
  * pre-release below its release; ties are broken by build metadata, then a missing `v` (newer), then the text. Other
  * versions sort below all semver, by time of publication. The version that its upstream registry marks as latest sorts
  * above all. Keys are computed only here, so that SQL and TypeScript agree on "latest".
@@ -28,7 +28,7 @@ export function versionKey(version: string, publishedAt: Date, isUpstreamLatest 
 }
 
 /**
- * Converts the key in an old cursor to the current format, because cursors never expire (contract §6). Before `v1.0.0`
+ * Converts the key in an old cursor to the current format, because cursors never expire (reference/catalog). Before `v1.0.0`
  * counted as semver, its key contained the time of publication.
  */
 export function currentKey(key: string): string {
@@ -84,7 +84,7 @@ export function versionProblem(version: string): string | null {
   return packageVersionProblem(version) ?? pathProblem(version);
 }
 
-// contract §6: a version must be one path segment of a URL, even after proxies normalize the URL.
+// reference/catalog: a version must be one path segment of a URL, even after proxies normalize the URL.
 function pathProblem(version: string): string | null {
   if (/\s/u.test(version)) return `${preview(version)} contains white space`;
   if (version.includes('/')) return `${preview(version)} contains a "/"`;

@@ -11,7 +11,7 @@ import type { StoredVersion } from './writer/catalog-diff.js';
 export const POLICIES = ['minAge', 'newNames', 'changed', 'rule', 'review', 'block', 'webhook'] as const;
 export type Policy = (typeof POLICIES)[number];
 
-/** Why a version or change is held (contract §11). */
+/** Why a version or change is held (reference/admission). */
 export interface HoldReason {
   readonly policy: Policy;
   readonly message: string;
@@ -135,7 +135,7 @@ export interface ProposedChange {
 }
 
 /**
- * Decides what may come in (contract §11). Everything that stores versions asks it first. Methods run in the caller's
+ * Decides what may come in (reference/admission). Everything that stores versions asks it first. Methods run in the caller's
  * transaction, which holds the lock of the entry (`lockEntry`) or, for synced sources, of the source.
  */
 export abstract class AdmissionGate {

@@ -5,7 +5,7 @@ import { batches } from './writer/catalog-diff.js';
 
 const BATCH = 1_000;
 
-// The content of a document that names other packages now goes with the old document (contract §13); the content of a version
+// The content of a document that names other packages now goes with the old document (reference/content); the content of a version
 // that a block held came back with it.
 const queue = (asked: string) => `
 with asked as materialized (

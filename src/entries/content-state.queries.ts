@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 
 export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const;
 
-/** The content of a version of a skill or plugin (contract §13). */
+/** The content of a version of a skill or plugin (reference/content). */
 export class ContentAnswer {
   @ApiProperty({
     enum: CONTENT_STATUSES,

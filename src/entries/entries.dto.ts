@@ -195,7 +195,7 @@ export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
   return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
 }
 
-// The message is shown with the document, so the rules for descriptions apply to it (contract §7).
+// The message is shown with the document, so the rules for descriptions apply to it (reference/documents).
 function statusMessage(value: unknown): Issue[] {
   const issues = textUpTo(MAX_STATUS_MESSAGE)(value);
   if (issues.length > 0 || isProse(String(value))) return issues;

@@ -158,7 +158,7 @@ export class EntryClaimsAnswer {
   claims: object;
 }
 
-/** Returns the JSON of a published version for the admin API (contract §7), without parsing its document. */
+/** Returns the JSON of a published version for the admin API (reference/publishing), without parsing its document. */
 export function describeVersion(
   { type, name }: EntryName,
   claims: Claims,
@@ -171,7 +171,7 @@ export function describeVersion(
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 
-/** Returns the JSON of a publication that is held (contract §11). */
+/** Returns the JSON of a publication that is held (reference/admission). */
 export function describeHeld(
   { type, name, version }: VersionName,
   claims: Claims,
@@ -180,7 +180,7 @@ export function describeHeld(
   return JSON.stringify({ type, name, version, claims, admission });
 }
 
-/** Returns the JSON of a published entry for the admin API (contract §7). */
+/** Returns the JSON of a published entry for the admin API (reference/publishing). */
 export function describeEntry(
   { type, name, shownClaims: claims }: Entry,
   versions: readonly VersionSummary[],

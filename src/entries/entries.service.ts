@@ -39,7 +39,7 @@ export interface EntryPath {
   readonly name: string;
 }
 
-/** The outcome of a publication or change: made, or held for review (contract §11). */
+/** The outcome of a publication or change: made, or held for review (reference/admission). */
 export interface Outcome<T> {
   readonly isHeld: boolean;
   readonly answer: T;
@@ -59,7 +59,7 @@ type Published = { readonly publication: Publication; readonly claims: Claims } 
   | { readonly version?: undefined; readonly held: HeldAnswer }
 );
 
-/** Publishes and manages entries (spec §4.2, §4.3, contract §7). */
+/** Publishes and manages entries (reference/publishing). */
 @Injectable()
 export class EntriesService {
   constructor(
@@ -73,7 +73,7 @@ export class EntriesService {
   ) {}
 
   /**
-   * Publishes a version (spec §4.2). Claims are required and must be a subset of the caller's. Later versions have the
+   * Publishes a version (reference/publishing). Claims are required and must be a subset of the caller's. Later versions have the
    * same claims as the first, and only callers who satisfy these claims may publish them.
    *
    * @param dryRun returns the same response without writing.
@@ -205,7 +205,7 @@ export class EntriesService {
   }
 
   /**
-   * Replaces the claims (spec §4.3). The caller must satisfy the current claims (otherwise 404) and the new ones.
+   * Replaces the claims (reference/publishing). The caller must satisfy the current claims (otherwise 404) and the new ones.
    *
    * @returns the item if the change waits for review, null if it was made.
    */

@@ -21,7 +21,7 @@ export function publicationEvent(source: string, version: IncomingVersion, claim
   };
 }
 
-/** Records a change of the claims of an entry (contract §9); records nothing if they are unchanged. @param after as shown. */
+/** Records a change of the claims of an entry (reference/audit); records nothing if they are unchanged. @param after as shown. */
 export async function recordClaims(record: RecordChange, entry: Entry, after: Claims): Promise<void> {
   const before = entry.shownClaims;
   if (isDeepStrictEqual(before, after)) return;
@@ -43,7 +43,7 @@ export function changingVersions(
   );
 }
 
-/** Records a change of the status of versions (contract §9); nothing if none changes. @param version absent: all. */
+/** Records a change of the status of versions (reference/audit); nothing if none changes. @param version absent: all. */
 export async function recordStatus(
   record: RecordChange,
   entry: Entry,

@@ -20,7 +20,7 @@ export type EntryLimits = Pick<LimitsConfig, keyof typeof NOUNS>;
 
 const NOUNS = { versionsPerEntry: 'versions', bytesPerEntry: 'bytes of documents' } as const;
 
-/** Returns the limit that an entry of this size exceeds (contract §2). */
+/** Returns the limit that an entry of this size exceeds (reference/configuration). */
 export function findExceeded(
   { versions, bytes }: EntrySize,
   { versionsPerEntry, bytesPerEntry }: EntryLimits,

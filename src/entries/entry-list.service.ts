@@ -47,7 +47,7 @@ class EntryListCursor {
 
 /**
  * Lists the entries of a source or registry, including shadowed entries, regardless of claims: managers may see all
- * entries (spec §4.4). Also lists the published entries a caller may manage.
+ * entries (reference/publishing). Also lists the published entries a caller may manage.
  */
 @Injectable()
 export class EntryListService {

@@ -11,7 +11,7 @@ import { elements, isObject, member } from '../json/json-values.js';
 import { toStorable } from '../validation/storable-text.js';
 import { parseTimestamp } from '../validation/value-checks.js';
 
-/** What the ranked search (contract §6.3) compares and shows of a document; stored as JSON with the latest version. */
+/** What the ranked search (reference/search) compares and shows of a document; stored as JSON with the latest version. */
 export interface Summary {
   readonly title?: string;
   readonly description?: string;

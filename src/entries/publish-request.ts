@@ -25,7 +25,7 @@ export interface PublishRequest {
 }
 
 /**
- * Reads the body of a publish request: `{ server | skill, claims? }` (contract §7).
+ * Reads the body of a publish request: `{ server | skill, claims? }` (reference/publishing).
  *
  * @param raw the unparsed body, to detect numbers that lost digits in parsing.
  * @param limits.publisherMeta the maximum size of the publisher's block.
@@ -66,14 +66,14 @@ export function readStatusRequest(type: EntryType, { status, statusMessage }: St
   return { status, message: statusMessage ?? null };
 }
 
-/** The claims required to publish names matching these globs: an item of `managed.names` (contract §2). */
+/** The claims required to publish names matching these globs: an item of `managed.names` (reference/configuration). */
 export interface NameRule {
   readonly include: readonly string[];
   readonly claims: Claims;
 }
 
 /**
- * Returns whether a name is reserved (contract §7). The first matching rule decides: the publisher's token and the
+ * Returns whether a name is reserved (reference/publishing). The first matching rule decides: the publisher's token and the
  * entry's claims must both cover the rule's claims. A name that matches no rule is not reserved. Matching ignores case,
  * so that `Com.Red/x` cannot imitate `com.red/x`.
  *
@@ -92,7 +92,7 @@ export function isReserved(
   return rule !== undefined && !(covers(held, rule.claims, 'all') && covers(given, rule.claims, 'all'));
 }
 
-/** Checks the caller's claims, the managed source, the name and the entry's size before publishing (spec §4.2, contract §3, §4, §7). */
+/** Checks the caller's claims, the managed source, the name and the entry's size before publishing (reference/publishing, reference/access). */
 @Injectable()
 export class PublishRules {
   constructor(
@@ -111,7 +111,7 @@ export class PublishRules {
   }
 
   /**
-   * Refuses reserved names (contract §7). Call it before looking up the name, so that the response does not reveal
+   * Refuses reserved names (reference/publishing). Call it before looking up the name, so that the response does not reveal
    * whether the name exists.
    *
    * @throws ApiError 400 `name_reserved`.
@@ -127,7 +127,7 @@ export class PublishRules {
   }
 
   /**
-   * Checks that a later version has the same claims as the entry (contract §4). A caller who may not see the entry
+   * Checks that a later version has the same claims as the entry (reference/access). A caller who may not see the entry
    * learns only that the claims differ.
    *
    * @param entry the existing entry with that name.
@@ -140,7 +140,7 @@ export class PublishRules {
   }
 
   /**
-   * Checks that an entry has room for a further version (contract §3). Call it after `checkLater`: the size of an entry
+   * Checks that an entry has room for a further version (reference/limits). Call it after `checkLater`: the size of an entry
    * is for callers who may publish to it.
    *
    * @param bytes the length of the further document.

@@ -12,7 +12,7 @@ import type { Outcome, Step } from './steps.js';
 
 type Held = Readonly<Record<string, unknown>>;
 
-/** The caller whom a question is about (contract §10): exactly one member is present. */
+/** The caller whom a question is about (reference/explain): exactly one member is present. */
 export interface CallerForm {
   /** Mapped claims. */
   readonly claims?: Held;
@@ -64,7 +64,7 @@ export class NoSuchCaller extends Error {
 }
 
 /**
- * Identifies the caller of a question as the server identifies the sender of a request (contract §6.1, §8, §10).
+ * Identifies the caller of a question as the server identifies the sender of a request (reference/access, reference/authentication, reference/explain).
  *
  * @throws NoSuchCaller
  */

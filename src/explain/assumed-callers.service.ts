@@ -9,7 +9,7 @@ import { type CallerForm, identify, type IdentifiedCaller, NoSuchCaller } from '
 import { FactsQueries } from './explain.queries.js';
 import { knowsEntries, knowsRules, type Rights, rightsOf } from './knowledge.js';
 
-/** Identifies the callers whom questions are about, as far as the asker may know (contract §10). */
+/** Identifies the callers whom questions are about, as far as the asker may know (reference/explain). */
 @Injectable()
 export class AssumedCallers {
   constructor(

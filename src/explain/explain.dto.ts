@@ -64,7 +64,7 @@ export class AssumedTokenBody {
   claims: Readonly<Record<string, unknown>>;
 }
 
-/** The members that identify a caller, of which exactly one is present (contract §10). */
+/** The members that identify a caller, of which exactly one is present (reference/explain). */
 export class CallerMembers implements CallerForm {
   @ApiPropertyOptional({
     type: 'object',
@@ -168,7 +168,7 @@ export function exactlyOneOf(...members: readonly string[]) {
       : issue(`must have exactly one of ${members.join(', ')}`);
 }
 
-/** Accepts any JSON, as in a token (contract §5); the claim matcher ignores values that it cannot compare. */
+/** Accepts any JSON, as in a token (reference/access); the claim matcher ignores values that it cannot compare. */
 function heldClaims(value: unknown): Issue[] {
   if (!isObject(value)) return issue(`must be a map of claims, not ${foundKind(value)}`);
   if (Object.keys(value).length > MAX_HELD) return issue(`must not have more than ${MAX_HELD} claims`);
@@ -241,7 +241,7 @@ export class ExplainedStep {
   shadowedBy?: string;
 }
 
-/** contract §10 */
+/** reference/explain */
 export class Explanation {
   /** Status and error code of the request. */
   answer: ExplainedAnswer;
@@ -309,7 +309,7 @@ export class ShadowedEntry {
   by: readonly string[];
 }
 
-/** contract §10 */
+/** reference/explain */
 export class WhoHasAccess {
   @ApiProperty({
     type: () => [ClaimSetAccess],
@@ -341,7 +341,7 @@ export class PreviewCounts {
   plugin: number;
 }
 
-/** contract §10 */
+/** reference/explain */
 export class AccessPreview {
   /** Status and error code of a request to the registry. */
   answer: ExplainedAnswer;

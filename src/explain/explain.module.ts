@@ -17,7 +17,7 @@ import { PublishService } from './publish.service.js';
 import { SeeService } from './see.service.js';
 import { WhoService } from './who.service.js';
 
-/** Access explanations (contract §10). */
+/** Access explanations (reference/explain). */
 @Module({
   imports: [
     AuthModule,

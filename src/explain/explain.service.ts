@@ -19,7 +19,7 @@ import { answerOf, decisionOf, firstRefusal, SHOWN, type Step } from './steps.js
 const ASK_A_MANAGER =
   'Only managers of the registry may see its claims: send them the output of `GET /v1/me?claims=true`, so that they can explain your access';
 
-/** Explains the response to a request by running the code that serves it (contract §10). */
+/** Explains the response to a request by running the code that serves it (reference/explain). */
 @Injectable()
 export class ExplainService {
   constructor(

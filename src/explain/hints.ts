@@ -16,7 +16,7 @@ const MAX_QUOTED = 100;
 type Held = Readonly<Record<string, unknown>>;
 
 /**
- * A provider, with its claim mapping if any. Tokens from a mapped provider have only the mapped claims (contract §5).
+ * A provider, with its claim mapping if any. Tokens from a mapped provider have only the mapped claims (reference/access).
  */
 export interface MappedProvider {
   readonly name: string;
@@ -25,7 +25,7 @@ export interface MappedProvider {
 }
 
 /**
- * Lists common mistakes in tokens and claims that may explain a refusal (contract §10). Hints depend only on the
+ * Lists common mistakes in tokens and claims that may explain a refusal (reference/explain). Hints depend only on the
  * caller's claims and the reported steps, so they reveal nothing more.
  */
 export function hintsFor(held: Held, steps: readonly Step[]): string[] {
@@ -123,7 +123,7 @@ function ofStep({ step, outcome, because, source, shadowedBy }: Step): string[] 
   return [];
 }
 
-// contract §5: numbers beyond 2^53 are rounded.
+// reference/access: numbers beyond 2^53 are rounded.
 function isTooLarge(value: unknown): boolean {
   return [value].flat().some((one) => typeof one === 'number' && claimText(one) === undefined);
 }

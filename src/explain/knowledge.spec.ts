@@ -45,7 +45,7 @@ const reachOf = (reached: string): Reach => ({
 });
 
 describe('the knowledge of an asker', () => {
-  // contract §10: the asker's role, reach and knowledge.
+  // reference/explain: the asker's role, reach and knowledge.
   it.each([
     ['nobody', 'RSE', ''],
     ['nobody', '', ''],

@@ -27,7 +27,7 @@ export function rightsOf(policy: AccessPolicy, caller: Caller): Rights {
   return { superAdmin, manageSources, manageRegistries, manageEntries, listsRegistries };
 }
 
-/** contract §10: whether the asker may ask about a caller with other claims. */
+/** reference/explain: whether the asker may ask about a caller with other claims. */
 export function mayAssume(rights: Rights): boolean {
   return rights.superAdmin || rights.manageSources || rights.manageRegistries || rights.manageEntries;
 }

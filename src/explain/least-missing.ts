@@ -9,7 +9,7 @@ const MAX_VALUES = 50;
 const MAX_TRIES = 2_000;
 
 /**
- * Returns the smallest of several sets of missing values that grant access (contract §10). The set is minimal: if any
+ * Returns the smallest of several sets of missing values that grant access (reference/explain). The set is minimal: if any
  * one value is removed, access is refused.
  *
  * @param opens returns whether a caller with these claims has access, using the code that serves requests.

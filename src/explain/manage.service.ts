@@ -20,7 +20,7 @@ import {
   UNKNOWN_ENTRY,
 } from './steps.js';
 
-/** Explains why a caller may or may not change a registry or a published entry (contract §7, §10). */
+/** Explains why a caller may or may not change a registry or a published entry (reference/sources, reference/explain). */
 @Injectable()
 export class ManageService {
   constructor(
@@ -31,7 +31,7 @@ export class ManageService {
     @Inject(changesConfig.KEY) private readonly changes: ConfigType<typeof changesConfig>,
   ) {}
 
-  /** Runs the checks in the order of contract §3: role, read-only, existence, origin. */
+  /** Runs the checks in the order of reference/errors: role, read-only, existence, origin. */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { entry } = question;
     const steps = [

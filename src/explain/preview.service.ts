@@ -15,7 +15,7 @@ import { firstRefusal, SHOWN } from './steps.js';
 
 const NO_ENTRIES = Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, 0]));
 
-/** Shows registry managers the page that a caller with other claims would get (contract §10). */
+/** Shows registry managers the page that a caller with other claims would get (reference/explain). */
 @Injectable()
 export class PreviewService {
   constructor(

@@ -37,7 +37,7 @@ interface Target {
 }
 
 /**
- * Explains whether a caller may publish an entry (contract §6.2, §7, §10): through the registry with its
+ * Explains whether a caller may publish an entry (reference/publishing, reference/explain): through the registry with its
  * `publishClaims`, or through `POST /v1/entries` with the claims in the question. Checks every rule, whereas publishing
  * stops at the first rule that refuses.
  */
@@ -129,7 +129,7 @@ export class PublishService {
     return steps;
   }
 
-  // contract §7: an attempt to publish reveals only that a hidden entry has other claims. If the name is reserved or
+  // reference/publishing: an attempt to publish reveals only that a hidden entry has other claims. If the name is reserved or
   // the server is read-only, the attempt reveals nothing.
   private async entrySteps(
     asking: Asking,

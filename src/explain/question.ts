@@ -73,7 +73,7 @@ export const EVERYTHING_UNKNOWN: KnownRegistry = {
   sources: [],
 };
 
-/** contract §10: explanations reveal only what the admin API would show the asker. */
+/** reference/explain: explanations reveal only what the admin API would show the asker. */
 export function knownOf(
   policy: AccessPolicy,
   { asker, rights }: Pick<Asking, 'asker' | 'rights'>,

@@ -46,7 +46,7 @@ interface KnownSources {
   readonly read: EntryRead;
 }
 
-/** Explains why a caller does or does not see a registry or one of its entries (contract §10). */
+/** Explains why a caller does or does not see a registry or one of its entries (reference/explain). */
 @Injectable()
 export class SeeService {
   constructor(

@@ -38,7 +38,7 @@ export interface ExplainedMissing extends MissingClaim {
   readonly because?: string;
 }
 
-/** One check of a request and its outcome (contract §10). */
+/** One check of a request and its outcome (reference/explain). */
 export interface Step {
   readonly step: StepName;
   readonly outcome: Outcome;
@@ -115,7 +115,7 @@ function shortened(text: string): string {
   return text.length > MAX_HELD_TEXT ? `${text.slice(0, MAX_HELD_TEXT)}…` : text;
 }
 
-/** contract §10: a 404 means `hidden` if access to an existing resource was refused, else `absent`. */
+/** reference/explain: a 404 means `hidden` if access to an existing resource was refused, else `absent`. */
 export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision {
   if (status < 300) return 'shown';
   if (status !== 404) return 'refused';
@@ -136,7 +136,7 @@ export function rolesStep(policy: AccessPolicy, caller: Caller, role: Role, know
     return { step: 'roles', outcome: 'unknown_to_you', role, code: 'role_required' };
   const step: Step = { step: 'roles', outcome: 'refused', role, code: 'role_required' };
   const [nearest] = (judgement?.rules ?? [])
-    // contract §5: in a rule, an array lists alternatives.
+    // reference/access: in a rule, an array lists alternatives.
     .map((required) => ({ required, missing: explainMissing(caller.claims, required, 'any') }))
     .sort((one, other) => one.missing.length - other.missing.length);
   return knowsRules && nearest ? { ...step, ...nearest } : step;

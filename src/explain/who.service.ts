@@ -24,7 +24,7 @@ export interface Condition {
 /** Longer arrays are summarized by their length. */
 const MAX_NAMED = 20;
 
-/** contract §10: describes conditions in one sentence, such as `org is acme and team is both platform and data`. */
+/** reference/explain: describes conditions in one sentence, such as `org is acme and team is both platform and data`. */
 export function sentenceOf(conditions: readonly Condition[]): string {
   const clauses = conditions.flatMap(({ required, arrays }) =>
     Object.entries(required).map(([key, wanted]) => `${key} is ${valuesOf([wanted].flat(), arrays)}`),
@@ -79,7 +79,7 @@ const WITHOUT_CLAIMS: Caller = { subject: null, issuer: null, claims: {}, identi
 /** The settings of a registry that admit callers without a token. */
 type Opening = Pick<RegistryFacts, 'name' | 'claims' | 'anonymousClaims' | 'keys'>;
 
-/** Lists which claims grant access to an entry or a registry, and who manages it (contract §10). */
+/** Lists which claims grant access to an entry or a registry, and who manages it (reference/explain). */
 @Injectable()
 export class WhoService {
   constructor(
@@ -193,7 +193,7 @@ export class WhoService {
   }
 
   /**
-   * contract §6.1: a caller without a token has only the claims that the registry grants them.
+   * reference/access: a caller without a token has only the claims that the registry grants them.
    *
    * @param entries the claims of entries of which the caller must see one; absent: entering is enough.
    */
@@ -237,7 +237,7 @@ export class WhoService {
     const nobody = { ...WITHOUT_CLAIMS, assumedBy: asker };
     const allowed = this.policy.mayAct(nobody, role, (recorded) => (judgement = recorded));
     if (allowed) return [EVERYBODY];
-    // contract §5: in a rule, an array lists alternatives.
+    // reference/access: in a rule, an array lists alternatives.
     return (judgement?.rules ?? []).map((required) => ({ required, arrays: 'any' }));
   }
 }

@@ -9,7 +9,7 @@ import type { Readiness } from './readiness.js';
 import type { VersionReport } from './version-report.js';
 
 /**
- * Starts the internal server (spec §4.7). It uses plain node:http and listens before the application is built, because it
+ * Starts the internal server (reference/commands). It uses plain node:http and listens before the application is built, because it
  * must respond while migrations run and before the database is reachable.
  */
 export async function startInternalServer(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The response to `GET /version` (contract §1). */
+/** The response to `GET /version` (reference/commands). */
 export interface VersionReport {
   readonly version: string;
   readonly commit: string;

@@ -5,14 +5,14 @@ import type { Claims } from '../claims/claims.js';
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
 /**
- * Returns the `details` of an error; for 403 the last detail points to access explanations (contract §10). A 401 has no such
+ * Returns the `details` of an error; for 403 the last detail points to access explanations (reference/explain). A 401 has no such
  * hint: explanations need an accepted token too.
  */
 function refusalDetails(status: number, details: readonly string[]): readonly string[] {
   return status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 
-/** The error catalogue (contract §3): status and sentence by code. Codes are stable, sentences are not. */
+/** The error catalogue (reference/errors): status and sentence by code. Codes are stable, sentences are not. */
 export const ERROR_CATALOGUE = {
   invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
   invalid_cursor: {
@@ -219,7 +219,7 @@ interface ApiErrorOptions {
   readonly token?: TokenRefusal | undefined;
 }
 
-/** Why a token was refused, for the audit trail (contract §9). Nobody has verified what the token claims. */
+/** Why a token was refused, for the audit trail (reference/audit). Nobody has verified what the token claims. */
 export interface TokenRefusal {
   readonly attempts: readonly {
     readonly provider: string;
@@ -282,7 +282,7 @@ const DECODED_NAME = /^\/(registry\/[^/]+\/v0(\.1)?\/servers|v1\/entries\/[^/]+)
 
 /**
  * Returns the error for a request without a route: 405 with `Allow` when the path has routes for other methods (RFC 9110
- * §15.5.6), otherwise 404, with a hint when a proxy seems to have decoded the slash in a name (contract §3).
+ * §15.5.6), otherwise 404, with a hint when a proxy seems to have decoded the slash in a name (reference/errors).
  */
 export function routeError({ app, path }: Request): ApiError {
   const methods = methodsAt(app, path);
@@ -310,7 +310,7 @@ function methodsAt(app: Application, path: string): string[] {
   return [...allowed].sort();
 }
 
-/** The error codes that each step of a request can return (contract §3, §10). */
+/** The error codes that each step of a request can return (reference/errors, reference/explain). */
 const STEPS = {
   limits: ['too_many_requests', 'overloaded', 'search_too_broad'],
   browser: ['host_refused', 'origin_refused'],

@@ -141,10 +141,10 @@ function digestOf(content: string | Buffer): string {
   return hash('sha256', content, 'base64url').slice(0, 27);
 }
 
-/** Responses depend on the caller and may change at any time, so clients must revalidate (contract §6). */
+/** Responses depend on the caller and may change at any time, so clients must revalidate (reference/catalog). */
 export const CACHE_CONTROL = 'private, no-cache';
 
-/** Sets the response headers (contract §6). `vary` must include any fields that the CORS middleware sets. */
+/** Sets the response headers (reference/catalog). `vary` must include any fields that the CORS middleware sets. */
 export function setHeaders(response: Response, vary: string, etag: string): void {
   response.setHeader('Vary', vary);
   response.setHeader('Cache-Control', CACHE_CONTROL);
@@ -153,7 +153,7 @@ export function setHeaders(response: Response, vary: string, etag: string): void
 }
 
 /**
- * Returns whether `If-None-Match` contains this tag (RFC 9110 §13.1.2). Ignores the request's `Cache-Control` (contract §6):
+ * Returns whether `If-None-Match` contains this tag (RFC 9110 §13.1.2). Ignores the request's `Cache-Control` (reference/catalog):
  * clients built on `fetch()` send `no-cache` with their tag, and Express would then send the whole response.
  */
 export function isFresh({ req, statusCode }: Response, etag: string): boolean {

@@ -77,7 +77,7 @@ export interface ListItem {
   readonly answer: object | null;
 }
 
-/** Maximum size of a page of any list; a longer list continues with `nextCursor` (contract §3). */
+/** Maximum size of a page of any list; a longer list continues with `nextCursor` (reference/catalog). */
 export const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Reserved for everything around the items. */
 const ENVELOPE_BYTES = 1_024;

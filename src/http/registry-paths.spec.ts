@@ -5,7 +5,7 @@ const KEY = 'K'.repeat(43);
 
 describe('a request path', () => {
   it.each<[string, string, string]>([
-    // contract §6.1: the same registry with a key.
+    // reference/access: the same registry with a key.
     [
       `/registry/ide/k/${KEY}/v0.1/servers?limit=50`,
       '/registry/ide/v0.1/servers?limit=50',

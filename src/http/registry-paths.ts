@@ -27,11 +27,11 @@ const TARGET = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(.*)$/is;
 const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const REGISTRY_PATH = /^(\/registry\/[^/]+)(\/.*)$/s;
 const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
-/** contract §6: a base URL that ends in a slash. */
+/** reference/catalog: a base URL that ends in a slash. */
 const DOUBLED_SLASH = /^\/\/(?=(?:v0|v0\.1|x|mcp)(?:\/|$))/;
 
 /**
- * contract §6.1: rewrites `/registry/{name}/k/{key}/…` to `/registry/{name}/…`, and moves `/v0.1/…` and `/v0/…` below the
+ * reference/access: rewrites `/registry/{name}/k/{key}/…` to `/registry/{name}/…`, and moves `/v0.1/…` and `/v0/…` below the
  * path of `rootRegistry`. Accepts a doubled slash before `v0`, `v0.1`, `x` and `mcp`.
  *
  * @param target the original request target.
@@ -75,7 +75,7 @@ function decoded(name: string): string {
 
 const CONSUMER_PATH = /^(\/registry(?:\/[^?]*[^/?])?)\/(?=\?|$)/;
 
-/** contract §6: the consumer API accepts one trailing slash. Runs before anything that reads the path. */
+/** reference/catalog: the consumer API accepts one trailing slash. Runs before anything that reads the path. */
 export function dropTrailingSlash(request: IncomingMessage, _: ServerResponse, next: () => void): void {
   request.url = request.url?.replace(CONSUMER_PATH, '$1');
   next();

@@ -40,7 +40,7 @@ export async function listen(server: Server, { host, port }: Address): Promise<n
   return (server.address() as AddressInfo).port;
 }
 
-/** contract §3: how long the headers and body of a request may take to arrive. */
+/** reference/limits: how long the headers and body of a request may take to arrive. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
 /** How often Node checks the arrival timeout. */

@@ -31,7 +31,7 @@ export class RequestValidationPipe implements PipeTransform<unknown, unknown> {
   }
 }
 
-// Unknown parameters are ignored (contract §6).
+// Unknown parameters are ignored (reference/catalog).
 function readQuery(shape: Class, query: unknown): object {
   const { value, issues } = checkShape(shape, query, { unknownKeys: 'ignored' });
   if (issues.length === 0) return value;
@@ -42,7 +42,7 @@ function readQuery(shape: Class, query: unknown): object {
 /**
  * Returns the body as an instance of the class.
  *
- * @throws ApiError 400 `too_many_claims` before further checks, whose cost depends on the claims (contract §3); 400
+ * @throws ApiError 400 `too_many_claims` before further checks, whose cost depends on the claims (reference/errors); 400
  *   `invalid_body` with every problem, including unknown keys.
  */
 export function readBody<T extends object>(shape: Class<T>, body: unknown): T {
@@ -65,7 +65,7 @@ export function invalidBody(issues: readonly Issue[]): ApiError {
 }
 
 /**
- * Lets a PUT repeat the read-only members of a GET response with their stored values (contract §7).
+ * Lets a PUT repeat the read-only members of a GET response with their stored values (reference/sources).
  *
  * @param stored the resource as GET returns it; for a new resource, the members known so far.
  * @throws ApiError 400 `invalid_body` for a member that differs.

@@ -34,7 +34,7 @@ export interface ContentTotals {
 
 type Row = CurrencyRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
 
-// The first visible entry of a name shadows the others, even if it has no content (contract §6). Only names with content in
+// The first visible entry of a name shadows the others, even if it has no content (reference/catalog). Only names with content in
 // some source are read.
 const VERSIONS = `
 with ${CURRENCY},

@@ -12,7 +12,7 @@ import { MarketplaceAnswer, UploadPackQuery } from './marketplace.dto.js';
 import { MarketplaceService, REPOSITORY } from './marketplace.service.js';
 import { UPLOAD_PACK_REQUEST, UploadPack } from './upload-pack.js';
 
-/** Serves the marketplace file of a registry (contract §13). */
+/** Serves the marketplace file of a registry (reference/marketplace). */
 @ApiTags('catalog')
 @Controller('registry/:registry/x/marketplace.json')
 @AnyCaller()
@@ -39,7 +39,7 @@ export class MarketplaceController {
 /** Enough for the commits and objects of a client with thousands of them. */
 const MAX_COMMAND_BYTES = 1_024 * 1_024;
 
-/** Serves the Git repository of a view by the smart HTTP protocol, for fetching alone (contract §13); see gitprotocol-http. */
+/** Serves the Git repository of a view by the smart HTTP protocol, for fetching alone (reference/marketplace); see gitprotocol-http. */
 @ApiExcludeController()
 @Controller(`registry/:registry/${REPOSITORY}`)
 @AnyCaller()

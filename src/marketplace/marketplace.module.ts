@@ -9,7 +9,7 @@ import { MarketplaceService } from './marketplace.service.js';
 import { CACHE_LIMITS, RepositoryCache } from './repository-cache.js';
 import { UploadPack } from './upload-pack.js';
 
-/** Plugin marketplaces (contract §13), and the client configurations, which may contain plugins. */
+/** Plugin marketplaces (reference/marketplace), and the client configurations, which may contain plugins. */
 @Module({
   imports: [CatalogModule, ContentModule, ViewsModule],
   controllers: [ClientConfigController, MarketplaceController, RepositoryController],

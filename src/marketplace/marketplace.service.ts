@@ -61,7 +61,7 @@ interface Marketplace {
   plugins(): Promise<readonly Plugin<DescribedVersion>[]>;
 }
 
-/** Serves the plugins and skills that a caller sees as a marketplace (contract §13). */
+/** Serves the plugins and skills that a caller sees as a marketplace (reference/marketplace). */
 @Injectable()
 export class MarketplaceService extends PluginConfigs {
   private readonly plugins = new LRUCache<string, readonly Plugin<DescribedVersion>[]>({

@@ -37,7 +37,7 @@ export type TreeFile = { readonly path: string; readonly executable: boolean } &
   | { readonly text: string }
 );
 
-/** contract §13: `{namespace with hyphens}-{name}`, in lower case, because some file systems ignore case. */
+/** reference/marketplace: `{namespace with hyphens}-{name}`, in lower case, because some file systems ignore case. */
 export function pluginNameOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9-]/g, '-');
 }
@@ -97,7 +97,7 @@ function isManifest({ path }: ContentFile): boolean {
 }
 
 /**
- * Returns the files of the repository of a view (contract §13): the marketplace files of Claude Code, Copilot CLI, Codex
+ * Returns the files of the repository of a view (reference/marketplace): the marketplace files of Claude Code, Copilot CLI, Codex
  * and Cursor, and each plugin below `plugins/`. Depends on the arguments alone, and contains neither callers nor addresses.
  *
  * @param manifests The texts of `manifestsIn`, by digest.

@@ -72,7 +72,7 @@ export interface RepositoryLease {
 }
 
 /**
- * The bare repositories of views, on this replica's disk (contract §13). Each has a single commit and no object of any other
+ * The bare repositories of views, on this replica's disk (reference/marketplace). Each has a single commit and no object of any other
  * view, so no object id leads to one. The least recently used ones are deleted to make room, then large ones that clients
  * read slowly.
  */
@@ -272,7 +272,7 @@ const CONFIGURATION = `[core]
 	allow = true
 `;
 
-/** 2000-01-01T00:00:00Z. With fixed dates and names, equal trees have equal commits (contract §13). */
+/** 2000-01-01T00:00:00Z. With fixed dates and names, equal trees have equal commits (reference/marketplace). */
 const COMMITTER = 'Registry <registry@localhost> 946684800 +0000';
 const MESSAGE = 'Marketplace\n';
 

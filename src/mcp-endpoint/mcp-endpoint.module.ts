@@ -8,7 +8,7 @@ import { McpController, McpOrigins } from './mcp.controller.js';
 import { Skills } from './skills.js';
 import { Tools } from './tools.js';
 
-/** Serves each registry as an MCP server (contract §6.3). */
+/** Serves each registry as an MCP server (reference/mcp). */
 @Module({
   imports: [CatalogModule, ContentModule, MarketplaceModule, ViewsModule],
   controllers: [McpController],

@@ -19,7 +19,7 @@ import { Tools } from './tools.js';
 import { isToolError, toolError } from './tool-errors.js';
 
 /**
- * The MCP server of each registry (contract §6.3; MCP 2025-11-25 and 2026-07-28, basic/transports). It is stateless: each
+ * The MCP server of each registry (reference/mcp; MCP 2025-11-25 and 2026-07-28, basic/transports). It is stateless: each
  * message gets a separate SDK server. Access is checked beforehand, as in the REST API.
  */
 @Injectable()

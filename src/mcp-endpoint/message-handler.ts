@@ -64,7 +64,7 @@ const ANY_PARAMETERS = {
 } as const;
 
 const SKILLS = 'io.modelcontextprotocol/skills';
-/** contract §13: other callers may see other skills. */
+/** reference/mcp: other callers may see other skills. */
 const UNCACHED = { ttlMs: 0, cacheScope: 'private' };
 
 /** Handles a JSON-RPC message with the SDK, in the protocol version that it speaks. */

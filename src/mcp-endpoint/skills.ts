@@ -43,7 +43,7 @@ interface SkillName {
 
 /**
  * Serves skills by the MCP extension `io.modelcontextprotocol/skills`: the latest version of each skill that the caller sees, if
- * it has content (contract §13). https://github.com/modelcontextprotocol/ext-skills
+ * it has content (reference/mcp). https://github.com/modelcontextprotocol/ext-skills
  */
 @Injectable()
 export class Skills {

@@ -9,7 +9,7 @@ const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'invalid_parameter',
 ]);
 
-/** Returns whether the error becomes a tool result with status 200 instead of failing the request (contract §6.3). */
+/** Returns whether the error becomes a tool result with status 200 instead of failing the request (reference/mcp). */
 export function isToolError({ code }: ApiError): boolean {
   return TOOL_ERRORS.has(code);
 }

@@ -38,7 +38,7 @@ interface SkillArguments extends VersionArguments {
   readonly namespace: string;
 }
 
-/** The tools (contract §6.3). They give each caller the same data as the REST API does, in a shorter form. */
+/** The tools (reference/mcp). They give each caller the same data as the REST API does, in a shorter form. */
 @Injectable()
 export class Tools {
   /** The rows built from a cached page; evicted with the page. */

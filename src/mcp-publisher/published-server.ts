@@ -5,7 +5,7 @@ import { ApiError } from '../http/errors.js';
 import { refuseLostDigits } from '../http/json-body.js';
 import { isObject } from '../json/json-values.js';
 
-/** Checks the server document that `mcp-publisher` sends as the body (contract §6.2). */
+/** Checks the server document that `mcp-publisher` sends as the body (reference/publishing). */
 export function checkPublishedServer({ json, raw }: SentJson): CheckedDocument {
   const checked = checkDocument('server', withoutEmptyRepository(json));
   const [lost] = lostDigits(raw);

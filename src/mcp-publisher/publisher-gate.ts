@@ -19,7 +19,7 @@ export interface PublishingRequest {
   readonly params: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Checks a publisher's access to a registry before the body is read (contract §6.2). */
+/** Checks a publisher's access to a registry before the body is read (reference/publishing). */
 @Injectable()
 export class PublisherGate {
   constructor(

@@ -66,7 +66,7 @@ class UnsupportedLogin implements CanActivate {
   }
 }
 
-/** The routes that `mcp-publisher --registry …/registry/{registry}` calls (contract §6.2). */
+/** The routes that `mcp-publisher --registry …/registry/{registry}` calls (reference/publishing). */
 @ApiTags('publishing')
 @Controller(['registry/:registry/v0.1', 'registry/:registry/v0'])
 export class PublisherController {

@@ -36,7 +36,7 @@ function issuesOf({ problems }: CheckedDocument): ValidationIssue[] {
   }));
 }
 
-/** Verifies a CI provider's token (contract §6.2) and returns it unchanged: the server accepts it as a bearer token. */
+/** Verifies a CI provider's token (reference/publishing) and returns it unchanged: the server accepts it as a bearer token. */
 async function exchangeToken(
   authenticator: Authenticator,
   token: string,
@@ -51,7 +51,7 @@ async function exchangeToken(
 }
 
 /**
- * Publishes for `mcp-publisher` (contract §6.2): applies the rules of `/v1/entries` and responds in the client's
+ * Publishes for `mcp-publisher` (reference/publishing): applies the rules of `/v1/entries` and responds in the client's
  * format.
  */
 @Injectable()
@@ -102,7 +102,7 @@ export class PublisherService {
   }
 }
 
-/** The client accepts 200 and 201 alone, so `_meta` says that a version or change is held (contract §11). */
+/** The client accepts 200 and 201 alone, so `_meta` says that a version or change is held (reference/admission). */
 const ANSWERS: PublicationAnswers = {
   stored: (_name, _claims, version) => itemOf(version),
   held: ({ document, status }, _claims, admission) => {

@@ -10,7 +10,7 @@ const REPLACEMENTS: Readonly<Record<string, string>> = {
   POST: 'POST /v1/entries',
 };
 
-/** Returns the 501 error for a write that only the admin API supports (contract §6.2). */
+/** Returns the 501 error for a write that only the admin API supports (reference/publishing). */
 export function useAdminApi(method: string): ApiError {
   const instead = REPLACEMENTS[method] ?? 'the routes below /v1/entries';
   return new ApiError('use_admin_api', `Registries are read-only views: use ${instead}`);

@@ -49,7 +49,7 @@ export function createDispatcher(
 
 /**
  * Creates the dispatcher for connections through a proxy. HTTPS is tunnelled, so the proxy sees only the host name. The
- * proxy resolves names, so it also decides which addresses are allowed (contract §2).
+ * proxy resolves names, so it also decides which addresses are allowed (reference/configuration).
  */
 export function createProxyDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert }: ConnectionOptions,
@@ -69,7 +69,7 @@ export function createProxyDispatcher(
   });
 }
 
-/** Returns the proxy for requests to this URL (contract §2); null for a direct connection. */
+/** Returns the proxy for requests to this URL (reference/configuration); null for a direct connection. */
 export function proxyFor(url: URL, { http, https, noProxy }: ProxyConfig): ProxyServer | null {
   const server = url.protocol === 'https:' ? https : http;
   return server === null || noProxy.some((entry) => isExempt(url, entry)) ? null : server;

@@ -8,7 +8,7 @@ import type { Origin } from '../sources/source.entity.js';
 
 type Opening = Pick<RegistryConfig, 'anonymousClaims' | 'keys'>;
 
-/** Decides whether a registry may be open to callers without a token (contract §2, `adminOpenAccess`). */
+/** Decides whether a registry may be open to callers without a token (reference/configuration, `adminOpenAccess`). */
 @Injectable()
 export class OpenAccess {
   constructor(

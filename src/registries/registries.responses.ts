@@ -82,7 +82,7 @@ export class RegistryAnswerList {
 }
 
 /**
- * Returns a registry as the admin API shows it (contract §7).
+ * Returns a registry as the admin API shows it (reference/sources).
  *
  * @param isManager whether to show the keys; with `registryListing: readers`, readers get the registry without its
  *   keys.
@@ -116,7 +116,7 @@ type DeclaredRegistry = Pick<
   'sources' | 'claims' | 'anonymous' | 'keys' | 'publishClaims' | 'marketplace'
 >;
 
-/** Returns the declaration of a registry (contract §7), also for the audit trail. */
+/** Returns the declaration of a registry (reference/sources), also for the audit trail. */
 export function declaredForm(registry: ShownRegistry): DeclaredRegistry {
   const { anonymousClaims, keys, publishClaims, marketplace, origin } = registry;
   return {

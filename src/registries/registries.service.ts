@@ -24,7 +24,7 @@ import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from
 import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
 
-/** Manages registries through the admin API (contract §7). */
+/** Manages registries through the admin API (reference/sources). */
 @Injectable()
 export class RegistriesService {
   constructor(
@@ -80,7 +80,7 @@ export class RegistriesService {
   }
 
   /**
-   * spec §4.4: the caller must cover the existing claims, and the new claims must be a subset of the caller's claims.
+   * reference/sources: the caller must cover the existing claims, and the new claims must be a subset of the caller's claims.
    */
   async put(
     caller: Caller,

@@ -60,7 +60,7 @@ export class RewriteSettings {
   @IsOptional() @IsText() to?: string;
 }
 
-/** What may come in from a synced source (contract §11). */
+/** What may come in from a synced source (reference/admission). */
 export class AdmissionSettings {
   /** How long a version waits after it was published, and after it was first seen here. */
   @IsOptional() @Validate(minAge) minAge?: string;

@@ -85,13 +85,13 @@ export class ApiSettings {
   @IsOptional() @IsText() tokenFile?: string;
 }
 
-/** The claims required to publish names matching these globs (contract §7). */
+/** The claims required to publish names matching these globs (reference/publishing). */
 export class NameRuleSettings {
   @Validate(nameGlobs) include: string[];
   @ApiProperty(CLAIMS_SCHEMA) @IsClaims(ownerClaims) claims: Claims;
 }
 
-/** Who approves publications of these names, and how many of them (contract §11). */
+/** Who approves publications of these names, and how many of them (reference/admission). */
 export class ReviewRuleSettings {
   @Validate(nameGlobs) names: string[];
   /** An array lists alternatives. */

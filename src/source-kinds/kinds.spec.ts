@@ -15,7 +15,7 @@ describe.each(SOURCE_KINDS)('a source of kind %s', (kind) => {
     expect(parseSourceKind(kind)).toBe(kind);
   });
 
-  it('passes the claims of the source to its entries if it is synced (spec §2.4)', () => {
+  it('passes the claims of the source to its entries if it is synced (reference/access)', () => {
     expect(KINDS[kind].inheritsClaims).toBe(KINDS[kind].filledBy === 'sync');
   });
 });

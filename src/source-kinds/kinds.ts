@@ -40,20 +40,20 @@ interface KindRow<S extends object, F extends FilledBy, D extends object> {
   readonly filledBy: F;
   /** What a sync reads, for messages. */
   readonly content: 'file' | 'registry' | 'cluster' | null;
-  /** Whether entries carry the claims of the source (spec §2.4) or their own claims. */
+  /** Whether entries carry the claims of the source (reference/access) or their own claims. */
   readonly inheritsClaims: boolean;
   /** The settings that name local files. */
   readonly files: FilesOf<S>;
   /** The setting with the host that serves the source and receives its credentials; null: none. */
   readonly address: TextPath<Required<S>> | null;
-  /** The setting with cluster namespaces, which are restricted for sources created through the API (contract §2). */
+  /** The setting with cluster namespaces, which are restricted for sources created through the API (reference/configuration). */
   readonly namespaces: (keyof S & string) | null;
   /**
-   * Whether a sync that would lose most entries is refused (contract §7); only for sources read from another server. If
+   * Whether a sync that would lose most entries is refused (reference/sources); only for sources read from another server. If
    * this is the path of a setting, only sources with that setting are guarded.
    */
   readonly shrinkGuard: boolean | TextPath<Required<S>>;
-  /** Defaults of optional settings (contract §2). */
+  /** Defaults of optional settings (reference/configuration). */
   readonly defaults: D;
 }
 
@@ -175,7 +175,7 @@ export function parseSourceKind(text: string): SourceKind {
   return text as SourceKind;
 }
 
-/** Returns whether a sync that would lose most entries of the source is refused (contract §7). */
+/** Returns whether a sync that would lose most entries of the source is refused (reference/sources). */
 export function isGuardedFromShrinking(kind: SourceKind, settings: unknown): boolean {
   const { shrinkGuard } = KINDS[kind];
   return typeof shrinkGuard === 'string' ? member(settings, shrinkGuard) !== undefined : shrinkGuard;

@@ -47,7 +47,7 @@ export class EntryFilter {
 /** One section per kind; a source has exactly one. */
 export type KindSections = { [K in SourceKind]?: WrittenSettings<K> };
 
-/** A source without its name: an item of `sources:` and the body of `PUT /v1/sources/{name}` (contract §2, §7). */
+/** A source without its name: an item of `sources:` and the body of `PUT /v1/sources/{name}` (reference/configuration, reference/sources). */
 @ValidateClass<SourceSettings>(kindAndInterval)
 export class SourceSettings implements KindSections {
   @IsOptional() @ValidateNested(() => FileSettings) file?: FileSettings;
@@ -64,7 +64,7 @@ export class SourceSettings implements KindSections {
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
 }
 
-/** The body of `PUT /v1/sources/{name}`: it may repeat members that only the server sets (contract §7). */
+/** The body of `PUT /v1/sources/{name}`: it may repeat members that only the server sets (reference/sources). */
 export class SourceBody extends SourceSettings {
   @IsOptional() @Validate(anything) name?: unknown;
   @IsOptional() @Validate(anything) kind?: unknown;
@@ -78,7 +78,7 @@ export class SourceBody extends SourceSettings {
 /** The members of a SourceBody that must match the stored values. */
 export const SOURCE_READ_ONLY = ['name', 'kind', 'origin', 'createdAt', 'updatedAt'] as const;
 
-/** The optional body of `POST /v1/sources/{name}/sync` (contract §7). */
+/** The optional body of `POST /v1/sources/{name}/sync` (reference/sources). */
 export class SyncRequest {
   /** Disables the shrink guard for this sync: it may remove most entries. */
   @IsOptional() @IsBoolean() allowShrink?: boolean;

@@ -12,10 +12,10 @@ import { elements, member } from '../json/json-values.js';
 import { type FileUse, KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import { hostOf, namedFiles } from '../source-kinds/named-files.js';
 
-/** Maximum size of a file that a source created through the API may read (contract §7). */
+/** Maximum size of a file that a source created through the API may read (reference/sources). */
 const MAX_ADMIN_FILE_BYTES = 64 * 1024 * 1024;
 
-/** Maximum length of the settings of a source or registry created through the API, as JSON (contract §3). */
+/** Maximum length of the settings of a source or registry created through the API, as JSON (reference/limits). */
 const MAX_SETTINGS_BYTES = 64 * 1024;
 
 /**
@@ -38,7 +38,7 @@ export interface ReadingSource {
 }
 
 /**
- * Checks which local files a source created through the API may read, and where its secrets may be sent (contract §7).
+ * Checks which local files a source created through the API may read, and where its secrets may be sent (reference/sources).
  * The rules of the deepest `adminFileRoots` entry that contains the path apply. The checks run when a source is created
  * or replaced, and again in each sync, because the configuration, the claims and the file at the path may have changed.
  */
@@ -168,7 +168,7 @@ async function resolveLinks(path: string): Promise<{ real: string; exists: boole
 
 /**
  * Checks that a source created through the API lists its namespaces, and that all are in `adminKubernetesNamespaces`
- * (contract §2). The check runs when a source is created or replaced, and again when its watch starts.
+ * (reference/configuration). The check runs when a source is created or replaced, and again when its watch starts.
  */
 @Injectable()
 export class AdminNamespaces {

@@ -7,7 +7,7 @@ const WILDCARD = /[*?]/;
 
 /**
  * Returns whether a name matches a glob: `*` matches any number of characters including "/", and `?` matches exactly
- * one (contract §2). The worst-case time is proportional to pattern length × name length. Patterns come from users, so
+ * one (reference/configuration). The worst-case time is proportional to pattern length × name length. Patterns come from users, so
  * this does not use regular expressions, which can take exponential time.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
@@ -62,7 +62,7 @@ export interface EntryFilter {
 const MAX_COMPARISONS = 4_000_000;
 
 /**
- * Exclude lists take precedence, and an include list needs a match. Names and tags must both pass (contract §2). An entry
+ * Exclude lists take precedence, and an include list needs a match. Names and tags must both pass (reference/configuration). An entry
  * whose tags take too long to compare does not pass: an upstream chooses them, and the comparison blocks other requests.
  */
 export function passesFilter(filter: EntryFilter, name: string, tags: readonly string[]): boolean {

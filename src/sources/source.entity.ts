@@ -111,7 +111,7 @@ export class Source {
   @Column({ type: 'jsonb', nullable: true })
   filter: EntryFilterConfig | null;
 
-  /** What may come in from a synced source (contract §11). */
+  /** What may come in from a synced source (reference/admission). */
   @Column({ type: 'jsonb', nullable: true })
   admission: AdmissionConfig | null;
 
@@ -156,7 +156,7 @@ export class Source {
   @OneToOne(() => SourceState, (state) => state.source)
   state: SourceState;
 
-  /** Claims required to manage the source and, for synced kinds, to see its entries (spec §2.4). */
+  /** Claims required to manage the source and, for synced kinds, to see its entries (reference/access). */
   get claims(): Claims {
     return this.claimSet.claims;
   }

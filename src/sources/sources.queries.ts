@@ -96,7 +96,7 @@ export async function bumpRevision(manager: EntityManager, sourceId: number): Pr
 }
 
 /**
- * Sets the claim set of every entry of a source (contract §5), for kinds whose entries inherit claims (spec §2.4). Runs
+ * Sets the claim set of every entry of a source (reference/access), for kinds whose entries inherit claims (reference/access). Runs
  * inside the transaction that changes the source.
  *
  * @returns the number of changed entries.
@@ -115,7 +115,7 @@ export async function setInheritedClaims(
 }
 
 /**
- * Applies changed claims of a source to the entries that inherit them (contract §5). If the source has not been synced
+ * Applies changed claims of a source to the entries that inherit them (reference/access). If the source has not been synced
  * with its current settings and filter, its entries are hidden until the next successful sync, because they may come
  * from a different upstream. Runs inside the transaction that changes the source.
  *

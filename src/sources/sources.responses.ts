@@ -91,7 +91,7 @@ export class SourceList {
   metadata: AdminListMetadata;
 }
 
-/** Returns the declaration of a source (contract §7) for the audit trail, with queries removed from URLs. */
+/** Returns the declaration of a source (reference/sources) for the audit trail, with queries removed from URLs. */
 export function declaredForm(source: ShownSource): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,
@@ -99,7 +99,7 @@ export function declaredForm(source: ShownSource): object {
   return JSON.parse(text) as object;
 }
 
-/** Returns a source as the admin API shows it (contract §7). Settings contain no secrets. */
+/** Returns a source as the admin API shows it (reference/sources). Settings contain no secrets. */
 export function describeSource(source: ShownSource): SourceAnswer {
   return {
     name: source.name,

@@ -25,7 +25,7 @@ import { registriesOf } from './sources.queries.js';
 import { SourcesRepository } from './sources.repository.js';
 import { declaredForm, describeSource, sourceTag } from './sources.responses.js';
 
-/** Implements the source routes of the admin API (contract §7). */
+/** Implements the source routes of the admin API (reference/sources). */
 @Injectable()
 export class SourcesService {
   constructor(
@@ -73,7 +73,7 @@ export class SourcesService {
     return new JsonText(JSON.stringify(describeSource(source)), sourceTag(source));
   }
 
-  /** The caller must satisfy the existing claims, and the new claims must be a subset of the caller's (spec §4.4). */
+  /** The caller must satisfy the existing claims, and the new claims must be a subset of the caller's (reference/sources). */
   async put(
     caller: Caller,
     name: string,
@@ -128,7 +128,7 @@ export class SourcesService {
     });
   }
 
-  /** @param request.allowShrink disables the shrink guard for this run (contract §7). */
+  /** @param request.allowShrink disables the shrink guard for this run (reference/sources). */
   async sync(
     caller: Caller,
     source: Source,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hasShrunk, retryInMs } from './sync-run.js';
 
-describe('a source of 20 entries or more that loses more than half of them has shrunk (contract §7)', () => {
+describe('a source of 20 entries or more that loses more than half of them has shrunk (reference/sources)', () => {
   it.each([
     [20, 0, true],
     [20, 9, true],

@@ -64,7 +64,7 @@ export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: nu
   return Math.max(backOff, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
 }
 
-/** Returns whether a source of 20 entries or more has lost more than half of them (contract §7). */
+/** Returns whether a source of 20 entries or more has lost more than half of them (reference/sources). */
 export function hasShrunk(before: number, after: number): boolean {
   return before >= MIN_GUARDED_ENTRIES && after * 2 < before;
 }
@@ -82,7 +82,7 @@ function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boo
 }
 
 /**
- * Refuses an empty source, because syncing it would remove all its entries (contract §7).
+ * Refuses an empty source, because syncing it would remove all its entries (reference/sources).
  *
  * @param countBefore counts the current entries.
  * @throws FetchError

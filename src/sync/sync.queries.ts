@@ -77,7 +77,7 @@ export class SyncQueries {
     );
   }
 
-  /** Returns what admission holds of each source (contract §11). */
+  /** Returns what admission holds of each source (reference/admission). */
   async heldFigures(): Promise<HeldFigures[]> {
     return this.dataSource.query<HeldFigures[]>(
       `select s.name as source, s.kind, count(i.id)::int as held,

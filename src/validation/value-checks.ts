@@ -269,7 +269,7 @@ export function listOf(
 export const claims: Check = (value) =>
   findClaimsIssues(value).map(({ key, message }) => ({ path: key === undefined ? [] : [key], message }));
 
-/** spec §2.3: a map that grants a role. An empty map is refused: it would grant the role to everybody. */
+/** reference/access: a map that grants a role. An empty map is refused: it would grant the role to everybody. */
 export const roleRule: Check = (value) => {
   const issues = claims(value);
   if (issues.length > 0) return issues;
@@ -279,7 +279,7 @@ export const roleRule: Check = (value) => {
 };
 
 /**
- * contract §2: patterns with `*` and `?`. Refuses "[", which would match nothing here; other globs use it for character
+ * reference/configuration: patterns with `*` and `?`. Refuses "[", which would match nothing here; other globs use it for character
  * sets.
  */
 export const globs: Check = listOf(
@@ -319,7 +319,7 @@ export function givenOnce(expected: string, fits: (text: string) => boolean): Ch
   return (value) => (typeof value === 'string' && fits(value) ? [] : issue(`${expected}, given once`));
 }
 
-/** An empty parameter counts as absent (contract §6). */
+/** An empty parameter counts as absent (reference/catalog). */
 export function emptyOr(check: Check): Check {
   return (value) => (value === '' ? [] : check(value));
 }
@@ -356,7 +356,7 @@ export function textParameter(meant: string, maxLength: number): Check {
       : once(value);
 }
 
-/** Maximum versions or entries per page (contract §6, §7). */
+/** Maximum versions or entries per page (reference/catalog, reference/sources). */
 export const MAX_PAGE = 100;
 
 const PAGE_LIMIT = /^([1-9]\d?|100)$/;

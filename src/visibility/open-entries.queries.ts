@@ -6,7 +6,7 @@ import type { Claims } from '../claims/claims.js';
 import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.js';
 
-/** Counts the entries open to callers without a token, for the startup log (contract §6.1). */
+/** Counts the entries open to callers without a token, for the startup log (reference/access). */
 @Injectable()
 export class OpenEntries {
   constructor(

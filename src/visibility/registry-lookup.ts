@@ -67,7 +67,7 @@ export class RegistryLookup {
 
 /**
  * Finds callers without a token and the claims that a registry grants them. Looks up the registry for each request, so
- * withdrawing access takes effect with the next request on every replica (contract §6.1). These callers have no roles
+ * withdrawing access takes effect with the next request on every replica (reference/access). These callers have no roles
  * and no access to other registries.
  */
 @Injectable()
@@ -124,7 +124,7 @@ export class RegistryCallers extends CallersWithoutToken {
 }
 
 /**
- * contract §6.1: a wrong or expired key gets the same response as an unknown registry, before method, path and token
+ * reference/access: a wrong or expired key gets the same response as an unknown registry, before method, path and token
  * are checked.
  */
 export function admitKeys(

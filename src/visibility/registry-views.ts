@@ -80,7 +80,7 @@ export class RegistryViews {
   }
 
   /**
-   * spec §1.1: checks the registry's gate against the database, then computes the caller's view.
+   * reference/access: checks the registry's gate against the database, then computes the caller's view.
    *
    * @throws ApiError 404 `registry_not_found`, 403 `registry_forbidden`.
    */

@@ -185,7 +185,7 @@ export class PartitionLimit {
   constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
 
   /**
-   * Enforces `claimSetsPerSource` (contract §2). Call it in the transaction that has just assigned this claim set to an
+   * Enforces `claimSetsPerSource` (reference/configuration). Call it in the transaction that has just assigned this claim set to an
    * entry. Triggers have locked the source, so no other transaction can add a claim set. A claim set that other entries
    * already carry is always allowed.
    *

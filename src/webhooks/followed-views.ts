@@ -63,7 +63,7 @@ export function follow(as: WebhookView): FollowedView {
 }
 
 /**
- * Builds the messages of a webhook that follows a view (contract §12).
+ * Builds the messages of a webhook that follows a view (reference/webhooks).
  *
  * The view is read when the messages are built, and compared with the entries that the receiver knows. So nothing is sent
  * about an entry that is hidden by then, and an entry that left and came back since the last comparison causes neither

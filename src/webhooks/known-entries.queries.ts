@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { EntryName, NamesPage } from '../catalog/view-names.queries.js';
 import type { WebhookView } from '../config/config.js';
 
-/** Reads and writes which entries the receivers of webhooks know (contract §12). */
+/** Reads and writes which entries the receivers of webhooks know (reference/webhooks). */
 @Injectable()
 export class KnownEntries {
   constructor(private readonly dataSource: DataSource) {}

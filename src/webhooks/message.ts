@@ -3,7 +3,7 @@ import type { ViewChange } from '../config/audit-actions.js';
 import type { AuditAction } from '../config/audit-actions.js';
 import type { TrailEvent } from './webhook-places.queries.js';
 
-/** A delivery (contract §12). */
+/** A delivery (reference/webhooks). */
 export interface Message {
   /** The event's ID; for a change of a view, followed by the entry. */
   readonly id: string;

@@ -15,7 +15,7 @@ import { WebhookStates } from './webhook-states.queries.js';
 import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';
 
-/** Delivers audit events to other systems (contract §12). */
+/** Delivers audit events to other systems (reference/webhooks). */
 @Module({
   imports: [AuditModule, AuthModule, AuthzModule, CatalogModule, RegistriesModule, ViewsModule],
   controllers: [WebhooksController],

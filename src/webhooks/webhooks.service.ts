@@ -9,7 +9,7 @@ import { WebhookSender } from './webhook-sender.js';
 import { type WebhookState, WebhookStates } from './webhook-states.queries.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
 
-/** Shows and controls webhooks; super-admins only (contract §12). */
+/** Shows and controls webhooks; super-admins only (reference/webhooks). */
 @Injectable()
 export class WebhooksService {
   constructor(

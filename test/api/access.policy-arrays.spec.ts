@@ -12,7 +12,7 @@ const inBoth = { org: 'acme', role: 'admin', team: ['data', 'platform', 'web'] }
 const inOne = { org: 'acme', role: 'admin', team: 'data' };
 const inNone = { org: 'acme', role: 'admin', team: 'web' };
 
-/** contract §5: reads follow `arrayValues`; writes always require all values. */
+/** reference/access: reads follow `arrayValues`; writes always require all values. */
 const READERS_OF = {
   all: [
     { who: 'both', caller: inBoth, reads: true, grants: true },

@@ -10,7 +10,7 @@ import { expectOneClaimApart } from '../support/claims-pairs.js';
 const admin = { org: 'acme', role: 'admin' };
 const json = { 'Content-Type': 'application/json' };
 
-/** contract §3: token, role, load or 404, read-only 403, body, write. */
+/** reference/errors: token, role, load or 404, read-only 403, body, write. */
 describe.each([
   { noun: 'sources', notFound: '404 source_not_found' },
   { noun: 'registries', notFound: '404 registry_not_found' },

@@ -15,7 +15,7 @@ const aDesk = () =>
     .source('main', { servers: [aServer('io.acme/a')] })
     .registry('main', { sources: ['main'] });
 
-/** contract §3: DNS rebinding makes a foreign page same-origin, so the `Host` must be loopback. */
+/** reference/access: DNS rebinding makes a foreign page same-origin, so the `Host` must be loopback. */
 describe('anonymous mode on a loopback address', () => {
   const service = aDesk().runs();
   const portOf = (host: string) => host.replace('PORT', String(service.port));
@@ -114,7 +114,7 @@ describe('oauth mode', () => {
   });
 });
 
-/** contract §3: changes need an origin listed in `cors.origins`; `*` covers reads only. */
+/** reference/access: changes need an origin listed in `cors.origins`; `*` covers reads only. */
 describe.each([
   { origins: ['*'], named: false },
   { origins: ['*', PORTAL], named: true },

@@ -8,7 +8,7 @@ import { aService, type ServiceUnderTest } from '../support/service.js';
 const SECOND = 1_000;
 /** Documented lifetime of a cached key. */
 const KEY_LIFETIME = 600 * SECOND;
-/** contract §8: at most one refetch for an unknown `kid` in this time. */
+/** reference/authentication: at most one refetch for an unknown `kid` in this time. */
 const COOLDOWN = 30 * SECOND;
 
 const clock = new Clock().runs();

@@ -33,7 +33,7 @@ const aServiceInTheCluster = (ca: Issuer | null) =>
     ],
   }).runs();
 
-/** A projected service account token (spec §5.4.6). */
+/** A projected service account token (reference/authentication). */
 const workloadToken = (changes: Record<string, unknown> = {}) =>
   cluster.sign({
     aud: ['registry'],

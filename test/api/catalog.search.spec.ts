@@ -78,7 +78,7 @@ describe('search', () => {
       expect((await admin().put(entryAt('server', name, '/claims'), { claims: { team } })).status).toBe(204);
   });
 
-  /** Reference implementation of search (contract §6). */
+  /** Reference implementation of search (reference/catalog). */
   function expected(teams: readonly string[], search: string): string[] {
     const shown = new Map<string, Entry[]>();
     for (const { entries: held, teamOf: team } of SOURCES) {

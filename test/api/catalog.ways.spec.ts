@@ -94,7 +94,7 @@ function visibleOf(seen: Question['seen']): VisibleSource[] {
   );
 }
 
-/** Reference implementation of a list (contract §6). */
+/** Reference implementation of a list (reference/catalog). */
 function expected({ entries, seen, filter }: Question): string[] {
   const visible = entries.filter(({ source, claimSet }) =>
     seen.some(([s, c]) => s === source && c === claimSet),

@@ -3,7 +3,7 @@ import { aServer } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** contract §3: a body holds at most this many claim values. */
+/** reference/limits: a body holds at most this many claim values. */
 const MOST = 1_000;
 
 const valuesOf = (count: number, prefix = 'v') => Array.from({ length: count }, (_, n) => `${prefix}${n}`);

@@ -386,7 +386,7 @@ function changesIn(output: string): string[] {
   return lines.slice(start + 1, -1);
 }
 
-describe('check --against prints each change of access, and exits by --fail-on (contract §10)', () => {
+describe('check --against prints each change of access, and exits by --fail-on (reference/explain)', () => {
   describe.each(Object.entries(CHANGES))('%s', (_name, { change, there, back }) => {
     const same = () => undefined;
     it.each([

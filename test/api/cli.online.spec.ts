@@ -101,7 +101,7 @@ async function online(changes: Changes) {
 }
 
 // A contact that takes longer than 5 s fails, which a busy machine can cause.
-describe('check --online (contract §1)', { retry: 2 }, () => {
+describe('check --online (reference/commands)', { retry: 2 }, () => {
   it('contacts the providers, the database and the host of each source, and exits with 0', async () => {
     const { code, contacts } = await online({});
     expect(contacts).toEqual([
@@ -217,7 +217,7 @@ describe('check --online (contract §1)', { retry: 2 }, () => {
   });
 });
 
-describe('the start logs whether each identity provider can be used (contract §1)', () => {
+describe('the start logs whether each identity provider can be used (reference/commands)', () => {
   it.each([
     ['is well', undefined, 'Identity provider corporate: ok (1 key, introspection, groups)'],
     ['fails', 'error', 'Identity provider corporate: cannot be used ('],

@@ -41,7 +41,7 @@ const fileOf = (more = '') =>
     .replace('"SERVERS"', documentsOf('server').join() + more)
     .replace('"SKILLS"', documentsOf('skill').join());
 
-// contract §3: what is served parses everywhere; §7: 20,000 values.
+// reference/limits: what is served parses everywhere; §7: 20,000 values.
 describe('a document that not every client could read', () => {
   const git = aGitServer().runs();
   const upstream = anUpstreamRegistry().runs();

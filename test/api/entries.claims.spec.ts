@@ -33,7 +33,7 @@ const BOTH = { ...ACME_WRITER, team: ['platform', 'data'] };
 
 type Case = readonly [what: string, existing: Document, claims: Document, held: Document, answers: ByMode];
 
-// spec §4.3: the caller must cover the old claims, or gets 404 (contract §3), and the new claims, or gets 400.
+// reference/publishing: the caller must cover the old claims, or gets 404 (reference/errors), and the new claims, or gets 400.
 const CHANGES: readonly Case[] = [
   ['old and new claims are held', PLATFORM, { org: 'acme' }, ACME_WRITER, OK],
   ['unchanged claims', PLATFORM, PLATFORM, ACME_WRITER, OK],
@@ -78,7 +78,7 @@ describe.each(MODES)('in %s mode', (mode) => {
       },
     );
 
-    // contract §4: later versions must equal the current claims of the entry.
+    // reference/access: later versions must equal the current claims of the entry.
     it('applies to later versions', async () => {
       const name = aName();
       const writer = service.as({ ...ACME_WRITER, role: ['writer', 'super-admin'] });
@@ -167,7 +167,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
     expect((await lead().put(entryAt(type, name, '/claims'), { claims: PLATFORM })).status).toBe(204);
   });
 
-  // contract §7: PUT accepts If-Match with the ETag of the GET.
+  // reference/publishing: PUT accepts If-Match with the ETag of the GET.
   it('returns 412 for a stale If-Match', async () => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM);
@@ -216,7 +216,7 @@ describe.each(TYPES)('with arrayValues "any" for reads, a %s of two teams', (typ
   const service = aPublishingService('full', { arrayValues: 'any' }).runs();
   const writer = () => service.as(ACME_WRITER);
 
-  // contract §5: of existing claims, the caller must hold one value; of new claims, all values.
+  // reference/access: of existing claims, the caller must hold one value; of new claims, all values.
   it('is reachable with one value, and accepts only fully held claims', async () => {
     const name = aName();
     await seed(service, type, name, TEAMS);

@@ -105,7 +105,7 @@ describe.each(MODES)('in %s mode, a published entry', (mode) => {
   const HIDDEN = [false, 404, 404];
   const FORBIDDEN = [403, 403, 403];
 
-  // spec §1.1 and §2.5: the gate of the registry, then the claims of the entry.
+  // reference/access: the gate of the registry, then the claims of the entry.
   it.each([
     ['its publisher', ACME_WRITER, VISIBLE, VISIBLE],
     ['a reader of its team', ACME_PLATFORM, VISIBLE, VISIBLE],

@@ -35,7 +35,7 @@ const NOT_FOR_ADMINS: ByMode = ['ok', '400 claims_not_subset', 'ok'];
 
 type Case = readonly [what: string, held: Document, name: string, claims: Document, answers: ByMode];
 
-// contract §7: token and entry claims must cover the rule's claims. Names without a rule are free.
+// reference/publishing: token and entry claims must cover the rule's claims. Names without a rule are free.
 const PUBLISHED: readonly Case[] = [
   ['a name reserved for another organisation', RED_WRITER, 'com.blue/payments', RED, RESERVED],
   ['a name reserved for the publisher', BLUE_WRITER, 'com.blue/payments', BLUE, OK],

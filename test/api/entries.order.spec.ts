@@ -18,7 +18,7 @@ import {
 const CLAIMS = { org: 'acme', team: 'platform' };
 const STRANGER = { ...ACME_WRITER, team: 'data' };
 
-// contract §3: token, role, load or 404, body 400.
+// reference/errors: token, role, load or 404, body 400.
 describe.each(TYPES)('order of the checks for a %s', (type) => {
   const service = aPublishingService('full')
     .source('file', {

@@ -39,7 +39,7 @@ type Case = readonly [
   answers: ByMode,
 ];
 
-// spec §4.2 rule 3, contract §4: exactly the claims of the first version, ignoring order and repetitions.
+// reference/publishing, reference/access: exactly the claims of the first version, ignoring order and repetitions.
 const LATER_VERSIONS: readonly Case[] = [
   ['the same claims', PLATFORM, WRITER, PLATFORM, OK],
   ['the keys in another order', PLATFORM, WRITER, { team: 'platform', org: 'acme' }, OK],

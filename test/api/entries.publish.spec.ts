@@ -23,7 +23,7 @@ const MALFORMED: ByMode = ['400 invalid_body', '400 invalid_body', '400 invalid_
 
 type Case = readonly [what: string, held: Document, claims: unknown, answers: ByMode];
 
-// spec §4.2 rules 1 and 2, contract §4 and §5. Refused and allowed rows differ by one claim.
+// reference/publishing, reference/access. Refused and allowed rows differ by one claim.
 const FIRST_VERSIONS: readonly Case[] = [
   ['no claims', ACME_WRITER, undefined, REQUIRED],
   ['an empty map', ACME_WRITER, {}, REQUIRED],
@@ -178,7 +178,7 @@ describe('a managed source with the claims of another organisation', () => {
     .source('published', { kind: 'managed', claims: { org: 'contoso' } })
     .runs();
 
-  // contract §5: a managed source's claims decide who manages it, not who publishes to it.
+  // reference/access: a managed source's claims decide who manages it, not who publishes to it.
   it.each(TYPES)('accepts a %s from any publisher, and does not add its own claims', async (type) => {
     const name = aName();
     const body = aPublication(type, name, { org: 'acme' });

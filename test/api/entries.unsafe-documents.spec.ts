@@ -66,7 +66,7 @@ const UNSAFE: Record<Type, readonly Unsafe[]> = {
   ],
 }; // oxfmt-ignore
 
-// contract §6, §7: clients turn URLs into links and show text as it is.
+// reference/catalog, reference/publishing: clients turn URLs into links and show text as it is.
 describe.each(TYPES)('a %s that is unsafe to display', (type) => {
   const rows = UNSAFE[type];
   const documents = rows.map(([, change, twin], index) => ({

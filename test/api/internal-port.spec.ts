@@ -5,7 +5,7 @@ import { aService } from '../support/service.js';
 
 const PATHS = ['/health', '/readiness', '/metrics', '/version', '/nowhere'];
 
-/** contract §3: DNS rebinding makes a foreign page same-origin, under a name of its own. */
+/** reference/access: DNS rebinding makes a foreign page same-origin, under a name of its own. */
 describe('the internal port, reached through a loopback address', () => {
   const service = aService().runs();
   const ask = (path: string, Host: string) => call(service.internalOrigin + path, { headers: { Host } });

@@ -324,7 +324,7 @@ describe('access to the MCP endpoint', () => {
       ...read,
       target: { type: 'server', name, version: '1.0.0', registry: 'main' },
     });
-    // contract §9: neither a missing entry nor a bad argument is a refusal.
+    // reference/audit: neither a missing entry nor a bad argument is a refusal.
     for (const [tool, args] of [
       ['get_server', { name }],
       ['get_server', { name: key }],

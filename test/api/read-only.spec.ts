@@ -52,7 +52,7 @@ const aReadOnlyService = (mode: (typeof MODES)[number]) =>
     .registry('main', { sources: ['tools', 'published'], claims })
     .configuration({ readOnly: true });
 
-/** contract §3: token, role, 403 `read_only`, load or 404, body. */
+/** reference/errors: token, role, 403 `read_only`, load or 404, body. */
 describe('a read-only server', () => {
   const service = aReadOnlyService('full').runs();
 

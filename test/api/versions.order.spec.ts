@@ -175,7 +175,7 @@ function isSemver(version: string): boolean {
   return /^v?\d/.test(version) && parse(version) !== null;
 }
 
-// contract §6: of two equal versions, the one without `v` is newer.
+// reference/catalog: of two equal versions, the one without `v` is newer.
 function compareVersions(one: string, other: string): number {
   return compareBuild(one, other) || Number(other.startsWith('v')) - Number(one.startsWith('v'));
 }

@@ -33,7 +33,7 @@ describe('a SQL statement', () => {
     expect(users.sort()).toEqual([
       // Registers the entity.
       'app/entities.ts',
-      // Deny-lists, which name blocked versions (contract §14).
+      // Deny-lists, which name blocked versions (reference/client-config).
       'catalog/blocked-versions.queries.ts',
       // Keeps files that a held version has.
       'content/content-store.queries.ts',

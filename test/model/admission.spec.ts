@@ -49,7 +49,7 @@ const keyOf = (name: string, version: string) => `${name}@${version}`;
 const partsOf = (key: string): [name: string, version: string] => key.split('@') as [string, string];
 const isMirrored = (key: string) => MIRRORED.includes(partsOf(key)[0]);
 
-/** What the contract says about admission, for the settings of this test. Time is in days. */
+/** What reference/admission says, for the settings of this test. Time is in days. */
 class Reference {
   day = 0;
   readonly upstream = new Map<string, number>();

@@ -29,7 +29,7 @@ const SHIPPED = {
   MALLOC_MMAP_THRESHOLD_: '131072',
 };
 const PEAK_MIB = 400;
-/** contract §3: `/health` answers within this time. */
+/** reference/errors: `/health` answers within this time. */
 const LONGEST_BLOCK_MS = 100;
 
 const RED = { org: 'red' };

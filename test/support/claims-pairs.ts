@@ -50,7 +50,7 @@ const SELECTED = new Set([
 const UNDER_PROTO = JSON.parse('{"__proto__":{"org":"acme"}}') as TokenClaims;
 
 /**
- * spec §2.2 and contract §5, one rule per row. Every resource is checked with the same pairs: there is one
+ * reference/access, one rule per row. Every resource is checked with the same pairs: there is one
  * matcher.
  */
 // oxfmt-ignore

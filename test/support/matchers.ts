@@ -63,7 +63,7 @@ interface Challenge {
   metadata?: string;
 }
 
-/** Checks a 401: the error, and the challenge of contract §8. */
+/** Checks a 401: the error, and the challenge of reference/authentication. */
 export function expectChallenge(reply: Reply, expected: Challenge = {}): void {
   const { error, realm = 'mcp-registry', metadata = METADATA } = expected;
   expectRefused(reply, 401, expected.code ?? (error ? 'token_invalid' : 'token_missing'));

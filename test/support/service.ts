@@ -274,7 +274,7 @@ export class ServiceUnderTest extends Sender {
     await rename(temporary, this.fileOf(name));
   }
 
-  // contract §8: tokens and secrets never reach a log or the database.
+  // reference/authentication: tokens and secrets never reach a log or the database.
   private async expectNoLeaks(metrics: string): Promise<void> {
     const tables = await this.database.query<{ name: string }>(
       `select quote_ident(tablename) as name from pg_tables where schemaname = 'public'`,

@@ -1,6 +1,6 @@
 import { constants, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/** The algorithms the service accepts (contract §8). */
+/** The algorithms the service accepts (reference/authentication). */
 export const ALGORITHMS = [
   'RS256',
   'RS384',

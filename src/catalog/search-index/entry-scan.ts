@@ -15,7 +15,7 @@ import type { SearchWords } from './search-words.js';
 
 /** Entries per step: a tenth of a millisecond. */
 const STEP = 128;
-/** Number of values in a facet (contract §6.3). */
+/** Number of values in a facet (reference/search). */
 const FACET_VALUES = 20;
 /** More sources than a registry can have. */
 const MAX_SOURCES = 2 ** 24;
@@ -59,7 +59,7 @@ export class Sight {
     return claimSets === null || claimSets?.has(claimSetId) ? rank : undefined;
   }
 
-  /** Whether a visible entry is not shadowed by a visible one of an earlier source (contract §6). */
+  /** Whether a visible entry is not shadowed by a visible one of an earlier source (reference/catalog). */
   isFirst(entries: readonly IndexedEntry[], at: number, rank: number): boolean {
     return !this.isShadowed(entries, at, rank, -1) && !this.isShadowed(entries, at, rank, 1);
   }

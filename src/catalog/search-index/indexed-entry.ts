@@ -127,7 +127,7 @@ export function mayBeListed({ text, texts }: IndexedEntry, search: string): bool
   return texts ? texts.some((each) => each.includes(search)) : text.includes(search);
 }
 
-/** Tiers of relevance (contract §6.3). */
+/** Tiers of relevance (reference/search). */
 const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;
 export const NO_MATCH = -1;
 /** Values of an occurrence. */

@@ -12,7 +12,7 @@ import { isVisible } from '../list-request.js';
 import type { FoundPlace } from './entry-scan.js';
 import type { EntryKey, EntryRow } from './indexed-entry.js';
 
-/** Maximum size of the items on a page with more than one item (contract §3). */
+/** Maximum size of the items on a page with more than one item (reference/catalog). */
 const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Entries whose versions have longer texts are read whenever a list reaches them. */
 const MAX_TEXT_BYTES = 8_192;

@@ -33,7 +33,7 @@ const UNUSED_MS = 10 * 60_000;
 /** A source that was searched more recently is not dropped to make room: each load takes seconds. */
 const MIN_STAY_MS = 30_000;
 const SWEEP_MS = 60_000;
-/** contract §3: a search waits up to two seconds. */
+/** reference/search: a search waits up to two seconds. */
 const WAIT_MS = 2_000;
 /** Key of the semaphore for work that no caller waits for. */
 const OWN = '';

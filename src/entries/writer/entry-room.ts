@@ -26,7 +26,7 @@ import { sizedVersions, sizesOfEntries, versionsAmong } from './stored-versions.
 const VERSIONS_PER_BATCH = 1_000;
 
 /**
- * Splits versions into those to store and those that exceed a limit or for which their entry has no room (contract §3).
+ * Splits versions into those to store and those that exceed a limit or for which their entry has no room (reference/limits).
  *
  * @param gone versions to remove, if `incoming` contains only changes; null if it contains all versions of its entries.
  * @returns in `refused`, also stored versions that must make room for newer ones.

@@ -69,7 +69,7 @@ export interface WriteCounts {
 /** The result of a write. */
 export interface Written {
   readonly counts: WriteCounts;
-  /** Versions that are not stored because their entry is full (contract §3), or that admission rejected (§11). */
+  /** Versions that are not stored because their entry is full (reference/limits), or that admission rejected (§11). */
   readonly refused: readonly RefusedVersion[];
   /** Number of versions of the source that admission holds. */
   readonly held: number;
@@ -204,7 +204,7 @@ export class EntryWriter {
     };
   }
 
-  /** Asks admission about the content (contract §11), and compares what it admits with what is stored. */
+  /** Asks admission about the content (reference/admission), and compares what it admits with what is stored. */
   private async admit(
     manager: EntityManager,
     content: SyncedContent,

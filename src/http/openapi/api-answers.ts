@@ -31,7 +31,7 @@ const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
   503: retryAfter(),
 };
 
-/** The body of every error response (contract §3). */
+/** The body of every error response (reference/errors). */
 export class ErrorAnswer {
   @ApiProperty({ description: 'A message for people; it may change' })
   error: string;
@@ -120,7 +120,7 @@ const ETAG: ApiResponseOptions['headers'] = {
   },
 };
 
-/** Documents a GET with an ETag: 200, or 304 when `If-None-Match` contains the tag (contract §6). */
+/** Documents a GET with an ETag: 200, or 304 when `If-None-Match` contains the tag (reference/catalog). */
 export function ApiOkWithEtag(type: Type): MethodDecorator {
   return withEtag({ type });
 }
@@ -147,7 +147,7 @@ function withEtag(response: ApiResponseOptions): MethodDecorator {
   );
 }
 
-/** Documents a PUT that creates or replaces, subject to `If-None-Match: *` and `If-Match` (contract §7). */
+/** Documents a PUT that creates or replaces, subject to `If-None-Match: *` and `If-Match` (reference/sources). */
 export function ApiPutAnswer(type: Type): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({ type, description: 'Replaced', headers: ETAG }),

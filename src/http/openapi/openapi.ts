@@ -77,9 +77,9 @@ function offerCodeFlowOnly(response: IncomingResponse): IncomingResponse {
   return response;
 }
 
-/** Paths of operations that need a token; all others are public (spec §5.3). */
+/** Paths of operations that need a token; all others are public (reference/access). */
 const TOKEN_PATH = /^\/(v1|registry)(\/|$)/;
-/** Public exceptions, which publishers call before they have a token (contract §6.2). */
+/** Public exceptions, which publishers call before they have a token (reference/publishing). */
 const PUBLIC_PATH = /^\/registry\/.*\/(validate|auth\/(github-oidc|none))$/;
 
 const PASTED = 'bearer';
@@ -140,7 +140,7 @@ function schemeName(providerName: string, taken: Set<string>): string {
 const ALIAS_PATH = /^\/registry\/\{registry\}\/(v0|x(?!\/(feed|content|marketplace)))\//;
 const CONSUMER_PATH = /^\/registry(\/\{registry\}\/(v0\.1\/|mcp$|x\/(feed|content|marketplace))|$)/;
 
-/** The version of the MCP Registry API (contract §6). */
+/** The version of the MCP Registry API (reference/catalog). */
 const CONSUMER_VERSION = '1.0.0';
 const MCP_REGISTRY = 'the MCP Registry v0.1 API (https://github.com/modelcontextprotocol/registry)';
 const ERRORS = `

@@ -7,7 +7,7 @@ import { FetchError } from '../fetcher.js';
 import { ReadMemoryError } from '../read-memory.js';
 
 const MIB = 1024 * 1024;
-/** The default for `limits.mebibytesPerFile`, and the maximum for API-managed sources (contract §7). */
+/** The default for `limits.mebibytesPerFile`, and the maximum for API-managed sources (reference/sources). */
 const DEFAULT_MAX_BYTES = 64 * MIB;
 /** Hashing a chunk takes less than a millisecond. */
 const CHUNK_BYTES = MIB;
@@ -37,7 +37,7 @@ interface ReadFileOptions {
 }
 
 /**
- * Reads a regular file of at most `maxBytes`, by default 64 MiB (contract §7). Reads and hashes it in chunks, so that a
+ * Reads a regular file of at most `maxBytes`, by default 64 MiB (reference/sources). Reads and hashes it in chunks, so that a
  * large file does not block the event loop.
  *
  * @throws FetchError naming the path and the cause.

@@ -109,7 +109,7 @@ export interface CollectedObjects {
  * @param known the objects in the order of their kinds; if kinds share a name, the first kind wins.
  * @param mustWrite returns whether to write the entry with this name; counts and skipped objects always cover all
  * objects.
- * @param maxClaimSets the maximum number of claim sets (`claimSetsPerSource`, contract §2).
+ * @param maxClaimSets the maximum number of claim sets (`claimSetsPerSource`, reference/configuration).
  */
 export async function collectObjects(
   known: readonly KnownObjects[],

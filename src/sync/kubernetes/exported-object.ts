@@ -122,7 +122,7 @@ export interface SkippedObject {
 
 /**
  * Converts an object of the cluster to a server entry; returns null if the object is not exported. Labels, phase and
- * readiness have no effect, and the claims come only from the object (spec §2.4).
+ * readiness have no effect, and the claims come only from the object (reference/access).
  *
  * @param resource the listed or watched resource; listed objects may have no `kind` field.
  */

@@ -96,7 +96,7 @@ interface WatchDependencies {
   readonly metrics: SyncMetrics;
   readonly namespaces: AdminNamespaces;
   readonly audit: AuditTrail;
-  /** The maximum number of claim sets of a source (contract §2, `claimSetsPerSource`). */
+  /** The maximum number of claim sets of a source (reference/configuration, `claimSetsPerSource`). */
   readonly maxClaimSets: number;
 }
 

@@ -88,7 +88,7 @@ async function metricExporter({ url, protocol }: OtlpTarget): Promise<PushMetric
 }
 
 /**
- * Samples a fixed ratio of new traces, and continues callers' sampled traces (contract §2). Requests without
+ * Samples a fixed ratio of new traces, and continues callers' sampled traces (reference/configuration). Requests without
  * `traceparent` are sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
  */
 class ShareSampling {
@@ -122,7 +122,7 @@ class ShareSampling {
 
 /** Time limit for the final export at shutdown. */
 const LAST_EXPORT_MS = 2_000;
-/** Polled by probes and Prometheus on the internal port (contract §1); never traced. */
+/** Polled by probes and Prometheus on the internal port (reference/commands); never traced. */
 const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
 export interface StartedOpenTelemetry {

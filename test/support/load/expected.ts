@@ -47,7 +47,7 @@ interface Shown {
   readonly isLatest?: boolean;
 }
 
-// Independent implementation of contract §6: filters, order, page.
+// Independent implementation of reference/catalog: filters, order, page.
 function pageOf(all: readonly Row[], { filter, after, limit, type }: ListQuestion) {
   const from = after && all.filter((row) => isAfter(row, after));
   const left = (from ?? all).filter((row) => passes(row, filter, type === 'server'));

@@ -4,7 +4,7 @@ import { isSkewed } from './read-skew.js';
 import { pathOf } from './questions.js';
 import type { Read } from './reading.js';
 
-/** The lateness that the specification and the contract allow, ms. */
+/** The lateness that is allowed, ms. */
 export const LATE_MS = 1_000;
 
 /** Why a response matches none of the possible states. */

@@ -111,7 +111,7 @@ const someSources: fc.Arbitrary<Source[]> = fc
     const managed = sources.findIndex(({ kind }) => kind === 'managed');
     return sources.map((source, index) => {
       const kind = index === managed ? ('managed' as const) : ('file' as const);
-      // spec §2.4: every entry of a synced source carries the source's claims.
+      // reference/access: every entry of a synced source carries the source's claims.
       const entries = source.entries.map((entry) => ({
         ...entry,
         claims: kind === 'file' ? source.claims : entry.claims,

@@ -115,7 +115,7 @@ async function wrongSteps(
   return isRight ? undefined : { question, steps, wanted };
 }
 
-/** contract §10: adding exactly `missing` grants access, and adding all but one value does not. */
+/** reference/explain: adding exactly `missing` grants access, and adding all but one value does not. */
 async function notMinimal(
   replica: Replica,
   asked: { as: { claims: Held } },

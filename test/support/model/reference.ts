@@ -39,7 +39,7 @@ export function answer(state: ModelState, question: Question): Answer {
   return administer(state, rights, question);
 }
 
-// contract §5: only mapped claims exist, and `sub` stays; rules with the same `to` add up; values other than
+// reference/access: only mapped claims exist, and `sub` stays; rules with the same `to` add up; values other than
 // strings, numbers, booleans and flat arrays are dropped, and so are values missing from `values`.
 function mapped(token: Held, rules: readonly MappingRule[]): Held {
   const given = rules.flatMap(({ to, from, values, value, when }) => {
@@ -67,7 +67,7 @@ function at(value: unknown, [step, ...rest]: readonly string[]): unknown {
 type Rights = ReturnType<typeof rightsOf>;
 
 function rightsOf(setting: Setting, held: Held, hasToken = true) {
-  // contract §4: outside full mode every caller has every role. spec §2.3: OR over the rules; contract §5: an
+  // reference/access: outside full mode every caller has every role. reference/access: OR over the rules; reference/access: an
   // array in a rule lists alternatives.
   const roles = ROLES.filter(
     (role) =>
@@ -81,12 +81,12 @@ function rightsOf(setting: Setting, held: Held, hasToken = true) {
     /** The registry gate and admin scoping. */
     reaches: ({ claims }: { claims: Claims }) =>
       isFree || (isEmpty(claims) ? setting.unlabeled === 'allow' : satisfies(claims)),
-    // spec §2.2, rule 3: both sides must have claims.
+    // reference/access: both sides must have claims.
     sees: ({ claims }: Entry) => isFree || (!isEmpty(claims) && satisfies(claims)),
   };
 }
 
-// spec §2.2, contract §5: AND over the keys; any element of the caller's array suffices; numbers and booleans
+// reference/access: AND over the keys; any element of the caller's array suffices; numbers and booleans
 // compare as JSON text.
 function covers(held: Held, required: Claims, arrays: 'all' | 'any'): boolean {
   return Object.entries(required).every(([key, wanted]) => {
@@ -97,7 +97,7 @@ function covers(held: Held, required: Claims, arrays: 'all' | 'any'): boolean {
   });
 }
 
-// contract §3: role, then load or 404.
+// reference/errors: role, then load or 404.
 function administer(
   { setting, sources, registries }: ModelState,
   rights: Rights,
@@ -110,7 +110,7 @@ function administer(
     key: rights.may('manageRegistries') ? key : null,
   });
   const isSource = question.ask === 'admin sources' || question.ask.startsWith('source');
-  // contract §2: with `readers` every caller may list and get registries; raw entries stay with the managers.
+  // reference/configuration: with `readers` every caller may list and get registries; raw entries stay with the managers.
   const isOpen = setting.registryListing === 'readers' && /registr(y|ies)$/.test(question.ask);
   if (!isOpen && !rights.may(isSource ? 'manageSources' : 'manageRegistries'))
     return refuse(403, 'role_required');
@@ -131,7 +131,7 @@ function administer(
   );
 }
 
-// contract §6: unknown 404, gate 403, visibility, then shadowing; hidden entries are absent or 404.
+// reference/catalog: unknown 404, gate 403, visibility, then shadowing; hidden entries are absent or 404.
 function consume(
   { setting, sources, registries }: ModelState,
   caller: Held | null,
@@ -139,9 +139,9 @@ function consume(
 ): Answer {
   const registry = registries.find(({ name }) => name === question.of);
   const asksForTokens = setting.mode !== 'anonymous';
-  // contract §6.1: an invalid key is refused first; if a token is sent, only its claims count; anonymous and key
+  // reference/access: an invalid key is refused first; if a token is sent, only its claims count; anonymous and key
   // claims grant no role.
-  // contract §2: open access of a registry created through the API counts only with adminOpenAccess.
+  // reference/configuration: open access of a registry created through the API counts only with adminOpenAccess.
   const opened = setting.adminOpenAccess || registry?.origin === 'config' ? registry : undefined;
   const lent = question.key ? question.key === 'right' && opened?.key : opened?.anonymous;
   if (question.key && !(asksForTokens && lent)) return refuse(404, 'registry_not_found');
@@ -188,7 +188,7 @@ const show = (shown: readonly unknown[]): Answer => ({ status: 200, shown });
 const refuse = (status: number, code: string): Answer => ({ status, code });
 const isEmpty = (claims: Claims) => Object.keys(claims).length === 0;
 const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
-// contract §6: configuration order; registries created through the API by age.
+// reference/catalog: configuration order; registries created through the API by age.
 const inOrder = (all: readonly Registry[]) => [
   ...all.filter(({ origin }) => origin === 'config'),
   ...all.filter(({ origin }) => origin === 'api'),

@@ -8,7 +8,7 @@ export interface MergedEntry {
   readonly registries: readonly string[];
 }
 
-/** Merges the results of several registries into one list, in the server's order (contract §6.3). */
+/** Merges the results of several registries into one list, in the server's order (reference/search). */
 export function mergeResults(
   results: readonly { readonly registry: string; readonly result: Pick<SearchResult, 'items'> }[],
   search: string,

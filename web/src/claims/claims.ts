@@ -32,7 +32,7 @@ export function withoutClaim(claims: Claims, key: string, value: string): Claims
 /** Claims about the token, not about the caller. */
 const TOKEN_CLAIMS = new Set(['jti', 'iat', 'exp', 'nbf']);
 
-/** The caller's claims that an entry can require: strings and lists of strings (contract §5). */
+/** The caller's claims that an entry can require: strings and lists of strings (reference/access). */
 export function heldClaims(me: Me | null): Claims {
   return Object.fromEntries(
     Object.entries(me?.claims ?? {}).flatMap(([key, value]) => {
