@@ -3,7 +3,7 @@ import { type InSteps, stepping } from '../../json/time-slice.js';
 import type { View, VisibleSource } from '../../visibility/view-cache.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
-  compareEntries,
+  compareNames,
   type IndexedEntry,
   type Kind,
   Matcher,
@@ -231,7 +231,7 @@ function comparePlaces(one: Place, other: Place, sort: EntrySearch['sort']): num
   const first =
     sort === 'relevance' ? one.rank - other.rank : sort === 'updated' ? other.updated - one.updated : 0;
   if (first !== 0) return first;
-  return compareEntries({ ...one, sourceId: 0 }, { ...other, sourceId: 0 });
+  return compareNames(one, other);
 }
 
 function byCount(

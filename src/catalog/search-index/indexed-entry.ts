@@ -2,7 +2,16 @@ import { LRUCache } from 'lru-cache';
 import type { EntryName } from '../../documents/entry-types.js';
 import { SHOWN_STATUSES, type Status } from '../../documents/statuses.js';
 import type { Summary } from '../../entries/entry-summary.js';
-import { ABSENT, findCorrected, findForm, folded, isQuery, type SearchWords, WHOLE } from './search-words.js';
+import {
+  ABSENT,
+  findCorrected,
+  findForm,
+  type Form,
+  folded,
+  isQuery,
+  type SearchWords,
+  WHOLE,
+} from './search-words.js';
 
 /** Longer descriptions and lists of tags are found by their beginning. */
 const MAX_TEXT = 4_096;
@@ -47,9 +56,13 @@ export interface EntryKey extends EntryName {
 
 /** The order of the index: entries of one name and type are neighbors. */
 export function compareEntries(one: EntryKey, other: EntryKey): number {
+  return compareNames(one, other) || one.sourceId - other.sourceId;
+}
+
+export function compareNames(one: EntryName, other: EntryName): number {
   if (one.name !== other.name) return one.name < other.name ? -1 : 1;
   if (one.type !== other.type) return one.type < other.type ? -1 : 1;
-  return one.sourceId - other.sourceId;
+  return 0;
 }
 
 /** An entry as the database has it, with its latest version. */
@@ -142,6 +155,8 @@ export class Matcher {
   /** The best occurrence of a word in each section. */
   private readonly best = [ABSENT, ABSENT, ABSENT];
   private word: string | undefined;
+  /** For each word, how it occurs in tags and tools, which entries share. */
+  private readonly others: Map<Kind, number>[] = [];
 
   /** @param corrects whether words also match with one letter wrong. */
   constructor(
@@ -189,7 +204,7 @@ export class Matcher {
     if (!forms || !entry) return best;
     this.word = undefined;
     for (const form of forms) findForm(entry.text, form, this.note);
-    if (this.needsOthers) for (const form of forms) findForm(entry.kind.text, form, this.noteOther);
+    if (this.needsOthers) this.noteKind(entry.kind, at, forms);
     if (this.corrects) {
       const [typed] = forms;
       if (typed && Math.min(...best) === ABSENT) {
@@ -199,6 +214,16 @@ export class Matcher {
       this.corrected[at] = this.word;
     }
     return best;
+  }
+
+  private noteKind(kind: Kind, at: number, forms: readonly Form[]): void {
+    const known = (this.others[at] ??= new Map<Kind, number>());
+    const occurrence = known.get(kind);
+    if (occurrence !== undefined) this.best[SECTIONS.others] = occurrence;
+    else {
+      for (const form of forms) findForm(kind.text, form, this.noteOther);
+      known.set(kind, this.best[SECTIONS.others] ?? ABSENT);
+    }
   }
 
   /** Whether further occurrences may change the relevance: a single word in name or title decides alone. */

@@ -63,7 +63,7 @@ export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms
 }
 
 /** A spelling of a word of a query. */
-interface Form {
+export interface Form {
   readonly text: string;
   /** The worst occurrence that counts. */
   readonly worst: typeof WHOLE | typeof BEGINS | typeof INSIDE;
