@@ -68,6 +68,7 @@ const LOCK_TIMEOUT_MS = 4_000;
  */
 const SESSION_SETTINGS = {
   default_transaction_isolation: 'read committed',
+  array_nulls: 'on',
   DateStyle: 'ISO',
   // Others switch off the triggers that keep partitions, and with them who sees what. Only superusers may change it.
   session_replication_role: 'origin',
