@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import module from 'node:module';
-import { Argument, Command, Option } from 'commander';
+import { Command, Option } from 'commander';
 import 'reflect-metadata';
 import type { AccessChecks } from './cli/check.js';
 import type { ClientConfigOptions } from './cli/client-config.js';
@@ -109,16 +109,18 @@ program
 program
   .command('migrate')
   .description('apply, revert or list database migrations')
-  .addArgument(new Argument('<action>', 'down reverts the newest').choices(['up', 'down', 'status']))
+  .argument('<action>', 'up, down (reverts the newest) or status')
   .addOption(config())
   .option('--steps <number>', 'down: how many migrations to revert', '1')
   .option('--yes', 'down: skip the confirmation', false)
   .option('--destructive', 'down: allow loss of data', false)
-  .action(async (action: MigrateAction, { config: file, steps, ...down }: MigrateOptions) => {
+  .action(async (action: string, { config: file, steps, ...down }: MigrateOptions) => {
+    if (!['up', 'down', 'status'].includes(action))
+      program.error(`migrate: ${action} must be up, down or status`);
     if (!/^[1-9]\d{0,3}$/.test(steps))
       program.error(`migrate: --steps ${steps} must be a number from 1 to 9999`);
     const { migrate } = await import('./cli/migrate.js');
-    exit(await migrate(action, file, { ...down, steps: Number(steps) }));
+    exit(await migrate(action as MigrateAction, file, { ...down, steps: Number(steps) }));
   });
 
 program

@@ -3,29 +3,68 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogFormat } from '../config/config.js';
 import { tracing } from './tracing.js';
 
+/** The maximum number of bytes buffered for a stalled reader. Further lines are dropped. */
+const MAX_BUFFERED_BYTES = 8 * 1_024 * 1_024;
+/** A batch of lines is written after this interval or this many characters. */
+const BATCH_MS = 20;
+const MAX_BATCH = 64 * 1_024;
+
 /**
- * Returns a destination that writes lines in asynchronous batches, and the remaining ones when the process exits. While the
- * reader is stopped, lines beyond 8 MiB are dropped.
- *
- * @param fd file descriptor.
- * @param onDropped called with the number of dropped lines once the reader continues.
+ * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the
+ * cost of logging. Writes the remaining lines when the process exits.
  */
-export function batchedDestination(fd: number, onDropped: (lines: number) => void): DestinationStream {
-  const options = {
-    dest: fd,
-    sync: false,
-    minLength: 4_096,
-    periodicFlush: 50,
-    maxLength: 8 * 1_024 * 1_024,
-  };
-  const stream = pino.destination(options);
-  let dropped = 0;
-  stream.on('drop', () => (dropped += 1));
-  stream.on('drain', () => {
-    if (dropped > 0) onDropped(dropped);
-    dropped = 0;
-  });
-  return stream;
+export class LogDestination implements DestinationStream {
+  private readonly stream;
+  private batch = '';
+  /** The number of dropped lines not yet reported. */
+  private dropped = 0;
+  private hasExitListener = false;
+
+  /**
+   * @param stream file descriptor.
+   * @param onDropped called with the number of dropped lines once the reader continues.
+   */
+  constructor(
+    stream: number,
+    private readonly onDropped: (lines: number) => void,
+  ) {
+    this.stream = pino.destination({ dest: stream, sync: false, maxLength: MAX_BUFFERED_BYTES });
+    this.stream.on('drop', (lines: string) => (this.dropped += lines.split('\n').length - 1));
+    this.stream.on('drain', () => this.reportDropped());
+  }
+
+  write(line: string): void {
+    if (!this.hasExitListener) this.flushOnExit();
+    if (this.batch === '') setTimeout(() => this.writeBatch(), BATCH_MS);
+    this.batch += line;
+    if (this.batch.length >= MAX_BATCH) this.writeBatch();
+  }
+
+  /** Called by pino after fatal lines. */
+  flushSync(): void {
+    this.writeBatch();
+    this.stream.flushSync();
+  }
+
+  private flushOnExit(): void {
+    this.hasExitListener = true;
+    // Must run before pino's exit listener, which flushes the stream.
+    process.prependListener('exit', () => this.writeBatch());
+  }
+
+  private writeBatch(): void {
+    if (this.batch === '') return;
+    const { batch } = this;
+    this.batch = '';
+    this.stream.write(batch);
+  }
+
+  private reportDropped(): void {
+    const { dropped } = this;
+    if (dropped === 0) return;
+    this.dropped = 0;
+    this.onDropped(dropped);
+  }
 }
 
 /** Standard output. */
@@ -39,7 +78,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   const options = {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: timestamp(),
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     mixin: () => {
@@ -50,11 +89,21 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   if (destination) return pino(options, destination);
   const logger: Logger = pino(
     options,
-    batchedDestination(STDOUT, (dropped) =>
+    new LogDestination(STDOUT, (dropped) =>
       logger.warn({ context: 'log', dropped }, 'Log lines were dropped because the reader was too slow'),
     ),
   );
   return logger;
+}
+
+/** Formats timestamps once per millisecond. */
+function timestamp(): () => string {
+  let [at, text] = [NaN, ''];
+  return () => {
+    const now = Date.now();
+    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
+    return text;
+  };
 }
 
 /** Creates a logger on stdout or stderr. */

@@ -266,7 +266,7 @@ describe('migrate', () => {
       expect(await opened.undoMigration(true)).toMatch(new RegExp(`^${one}`));
     await opened.close();
     expect(await tables()).toBe(0);
-    expect(await run('sideways')).toMatch(/Allowed choices are up, down, status/);
+    expect(await run('sideways')).toMatch(/must be up, down or status/);
     await database.drop();
   });
 
