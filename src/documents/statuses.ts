@@ -14,6 +14,8 @@ interface StatusRow {
   readonly mayBeLatest: boolean;
   /** Whether a version counts in shrink checks (reference/documents). */
   readonly isLive: boolean;
+  /** Whether a version comes after others of equal relevance (reference/search). */
+  readonly isRetired: boolean;
 }
 
 const ROWS: Readonly<Record<Status, StatusRow>> = {
@@ -22,24 +24,28 @@ const ROWS: Readonly<Record<Status, StatusRow>> = {
     shown: 'always',
     mayBeLatest: true,
     isLive: true,
+    isRetired: false,
   },
   deprecated: {
     types: { server: true, skill: true, plugin: true },
     shown: 'always',
     mayBeLatest: true,
     isLive: true,
+    isRetired: true,
   },
   deleted: {
     types: { server: true, skill: false, plugin: false },
     shown: 'with include_deleted',
     mayBeLatest: false,
     isLive: false,
+    isRetired: true,
   },
   archived: {
     types: { server: false, skill: true, plugin: true },
     shown: 'always',
     mayBeLatest: true,
     isLive: true,
+    isRetired: true,
   },
 };
 
@@ -65,6 +71,10 @@ export function isStatus(value: unknown): value is Status {
 /** Returns whether consumers see a version with this status without `include_deleted`. */
 export function isShown(status: string | null): boolean {
   return isStatus(status) && ROWS[status].shown === 'always';
+}
+
+export function isRetired(status: string): boolean {
+  return isStatus(status) && ROWS[status].isRetired;
 }
 
 export function statusesOf(type: EntryType): readonly Status[] {

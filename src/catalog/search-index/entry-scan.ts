@@ -45,10 +45,9 @@ export class Sight {
   private readonly ranks: ReadonlyMap<number, number>;
   private readonly claimSets: readonly (ReadonlySet<number> | null)[];
 
-  constructor({ seesAll, sourceIds, visible }: View) {
-    const ids = seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId);
-    this.ranks = new Map(ids.map((id, rank) => [id, rank]));
-    this.claimSets = seesAll ? ids.map(() => null) : visible.map(claimSetsOf);
+  constructor(view: View) {
+    this.ranks = new Map(sourcesOf(view).map((id, rank) => [id, rank]));
+    this.claimSets = view.seesAll ? view.sourceIds.map(() => null) : view.visible.map(claimSetsOf);
   }
 
   /** Returns the rank of the source of a visible entry; undefined for others. */
@@ -72,6 +71,11 @@ export class Sight {
       if ((this.rankOf(other) ?? Infinity) < rank) return true;
     }
   }
+}
+
+/** The sources whose entries a view may show, in registry order. */
+export function sourcesOf({ seesAll, sourceIds, visible }: View): readonly number[] {
+  return seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId);
 }
 
 const claimSets = new WeakMap<VisibleSource, ReadonlySet<number>>();
@@ -196,14 +200,11 @@ class Scan {
     if (after && comparePlaces(place, after, sort) <= 0) return;
     const last = first[limit];
     if (last && comparePlaces(place, last, sort) >= 0) return;
-    let [low, high] = [0, first.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = first[middle];
-      if (other && comparePlaces(other, place, sort) < 0) low = middle + 1;
-      else high = middle;
-    }
-    first.splice(low, 0, place);
+    first.splice(
+      countWhile(first, (other) => comparePlaces(other, place, sort) < 0),
+      0,
+      place,
+    );
     if (first.length > limit + 1) first.pop();
   }
 
@@ -280,7 +281,8 @@ export async function scanNames(
   goOn: () => void,
 ): Promise<ListedNames> {
   const names: string[] = [];
-  const start = name === null ? 0 : positionOf(entries, name, isAfter);
+  const start =
+    name === null ? 0 : countWhile(entries, (other) => other.name < name || (isAfter && other.name === name));
   const step = (from: number, to: number) => {
     for (let at = start + from; at < start + to; at += 1) {
       const entry = entries[at];
@@ -294,12 +296,13 @@ export async function scanNames(
   return { names: names.slice(0, limit), isLast: names.length <= limit };
 }
 
-function positionOf(list: readonly IndexedEntry[], name: string, isAfter: boolean): number {
-  let [low, high] = [0, list.length];
+/** Returns how many items at the beginning of a list precede a place in it. */
+function countWhile<Item>(items: readonly Item[], precedes: (item: Item) => boolean): number {
+  let [low, high] = [0, items.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const other = list[middle]?.name ?? '';
-    if (other < name || (isAfter && other === name)) low = middle + 1;
+    const item = items[middle];
+    if (item !== undefined && precedes(item)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { EntryName } from '../../documents/entry-types.js';
-import { SHOWN_STATUSES, type Status } from '../../documents/statuses.js';
+import { isRetired, isShown, type Status } from '../../documents/statuses.js';
 import type { Summary } from '../../entries/entry-summary.js';
 import {
   ABSENT,
@@ -112,8 +112,8 @@ export function indexedEntry(row: EntryRow, kinds: KindPool): IndexedEntry {
     type: row.type,
     name: row.name,
     claimSetId: row.claimSetId,
-    isShown: (SHOWN_STATUSES as readonly string[]).includes(row.status),
-    isRetired: row.status === 'deprecated' || row.status === 'archived',
+    isShown: isShown(row.status),
+    isRetired: isRetired(row.status),
     isInstallable: summary.installable,
     updated: summary.updated === undefined ? row.changedAt : Date.parse(summary.updated),
     kind,
@@ -153,7 +153,7 @@ export class Matcher {
   readonly corrected: (string | undefined)[] = [];
   private entry: IndexedEntry | undefined;
   /** The best occurrence of a word in each section. */
-  private readonly best = [ABSENT, ABSENT, ABSENT];
+  private readonly best: [head: number, others: number, rest: number] = [ABSENT, ABSENT, ABSENT];
   private word: string | undefined;
   /** For each word, how it occurs in tags and tools, which entries share. */
   private readonly others: Map<Kind, number>[] = [];
@@ -177,10 +177,10 @@ export class Matcher {
     let rest: number = WHOLE;
     for (let at = 0; at < words.length; at += 1) {
       const best = this.find(at);
-      head = Math.max(head, best[SECTIONS.head] ?? ABSENT);
-      const withOthers = Math.min(best[SECTIONS.head] ?? ABSENT, best[SECTIONS.others] ?? ABSENT);
+      head = Math.max(head, best[SECTIONS.head]);
+      const withOthers = Math.min(best[SECTIONS.head], best[SECTIONS.others]);
       marked = Math.max(marked, withOthers);
-      rest = Math.max(rest, Math.min(withOthers, best[SECTIONS.rest] ?? ABSENT));
+      rest = Math.max(rest, Math.min(withOthers, best[SECTIONS.rest]));
       if (rest === ABSENT) return NO_MATCH;
     }
     let worst = head;
@@ -197,7 +197,7 @@ export class Matcher {
     return isQuery(segment, this.search) || isQuery(title, this.search);
   }
 
-  private find(at: number): readonly number[] {
+  private find(at: number): Matcher['best'] {
     const { best, search, entry } = this;
     const forms = search.words[at];
     best.fill(ABSENT);
@@ -222,7 +222,7 @@ export class Matcher {
     if (occurrence !== undefined) this.best[SECTIONS.others] = occurrence;
     else {
       for (const form of forms) findForm(kind.text, form, this.noteOther);
-      known.set(kind, this.best[SECTIONS.others] ?? ABSENT);
+      known.set(kind, this.best[SECTIONS.others]);
     }
   }
 
@@ -239,7 +239,7 @@ export class Matcher {
     if (at < hostEnd) return hostEnd;
     if (at >= descriptionAt && !this.needsOthers) return Infinity;
     const section = at >= segmentAt && at < descriptionAt ? SECTIONS.head : SECTIONS.rest;
-    if (occurrence < (best[section] ?? ABSENT)) best[section] = occurrence;
+    if (occurrence < best[section]) best[section] = occurrence;
     this.word ??= word;
     if (occurrence !== WHOLE) return at + 1;
     return at < segmentAt ? segmentAt : Infinity;
@@ -247,7 +247,7 @@ export class Matcher {
 
   private readonly noteOther = (at: number, occurrence: number, word?: string): number => {
     const { best } = this;
-    if (occurrence < (best[SECTIONS.others] ?? ABSENT)) best[SECTIONS.others] = occurrence;
+    if (occurrence < best[SECTIONS.others]) best[SECTIONS.others] = occurrence;
     this.word ??= word;
     return occurrence === WHOLE ? Infinity : at + 1;
   };

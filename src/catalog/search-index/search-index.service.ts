@@ -6,6 +6,7 @@ import { limitsConfig, searchConfig } from '../../config/slices.js';
 import { type SearchContext, SearchTimeout } from '../../database/search-pool.js';
 import { ApiError } from '../../http/errors.js';
 import { TimeSlice } from '../../json/time-slice.js';
+import { unlessAborted } from '../../limits/abortable.js';
 import { Semaphore } from '../../limits/semaphore.js';
 import type { View } from '../../visibility/view-cache.js';
 import type { EntrySearch } from '../entry-search.js';
@@ -16,6 +17,7 @@ import {
   scanNames,
   type ScanResult,
   Sight,
+  sourcesOf,
 } from './entry-scan.js';
 import { compareEntries, type EntryKey, type IndexedEntry, indexedEntry, KindPool } from './indexed-entry.js';
 import {
@@ -51,8 +53,6 @@ interface IndexedSource extends IndexedRevision {
 type Change = IndexedEntry | EntryKey;
 
 interface Changes {
-  /** Whether the database is of the index's epoch; otherwise nothing was read. */
-  readonly isSameEpoch: boolean;
   /** Whether every entry could be read; otherwise they must be read again. */
   readonly isComplete: boolean;
   readonly states: readonly ReadRevision[];
@@ -185,8 +185,9 @@ export class SearchIndex implements OnApplicationShutdown {
     if (outdated.length === 0) return true;
     for (const id of sourcesOf(view)) this.use(id);
     try {
-      const { isSameEpoch, states, changes, isComplete } = await this.readChanges(outdated);
-      if (!isSameEpoch) return false;
+      const read = await this.readChanges(outdated);
+      if (!read) return false;
+      const { states, changes, isComplete } = read;
       if (!isComplete) return true;
       const continued = new Set(states.filter((state) => state.isContinued).map(({ id }) => id));
       await this.change(
@@ -205,11 +206,12 @@ export class SearchIndex implements OnApplicationShutdown {
     }
   }
 
-  private async readChanges(ids: readonly number[]): Promise<Changes> {
+  /** Returns undefined if the database is not of the index's epoch. */
+  private async readChanges(ids: readonly number[]): Promise<Changes | undefined> {
     const indexed = ids.map((id) => this.sources.get(id) ?? { id, revision: -1, readAt: 'epoch' });
     let without: string[] = [];
     const found = await this.dataSource.transaction('REPEATABLE READ', async (manager) => {
-      if ((await readEpoch(manager)) !== this.epoch) return { isSameEpoch: false, states: [], changes: [] };
+      if ((await readEpoch(manager)) !== this.epoch) return undefined;
       const states = await readRevisions(manager, indexed);
       const continued = new Set(states.flatMap(({ id, isContinued }) => (isContinued ? [id] : [])));
       const since = indexed.map((each) => (continued.has(each.id) ? each : { ...each, revision: -1 }));
@@ -225,10 +227,10 @@ export class SearchIndex implements OnApplicationShutdown {
         }
         await this.makeRoom(bytes, new Set(ids));
       });
-      return { isSameEpoch: true, states, changes };
+      return { states, changes };
     });
     await addSummaries(this.dataSource, without);
-    return { ...found, isComplete: without.length === 0 };
+    return found && { ...found, isComplete: without.length === 0 };
   }
 
   /** @throws ApiError 503 `search_too_broad` if there is no room even without the sources that no search needed lately. */
@@ -297,11 +299,6 @@ function isEntry(change: Change): change is IndexedEntry {
   return 'text' in change;
 }
 
-/** The sources whose entries a view may show, in registry order. */
-function sourcesOf({ seesAll, sourceIds, visible }: View): readonly number[] {
-  return seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId);
-}
-
 /** Returns what `RegistryState.revisions` says of each source. */
 function revisionsOf({ revisions, sourceIds }: View): { epoch: string; revisions: Map<number, number> } {
   const [epoch = '', , list = ''] = revisions.split('|');
@@ -320,12 +317,9 @@ async function beforeEnd<Result>(
   work: Promise<Result>,
 ): Promise<Result> {
   const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(deadline - performance.now())));
-  const end = AbortSignal.any([signal, timeout]);
-  const ended = new Promise<never>((_, reject) => {
-    const abort = () =>
-      reject(signal.aborted ? (signal.reason as Error) : new ApiError('search_too_broad', BEING_PREPARED));
-    end.addEventListener('abort', abort, { once: true });
-    if (end.aborted) abort();
-  });
-  return await Promise.race([work, ended]);
+  try {
+    return await unlessAborted(work, AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    throw error === timeout.reason ? new ApiError('search_too_broad', BEING_PREPARED) : error;
+  }
 }

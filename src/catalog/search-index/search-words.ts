@@ -1,7 +1,7 @@
 /** How a word of a query occurs in a text, best first. */
 export const WHOLE = 0;
-export const BEGINS = 1;
-export const INSIDE = 2;
+const BEGINS = 1;
+const INSIDE = 2;
 export const ABSENT = 3;
 
 /** The shortest word that is also found inside of others. */
@@ -34,12 +34,12 @@ const PLURAL = /^(?:api|cli|ui|wiki|emoji)s$/;
 /** Returns a text in lower case and without accents. */
 export function folded(text: string): string {
   const lower = text.toLowerCase();
-  // eslint-disable-next-line no-control-regex -- texts in ASCII are what they are.
-  return /^[\0-\x7f]*$/.test(lower) ? lower : lower.normalize('NFKD').replace(ACCENTS, '').normalize('NFC');
+  const isAscii = Buffer.byteLength(lower) === lower.length;
+  return isAscii ? lower : lower.normalize('NFKD').replace(ACCENTS, '').normalize('NFC');
 }
 
 /** Returns the words of a folded text: runs of letters and digits. */
-export function wordsIn(text: string): readonly string[] {
+function wordsIn(text: string): readonly string[] {
   return text.match(WORD) ?? [];
 }
 
@@ -106,7 +106,7 @@ export function searchWords(q: string, synonyms: Synonyms): SearchWords {
 }
 
 /** Whether a character of a folded text belongs to a word. */
-export function isInWord(text: string, at: number): boolean {
+function isInWord(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   if (code < 128) return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);
   // NaN beyond the text.
