@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
+import { firstRows } from '../database/statements.js';
 import type { VersionName } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
@@ -9,8 +10,6 @@ import type { Block } from './admission.entity.js';
 import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
 
 export const MAX_BLOCKS = 1_000;
-/** Size of the blocks that are loaded at once. */
-const MAX_LOADED_BYTES = 1_024 * 1_024;
 
 /** Reads the blocks that are in force. */
 @Injectable()
@@ -59,19 +58,19 @@ export async function blockIds(manager: EntityManager): Promise<{ readonly name:
   return manager.query(`select id as name from block order by id`);
 }
 
+const FIRST_BLOCKS = firstRows(
+  'id, rule, created_at as "createdAt", updated_at as "updatedAt"',
+  'octet_length(rule::text)',
+  'block where id = any($1)',
+  'id',
+);
+
 /** Returns the first of these blocks that exist: as many as take up to 1 MiB, and at least one. */
 export async function firstBlocks(
   manager: EntityManager,
   ids: readonly string[],
 ): Promise<Pick<Block, 'id' | 'rule' | 'createdAt' | 'updatedAt'>[]> {
-  return manager.query(
-    `select id, rule, created_at as "createdAt", updated_at as "updatedAt" from (
-       select *, row_number() over blocks as row, sum(octet_length(rule::text)) over blocks as bytes
-       from block where id = any($1) window blocks as (order by id)
-     ) sized
-     where row = 1 or bytes <= ${MAX_LOADED_BYTES} order by id`,
-    [ids],
-  );
+  return manager.query(FIRST_BLOCKS, [ids]);
 }
 
 export async function writeBlock(manager: EntityManager, id: string, rule: BlockRule): Promise<void> {

@@ -4,10 +4,10 @@ import type { EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
+import { firstRows } from '../database/statements.js';
 
-/** Claims read by one statement: the number of claim sets, and their characters unless one alone has more. */
+/** Claim sets read by one statement. */
 const SETS_PER_READ = 32;
-const CHARACTERS_PER_READ = 1_024 * 1_024;
 const MAX_CACHED_CHARACTERS = 8 * 1_024 * 1_024;
 /** Decisions remembered for all callers together, and for one. */
 const MAX_DECISIONS = 100_000;
@@ -19,15 +19,12 @@ interface Decisions {
   readonly byDigest: Map<string, boolean>;
 }
 
-const NEXT_CLAIMS = `
-select id, digest, claims from (
-  select id, encode(digest, 'hex') as digest, claims::text as claims, row_number() over sets as place,
-    sum(length(claims::text)) over sets as characters
-  from claim_set where id = any($1::int[])
-  window sets as (order by id)
-) sized
-where place = 1 or characters <= ${CHARACTERS_PER_READ}
-order by id`;
+const NEXT_CLAIMS = firstRows(
+  `id, encode(digest, 'hex') as digest, claims::text as claims`,
+  'octet_length(claims::text)',
+  'claim_set where id = any($1::int[])',
+  'id',
+);
 
 /**
  * Finds the claim sets that a caller reaches. Sources and registries are listed by them, so that a list loads only what

@@ -51,6 +51,27 @@ function numberNames(text: string): NumberedText {
   return { text: numbered, names: [...numbers.keys()] };
 }
 
+/** Bytes of texts that are read at once. */
+const MAX_READ_BYTES = 1_024 * 1_024;
+
+/**
+ * SQL: the first rows of a query, in order: as many as have 1 MiB together, and at least one. PostgreSQL knows the length of a text
+ * without reading it.
+ *
+ * @param bytes the size of a row.
+ * @param from the rest of the query, after `from`.
+ */
+export function firstRows(columns: string, bytes: string, from: string, order: string): string {
+  return `
+select * from (
+  select ${columns}, row_number() over listed as place, sum(${bytes}) over listed as bytes
+  from ${from}
+  window listed as (order by ${order} rows unbounded preceding)
+) sized
+where place = 1 or bytes <= ${MAX_READ_BYTES}
+order by place`;
+}
+
 /**
  * SQLSTATEs for prepared statements that do not match the connection: unknown, already prepared, or with changed
  * columns. Poolers without support for prepared statements cause these errors.

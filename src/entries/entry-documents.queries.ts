@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { firstRows } from '../database/statements.js';
 import { documentDigest } from '../documents/document-check.js';
 import { withStatus } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
@@ -6,20 +7,16 @@ import type { EntrySize } from './entry-limits.js';
 import type { Entry } from './entry.entity.js';
 
 /*
- * All documents of an entry together may exceed the memory, so they are read in batches. PostgreSQL knows the length of a
- * document without reading it.
+ * All documents of an entry together may exceed the memory, so they are read in batches.
  */
 
-/** Bytes of documents read at once. */
-const BATCH_BYTES = 1_024 * 1_024;
-
 /** SQL: the ids of the newest versions of `:id` whose documents fit into a batch, but at least one. */
-export const NEWEST_IN_BATCH = `
-select id from (
-  select id, sum(octet_length(document)) over newest as bytes, row_number() over newest as place
-  from entry_version where entry_id = :id
-  window newest as (order by version_key desc rows unbounded preceding)
-) sized where bytes <= ${BATCH_BYTES} or place = 1`;
+export const NEWEST_IN_BATCH = `select id from (${firstRows(
+  'id',
+  'octet_length(document)',
+  'entry_version where entry_id = :id',
+  'version_key desc',
+)}) newest`;
 
 /** SQL: the size of the entry with this id, and whether it has this version. */
 export const SIZE_OF_ENTRY = (id: string, version: string) =>
@@ -41,13 +38,12 @@ export async function sizeOfEntry(
   return size;
 }
 
-const NEXT_BATCH = `
-select id, document from (
-  select v.id, v.document, sum(octet_length(v.document)) over batch as bytes, row_number() over batch as place
-  from entry_version v
-  where v.entry_id = $1 and v.id > $2 and ($3::text is null or v.version = $3) and v.status <> $4
-  window batch as (order by v.id rows unbounded preceding)
-) next where bytes <= ${BATCH_BYTES} or place = 1 order by id`;
+const NEXT_BATCH = firstRows(
+  'id, document',
+  'octet_length(document)',
+  'entry_version where entry_id = $1 and id > $2 and ($3::text is null or version = $3) and status <> $4',
+  'id',
+);
 
 /**
  * Writes a status into the documents of versions that have another one.

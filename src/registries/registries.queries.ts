@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { RegistryConfig } from '../config/config.js';
+import { firstRows } from '../database/statements.js';
 import type { Origin } from '../sources/source.entity.js';
 
 /** A registry as the admin API shows it. */
@@ -18,29 +19,22 @@ export interface ShownRegistry extends Pick<
   readonly updatedAt: Date;
 }
 
-/** Size of the registries that are loaded at once. */
-const MAX_LOADED_BYTES = 1_024 * 1_024;
-
-const FIRST_REGISTRIES = `
-select * from (
-  select r.name, n.names as "sourceNames", r.claim_set_id as "claimSetId", c.claims, r.given_claims as "givenClaims",
+const FIRST_REGISTRIES = firstRows(
+  `r.name, n.names as "sourceNames", r.claim_set_id as "claimSetId", c.claims, r.given_claims as "givenClaims",
     r.anonymous_claims as "anonymousClaims", r.keys, r.publish_claims as "publishClaims",
     r.marketplace, r.origin,
-    r.created_at as "createdAt", r.updated_at as "updatedAt", asked.place, row_number() over asked as row,
-    sum(octet_length(n.names::text) + 2 * octet_length(c.claims::text) + octet_length(r.keys::text)
-      + coalesce(octet_length(r.anonymous_claims::text), 0)
-      + coalesce(octet_length(r.publish_claims::text), 0)
-      + coalesce(octet_length(r.marketplace::text), 0)) over asked as bytes
-  from unnest($1::int[]) with ordinality asked(id, place) join registry r on r.id = asked.id
+    r.created_at as "createdAt", r.updated_at as "updatedAt"`,
+  `octet_length(n.names::text) + 2 * octet_length(c.claims::text) + octet_length(r.keys::text)
+    + coalesce(octet_length(r.anonymous_claims::text), 0) + coalesce(octet_length(r.publish_claims::text), 0)
+    + coalesce(octet_length(r.marketplace::text), 0)`,
+  `unnest($1::int[]) with ordinality asked(id, number) join registry r on r.id = asked.id
   join claim_set c on c.id = r.claim_set_id
   cross join lateral (
     select coalesce(json_agg(s.name order by p.position), '[]') as names
     from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id
-  ) n
-  window asked as (order by asked.place)
-) sized
-where row = 1 or bytes <= ${MAX_LOADED_BYTES}
-order by place`;
+  ) n`,
+  'asked.number',
+);
 
 /** Returns the first of these registries that exist: as many as take up to 1 MiB, and at least one. */
 export async function firstRegistries(

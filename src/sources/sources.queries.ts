@@ -1,12 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { ClaimSet, ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import { firstRows } from '../database/statements.js';
 import { KINDS, MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
 import type { Source, SourceState } from './source.entity.js';
-
-/** Size of the sources that are loaded at once. */
-const MAX_LOADED_BYTES = 1_024 * 1_024;
 
 /** A source as the admin API shows it. */
 export interface ShownSource extends Pick<
@@ -31,21 +29,17 @@ type ShownState = Pick<
   'status' | 'attempts' | 'lastAttemptAt' | 'lastSuccessAt' | 'nextRunAt' | 'error' | 'counts' | 'skipped'
 >;
 
-const FIRST_SOURCES = `
-select * from (
-  select s.name, s.kind, s.settings, s.filter, s.admission, s.interval_ms::float8 as "intervalMs",
+const FIRST_SOURCES = firstRows(
+  `s.name, s.kind, s.settings, s.filter, s.admission, s.interval_ms::float8 as "intervalMs",
     s.allow_shrink as "allowShrink", s.claim_set_id as "claimSetId", c.claims, s.given_claims as "givenClaims", s.origin,
-    s.created_at as "createdAt", s.updated_at as "updatedAt", y.status, y.attempts,
-    y.last_attempt_at as "lastAttemptAt", y.last_success_at as "lastSuccessAt", y.next_run_at as "nextRunAt", y.error, y.counts,
-    y.skipped, asked.place, row_number() over asked as row, sum(octet_length(s.settings::text)
-      + coalesce(octet_length(s.filter::text), 0) + coalesce(octet_length(s.admission::text), 0)
-      + 2 * octet_length(c.claims::text) + octet_length(y.skipped::text)) over asked as bytes
-  from unnest($1::int[]) with ordinality asked(id, place) join source s on s.id = asked.id
-  join claim_set c on c.id = s.claim_set_id join source_sync y on y.source_id = s.id
-  window asked as (order by asked.place)
-) sized
-where row = 1 or bytes <= ${MAX_LOADED_BYTES}
-order by place`;
+    s.created_at as "createdAt", s.updated_at as "updatedAt", y.status, y.attempts, y.last_attempt_at as "lastAttemptAt",
+    y.last_success_at as "lastSuccessAt", y.next_run_at as "nextRunAt", y.error, y.counts, y.skipped`,
+  `octet_length(s.settings::text) + coalesce(octet_length(s.filter::text), 0) + coalesce(octet_length(s.admission::text), 0)
+    + 2 * octet_length(c.claims::text) + octet_length(y.skipped::text)`,
+  `unnest($1::int[]) with ordinality asked(id, number) join source s on s.id = asked.id
+  join claim_set c on c.id = s.claim_set_id join source_sync y on y.source_id = s.id`,
+  'asked.number',
+);
 
 /** Returns the first of these sources that exist: as many as take up to 1 MiB, and at least one. */
 export async function firstSources(

@@ -1,7 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ON_PRIMARY } from '../../database/primary.js';
-import { utcText } from '../../database/statements.js';
+import { firstRows, utcText } from '../../database/statements.js';
 import type { EntryType } from '../../documents/entry-types.js';
+import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entries/entry-summary.js';
 import { batches } from '../../entries/writer/catalog-diff.js';
 import { TimeSlice } from '../../json/time-slice.js';
@@ -12,14 +13,11 @@ import { isVisible } from '../list-request.js';
 import type { FoundPlace } from './entry-scan.js';
 import type { EntryKey, EntryRow } from './indexed-entry.js';
 
-/** Maximum size of the items on a page with more than one item (reference/catalog). */
-const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Entries whose versions have longer texts are read whenever a list reaches them. */
 const MAX_TEXT_BYTES = 8_192;
 const ROWS_PER_FETCH = 500;
-/** Maximum number of documents, and of their bytes, that are summarized at once. */
+/** Maximum number of documents that are summarized at once. */
 const DOCUMENTS_PER_BATCH = 250;
-const BYTES_PER_BATCH = 2 * 1_024 * 1_024;
 
 /** What an index has of a source; `revision` is -1 if that is nothing. */
 export interface IndexedRevision {
@@ -115,6 +113,13 @@ export async function readChanged(
   }
 }
 
+const WITHOUT_SUMMARY = firstRows(
+  'v.id, e.type, e.name, v.version, v.document, v.digest',
+  'octet_length(v.document)',
+  'entry_version v join entry e on e.id = v.entry_id where v.id = any($1::bigint[]) and v.summary is null',
+  'v.id',
+);
+
 /** Summarizes versions that were stored without a summary, as by a review, before an upgrade, or until they became the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
   const slice = new TimeSlice();
@@ -122,16 +127,7 @@ export async function addSummaries(dataSource: DataSource, versionIds: readonly 
     for (;;) {
       const versions = await dataSource.query<
         { id: string; type: EntryType; name: string; version: string; document: string; digest: Buffer }[]
-      >(
-        `select id, type, name, version, document, digest from (
-           select v.id, e.type, e.name, v.version, v.document, v.digest,
-             sum(octet_length(v.document)) over batch as bytes, row_number() over batch as place
-           from entry_version v join entry e on e.id = v.entry_id
-           where v.id = any($1::bigint[]) and v.summary is null
-           window batch as (order by v.id rows unbounded preceding)
-         ) sized where bytes <= ${BYTES_PER_BATCH} or place = 1`,
-        [batch],
-      );
+      >(WITHOUT_SUMMARY, [batch]);
       if (versions.length === 0) break;
       const summaries: string[] = [];
       for (const version of versions) {
