@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { replaceIndexes } from './replace-indexes.js';
 
-/** Managers' audit lists read the events of the scopes that the manager sees. Ten million events take a minute. */
+/** Replaces the index for managers' audit lists, which read events by scope. Ten million events take a minute. */
 export class AuditScopes1798332020000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await replaceIndexes(runner, {

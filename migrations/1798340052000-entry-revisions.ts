@@ -11,9 +11,8 @@ import { PublishedSearchKeys1798320000004 } from './1798320000004-published-sear
 import { LaterSearchKeys1798320000005 } from './1798320000005-later-search-keys.js';
 
 /**
- * Numbers entries by the revision of their source, and stores what the ranked search compares with each latest version. Searches
- * scan entries in memory and read here what changed, so the letter pairs, summaries and change logs of earlier versions go, with
- * their triggers.
+ * Adds the revision of each entry and the summary of each latest version, which searches in memory read to catch up
+ * with changes. Drops the letter pairs, summaries and change logs of earlier versions, with their triggers.
  */
 export class EntryRevisions1798340052000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Finds what changed since a revision. Built after the column, so that readers do not wait. */
+/** Index on what changed since a revision. Built in a separate migration: adding the column takes a lock that blocks readers. */
 export class EntryRevisionIndex1798340052001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`create index entry_revision on entry (source_id, revision)`);

@@ -30,9 +30,9 @@ import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
-/** A page of this size is large. */
+/** Pages of at least this size are large. */
 const LARGE_BYTES = 256 * 1_024;
-/** How long a caller is remembered to read large pages, and how many callers are. */
+/** How long callers count as readers of large pages, and the maximum number of these callers. */
 const LARGE_READERS = { ttl: 10_000, max: 1_000 };
 
 /** Maximum number of long configurations that are remembered. */
@@ -62,7 +62,7 @@ export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
   /** By cache key, for configurations that are too long to cache. */
   private readonly longConfigs = new LRUCache<string, OmittedCount>({ max: MAX_LONG_CONFIGS });
-  /** Callers who have just read large pages; together they read one page at a time (docs/decisions/017-large-pages.md). */
+  /** Callers who recently read large pages: only one of them reads at a time (docs/decisions/017-large-pages.md). */
   private readonly largeReaders = new LRUCache<string, true>(LARGE_READERS);
 
   constructor(

@@ -25,8 +25,8 @@ export class EntrySearchController {
     summary: 'A ranked search over the latest versions of all types, with counts',
     description:
       'Searches the last segment of the name, the namespace without its host part, title, tags, names of tools, and the ' +
-      'description. By relevance: the whole name; last segment or title equal to `q`; all words in those; all words in ' +
-      'those, tags or tools; the rest. Within these, deprecated and archived entries come last, installable ones first. ' +
+      'description. Order of relevance: the whole name; last segment or title equal to `q`; all words in these; all words ' +
+      'in these, tags or tools; the rest. Within these, deprecated and archived entries come last, installable ones first. ' +
       'The facets count the whole result, not only this page.',
   })
   @ApiOkWithEtag(EntrySearchResult)

@@ -21,7 +21,7 @@ const filterText = textParameter('text without NUL characters', 500);
 export class EntrySearchQuery {
   @ApiPropertyOptional({
     description:
-      'Up to 20 words, all of which must match: the beginning of a word or, with three letters or more, a part of one. Case, ' +
+      'Up to 20 words. Each must match the beginning of a word or, with three letters or more, any part of one. Case, ' +
       'accents and a plural `s` make no difference. A word with a slash is compared with the beginning of whole names.',
     maxLength: 500,
   })
@@ -146,7 +146,7 @@ export class SearchFacets {
 }
 
 export class SearchMetadata extends PageMetadata {
-  @ApiPropertyOptional({ description: 'The words of `q` as found, if no entry has them as typed' })
+  @ApiPropertyOptional({ description: 'The corrected words of `q`, if no entry has them as typed' })
   corrected?: string[];
 }
 

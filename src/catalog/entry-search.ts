@@ -51,7 +51,7 @@ export interface EntrySearch {
   readonly limit: number;
   /** Whether items have the dates that are known. */
   readonly dates?: true;
-  /** Whether earlier pages had corrected words. */
+  /** Whether earlier pages used corrected words. */
   readonly isCorrected?: boolean;
   readonly after: Place | null;
 }
@@ -102,7 +102,7 @@ export function nextSearchCursor(
   return encodeCursor(LIST, { filter, sort, limit, after: { rank, updated, name, type }, ...isCorrected });
 }
 
-// Each word is sought in every visible entry.
+// A search looks for each word in every visible entry.
 function hasTooManyWords(q = ''): boolean {
   const { words, names } = searchWords(q, NO_SYNONYMS);
   return words.length + names.length > MAX_WORDS;

@@ -13,7 +13,7 @@ import {
 } from './indexed-entry.js';
 import type { SearchWords } from './search-words.js';
 
-/** Entries per step: a tenth of a millisecond. */
+/** Entries per step, about 0.1 ms. */
 const STEP = 128;
 /** Number of values in a facet (reference/search). */
 const FACET_VALUES = 20;
@@ -25,22 +25,22 @@ export interface FoundPlace {
   readonly type: EntryType;
   readonly name: string;
   readonly sourceId: number;
-  /** By relevance; lower ones come first. */
+  /** Sort key by relevance; lower comes first. */
   readonly rank: number;
   /** Milliseconds since 1970. */
   readonly updated: number;
 }
 
 export interface ScanResult {
-  /** Up to one more than the page has. */
+  /** One more than the page size, if there are that many. */
   readonly places: readonly FoundPlace[];
   /** JSON: see `SearchFacets`. */
   readonly facets: string;
-  /** The words as found, if some were corrected. */
+  /** The words as found, if any were corrected. */
   readonly corrected?: readonly string[];
 }
 
-/** What a view sees of the entries in an index. */
+/** Decides which entries of an index a view sees. */
 export class Sight {
   private readonly ranks: ReadonlyMap<number, number>;
   private readonly claimSets: readonly (ReadonlySet<number> | null)[];
@@ -50,7 +50,7 @@ export class Sight {
     this.claimSets = view.seesAll ? view.sourceIds.map(() => null) : view.visible.map(claimSetsOf);
   }
 
-  /** Returns the rank of the source of a visible entry; undefined for others. */
+  /** Returns the position of the entry's source in the registry; undefined if the view does not see the entry. */
   rankOf({ sourceId, claimSetId }: IndexedEntry): number | undefined {
     const rank = this.ranks.get(sourceId);
     if (rank === undefined) return undefined;
@@ -58,7 +58,7 @@ export class Sight {
     return claimSets === null || claimSets?.has(claimSetId) ? rank : undefined;
   }
 
-  /** Whether a visible entry is not shadowed by a visible one of an earlier source (reference/catalog). */
+  /** Whether a visible entry is not shadowed by a visible entry of an earlier source (reference/catalog). */
   isFirst(entries: readonly IndexedEntry[], at: number, rank: number): boolean {
     return !this.isShadowed(entries, at, rank, -1) && !this.isShadowed(entries, at, rank, 1);
   }
@@ -87,7 +87,7 @@ function claimSetsOf(source: VisibleSource): ReadonlySet<number> {
 }
 
 /**
- * Finds the entries of a search. Words are corrected if nothing else is found.
+ * Finds the entries that match a search. If there are none, searches again with corrected words.
  *
  * @param entries in the order of `compareEntries`.
  * @param goOn throws when the search must end.
@@ -192,7 +192,7 @@ class Scan {
     );
   }
 
-  /** Keeps an entry if it is among the first after the cursor. */
+  /** Keeps an entry if it belongs on the page after the cursor. */
   private keep({ type, name, sourceId, updated }: IndexedEntry, rank: number): void {
     const { first } = this;
     const { after, limit, sort } = this.request;
@@ -218,7 +218,7 @@ class Scan {
   }
 }
 
-/** Returns the rank of an entry: tier, retired ones last, installable ones first, source, then whole words before parts. */
+/** Combines, in this order: tier, retired entries last, installable ones first, source, whole words before parts. */
 function rankOf({ isRetired, isInstallable }: IndexedEntry, relevance: number, source: number): number {
   const occurrence = relevance % OCCURRENCES;
   const tier = (relevance - occurrence) / OCCURRENCES;
@@ -254,14 +254,14 @@ async function facetOf(counts: ReadonlyMap<string, number>, inSteps: InSteps): P
   return `{${largest.map(([value, count]) => `${JSON.stringify(value)}:${count}`).join()}}`;
 }
 
-/** A part of the names of a list with a search text. */
+/** A range of the names in a list with a search text. */
 export interface ListPart {
   readonly type: EntryType;
   /** In lower case. */
   readonly search: string;
-  /** Where the list begins; null for the first name. */
+  /** Name at which the range begins; null for the first. */
   readonly name: string | null;
-  /** Whether it begins after that name. */
+  /** Whether the range excludes `name` itself. */
   readonly isAfter: boolean;
   readonly limit: number;
 }
@@ -269,11 +269,11 @@ export interface ListPart {
 export interface ListedNames {
   /** In order. */
   readonly names: readonly string[];
-  /** Whether there are no more. */
+  /** Whether no names follow. */
   readonly isLast: boolean;
 }
 
-/** Finds the names of entries that a list with a search text may show. See `scanEntries`. */
+/** Finds the names that a list with a search text may show. Parameters as for `scanEntries`. */
 export async function scanNames(
   entries: readonly IndexedEntry[],
   sight: Sight,

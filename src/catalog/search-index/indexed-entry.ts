@@ -13,13 +13,13 @@ import {
   WHOLE,
 } from './search-words.js';
 
-/** Longer descriptions and lists of tags are found by their beginning. */
+/** Number of characters of a description, or of tags and tools, that are searched. */
 const MAX_TEXT = 4_096;
 /** Longer lists of tags, tools and transports are not shared between entries. */
 const MAX_SHARED_KIND = 4_096;
-/** Approximate size of an entry beside its texts. */
+/** Approximate size of an entry without its texts. */
 const ENTRY_BYTES = 300;
-/** First two labels of namespaces that belong to a host's users. */
+/** First two labels of namespaces on hosts that give each user one. */
 const HOSTS = new Set(
   'io.github com.github io.gitlab com.gitlab org.bitbucket org.codeberg app.vercel app.netlify dev.pages dev.workers'.split(
     ' ',
@@ -32,11 +32,11 @@ const SECOND_LEVEL = new Set(['ac', 'co', 'com', 'gov', 'net', 'org']);
 export interface Kind {
   readonly tags: readonly string[];
   readonly transports: readonly string[];
-  /** Folded: tags and names of tools. */
+  /** Tags and names of tools, folded. */
   readonly text: string;
 }
 
-/** Shares equal kinds. */
+/** Returns one object for equal kinds. */
 export class KindPool {
   private readonly kinds = new LRUCache<string, Kind>({ max: 2_000 });
 
@@ -54,7 +54,7 @@ export interface EntryKey extends EntryName {
   readonly sourceId: number;
 }
 
-/** The order of the index: entries of one name and type are neighbors. */
+/** The order of the index: entries with the same name and type are adjacent. */
 export function compareEntries(one: EntryKey, other: EntryKey): number {
   return compareNames(one, other) || one.sourceId - other.sourceId;
 }
@@ -65,14 +65,14 @@ export function compareNames(one: EntryName, other: EntryName): number {
   return 0;
 }
 
-/** An entry as the database has it, with its latest version. */
+/** An entry with its latest version, as read from the database. */
 export interface EntryRow extends EntryKey {
   readonly claimSetId: number;
   readonly status: Status;
-  /** Milliseconds since 1970, where the document states no date. */
+  /** Milliseconds since 1970. Counts only if the document states no date. */
   readonly changedAt: number;
   readonly summary: Summary;
-  /** The different texts of its versions that lists search; null if they are long. */
+  /** Distinct texts of its versions that lists search; null if they are too long. */
   readonly texts: readonly string[] | null;
 }
 
@@ -80,20 +80,20 @@ export interface EntryRow extends EntryKey {
 export interface IndexedEntry extends EntryKey {
   readonly claimSetId: number;
   readonly isShown: boolean;
-  /** Whether it comes after others of equal relevance. */
+  /** Whether it sorts after others of equal relevance. */
   readonly isRetired: boolean;
   readonly isInstallable: boolean;
   readonly updated: number;
   readonly kind: Kind;
-  /** Folded: lines of name, title and description. */
+  /** Name, title and description on separate lines, folded. */
   readonly text: string;
-  /** Where the namespace without its host, the last segment and the description begin in `text`. */
+  /** Offsets in `text` of the namespace without its host, the last segment and the description. */
   readonly hostEnd: number;
   readonly segmentAt: number;
   readonly descriptionAt: number;
-  /** What lists search, if that is not `text`; null if it is too long. */
+  /** What lists search; undefined if it equals `text`, null if it is too long. */
   readonly texts: readonly string[] | null | undefined;
-  /** Its approximate size in memory. */
+  /** Approximate size in memory. */
   readonly bytes: number;
 }
 
@@ -126,7 +126,7 @@ export function indexedEntry(row: EntryRow, kinds: KindPool): IndexedEntry {
   };
 }
 
-/** Returns where the host's part of a namespace ends: the top-level domain, or the first two labels if a host has users. */
+/** Returns the offset at which the host part of a namespace ends: after its first label, or after two for HOSTS and SECOND_LEVEL. */
 function hostEnd(name: string): number {
   const labels = name.slice(0, Math.max(0, name.lastIndexOf('/'))).split('.');
   const isLonger = HOSTS.has(labels.slice(0, 2).join('.')) || SECOND_LEVEL.has(labels[1] ?? '');
@@ -143,7 +143,7 @@ export function mayBeListed({ text, texts }: IndexedEntry, search: string): bool
 /** Tiers of relevance (reference/search). */
 const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;
 export const NO_MATCH = -1;
-/** Values of an occurrence. */
+/** Number of values of an occurrence. */
 export const OCCURRENCES = 4;
 const SECTIONS = { head: 0, others: 1, rest: 2 } as const;
 
@@ -155,7 +155,7 @@ export class Matcher {
   /** The best occurrence of a word in each section. */
   private readonly best: [head: number, others: number, rest: number] = [ABSENT, ABSENT, ABSENT];
   private word: string | undefined;
-  /** For each word, how it occurs in tags and tools, which entries share. */
+  /** For each word, how it occurs in the tags and tools of a kind, which entries share. */
   private readonly others: Map<Kind, number>[] = [];
 
   /** @param corrects whether words also match with one letter wrong. */
@@ -164,7 +164,7 @@ export class Matcher {
     private readonly corrects: boolean,
   ) {}
 
-  /** Returns the relevance of an entry, lower is better: its tier times `OCCURRENCES`, plus the worst occurrence of a word. */
+  /** Returns the relevance of an entry, or NO_MATCH. Lower is better: tier × `OCCURRENCES` + the worst occurrence of a word. */
   match(entry: IndexedEntry): number {
     const { words, names, name, isEmpty } = this.search;
     if (isEmpty) return 0;
@@ -226,7 +226,10 @@ export class Matcher {
     }
   }
 
-  /** Whether further occurrences may change the relevance: a single word in name or title decides alone. */
+  /**
+   * Whether further occurrences may change the relevance: not after a whole word in name or title, nor for a one-word
+   * query found there.
+   */
   private get needsOthers(): boolean {
     const head = this.best[SECTIONS.head];
     return head === ABSENT || (head !== WHOLE && this.search.words.length > 1);

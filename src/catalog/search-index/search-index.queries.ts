@@ -13,23 +13,23 @@ import { isVisible } from '../list-request.js';
 import type { FoundPlace } from './entry-scan.js';
 import type { EntryKey, EntryRow } from './indexed-entry.js';
 
-/** Entries whose versions have longer texts are read whenever a list reaches them. */
+/** If the texts of an entry's versions are longer, lists search them in the database. */
 const MAX_TEXT_BYTES = 8_192;
 const ROWS_PER_FETCH = 500;
 /** Maximum number of documents that are summarized at once. */
 const DOCUMENTS_PER_BATCH = 250;
 
-/** What an index has of a source; `revision` is -1 if that is nothing. */
+/** The revision up to which an index has read a source; -1 before the first read. */
 export interface IndexedRevision {
   readonly id: number;
   readonly revision: number;
-  /** Time of the database. */
+  /** By the database's clock. */
   readonly readAt: string;
 }
 
 /** The state of a source in a snapshot. */
 export interface ReadRevision extends IndexedRevision {
-  /** Whether removals since the index was read are still known. */
+  /** Whether `removed_entry` still has all removals since the index was read. */
   readonly isContinued: boolean;
 }
 
@@ -45,7 +45,7 @@ export async function readEpoch(manager: EntityManager): Promise<string> {
   return row?.epoch ?? '';
 }
 
-/** Returns the current state of these sources, without those that are gone. */
+/** Returns the current state of these sources, except those that no longer exist. */
 export async function readRevisions(
   manager: EntityManager,
   indexed: readonly IndexedRevision[],
@@ -66,11 +66,11 @@ interface ChangedRow extends Omit<EntryRow, 'summary'> {
 }
 
 /**
- * Reads the entries that changed or were removed since an index was read, by name, type and source. Requires a transaction with one
- * snapshot.
+ * Reads the entries that changed or were removed since an index was read, ordered by name, type and source. Requires a
+ * transaction with a single snapshot.
  *
  * @param add is called for each batch.
- * @returns the versions that were stored without a summary; their entries are left out.
+ * @returns ids of versions without a summary, whose entries are left out.
  */
 export async function readChanged(
   manager: EntityManager,
@@ -120,7 +120,7 @@ const WITHOUT_SUMMARY = firstRows(
   'v.id',
 );
 
-/** Summarizes versions that were stored without a summary, as by a review, before an upgrade, or until they became the latest. */
+/** Adds the summaries of versions that were stored without one: by a review, before an upgrade, or when they were not the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
   const slice = new TimeSlice();
   for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
@@ -155,7 +155,7 @@ export interface ShownRow extends CurrencyRow {
   readonly publishedAt: string | null;
 }
 
-/** Reads what a page shows of entries, up to 1 MiB of items or the first. */
+/** Reads the items of a page: up to 1 MiB in total, but at least the first. */
 export function readShown(sql: ViewSql, places: readonly FoundPlace[]): Promise<ShownRow[]> {
   return sql.query<ShownRow>(
     `

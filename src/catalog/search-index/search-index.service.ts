@@ -53,31 +53,32 @@ interface IndexedSource extends IndexedRevision {
 type Change = IndexedEntry | EntryKey;
 
 interface Changes {
-  /** Whether every entry could be read; otherwise they must be read again. */
+  /** Whether every entry could be read; if not, read them again. */
   readonly isComplete: boolean;
   readonly states: readonly ReadRevision[];
-  /** In order. */
+  /** In the order of the index. */
   readonly changes: readonly Change[];
 }
 
 /**
- * Searches entries in memory. The first search of a source reads its entries; later ones read what changed since, by the revision of
- * the source. The statement that reads the page then proves that these revisions are current, so no answer is stale (decision 019).
+ * Searches entries in memory. The first search of a source reads its entries; later ones read only what has changed
+ * since, by the source's revision. The statement that reads the page then proves that these revisions are current, so
+ * no answer is stale (decision 019).
  */
 @Injectable()
 export class SearchIndex implements OnApplicationShutdown {
   private readonly logger = new Logger('search');
   private readonly synonyms: Synonyms;
   private epoch = '';
-  /** Of all sources in memory, by name, type and source. */
+  /** The entries of all sources in memory, ordered by name, type and source. */
   private entries: readonly IndexedEntry[] = [];
   private sources = new Map<number, IndexedSource>();
   private readonly kinds = new KindPool();
-  /** One search at a time scans, or changes the index. */
+  /** Only one search at a time scans or changes the index. */
   private readonly turns = new Semaphore(1, WAIT_MS);
-  /** One at a time reads from the database, or drops sources: what is read continues what the index has. */
+  /** The last read or removal of sources. They run one after another, so that each read continues from the state of the index. */
   private reading: Promise<unknown> = Promise.resolve();
-  /** Registries, as lists of sources, that did not fit. */
+  /** Registries that did not fit, as lists of source ids. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: MIN_STAY_MS });
   private readonly sweeping = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS).unref();
 
@@ -94,9 +95,9 @@ export class SearchIndex implements OnApplicationShutdown {
   }
 
   /**
-   * @returns undefined if the view is of another epoch than the database, and so not current.
-   * @throws ApiError 503 `search_too_broad` if the registry does not fit or is not read in time; SearchTimeout, or the reason of the
-   *   context's signal; SemaphoreTimeout.
+   * @returns undefined if the view is not current because the database has another epoch.
+   * @throws ApiError 503 `search_too_broad` if the registry does not fit or is not read in time; SearchTimeout, or the
+   *   reason of the context's signal; SemaphoreTimeout.
    */
   search(view: View, request: EntrySearch, context: SearchContext): Promise<ScanResult | undefined> {
     const words = searchWords(request.filter.q ?? '', this.synonyms);
@@ -106,7 +107,8 @@ export class SearchIndex implements OnApplicationShutdown {
   /**
    * Finds the names of a list with a search text.
    *
-   * @returns undefined if the sources are not in memory, or as `search`. They are then read in the background, if there is room.
+   * @returns undefined in the same case as `search`, or if the sources are not in memory: they are then read in the
+   *   background if there is room.
    * @throws see `search`
    */
   async list(view: View, part: ListPart, context: SearchContext): Promise<ListedNames | undefined> {
@@ -118,7 +120,7 @@ export class SearchIndex implements OnApplicationShutdown {
     return undefined;
   }
 
-  /** Scans the sources of a view at its revisions or later. The caller proves that the view is current. */
+  /** Scans the sources of a view at its revisions or later. The caller must prove that the view is current. */
   private async scan<Result>(
     view: View,
     context: SearchContext,
@@ -141,7 +143,7 @@ export class SearchIndex implements OnApplicationShutdown {
     }
   }
 
-  /** Returns the sources of a view that the index does not have at the view's revision or later. */
+  /** Returns the sources for which the index is older than the view. */
   private outdated(view: View): number[] {
     const { epoch, revisions } = revisionsOf(view);
     const needed = sourcesOf(view);
@@ -155,7 +157,7 @@ export class SearchIndex implements OnApplicationShutdown {
   }
 
   /**
-   * @returns false if the view is of another epoch than the database.
+   * @returns false if the database has another epoch than the view.
    * @throws ApiError 503 `search_too_broad`
    */
   private update(view: View): Promise<boolean> {
@@ -195,7 +197,7 @@ export class SearchIndex implements OnApplicationShutdown {
         changes,
         states,
       );
-      // A source that is gone has no entries, at any revision.
+      // A deleted source has no entries at any revision.
       for (const id of outdated)
         if (!this.sources.has(id))
           this.sources.set(id, { id, revision: Infinity, readAt: 'epoch', bytes: 0, usedAt: 0 });
@@ -233,7 +235,7 @@ export class SearchIndex implements OnApplicationShutdown {
     return found && { ...found, isComplete: without.length === 0 };
   }
 
-  /** @throws ApiError 503 `search_too_broad` if there is no room even without the sources that no search needed lately. */
+  /** @throws ApiError 503 `search_too_broad` if there is no room even after dropping the sources that no search used recently. */
   private async makeRoom(bytes: number, beingRead: ReadonlySet<number>): Promise<void> {
     const isFull = () =>
       bytes + [...this.sources.values()].reduce((sum, source) => sum + source.bytes, 0) >
@@ -254,7 +256,7 @@ export class SearchIndex implements OnApplicationShutdown {
       );
   }
 
-  /** Drops sources and applies changes, which are in order. */
+  /** Drops sources and applies changes, which must be in the order of the index. */
   private async change(
     dropped: readonly number[],
     changes: readonly Change[],
@@ -299,7 +301,7 @@ function isEntry(change: Change): change is IndexedEntry {
   return 'text' in change;
 }
 
-/** Returns what `RegistryState.revisions` says of each source. */
+/** Parses `RegistryState.revisions` into the epoch and the revision of each source. */
 function revisionsOf({ revisions, sourceIds }: View): { epoch: string; revisions: Map<number, number> } {
   const [epoch = '', , list = ''] = revisions.split('|');
   const values = list.slice(1, -1).split(',').map(Number);

@@ -4,11 +4,11 @@ const BEGINS = 1;
 const INSIDE = 2;
 export const ABSENT = 3;
 
-/** The shortest word that is also found inside of others. */
+/** Minimum length of a word that also matches inside other words. */
 const MIN_INSIDE = 3;
-/** The shortest word that is also found with one letter wrong. */
+/** Minimum length of a word that also matches with one letter wrong. */
 const MIN_CORRECTED = 5;
-/** A shorter synonym of a typed word must be a whole word: nobody typed the beginning of it. */
+/** Shorter synonyms of a typed word match whole words only, because nobody typed their beginning. */
 const MIN_SYNONYM_BEGINS = 5;
 
 const BUILT_IN: readonly (readonly string[])[] = [
@@ -27,7 +27,7 @@ const BUILT_IN: readonly (readonly string[])[] = [
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const IN_WORD = /[\p{L}\p{M}\p{N}\ud800-\udfff]/u;
 const ACCENTS = /[\u0300-\u036f]/g;
-/** Words that end in `s` without being a plural, and plurals in spite of their ending. */
+/** Words that end in `s` but are singular, and plurals that the first pattern would catch. */
 const SINGULAR = /(?:ss|us|is|news|canvas|atlas|kubernetes|postgres)$/;
 const PLURAL = /^(?:api|cli|ui|wiki|emoji)s$/;
 
@@ -48,10 +48,10 @@ function singular(word: string): string {
   return SINGULAR.test(word) && !PLURAL.test(word) ? word : word.slice(0, -1);
 }
 
-/** Equal words by each of them, in the singular. */
+/** Groups of equal words in the singular, by each of their words. */
 export type Synonyms = ReadonlyMap<string, readonly string[]>;
 
-/** Adds groups of equal words to the built-in ones; groups that share a word are one. */
+/** Adds groups of equal words to the built-in ones; groups that share a word are merged. */
 export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms {
   const synonyms = new Map<string, readonly string[]>();
   for (const group of [...BUILT_IN, ...configured]) {
@@ -65,11 +65,11 @@ export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms
 /** A spelling of a word of a query. */
 export interface Form {
   readonly text: string;
-  /** The worst occurrence that counts. */
+  /** The worst occurrence that counts as a match. */
   readonly worst: typeof WHOLE | typeof BEGINS | typeof INSIDE;
 }
 
-/** A query as it is compared with texts. */
+/** A query in the form that is compared with texts. */
 export interface SearchWords {
   /** Folded, in the singular, with their synonyms; each must occur. */
   readonly words: readonly (readonly Form[])[];
@@ -77,11 +77,11 @@ export interface SearchWords {
   readonly names: readonly string[];
   /** The whole query as a name, in lower case. */
   readonly name: string;
-  /** Whether the query has something to find. */
+  /** Whether the query has no words to find. */
   readonly isEmpty: boolean;
 }
 
-/** Returns the different words of a query, as `MAX_WORDS` counts them. */
+/** Splits a query into its distinct words, which `MAX_WORDS` limits. */
 export function searchWords(q: string, synonyms: Synonyms): SearchWords {
   const names = new Set<string>();
   const words = new Set<string>();
@@ -113,7 +113,7 @@ function isInWord(text: string, at: number): boolean {
   return code >= 128 && IN_WORD.test(text.charAt(at));
 }
 
-/** Receives where a form occurs and how; returns where to look for a better occurrence, or Infinity. */
+/** Receives the offset and kind of an occurrence; returns the offset from which to look for a better one, or Infinity. */
 type Found = (at: number, occurrence: number, word?: string) => number;
 
 /** Finds the occurrences of a form in a folded text. */
@@ -130,9 +130,10 @@ export function findForm(text: string, { text: form, worst }: Form, found: Found
 }
 
 /**
- * Like `findForm`, for words that have the form, or one that begins like it, with one letter wrong, missing, extra or exchanged
- * with its neighbor, and are not much longer: `postgers` finds `postgresql`, `slack` not `stacklok`. One error leaves the first half of
- * the form as it is, or the last one.
+ * Like `findForm`, but for words that equal the form, or begin with it, except for one letter that is wrong, missing,
+ * extra or swapped with its neighbor. They must not be much longer: `postgers` finds `postgresql`, but `slack` does not
+ * find `stacklok`. One error leaves the first or the second half of the form intact, so only places where either occurs
+ * are compared.
  */
 export function findCorrected(text: string, { text: form }: Form, found: Found): void {
   if (form.length < MIN_CORRECTED) return;
@@ -150,7 +151,7 @@ export function findCorrected(text: string, { text: form }: Form, found: Found):
     }
 }
 
-/** Returns how many letters of the word at `at` are the form with at most one error; 0 if none. Prefers the whole word. */
+/** Returns how many letters of the word at `at` match the form with at most one error, or 0. Prefers the whole word. */
 function lengthCorrected(text: string, at: number, end: number, form: string): number {
   const { length } = form;
   if (end - at < length - 1) return 0;
@@ -160,7 +161,7 @@ function lengthCorrected(text: string, at: number, end: number, form: string): n
   const rest = (fromText: number, fromForm: number) =>
     text.startsWith(form.slice(fromForm), at + fromText) && at + fromText + length - fromForm <= end;
   const lengths = [
-    // An extra letter in the form, a missing one, a wrong one, two exchanged.
+    // An extra letter in the form, a missing one, a wrong one, two swapped.
     rest(same, same + 1) ? length - 1 : 0,
     rest(same + 1, same) ? length + 1 : 0,
     rest(same + 1, same + 1) ? length : 0,
@@ -171,9 +172,9 @@ function lengthCorrected(text: string, at: number, end: number, form: string): n
   return lengths.find((found) => found > 0 && at + found === end) ?? Math.max(...lengths);
 }
 
-/** Whether a text is the query, word by word. */
+/** Whether a text consists of the words of the query, in order. */
 export function isQuery(text: string, { words, names }: SearchWords): boolean {
-  // Most texts begin with another word; taking them apart takes longer.
+  // Most texts begin with another word, and splitting them is slower.
   if (names.length > 0 || !words[0]?.some((form) => text.startsWith(form.text))) return false;
   const found = wordsIn(text);
   return (
