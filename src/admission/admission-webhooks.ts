@@ -45,7 +45,7 @@ export interface WebhookAnswer {
   readonly reasons: readonly string[];
 }
 
-/** Asks the admission webhooks of the configuration (reference/admission). No transaction may be open meanwhile. */
+/** Calls the configured admission webhooks (reference/admission). Never call it inside a transaction. */
 @Injectable()
 export class AdmissionWebhooks implements OnApplicationShutdown {
   private readonly logger = new Logger('admission');

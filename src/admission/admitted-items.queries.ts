@@ -78,7 +78,7 @@ export class AdmittedItems {
     const touched = new Set<string>();
     for await (const batch of batches(ids, BATCH)) {
       const rows = await manager.query<AdmittedRow[]>(
-        // The join looks up each id, whatever the planner believes to know about statuses that have just changed.
+        // The join looks up each id, even if the planner's statistics predate the latest status changes.
         `select i.id, i.type, i.name, i.version, i.claims, i.is_upstream_latest as "isUpstreamLatest",
            i.is_rewritten as "isRewritten"
          from unnest($1::uuid[]) as n(id) join lateral (select * from admission_item where id = n.id offset 0) i on true

@@ -40,8 +40,8 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   /**
-   * Applies the current state of a block, or its removal. The change must be committed, so nothing that fails here is an
-   * error of the request: it is logged, and tried again by the polling of any replica.
+   * Applies the current state of a block, or its removal, after the change is committed. A failure is not an error of
+   * the request: it is logged, and the polling of any replica retries it.
    */
   async apply(id: string): Promise<void> {
     try {

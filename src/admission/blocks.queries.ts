@@ -65,7 +65,7 @@ const FIRST_BLOCKS = firstRows(
   'id',
 );
 
-/** Returns the first of these blocks that exist: as many as take up to 1 MiB, and at least one. */
+/** Returns the first of these blocks that exist: up to 1 MiB in total, but at least one. */
 export async function firstBlocks(
   manager: EntityManager,
   ids: readonly string[],

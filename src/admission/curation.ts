@@ -25,8 +25,8 @@ export type StoredAdmission = {
 };
 
 /**
- * Decides about a version of a synced source (reference/admission): the first rule that matches the name decides; without
- * one, `minAge`, `newNames` and `changed`. Names match whatever their case.
+ * Decides about a version of a synced source (reference/admission): the first rule that matches the name decides;
+ * without one, `minAge`, `newNames` and `changed`. Names match case-insensitively.
  */
 export function curate(settings: StoredAdmission | null, version: CuratedVersion, now: Date): Verdict {
   if (!settings) return ADMIT;

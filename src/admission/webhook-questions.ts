@@ -46,8 +46,8 @@ interface Answered {
 }
 
 /**
- * Asks the admission webhooks about held versions, and applies their answers (reference/admission). While a webhook is asked, no
- * connection is held; answers are written by one transaction at a time.
+ * Asks the admission webhooks about held versions, and applies their answers (reference/admission). Holds no database
+ * connection while it waits for a webhook, and writes answers in one transaction at a time.
  */
 @Injectable()
 export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {

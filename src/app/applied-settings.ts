@@ -19,7 +19,7 @@ type AppliedAdmissionWebhook = Pick<AdmissionWebhookConfig, 'name' | 'on' | 'onF
   readonly secret: string;
 };
 
-/** `auth`, `admission` and `webhooks` as they are compared and audited. */
+/** `auth`, `admission` and `webhooks` in the form that is compared and audited. */
 export interface SettingsForms {
   readonly authorization: AppliedAuthorization['form'];
   readonly oauth: AppliedOAuth | null;
@@ -27,7 +27,7 @@ export interface SettingsForms {
   readonly webhooks: readonly AppliedWebhook[];
 }
 
-/** The changes of each part, such as `auth.authz: changed`. */
+/** Descriptions of the changes, such as `auth.authz: changed`. */
 interface SettingsChanges {
   readonly auth: string[];
   readonly others: string[];
@@ -41,7 +41,7 @@ interface SettingsChanges {
 export class AppliedSettings {
   constructor(private readonly webhooks: ConfiguredWebhooks) {}
 
-  /** Takes a while: secrets are digested slowly. */
+  /** Takes a while, because secrets get slow digests. */
   async formsOf({
     auth,
     admission,
@@ -70,7 +70,8 @@ export class AppliedSettings {
   }
 
   /**
-   * Writes what differs from the settings applied last. Call in a transaction that holds the catalogue lock.
+   * Writes and records the differences from the last applied settings. Call it in a transaction that holds the
+   * catalogue lock.
    *
    * @param waiting the paths of changed settings that wait for a restart.
    */
@@ -123,7 +124,7 @@ function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): A
   };
 }
 
-/** `admission.webhooks` as they are compared: URL and secrets are slow digests. */
+/** `admission.webhooks` in the form that is compared, with slow digests of URLs and secrets. */
 function admissionForms(webhooks: readonly AdmissionWebhookConfig[]): Promise<AppliedAdmissionWebhook[]> {
   return Promise.all(
     webhooks.map(async ({ name, url, secrets, on, timeoutMs, onFailure }) => ({

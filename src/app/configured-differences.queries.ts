@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { canonicalClaims, givenForm } from '../claims/claims.js';
 import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
 
-/** Names that the file declares and whose rows are missing or differ, and ids of rows that must go. */
+/** Declared names whose rows are missing or different, and ids of rows to remove. */
 interface Difference {
   readonly declared: ReadonlySet<string>;
   readonly leaving: readonly number[];
@@ -72,7 +72,6 @@ export async function differencesFrom(
   };
 }
 
-/** Whether there is any difference. */
 export function isDifferent({ sources, registries }: Differences): boolean {
   return [sources, registries].some(({ declared, leaving }) => declared.size + leaving.length > 0);
 }

@@ -25,17 +25,17 @@ export type Changes = string[];
 /** The part of the configuration that is kept and audited in the database. */
 export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks' | 'admission'>;
 
-/** Sources that are loaded and written at a time: requests are answered in between. */
+/** Number of sources loaded and written per batch, so that requests are answered in between. */
 const SOURCES_PER_BATCH = 100;
 
-/** A startup or reload that writes. */
+/** The state of one startup or reload. */
 interface Run {
   readonly manager: EntityManager;
   readonly config: CatalogueConfig;
   readonly changes: Changes;
   /** What happened to resources created through the API. */
   readonly warnings: string[];
-  /** Recorded at the end, in few statements. */
+  /** Recorded together at the end, in a few statements. */
   readonly events: ChangeEvent[];
 }
 
@@ -63,10 +63,10 @@ export class ConfiguredResources {
   ) {}
 
   /**
-   * Makes the rows match the file, in one transaction (reference/configuration): creates, changes and removes sources and registries,
-   * with their entries. Rows that match already are neither locked nor written. Nothing created through the API is in the
-   * way: the file takes over names and the managed source, and a source that goes leaves every registry. Changes to
-   * authorization, admission and webhooks are audited.
+   * Makes the rows match the file, in one transaction (reference/configuration): creates, changes and removes sources
+   * and registries, with their entries. Rows that already match are neither locked nor written. Resources created
+   * through the API never stop it: the file takes over their names and the managed source, and a removed source leaves
+   * every registry. Changes to authorization, admission and webhooks are audited.
    *
    * @param waiting for a reload, which syncs only changed sources: the paths of settings that wait for a restart.
    * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately.
@@ -95,11 +95,11 @@ export class ConfiguredResources {
 
   private async write(run: Run): Promise<void> {
     const { manager, config } = run;
-    // Again, because another replica may have applied the file meanwhile.
+    // Compare again: another replica may have applied the file while this one waited for the lock.
     const { sources, registries } = await differencesFrom(config, manager);
     const managed = await this.findMadeManaged(run);
     const leaving = sources.leaving.filter((id) => id !== managed?.id);
-    // Loaded before they lose sources: the audit trail shows them as they were.
+    // Load these before they lose sources: the audit trail shows their previous state.
     const putRegistries = await this.loadRegistries(run, registries.declared, leaving);
     // Removals come first: a removed registry may hold the last reference to a removed source, and removing a managed
     // source makes room for another one.
@@ -129,8 +129,8 @@ export class ConfiguredResources {
   }
 
   /**
-   * Returns the registries to write, by name: those that differ (null: to be created) and those of the file that hold a
-   * leaving source.
+   * Returns the registries to write, by name (null: to be created): those that differ, and those of the file that
+   * contain a source to be removed.
    */
   private async loadRegistries(
     { manager }: Run,
@@ -156,8 +156,8 @@ export class ConfiguredResources {
     await manager.delete(Registry, { id: In([...ids]) });
   }
 
-  // Also removes sources whose kind changed, because their entries are obsolete, and sources created through the API whose
-  // name the file gives to another kind.
+  // Also removes sources whose kind changed, because their entries are obsolete, and sources created through the API
+  // whose name the file uses for another kind.
   private async removeSources(run: Run, ids: readonly number[]): Promise<void> {
     if (ids.length === 0) return;
     const { manager, changes, warnings, events } = run;
@@ -269,7 +269,7 @@ export class ConfiguredResources {
     reason: string,
     keeps: (registry: Registry) => boolean = () => false,
   ): Promise<void> {
-    // The file takes these over, and decides about their sources.
+    // The file takes these over and lists their sources.
     const declared = new Set(config.registries.map(({ name }) => name));
     for (const id of await registriesWith(manager, sourceIds, 'api')) {
       const registry = await this.registries.findById(manager, id);

@@ -28,7 +28,7 @@ export interface EventRow {
 
 const FILTERS = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
 type Filter = (typeof FILTERS)[number];
-/** The filters whose index leads a walk, most selective first; events that match one of the first three are few. */
+/** Filters whose index can drive a walk, most selective first. Few events match any of the first three. */
 const LEADING = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
 const SELECTIVE = LEADING.slice(0, 3);
 
@@ -63,7 +63,7 @@ function newest(columns: string, where: string, actor: number | undefined, limit
 const SLICE = 2_000;
 /** Number of scopes read per statement. Each scope may be large. */
 const SCOPES_AT_A_TIME = 200;
-/** If more scopes exist, or the viewer sees more of them, a walk passes the events of all scopes. */
+/** If more scopes exist, or the viewer sees more of them, a walk reads the events of all scopes. */
 const MAX_SCOPES = 5_000;
 const MAX_SEEN_SCOPES = 50;
 
@@ -163,7 +163,7 @@ function positionBetween(low: string, high: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Selects the scopes after this one. An index skips from each to the next, so the number of events does not matter. */
+/** Selects the scopes after this one. Skips through an index from scope to scope, so the cost does not depend on the number of events. */
 const NEXT_SCOPES = `
 with recursive scopes (digest, place) as (
   (select scope_digest, 1 from audit_event where scope_digest > decode($1, 'base64') order by scope_digest limit 1)
@@ -175,7 +175,7 @@ select encode(digest, 'base64') as digest,
   (select scope from audit_event where scope_digest = digest order by id limit 1) as scope
 from scopes where digest is not null order by place`;
 
-/** Returns the digests of the scopes that the viewer sees; null if they are too many. */
+/** Returns the digests of the scopes that the viewer sees; null if there are too many. */
 async function seenScopes(statements: StatementRunner, viewer: EventViewer): Promise<string[] | null> {
   const seen: string[] = [];
   for (let [after, count] = ['', 0]; count < MAX_SCOPES && seen.length <= MAX_SEEN_SCOPES;) {
@@ -202,8 +202,8 @@ async function judge(scopes: readonly ScopeRow[], { sees, judged }: EventViewer)
   }
 }
 
-// The inner condition is one that an index answers, so a slice reads at most `limit` events, or as many of each scope,
-// whatever the other filters.
+// The inner condition uses an index, so a slice reads at most `limit` events (`limit` of each scope, if there are any),
+// regardless of the other filters.
 async function readSlice(
   statements: StatementRunner,
   conditions: EventConditions,

@@ -44,8 +44,8 @@ export interface Requester {
 }
 
 /**
- * Writes the event for a change, or for many. If possible, call it before taking contended locks, because it runs another
- * statement.
+ * Writes the event of a change, or the events of several changes. If possible, call it before taking contended locks,
+ * because it runs another statement.
  */
 export type RecordChange = (change: ChangeEvent | readonly ChangeEvent[]) => Promise<void>;
 
@@ -123,7 +123,7 @@ export class AuditTrail {
     return withRetries(() => this.attempt(requester, work));
   }
 
-  /** Runs a transaction that is rolled back, and returns what it would have returned. `work` records nothing. */
+  /** Runs `work` in a transaction, rolls it back and returns the result. `work` must record nothing. */
   rehearse<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     return withRetries(async () => {
       const runner = this.dataSource.createQueryRunner();

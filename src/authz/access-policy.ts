@@ -325,7 +325,7 @@ export class FullPolicy extends AccessPolicy {
       .join();
   }
 
-  // Once for all sources: the groups of a token may be many.
+  // Computed once for all sources, because a token may have many groups.
   private digestsOf(caller: Caller): readonly (readonly [key: string, digest: string])[] {
     const cached = this.digests.get(caller);
     if (cached) return cached;

@@ -79,7 +79,7 @@ class ReloadOnSignal {
       this.logger.warn(`SIGHUP: these changes require a restart: ${waiting.join(', ')}`);
   }
 
-  /** Reads the file in a worker thread: a large one takes seconds, in which this one answers requests. */
+  /** Reads the file in a worker thread: a large file takes seconds, during which this thread answers requests. */
   private load(): Promise<LoadedConfig | { readonly problems: string }> {
     const thread = new Worker(new URL('./load-config.worker.js', import.meta.url), {
       workerData: { file: this.file, flags: this.flags },

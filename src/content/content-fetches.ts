@@ -68,8 +68,8 @@ const MAX_ERROR = 500;
 class Outdated extends Error {}
 
 /**
- * Fetches the content of `git` and `oci` packages (reference/content), after the version is stored. No connection to the database
- * is held meanwhile.
+ * Fetches the content of `git` and `oci` packages (reference/content), after the version is stored. Holds no database
+ * connection during a fetch.
  */
 @Injectable()
 export class ContentFetches implements OnApplicationBootstrap, OnApplicationShutdown {

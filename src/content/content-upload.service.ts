@@ -121,7 +121,7 @@ export class ContentUploads {
           });
           await this.store.put(manager, version.id, files);
         },
-        // Waits for other content, and writes many files.
+        // Shows no version: changes of blocks need not wait while content is written.
         false,
       ),
     );

@@ -4,17 +4,17 @@ import type { DataSource } from 'typeorm';
 import { CONNECT_TIMEOUT_MS, type ServerConnections } from './connection.js';
 import { isOutOfConnections } from './database-errors.js';
 
-/** How long a pool that was refused a connection uses the ones it has. */
+/** How long a pool makes do with its connections after PostgreSQL refused it another. */
 const SHORTAGE_MS = 5_000;
-/** Pause of a pool without any connection, doubled for each attempt of the same caller. */
+/** First pause of a caller in a pool without connections; doubles with each attempt. */
 const RETRY_MS = 250;
 
 type Connected = (error: Error | undefined, client: pg.PoolClient | undefined, done: Release) => void;
 type Release = (error?: Error | boolean) => void;
 
 /**
- * A pool whose callers wait for the connections that it has when PostgreSQL grants no more, because others use them. It fails
- * only if none becomes free within CONNECT_TIMEOUT_MS.
+ * A pool that keeps working with the connections that it has when PostgreSQL grants no more. Its callers fail only if
+ * no connection becomes free within CONNECT_TIMEOUT_MS.
  */
 export class ConnectionPool extends pg.Pool {
   private readonly size = this.options.max;
@@ -27,7 +27,7 @@ export class ConnectionPool extends pg.Pool {
     this.on('remove', () => (this.open -= 1));
   }
 
-  /** Whether this pool has connections to PostgreSQL. */
+  /** Whether this pool has an open connection. */
   get isConnected(): boolean {
     return this.open > 0;
   }

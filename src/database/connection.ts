@@ -47,7 +47,7 @@ export function hasNoTls(error: unknown): boolean {
 /** The connections of all pools to one server, which fail together while it does not respond. */
 export interface ServerConnections {
   readonly sockets: Set<Socket>;
-  /** Set by ResponseWatch; connecting then fails at once. */
+  /** Set by ResponseWatch; connecting then fails immediately. */
   isSilent: boolean;
 }
 
@@ -70,7 +70,7 @@ const SESSION_SETTINGS = {
   default_transaction_isolation: 'read committed',
   array_nulls: 'on',
   DateStyle: 'ISO',
-  // Others switch off the triggers that keep partitions, and with them who sees what. Only superusers may change it.
+  // Other values disable the triggers that maintain partitions, on which visibility depends. Only superusers may set it.
   session_replication_role: 'origin',
   standard_conforming_strings: 'on',
   lock_timeout: String(LOCK_TIMEOUT_MS),
@@ -93,8 +93,8 @@ const APPLY_SETTINGS = `select set_config(name, value, false) from (
 where s.setting <> value and ${ON_PRIMARY}`;
 
 /**
- * Fails on a standby, and the pool then closes the connection. The pool waits for the result before it hands out the connection,
- * which its types don't say.
+ * Fails on a standby, so that the pool closes the connection. The pool awaits the result before it hands out the
+ * connection, although its types don't show that.
  */
 function applySettings(client: pg.ClientBase): unknown {
   // While a connection passes between the pool and TypeORM, neither has a listener, and an error at that moment would
@@ -104,7 +104,7 @@ function applySettings(client: pg.ClientBase): unknown {
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** A connection is checked when it is opened, so none is used for long. */
+/** Connections are checked only when they are opened, so they are replaced regularly. */
 const MAX_LIFETIME_SECONDS = 600;
 
 /** Options common to all connection pools. */

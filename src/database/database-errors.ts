@@ -40,7 +40,7 @@ export function isDatabaseUnreachable(error: unknown): boolean {
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
-/** Whether PostgreSQL, or a pooler in front of it, grants this role no more connections. */
+/** Whether PostgreSQL, or a pooler in front of it, refuses this role more connections. */
 export function isOutOfConnections(error: unknown): boolean {
   return (
     sqlStateOf(error) === '53300' ||

@@ -2,7 +2,7 @@ import type { ServerConnections } from './connection.js';
 import type { ReadinessPool } from './readiness-pool.js';
 
 const EVERY_MS = 500;
-/** With the timeout of a ping, statements wait four seconds at most (reference/errors). */
+/** Together with the timeout of a ping, statements wait at most four seconds (reference/errors). */
 const UNANSWERED_PINGS = 2;
 
 /**
@@ -51,7 +51,7 @@ export class ResponseWatch {
   }
 }
 
-// Any other error is a response of PostgreSQL, which has a code, or comes from a connection that is closed.
+// Any other error is a response of PostgreSQL, which has a code, or means that the connection was closed.
 function isClientTimeout(error: Error): boolean {
   return !('code' in error) && /timeout/i.test(error.message);
 }

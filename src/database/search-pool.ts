@@ -51,8 +51,8 @@ export class SearchPool {
   }
 
   /**
-   * Runs the statements of a search one after the other in a transaction, until the deadline. Waiting for the connection
-   * does not count towards it. If the client disconnects, no further statement begins.
+   * Runs the statements of a search one after the other in a transaction, until the deadline. Waiting for the
+   * connection does not count toward it. If the client disconnects, no further statement begins.
    *
    * @throws SemaphoreTimeout if all connections stay busy, SearchTimeout after the deadline, or `signal.reason` if the
    *   signal aborts.

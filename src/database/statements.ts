@@ -219,7 +219,8 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
 /**
  * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`.
  *
- * @param showsVersions whether blocks apply to the change. One that shows nothing may take long: changes of blocks do not wait for it.
+ * @param showsVersions whether blocks apply to the change. If not, changes of blocks do not wait for it, so it may take
+ *   long.
  * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
  *   follow the order of changes to an entry.
  */

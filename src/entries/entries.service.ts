@@ -53,7 +53,7 @@ export interface PublicationAnswers {
 
 const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: describeHeld };
 
-/** A publication that was stored, held, or could be. */
+/** A publication that was stored or held, or that a rehearsal would store or hold. */
 type Published = { readonly publication: Publication; readonly claims: Claims } & (
   | { readonly version: EntryVersion; readonly held?: undefined }
   | { readonly version?: undefined; readonly held: HeldAnswer }
@@ -111,9 +111,9 @@ export class EntriesService {
   }
 
   /**
-   * Asks the admission webhooks about a version that could be published; null if there are none.
+   * Rehearses the publication, then asks the admission webhooks about it; null if there are none.
    *
-   * @throws what publishing throws, and what `AdmissionGate.askAboutPublication` does.
+   * @throws errors of publishing and of `AdmissionGate.askAboutPublication`.
    */
   private async askWebhooks(
     caller: Caller,
@@ -142,11 +142,11 @@ export class EntriesService {
   ): Promise<Published> {
     const source = await shareManaged(manager);
     this.rules.checkSource(source);
-    // Before anything about the name, so that the response does not reveal whether a reserved name exists.
+    // Check this before reading anything about the name: the response must not reveal whether a reserved name exists.
     this.rules.checkName(caller, incoming, given, source.settings.names);
     const now = await lockEntry(manager, incoming.type, incoming.name);
     const entry = await findPublished(manager, incoming);
-    // Held versions reserve their name as published ones do.
+    // Held versions reserve their name, like published ones.
     const reserved = await this.admission.reservation(manager, incoming, caller);
     const earlier = entry?.claims ?? reserved.claims;
     if (earlier) this.rules.checkLater(caller, { claims: earlier }, given);

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 
 /**
- * Increases the revision of a source (see `bumpRevision`) and gives it to these entries, so that indexes in memory read them again.
- * The lock on the source, until the transaction ends, makes the numbers follow the order of commits: whoever has read a revision
- * finds every later change by a higher one.
+ * Increments the revision of a source (see `bumpRevision`) and stores it with these entries, so that indexes in memory
+ * read them again. The source stays locked until the transaction ends, so revisions follow the order of commits: an
+ * index that has read one revision finds all later changes at higher ones.
  */
 export async function noteChanged(
   manager: EntityManager,

@@ -11,7 +11,7 @@ import { elements, isObject, member } from '../json/json-values.js';
 import { toStorable } from '../validation/storable-text.js';
 import { parseTimestamp } from '../validation/value-checks.js';
 
-/** What the ranked search (reference/search) compares and shows of a document; stored as JSON with the latest version. */
+/** The parts of a document that the ranked search (reference/search) compares and shows; stored as JSON with the latest version. */
 export interface Summary {
   readonly title?: string;
   readonly description?: string;
@@ -28,7 +28,7 @@ export function summaryTextOf(version: IncomingVersion): string {
   return JSON.stringify(summaryOf({ ...version, document: version.document.toString() }));
 }
 
-/** @param version its document is JSON text. */
+/** @param version with its document as JSON text. */
 export function summaryOf(
   version: EntryName & { readonly version: string; readonly document: string },
 ): Summary {
@@ -67,7 +67,7 @@ function transportsOf(document: Document): string[] {
   ].filter((type) => type !== undefined);
 }
 
-// ToolHive's catalogs write this date into the publisher block, beside the tags and the names of tools.
+// ToolHive's catalogs write this date into the publisher block, next to the tags and names of tools.
 function ownDate(document: Document): Date | undefined {
   for (const block of blocksOf(document)) {
     const date = parseTimestamp(textMember(member(block, 'metadata'), 'last_updated') ?? '');

@@ -67,7 +67,7 @@ export class Entry {
   @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
   claimsChangedAt: Date | null;
 
-  /** The revision of the source that the last change of the entry or its versions made, or a later one: see `noteChanged`. */
+  /** The revision of the source at the last change of the entry or its versions, or a later one: see `noteChanged`. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 
@@ -85,7 +85,7 @@ export class Entry {
   }
 }
 
-/** An entry that was removed lately: indexes in memory read here what is gone. It may have been added again. */
+/** A recently removed entry, for indexes in memory. An entry with the same name may exist again. */
 @Entity('removed_entry')
 @Index('removed_entry_revision', ['sourceId', 'revision'])
 export class RemovedEntry {
@@ -180,7 +180,7 @@ export class EntryVersion {
   @Column({ type: 'text', select: false })
   search: string;
 
-  /** What the ranked search knows of the document; null until an index needs it, if the version was not stored as the latest. */
+  /** For the ranked search; null until an index needs it if the version was not stored as the latest. */
   @Column({ type: 'json', nullable: true, select: false })
   summary: Summary | null;
 }

@@ -76,7 +76,7 @@ export class GitProcess {
     });
     // Without descriptors, there are no pipes, and `error` comes instead of `spawn`.
     await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
-      // The directory may be gone, too.
+      // ENOENT may also mean that the directory is missing.
       throw error.code === 'ENOENT' && existsSync(directory) ? new GitMissingError() : error;
     });
     child.on('error', () => undefined);

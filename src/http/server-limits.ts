@@ -49,7 +49,7 @@ const ARRIVAL_CHECK_MS = 1_000;
 /** Closes connections without traffic, for example when a client does not read. Longer than any statement timeout. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-/** Maximum requests of a connection that wait for the response before them; beyond it, the connection is closed. */
+/** Maximum number of pipelined requests that wait on one connection; with more, the connection is closed. */
 const MAX_PIPELINED = 10;
 
 /** Maximum bytes of complete responses that wait to be read, across all connections. */
@@ -113,8 +113,8 @@ export function limitConnections(
 }
 
 /**
- * Handles the requests of a connection one at a time, also if it does not wait for responses (pipelining, RFC 9112 §9.3.2): when
- * such a connection breaks, Node emits no `close` for the responses that have not begun.
+ * Handles the requests of a connection one at a time, even if the client pipelines them (RFC 9112 §9.3.2): when such a
+ * connection breaks, Node emits no `close` for responses that have not begun.
  */
 export function limitPipelining(): Middleware {
   const waiting = new WeakMap<Socket, (() => void)[]>();

@@ -2,10 +2,11 @@ import type { Quota } from '../limits/quota.js';
 import { ApiError } from './errors.js';
 
 /**
- * Does work that counts toward a quota until it ends.
+ * Runs `work`, which counts toward a quota until it ends.
  *
  * @param tooMany sentence for a key that has used up its own limit.
- * @throws ApiError 429 `too_many_requests` for such a key; 503 `overloaded` if all keys together have used up the total.
+ * @throws ApiError 429 `too_many_requests` for such a key; 503 `overloaded` if all keys together have used up the
+ *   total.
  */
 export async function withinQuota<Result>(
   quota: Quota,

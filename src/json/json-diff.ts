@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createPatch, type Operation } from 'rfc6902';
 
-/** Of two lists of different content, the product of their lengths up to which their elements are compared. */
+/** The elements of two different lists are compared only if the product of their lengths is at most this. */
 const MAX_PAIRS = 2_500;
 /** Comparing nested lists takes time exponential in their depth; this many comparisons take about 40 ms. */
 const MAX_COMPARISONS = 10_000;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 /** How many files the server must be able to open: loading its modules takes about 350. */
 export const MIN_OPEN_FILES = 512;
 
-/** Returns how many files this process may open; Infinity where the system does not say. Node raises the soft limit to the hard one. */
+/** Returns how many files this process may open; Infinity if the system does not report it. Node raises the soft limit to the hard one. */
 export function openFilesLimit(): number {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
@@ -13,7 +13,7 @@ export function openFilesLimit(): number {
   }
 }
 
-/** Whether the process has no file descriptor, or the system no process or thread, left. */
+/** Whether the process is out of file descriptors, or the system out of processes or threads. */
 export function isOutOfDescriptors(error: unknown): boolean {
   const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;
   return (
@@ -25,7 +25,7 @@ export function isOutOfDescriptors(error: unknown): boolean {
 const DISK_FULL = ['ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG'];
 const NO_FOLDER = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'];
 
-/** Whether this machine's disk is full or read-only, or there is no temporary folder that the process may use. */
+/** Whether this machine's disk is full or read-only, or the process has no usable temporary folder. */
 export function isOwnDiskFull(error: unknown): boolean {
   const { code = '', syscall } = (error ?? {}) as NodeJS.ErrnoException;
   return DISK_FULL.includes(code) || (syscall === 'mkdtemp' && NO_FOLDER.includes(code));

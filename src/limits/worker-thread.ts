@@ -4,7 +4,7 @@ import { unlessAborted } from './abortable.js';
 /** An idle thread is stopped after this time, to free its memory. Until then it is reused: starting one takes 100 ms. */
 const IDLE_MS = 15_000;
 
-/** A job takes more memory than its thread may use. */
+/** A job needs more memory than its thread may use. */
 export class ThreadMemoryError extends Error {}
 
 /** A worker thread that does one job at a time. An error stops it, and the next job starts another. */

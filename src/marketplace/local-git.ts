@@ -23,9 +23,9 @@ export function startLocalGit(
 const MAX_MESSAGES_LENGTH = 4_096;
 
 /**
- * Runs a git command to its end.
+ * Runs a git command until it exits.
  *
- * @throws the error of `input`; an Error if git fails, with the `code` that Node has for a full or read-only disk.
+ * @throws errors of `input`; an Error if git fails, with Node's `code` if the disk is full or read-only.
  */
 export async function runLocalGit(
   directory: string,

@@ -39,7 +39,7 @@ export class MarketplaceController {
 /** Enough for the commits and objects of a client with thousands of them. */
 const MAX_COMMAND_BYTES = 1_024 * 1_024;
 
-/** Serves the Git repository of a view by the smart HTTP protocol, for fetching alone (reference/marketplace); see gitprotocol-http. */
+/** Serves the Git repository of a view over the smart HTTP protocol, for fetching only (reference/marketplace); see gitprotocol-http. */
 @ApiExcludeController()
 @Controller(`registry/:registry/${REPOSITORY}`)
 @AnyCaller()

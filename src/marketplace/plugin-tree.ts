@@ -43,9 +43,9 @@ export function pluginNameOf(name: string): string {
 }
 
 /**
- * Returns the entries as plugins, ordered by plugin name. A name depends on its entry alone. If entries of different names share a
- * plugin name, none of them is a plugin, because otherwise a publisher could replace another's plugin. A plugin hides the
- * skill of the same name.
+ * Returns the entries as plugins, ordered by plugin name. A name depends only on its entry. If entries of different
+ * names share a plugin name, none of them is a plugin, because otherwise a publisher could replace another's plugin. A
+ * plugin hides the skill of the same name.
  */
 export function pluginsOf<Entry extends ListedEntry>(entries: readonly Entry[]): Plugin<Entry>[] {
   const plugins = new Map<string, Entry>();
@@ -97,8 +97,9 @@ function isManifest({ path }: ContentFile): boolean {
 }
 
 /**
- * Returns the files of the repository of a view (reference/marketplace): the marketplace files of Claude Code, Copilot CLI, Codex
- * and Cursor, and each plugin below `plugins/`. Depends on the arguments alone, and contains neither callers nor addresses.
+ * Returns the files of the repository of a view (reference/marketplace): the marketplace files of Claude Code, Copilot
+ * CLI, Codex and Cursor, and each plugin below `plugins/`. Depends only on the arguments, and contains neither callers
+ * nor addresses.
  *
  * @param manifests The texts of `manifestsIn`, by digest.
  */

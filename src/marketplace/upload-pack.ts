@@ -35,7 +35,7 @@ const MAX_KEPT_BYTES = 4 * 1_024 * 1_024;
 const MAX_KEPT_ANSWER_BYTES = 16 * 1_024;
 const MAX_KEPT_COMMAND_BYTES = 1_024;
 
-/** Runs `git upload-pack` on the repository of the caller's view. Each request finds the view anew. */
+/** Runs `git upload-pack` on the repository of the caller's view. Each request determines the view again. */
 @Injectable()
 export class UploadPack {
   private readonly processes = new Semaphore(MAX_PROCESSES);
@@ -102,7 +102,7 @@ export class UploadPack {
     }
   }
 
-  // A client that waits for a process, or reads slowly, must not go on reading after its access was withdrawn.
+  // A client that waits for a process, or reads slowly, must not keep reading after its access is withdrawn.
   private async *whileAdmitted(
     access: VerifiedAccess,
     chunks: AsyncIterable<Buffer>,
@@ -127,7 +127,7 @@ export class UploadPack {
 
 const LIST_REFERENCES = Buffer.from('0014command=ls-refs');
 
-/** Returns the text of a request about references alone, which has the same answer each time; undefined for others. */
+/** Returns the text of a request that only asks for references, whose answer is the same each time; undefined for others. */
 function questionOf(request: UploadPackRequest): string | undefined {
   if (request.kind === 'advertisement') return '';
   const { body } = request;

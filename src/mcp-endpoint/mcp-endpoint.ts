@@ -60,7 +60,7 @@ export class McpEndpoint {
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
-    // Errors that the REST API would return for the whole request; the SDK would turn them into internal errors.
+    // Keeps errors that fail the whole request, as in the REST API: the SDK would turn them into internal errors.
     const recorded = async <Result>(work: Promise<Result>): Promise<Result> => {
       work.catch((error: unknown) => refusals.push(error));
       return work;
@@ -106,7 +106,7 @@ export class McpEndpoint {
     }
   }
 
-  /** Returns the result, whose text is written once for each cached page. */
+  /** Returns the tool result, and serializes each cached page only once. */
   private resultOf(content: object | JsonText): CallToolResult {
     const cached = this.results.get(content);
     if (cached) return cached;

@@ -40,8 +40,9 @@ import { McpMessage } from './mcp.dto.js';
 const SENTENCE = 'Only pages from this server or from cors.origins may use this endpoint';
 
 /**
- * Validates `Origin` (MCP 2025-11-25 basic/transports): allows the server's own origin and `cors.origins` (
- * reference/mcp). In anonymous mode, `refuseForeignOrigins` has already refused foreign origins, even if `*` allows them here.
+ * Validates `Origin` (MCP 2025-11-25 basic/transports): allows the server's own origin and `cors.origins`
+ * (reference/mcp). In anonymous mode, `refuseForeignOrigins` has already refused foreign origins, even if `*` allows
+ * them here.
  */
 @Injectable()
 export class McpOrigins {

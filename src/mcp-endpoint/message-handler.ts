@@ -102,7 +102,7 @@ function serverOf(settings: MessageServer, isModern: boolean): Server {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool');
     return settings.callTool(name, args);
   });
-  // Protocols before 2026-07-28 know no cache hints.
+  // Protocols before 2026-07-28 have no cache hints.
   const uncached = isModern ? UNCACHED : {};
   server.setRequestHandler('skills/list', { params: ANY_PARAMETERS }, async (params) => ({
     ...(await settings.listSkills(textIn(params, 'cursor'))),

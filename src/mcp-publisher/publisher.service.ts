@@ -102,7 +102,7 @@ export class PublisherService {
   }
 }
 
-/** The client accepts 200 and 201 alone, so `_meta` says that a version or change is held (reference/admission). */
+/** The client accepts only 200 and 201, so `_meta` says that a version or change is held (reference/admission). */
 const ANSWERS: PublicationAnswers = {
   stored: (_name, _claims, version) => itemOf(version),
   held: ({ document, status }, _claims, admission) => {

@@ -39,7 +39,7 @@ export const resolveApart: ResolveAll = (hostname, done) => {
   try {
     ask(hostname, answer);
   } catch (error) {
-    // Some failed starts of a process are thrown, such as for lack of memory.
+    // Node throws some failures to start a process, such as a lack of memory.
     process.nextTick(answer, error, []);
   }
 };

@@ -43,7 +43,7 @@ export interface WaitingSources {
   readonly claimSetIds: readonly number[];
 }
 
-/** Due sources that are read at once. */
+/** Maximum number of due sources that one query reads. */
 const SOURCES_PER_READ = 100;
 
 /** A watched source leased by this replica. */
@@ -66,8 +66,8 @@ export class SourceLeases {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns due sources in the order of their turns: the owner who has waited longest for a turn comes first, with the source
-   * that has been due longest. So the number of one owner's sources does not delay the others'.
+   * Returns due sources in the order of their turns: the owner who has waited longest for a turn comes first, with the
+   * source that has been due longest. So an owner with many sources does not delay the others.
    */
   async due(waiting: WaitingSources): Promise<number[]> {
     const rows = await this.dataSource.query<{ id: number }[]>(
@@ -101,7 +101,7 @@ export class SourceLeases {
        where s.id = y.source_id and y.source_id = (
          select d.source_id from unnest($6::int[]) with ordinality asked(id, place)
            join source_sync d on d.source_id = asked.id join source k on k.id = d.source_id
-         -- No index has the difference: PostgreSQL would otherwise read all due sources to find these.
+         -- Compares a difference, because no index has it: otherwise PostgreSQL would read all due sources to find these.
          where d.next_run_at - now() <= interval '0' and ${IS_FREE}
          order by asked.place limit 1 for update of d skip locked
        )
@@ -245,7 +245,7 @@ function ownerOf(source: string): string {
   return `case when ${source}.origin = 'config' then 'config' else coalesce(encode(${source}.changed_by, 'hex'), '') end`;
 }
 
-/** SQL: whether nobody holds the lease `d` of source `k`, and it need not wait. Takes three parameters, see WaitingSources. */
+/** SQL: whether the lease `d` of source `k` is free and the source need not wait. Takes three parameters, see WaitingSources. */
 const IS_FREE = `(d.lease_until is null or d.lease_until < now())
            and not (k.origin = 'api' and ($1 or k.claim_set_id = any($2::int[]) or ${ownerOf('k')} = any($3::text[])))`;
 

@@ -36,7 +36,7 @@ const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_a
  */
 @Injectable()
 export class SourceStates {
-  /** Creates the states of new sources; synced ones are due at once. */
+  /** Creates the states of new sources; synced ones are due immediately. */
   async createAll(manager: EntityManager, sources: readonly Source[]): Promise<void> {
     const rows = await manager.query<(ScheduleRow & { sourceId: number })[]>(
       `insert into source_sync (source_id, next_run_at)

@@ -41,7 +41,7 @@ const FIRST_SOURCES = firstRows(
   'asked.number',
 );
 
-/** Returns the first of these sources that exist: as many as take up to 1 MiB, and at least one. */
+/** Returns the first of these sources that exist: up to 1 MiB in total, but at least one. */
 export async function firstSources(
   manager: EntityManager,
   ids: readonly number[],
@@ -90,8 +90,8 @@ export async function bumpRevision(manager: EntityManager, sourceId: number): Pr
 }
 
 /**
- * Sets the claim set of every entry of a source (reference/access), for kinds whose entries inherit claims (reference/access). Runs
- * inside the transaction that changes the source.
+ * Sets the claim set of every entry of a source whose kind passes its claims to entries (reference/access). Runs inside
+ * the transaction that changes the source.
  *
  * @returns the number of changed entries.
  */

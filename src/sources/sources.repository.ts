@@ -23,7 +23,7 @@ export class SourcesRepository {
     });
   }
 
-  /** Returns the first of these sources, in order: as many as take up to 1 MiB, and at least one if any exists. */
+  /** Returns the first of these sources, in order: up to 1 MiB in total, but at least one if any exists. */
   async loadFirst(rows: readonly SourceRow[]): ReturnType<typeof firstSources> {
     return firstSources(
       this.sources.manager,

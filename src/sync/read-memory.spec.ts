@@ -19,9 +19,9 @@ describe('ReadMemory', () => {
   });
 
   it.each([
-    ['it reads', (memory: ReadMemory) => memory.begin().add(2 * MIB + 1)],
-    ['is announced to it', (memory: ReadMemory) => memory.begin().reserveForFile(MIB)],
-  ])('has one place for a run of which more than 2 MiB %s, and room for small ones', async (_, enlarge) => {
+    ['read', (memory: ReadMemory) => memory.begin().add(2 * MIB + 1)],
+    ['announce', (memory: ReadMemory) => memory.begin().reserveForFile(MIB)],
+  ])('has one place for runs that %s more than 2 MiB, and room for small ones', async (_, enlarge) => {
     const memory = new ReadMemory();
     const [large, other, small] = [memory.begin(), memory.begin(), memory.begin()];
     large.add(2 * MIB);

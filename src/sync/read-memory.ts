@@ -22,8 +22,8 @@ export function readMemoryFor(mebibytesPerFile: number): number {
 export class ReadMemoryError extends Error {}
 
 /**
- * Another run has the place for large runs. A single instance, because the stack of an error keeps the objects of its frames
- * alive, such as all that the waiting run has read.
+ * Another run has the place for large runs. A single instance, because the stack of a new error would keep everything
+ * alive that the waiting run has read.
  */
 const BUSY = new ReadMemoryError('Other syncs hold the memory that this one needs');
 
@@ -63,7 +63,7 @@ export class ReadMemory {
     }
   }
 
-  /** Returns a function that gives the place back, or undefined if another run has it. */
+  /** Returns a function that frees the place, or undefined if another run has it. */
   tryTakePlace(): (() => void) | undefined {
     return this.place.tryAcquire();
   }
@@ -78,7 +78,7 @@ export class MemoryShare {
   private isRead = false;
   private readonly since = performance.now();
 
-  /** @param giveBack gives the place for large runs back, if the run has it. */
+  /** @param giveBack frees the place for large runs, if the run has it. */
   constructor(
     private readonly memory: ReadMemory,
     private giveBack?: () => void,
@@ -104,7 +104,7 @@ export class MemoryShare {
     this.check(PER_FILE_BYTE * bytes);
   }
 
-  /** Takes back bytes that were added before. */
+  /** Subtracts bytes that were added before. */
   release(bytes: number): void {
     this.bytes -= bytes;
   }
@@ -114,7 +114,7 @@ export class MemoryShare {
     this.isRead = true;
   }
 
-  /** Gives up the place. */
+  /** Frees the place for large runs, if the run has it. */
   end(): void {
     this.giveBack?.();
     this.giveBack = undefined;

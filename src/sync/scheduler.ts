@@ -43,7 +43,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     string,
     { readonly run: Promise<void>; readonly since: number; readonly source: LeasedSource }
   >();
-  /** Sources that were due when they were read, in order: reading them for each sync would cost more than short syncs. */
+  /** Due sources as last read, in order. Reading them for each sync would cost more than a short sync. */
   private due: readonly number[] = [];
   private dueReadAt = 0;
   /** Ends runs that wait for memory. */

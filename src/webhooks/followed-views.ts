@@ -19,7 +19,7 @@ import {
 } from './view-comparison.js';
 import { type TrailEvent, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
 
-/** Views that are read at a time. */
+/** Maximum number of views that are read at the same time. */
 const MAX_READS = 2;
 const READ_TIMEOUT_MS = 10 * 60_000;
 
@@ -87,7 +87,7 @@ export class FollowedViews {
   }
 
   /**
-   * Few views are read at a time, so that requests find free connections.
+   * Limits concurrent reads, so that requests find free connections.
    *
    * @param wants whether the webhook receives events with this action.
    */

@@ -42,7 +42,7 @@ export interface HeldWebhook extends TrailPlace {
   readonly isBehind: boolean;
   /** Whether the snapshots are of another database cluster, after a restore. */
   readonly isForeign: boolean;
-  /** The transaction that configured the webhook, whose own events are not sent; null once it was handled. */
+  /** The transaction that configured the webhook, whose own events are not sent; null once it has been handled. */
   readonly configuredIn: string | null;
   readonly isPaused: boolean;
   readonly attempts: number;
@@ -72,13 +72,13 @@ export interface TrailPage {
   readonly next: TrailPlace;
 }
 
-/** What a round of deliveries of one webhook achieved. */
+/** The result of one round of deliveries of a webhook. */
 export interface Round {
   readonly id: number;
   readonly generation: number;
   readonly place: TrailPlace;
   readonly attempts: readonly Attempt[];
-  /** Entries of a view that the receiver now knows, or no longer. */
+  /** Entries that the receiver has learned of, or that have left its view. */
   readonly added: readonly EntryName[];
   readonly removed: readonly EntryName[];
   /** Time of the first event that was not delivered; null if there is none. */
@@ -104,8 +104,8 @@ const oldest = (snapshot: string) => `pg_snapshot_xmin(${snapshot}::text::pg_sna
 const end = (snapshot: string) => `pg_snapshot_xmax(${snapshot}::text::pg_snapshot)::text::bigint`;
 const NOW = 'pg_current_snapshot()';
 
-// A window ends at the current snapshot, or before it at a transaction that all earlier ones have ended before. Webhooks at
-// the same place share it. Once `past` contains the transaction that configured a webhook, this no longer matters.
+// A window ends at the current snapshot, or earlier, at a transaction before which all others have ended. Webhooks at
+// the same place share it. The transaction that configured a webhook no longer matters once `past` contains it.
 const HELD = `
 with held as materialized (
   select *, case when not pg_visible_in_snapshot(configured_in::text::xid8, past::pg_snapshot) then configured_in end as own
@@ -351,7 +351,7 @@ export class WebhookPlaces {
 }
 
 const milliseconds = (member: string) => `p."${member}" * interval '1 millisecond'`;
-/** SQL: since when the webhook fails; a success in the same round starts anew. */
+/** SQL: the time since which the webhook fails; a success in the same round resets it. */
 const STARTED = `case when p."hasDelivered" then now() else coalesce(w.failing_since, now()) end`;
 const ENDS = `${STARTED} + ${milliseconds('retryForMs')}`;
 const unlessIdle = (column: string, failed: string, succeeded: string) =>

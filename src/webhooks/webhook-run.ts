@@ -37,13 +37,13 @@ interface PendingPage {
 export interface WebhookRunOptions {
   readonly id: number;
   readonly name: string;
-  /** Aborts when this replica must not send any more. */
+  /** Aborts when this replica must stop sending. */
   readonly signal: AbortSignal;
   readonly source: () => string | null;
   readonly proxy: ProxyConfig;
   readonly views: FollowedViews;
   readonly metrics: WebhookMetrics;
-  /** Saves what a round achieved; returns false if the lease was lost, or a request changed the place. */
+  /** Saves the result of a round; returns false if the lease was lost, or a request changed the place. */
   readonly save: (round: Round) => Promise<boolean>;
   /** The run of an earlier lease: it has been aborted, but its last round may not have ended. */
   readonly before: WebhookRun | undefined;
@@ -78,7 +78,7 @@ export class WebhookRun {
     await this.http.close();
   }
 
-  /** Returns what the next round needs: a page of the trail, nothing more than is in memory, or no round at all. */
+  /** Returns whether the next round needs a page of the trail or nothing but what is in memory; null if no round is due. */
   needs(config: WebhookConfig, held: HeldWebhook): 'page' | 'nothing' | null {
     if (held.isPaused || held.waitMs > 0) return null;
     if (this.view?.as !== config.as) this.view = config.as ? follow(config.as) : undefined;
@@ -89,7 +89,7 @@ export class WebhookRun {
   }
 
   /**
-   * Begins to send a page of the trail, or what is left of the last one.
+   * Begins to send a page of the trail, or the rest of the last one.
    *
    * @throws any error of the database.
    */
@@ -126,7 +126,7 @@ export class WebhookRun {
     };
   }
 
-  /** Sends what is left of a page, and saves how far it came. */
+  /** Sends the rest of a page and saves the progress. */
   private async deliver(page: PendingPage, held: HeldWebhook): Promise<void> {
     const { config, generation, messages, delivered } = page;
     const { signal, metrics } = this.options;
@@ -204,7 +204,7 @@ export class WebhookRun {
   }
 }
 
-/** Returns the actions that a webhook is sent; null for all. */
+/** Returns the actions that a webhook receives; null for all. */
 export function actionsOf({ actions }: WebhookConfig): readonly string[] | null {
   return actions?.flatMap((pattern) => matchingActions(pattern, AUDIT_ACTIONS)) ?? null;
 }

@@ -25,12 +25,12 @@ const LEASE_POLL_MS = 2_000;
 const LEASE_MS = 10_000;
 const RENEW_MS = 3_000;
 const STOP_TIMEOUT_MS = 2_000;
-/** How often the trail is read when no event of this replica wakes the webhooks. */
+/** How often the trail is read while this replica writes no events. */
 const IDLE_MS = 500;
-/** The events of this time are read, and the rounds that end in it saved, together. */
+/** Events within this time are read together, and rounds that end within it are saved together. */
 const TOGETHER_MS = 50;
 
-/** A webhook that a round may begin for. */
+/** A webhook that may begin a round. */
 interface Due {
   readonly run: WebhookRun;
   readonly config: WebhookConfig;
@@ -38,9 +38,9 @@ interface Due {
 }
 
 /**
- * Sends the webhooks of the configuration. Each is leased, so that one replica sends; the leases of a dead replica
- * expire. The trail is read once for all webhooks that are at the same place, and one transaction saves many rounds: so the
- * number of webhooks hardly changes the load of the database.
+ * Sends the configured webhooks. Each is leased, so that only one replica sends it; the leases of a dead replica
+ * expire. Webhooks at the same place share one read of the trail, and one transaction saves many rounds, so the load on
+ * the database hardly grows with the number of webhooks.
  */
 @Injectable()
 export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -56,7 +56,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   /** Rounds that will be saved together. */
   private saving: { readonly rounds: Round[]; readonly saved: Promise<ReadonlySet<number>> } | undefined;
   private lastSave: Promise<unknown> = Promise.resolve();
-  /** Webhooks with attempts since old ones were deleted. */
+  /** Webhooks with attempts since old deliveries were last deleted. */
   private attempted = new Set<number>();
 
   constructor(
@@ -125,7 +125,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     if (attempted.length > 0) await this.states.forgetDeliveries(attempted);
   }
 
-  /** Reads the trail in `ms`, unless it is read sooner. */
+  /** Reads the trail after `ms` milliseconds, unless something else reads it sooner. */
   private wake(ms = TOGETHER_MS): void {
     if (this.stopping.signal.aborted) return;
     this.waking ??= setTimeout(() => {
@@ -160,7 +160,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  /** Returns the webhooks between two rounds, and forgets those that this replica no longer sends for. */
+  /** Returns the webhooks that are between two rounds, and drops those that this replica no longer sends. */
   private due(states: readonly HeldWebhook[]): Due[] {
     const byId = new Map(states.map((held) => [held.id, held]));
     const due: Due[] = [];
@@ -211,7 +211,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Returns the actions that one of these webhooks needs; null for all. A view depends on all of them. */
+/** Returns the actions that any of these webhooks needs; null for all, which a view depends on. */
 function sentTo(webhooks: readonly Due[]): readonly string[] | null {
   const actions = webhooks.map(({ config }) => (config.as ? null : actionsOf(config)));
   return actions.includes(null) ? null : [...new Set(actions.flatMap((some) => some ?? []))];

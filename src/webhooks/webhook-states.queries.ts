@@ -72,7 +72,7 @@ export class WebhookStates {
     return row?.status ?? 'active';
   }
 
-  /** Deletes the oldest deliveries of these webhooks. */
+  /** Deletes deliveries of these webhooks beyond MAX_DELIVERIES, oldest first. */
   async forgetDeliveries(ids: readonly number[]): Promise<void> {
     await this.dataSource.query(
       `delete from webhook_delivery d using unnest($1::int[]) as w(id) cross join lateral (

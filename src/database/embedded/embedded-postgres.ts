@@ -47,7 +47,7 @@ export async function findRunningPostgres(
   return where && { ...where, user: SUPERUSER, database: DATABASE };
 }
 
-/** Returns the error for the operator if a file could not be written, as on a full or read-only disk. */
+/** Returns an error for the operator if a file could not be written, for example to a full or read-only disk. */
 function unwritable(error: unknown, dataDirectory: string): Error | undefined {
   const { code, syscall, path = dataDirectory } = error as NodeJS.ErrnoException;
   if (code === undefined || syscall === undefined) return undefined;

@@ -228,7 +228,7 @@ export async function runPostgres(
   return { connection, pid: server.pid ?? 0, exited, stop };
 }
 
-/** A file system with less free space, such as for a line of the log. */
+/** With less free space than this, a file system counts as full. */
 const FULL_BYTES = 64 * 1024;
 
 function isFull(directory: string): boolean {
@@ -238,7 +238,7 @@ function isFull(directory: string): boolean {
 
 const LOG_BYTES = 64 * 1024;
 
-/** Returns the message that says why PostgreSQL ended: the last fatal one, else the first about a failure. */
+/** Returns the logged reason why PostgreSQL ended: the last fatal message, else the first that reports a failure. */
 function loggedReason(logFile: string, start: number): string | undefined {
   const log = Buffer.alloc(LOG_BYTES);
   const file = openSync(logFile, 'r');

@@ -8,10 +8,10 @@ import type { VersionColumns } from '../entry.entity.js';
  * The statements of the bulk writer. Each writes one batch; most take one array parameter per column.
  */
 
-/** How long removed entries are known: longer than an index in memory continues without a new read. */
+/** How long removals are kept: longer than the hour after which an index reads a source from the beginning. */
 const REMEMBERED = '2 hours';
 
-/** SQL: the number for changes of the source `$1`, which the transaction has locked: see `noteChanged`. */
+/** SQL: the next revision of the source `$1`, which the transaction must have locked: see `noteChanged`. */
 const NEXT_REVISION = `(select revision + 1 from source where id = $1)`;
 
 /** An entry with its new claim set. */

@@ -18,10 +18,11 @@ export interface ExecCredential {
 }
 
 /**
- * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). The client would run it
- * without a timeout and without `KUBERNETES_EXEC_INFO`. Errors never quote the output, which may contain credentials.
+ * Runs the credential plugin of a kubeconfig user (client-go credential plugins, `users[].user.exec`). The client would
+ * run it without a timeout and without `KUBERNETES_EXEC_INFO`. Errors never quote the output, which may contain
+ * credentials.
  *
- * @param directory where a command with a relative path is.
+ * @param directory of a command with a relative path.
  * @throws ClusterError
  */
 export async function runExecPlugin(

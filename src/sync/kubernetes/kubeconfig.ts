@@ -22,14 +22,14 @@ export interface Connection {
 interface LoadedKubeconfig {
   readonly cluster: Cluster;
   readonly user: User;
-  /** What the client does not read of the user: the settings as written, and the directory of their file. */
+  /** The user's settings as written, some of which the client does not read, and the directory of their file. */
   readonly settings: unknown;
   readonly directory: string;
 }
 
 /**
- * Connects with the kubeconfig or the pod's service account, by `@kubernetes/client-node`. Token files and exec plugins are
- * our own (decision 015).
+ * Connects with the kubeconfig or the pod's service account, using `@kubernetes/client-node`. Handles token files and
+ * exec plugins itself (decision 015).
  */
 export class Kubeconfig {
   private loaded: LoadedKubeconfig | null = null;
@@ -91,17 +91,17 @@ export class Kubeconfig {
   }
 }
 
-/**
- * Loads the client on first use, which takes half a second and 70 MB. Unlike `import()`, it tries again after a failure, such as
- * too many open files.
- */
-/** Errors of parsers quote what they could not read, which may be a credential. */
+/** Returns why credentials cannot be read. Errors of parsers quote the text, which may contain a credential. */
 function reasonOf(error: unknown): string {
   return error instanceof Error && !(error instanceof SyntaxError)
     ? error.message
     : 'they contain invalid data';
 }
 
+/**
+ * Loads the client on first use, which takes half a second and 70 MB. Unlike `import()`, it tries again after a failure, such as
+ * too many open files.
+ */
 function client(): typeof import('@kubernetes/client-node') {
   return createRequire(import.meta.url)('@kubernetes/client-node') as never;
 }
