@@ -11,8 +11,8 @@ import type { Stage } from './harness/stage.js';
 const KEYS = 20;
 
 /**
- * Measures whether the response time of a refusal reveals anything about a key (reference/access). Sends a wrong,
- * an expired, a foreign and a truncated key, and a key of an unknown registry, in rotation on one connection.
+ * Measures whether the response time of a refusal reveals anything about a key (reference/access). Sends a wrong, an
+ * expired, a foreign and a truncated key, and a key of an unknown registry, in rotation on one connection.
  */
 export async function measureKeys(stage: Stage, quick: boolean): Promise<Figure[]> {
   const catalogue = await stage.catalogue(1_000, 20);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Copies the published entries of a ToolHive registry server (docs/migrating.md): creates a registry there with the managed source alone, reads it
-# and publishes here. May be repeated. Needs jq and curl 7.82 or newer, and super-admin tokens for both servers.
+# Copies the published entries of a ToolHive registry server (docs/migrating.md): creates a registry there with only the managed source,
+# reads it and publishes its entries here. Safe to repeat. Needs jq and curl 7.82 or newer, and super-admin tokens for both servers.
 # OLD, NEW: https://…; OLD_TOKEN, NEW_TOKEN; MANAGED: the name of the managed source on the old server
 old() { curl -sS --fail -H "Authorization: Bearer $OLD_TOKEN" "$OLD$1" "${@:2}"; }
 pages() {

@@ -45,7 +45,7 @@ function render(values) {
   return withoutVersion(execFileSync(HELM, [...TEMPLATE, '--values', values], { encoding: 'utf8' }));
 }
 
-/** What Helm renders with these values, or why it refuses them. */
+/** Returns what Helm renders with these values, or why it refuses them. */
 function outcomeOf(values) {
   const flags = [...TEMPLATE, '--values', '-'];
   const { status, stdout, stderr } = spawnSync(HELM, flags, {

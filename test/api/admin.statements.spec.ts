@@ -6,7 +6,7 @@ import { StatementTap } from '../support/statement-tap.js';
 /** Matches statements that select a source by name; background work never runs one. */
 const READS_SOURCE = /^select\b.*\bfrom "?source"?\s.*\bwhere\b.*\bname"?\s*=/is;
 
-/** Matches what a new source inserts. */
+/** Matches the inserts of a new source. */
 const INSERTS_SOURCE = /\binsert into "?(source|source_sync|claim_set|audit_event)\b/i;
 
 describe('statements about sources', () => {
@@ -71,7 +71,7 @@ describe('statements about sources', () => {
     expect([await insertsFor(1), await insertsFor(90)]).toEqual([4, 4]);
   });
 
-  it('lists: one for all, with pages and a search by name', async () => {
+  it('a list loads its items in one statement, also page by page and with a search by name', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `list-${String(index).padStart(2, '0')}`);
     for (const name of names) {
       expect((await service.put(`/v1/sources/${name}`, settings('1h'))).status).toBe(201);

@@ -125,7 +125,7 @@ describe('a block set while versions are being written', () => {
     expect(await everywhere()).toContain('com.new/b@1.0.0');
   });
 
-  it('is in force although a source stays locked, and is applied there later', async () => {
+  it('is in force even if a source stays locked, and is applied there later', async () => {
     const [stuck, free] = [aServer('com.stuck/a'), aServer('com.stuck/b')];
     for (const [name, server] of [
       ['mirror', stuck],

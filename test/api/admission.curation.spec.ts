@@ -28,7 +28,7 @@ describe('minAge', () => {
     ]);
   });
 
-  it('never shows what the upstream removes after 13 days, which starts anew when it comes back', async () => {
+  it('never shows what the upstream removes after 13 days, and counts from the start when it comes back', async () => {
     await passTime(service, '13 days');
     await service.rewrite('mirror', { servers: [aServer('io.acme/one')] });
     await service.synced('mirror');
@@ -46,7 +46,7 @@ describe('minAge', () => {
     expect(counts).toMatchObject({ held: 1, entries: 1 });
   });
 
-  it('keeps the served document while a changed one waits anew', async () => {
+  it('keeps the served document while a changed one waits', async () => {
     const changed = aServer('io.acme/one', '1.0.0', { description: 'changed' });
     await service.rewrite('mirror', { servers: [changed, aServer('io.acme/two')] });
     const report = await service.synced('mirror');

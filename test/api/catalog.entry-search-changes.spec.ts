@@ -116,7 +116,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=shared')).toEqual(['Published']);
   });
 
-  it('follows a change that keeps others waiting, and those after it', async () => {
+  it('finds a change that others wait for, and the changes after it', async () => {
     await publish('io.acme/late', 'Late', '1.0.0', TEAM);
     expect(await titles('q=late')).toEqual(['Late']);
     const { database } = service;

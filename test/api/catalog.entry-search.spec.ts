@@ -107,7 +107,7 @@ describe('GET /x/search', () => {
     expect(found.metadata).toEqual({ count: names.length });
   });
 
-  it('corrects a word if nothing is found, on every page, and says so', async () => {
+  it('corrects a word if nothing is found, and names the correction on every page', async () => {
     const first = await find('q=githbu&limit=1');
     expect(namesIn(first)).toEqual(['acme/github']);
     expect(first.metadata).toMatchObject({ corrected: ['github'] });

@@ -37,7 +37,7 @@ describe('the ranked search finds first', () => {
   });
 });
 
-/** What people type, and the last part of the name that should come first. */
+/** Queries as people type them, and the last segment of the name that must come first. */
 const TYPED: readonly (readonly [query: string, last: string])[] = [
   ['github', 'github'],
   ['gitlab', 'gitlab'],
@@ -101,7 +101,7 @@ const TYPED: readonly (readonly [query: string, last: string])[] = [
   ['xcode', 'xcodebuild'],
 ];
 
-// Catalogs of the real world are not part of this repository: see .ci/run.
+// Real catalogs are not part of this repository: see .ci/run.
 if (process.env['TEST_CATALOGUES'] !== undefined)
   describe('the ranked search of real catalogs', () => {
     const sourceOf = (name: string) => ({

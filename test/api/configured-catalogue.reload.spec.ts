@@ -81,7 +81,7 @@ describe('reload of the configuration', () => {
     }
   };
 
-  it('of an unchanged file waits for no row and no change in progress, and neither does the start of a replica', async () => {
+  it('of an unchanged file waits for no locked row or change in progress, nor does the start of a replica', async () => {
     await service.reload();
     const replica = service.replica();
     const changes = await whileLocked('true', async () => {
@@ -257,7 +257,7 @@ describe('SIGHUP', () => {
   });
 });
 
-/** Returns the share of the main thread in the processor time that a process takes for `work`. */
+/** Returns the main thread's share of the processor time that a process spends on `work`. */
 async function mainThreadShare(pid: number | undefined, work: () => Promise<void>): Promise<number> {
   const ticks = (file: string) => {
     const fields = readFileSync(file, 'utf8')

@@ -375,7 +375,7 @@ describe('content of an oci package', () => {
 describe('content of a synced version', () => {
   const skill = (name: string, more: Document) => aSkill(name, '1.0.0', { packages: [gitPackage(more)] });
 
-  it('is fetched after the sync, and anew once the document names another commit', async () => {
+  it('is fetched after the sync, and again once the document names another commit', async () => {
     const name = aName();
     const one = await repository.commit(skillFiles(name, '', { 'one.txt': '1' }), { branch: 'synced' });
     const two = await repository.commit(skillFiles(name, '', { 'two.txt': '2' }), { branch: 'synced' });

@@ -104,7 +104,7 @@ describe('the content of a version', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('keeps no change of a block waiting while it is stored', async () => {
+  it('does not delay changes of blocks while it is stored', async () => {
     const name = aName();
     await publish(name);
     const holder = new pg.Client(service.database.connection);

@@ -94,7 +94,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('is closed if too many requests do not wait for the response, and no other is', async () => {
+  it('is closed if it pipelines too many requests, and others stay open', async () => {
     const other = await aConnection(service);
     const answers = await untilClosed(service, REQUEST.repeat(500));
     expect(answers.match(/HTTP\/1\.1 200/g) ?? []).not.toHaveLength(500);
@@ -136,7 +136,7 @@ describe('an unread response', () => {
   const BYTES = 16_000_000;
   const CLIENTS = 12;
 
-  it('is cut off when others wait too, but not for a client that reads it', async () => {
+  it('is cut off if too many others wait, but never for a client that reads it', async () => {
     const application = express();
     application.use(limitUnreadBytes());
     let begun = 0;

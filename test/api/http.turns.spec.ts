@@ -25,7 +25,7 @@ describe('a caller with many expensive requests', () => {
   const sockets: Socket[] = [];
   afterAll(() => sockets.forEach((socket) => socket.destroy()));
 
-  /** Asks while a table is locked; the answers must be 200 once it no longer is. */
+  /** Sends requests while a table is locked; all must get 200 once it is unlocked. */
   async function withLocked(
     table: string,
     ask: (waiting: () => Promise<number>) => Promise<readonly Promise<Reply>[]>,
@@ -84,7 +84,7 @@ describe('a caller with many expensive requests', () => {
     expect(isGreedyDone).toBe(true);
   });
 
-  it('reads at most four pages at once, of ten connections', async () => {
+  it('reads at most four pages at once with ten connections', async () => {
     const many = service.as({ sub: 'many', org: 'acme' });
     await withLocked('entry_version', async (waiting) => {
       const asked = servers

@@ -53,7 +53,7 @@ it('builds a repository once for requests that arrive during its build, however 
   expect(repositories()).toHaveLength(1);
 });
 
-it('builds it again when the temporary folder was emptied', async () => {
+it('builds a repository again after the temporary folder is emptied', async () => {
   await clone('main');
   for (const name of repositories()) rmSync(folder.file(`tmp/${name}`), { recursive: true });
   await clone('main');

@@ -68,7 +68,7 @@ it.each<[string, () => Promise<number>]>([
   ['a ranked search', () => send('GET', '/registry/main/x/search?q=weather')],
   ['the OpenAPI document', () => send('GET', '/openapi.json')],
 ])(
-  '%s is 503 or works without descriptors when it is first used, and works when they are back',
+  '%s returns 503 or works if descriptors run out at its first use, and works once there are some again',
   async (_what, use) => {
     for (const free of [0, 1, 2, 3, 5, 8]) {
       leave(free);

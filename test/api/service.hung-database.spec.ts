@@ -111,7 +111,7 @@ describe('a statement that takes long', () => {
     await holder.query('lock table entry in access exclusive mode');
     const list = sigrid().get(`${SERVERS}?limit=${(limit -= 1)}`);
     await within(30_000, async () => {
-      // Unlike pg_stat_activity, this view is read anew within a transaction.
+      // Unlike pg_stat_activity, this view is current even within a transaction.
       const { rows } = await holder.query(
         `select from pg_locks where not granted and relation = 'entry'::regclass`,
       );

@@ -146,7 +146,7 @@ describe('the statements behind an answer', () => {
   });
 });
 
-/** Answers that only the check of a new connection protects. */
+/** Answers that are protected only by the check of new connections. */
 const FOR_ADMINISTRATORS = [
   'sources',
   'source',

@@ -64,7 +64,7 @@ describe('several files in KUBECONFIG', () => {
 });
 
 describe('a kubeconfig with impersonated groups', () => {
-  it('is refused, because its permissions would be others', async () => {
+  it('is refused, because its permissions would differ', async () => {
     await startWith(withUser('groups', { token: cluster.token, as: 'jane', 'as-groups': ['readers'] }));
     await fails('The setting as-groups of the kubeconfig is not supported');
     await startWith(withUser('plain', { token: cluster.token, as: 'jane' }));

@@ -97,7 +97,7 @@ describe('the search index', () => {
     index.onApplicationShutdown();
   });
 
-  it('does not answer a view of an earlier epoch, and keeps what it has', async () => {
+  it('does not answer a view of an earlier epoch, and keeps its entries', async () => {
     const { source, index, find } = database();
     await find(viewAt(2));
     const before = source.transactions;
@@ -107,7 +107,7 @@ describe('the search index', () => {
     index.onApplicationShutdown();
   });
 
-  it('takes a source for gone only in the epoch of its view', async () => {
+  it('treats a source as deleted only in the epoch of its view', async () => {
     const { source, index, find } = database();
     source.exists = false;
     source.epoch = 'later';

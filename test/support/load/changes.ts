@@ -157,7 +157,7 @@ function relabelSource(state: ModelState, random: Random): Change {
   const claims = random.pick(FILE_LABELS);
   return {
     ...putSource(source.name, claims),
-    // reference/access: inherited entries are relabelled at once.
+    // reference/access: inherited entries are relabeled immediately.
     after: (_, times) => withSource(state, labelled(source, claims, times)),
   };
 }

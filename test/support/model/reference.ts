@@ -67,8 +67,8 @@ function at(value: unknown, [step, ...rest]: readonly string[]): unknown {
 type Rights = ReturnType<typeof rightsOf>;
 
 function rightsOf(setting: Setting, held: Held, hasToken = true) {
-  // reference/access: outside full mode every caller has every role. reference/access: OR over the rules; reference/access: an
-  // array in a rule lists alternatives.
+  // reference/access: outside full mode every caller has every role; otherwise one matching rule is enough. An array in
+  // a rule lists alternatives.
   const roles = ROLES.filter(
     (role) =>
       setting.mode !== 'full' || (hasToken && setting.roles[role].some((rule) => covers(held, rule, 'any'))),

@@ -45,7 +45,7 @@ interface ResourceListProps<T> {
   readonly children: (some: readonly T[]) => ComponentChildren;
 }
 
-/** The sources or registries that the caller manages, page by page, and a search by name. */
+/** The sources or registries that the caller manages, with paging and a search by name. */
 export function ResourceList<T>({
   resource,
   read,
