@@ -71,7 +71,7 @@ export class BlocksController {
   @TakesBody()
   @ApiOperation({
     operationId: 'putBlock',
-    summary: 'Creates or replaces a block: matching versions are held in every source at once',
+    summary: 'Creates or replaces a block: matching versions are held in every source immediately',
   })
   @ApiParam(ID)
   @ApiBody({ type: BlockBody })

@@ -116,8 +116,8 @@ export class BlocksService {
   }
 
   /**
-   * Changes a block. Published entries are swept in the same transaction, which excludes all other writers; synced sources after
-   * it, as their locks allow. A sync that runs meanwhile finds the change before it commits.
+   * Changes a block. Published entries are swept in the same transaction, which excludes all other writers; synced
+   * sources after it, as their locks allow. A sync that is running finds the change before it commits.
    */
   private async change<T>(
     caller: Caller,

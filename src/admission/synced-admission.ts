@@ -125,7 +125,7 @@ export class SyncedAdmission {
         isKnownName: isKnown(version),
         isServed: served !== undefined,
       };
-      // Served versions stay when the settings change; approved ones are held by blocks alone.
+      // Served versions stay when the settings change; only blocks hold approved ones.
       const isDecided = isServed || held?.isApproved === true;
       const curated = judged(curate(admission, facts, now), isDecided, rejection);
       const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);

@@ -20,7 +20,7 @@ it('a caller is blocked by the issuer and the whole subject, or by the subject a
     expect([issuer, subject, is(blocked, issuer, subject)]).toEqual([issuer, subject, expected]);
 });
 
-it('a replaced list takes effect at once, in both directions', () => {
+it('a replaced list takes effect immediately, in both directions', () => {
   const blocked = new BlockedCallers();
   expect(is(blocked, A, 'ann')).toBe(false);
   blocked.replace([{ subject: 'ann' }]);

@@ -75,7 +75,7 @@ export interface Identity {
   readonly subject: string;
 }
 
-/** Returns a caller's identity; null without a subject. Whether two callers are the same is decided by this alone. */
+/** Returns a caller's identity; null without a subject. Callers with equal identities are the same. */
 export function identityOf({
   identified,
   issuer,

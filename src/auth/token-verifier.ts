@@ -112,8 +112,8 @@ export class TokenVerifier {
   }
 
   /**
-   * Replaces the providers. A provider whose claim mapping alone differs keeps its keys; an unchanged one (the same object) also
-   * keeps its cached callers and introspection responses.
+   * Replaces the providers. A provider that differs only in its claim mapping keeps its keys; an unchanged one (the
+   * same object) also keeps its cached callers and introspection responses.
    */
   replace(providers: readonly ProviderConfig[]): void {
     const before = this.providers;

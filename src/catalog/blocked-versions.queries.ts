@@ -21,8 +21,8 @@ import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 const CLAIMS = `coalesce(i.claims, c.claims)`;
 
 /**
- * SQL: servers `i` that blocks alone hold, in their sources `s`. Until a source whose settings changed has been read, what
- * inherits its claims is hidden; see `inheritClaims`.
+ * SQL: servers `i` that only blocks hold, in their sources `s`. Until a source whose settings changed has been read,
+ * what inherits its claims is hidden; see `inheritClaims`.
  */
 const BLOCKED = `(
   select i.id, i.source_id, i.name, ${CLAIMS} as claims

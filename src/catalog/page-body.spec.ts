@@ -13,7 +13,7 @@ describe('RowsPerName', () => {
     expect(new RowsPerName().expected('server', ALL)).toBe(1);
   });
 
-  it('rises slowly and falls at once', () => {
+  it('rises slowly and falls immediately', () => {
     const rows = new RowsPerName();
     rows.observe('server', ALL, page(5, 5, 2));
     expect(rows.expected('server', ALL)).toBeCloseTo(1.4);

@@ -42,7 +42,7 @@ export class SearchLimit {
    * Runs a search once fewer than `searchesPerCaller` searches of the caller are running, the oldest first.
    *
    * @param signal aborts when the client disconnects.
-   * @throws ApiError 429 `too_many_requests` after two seconds, or at once if too many searches of the caller wait.
+   * @throws ApiError 429 `too_many_requests` after two seconds, or immediately if too many searches of the caller wait.
    */
   async run<Result>(callerKey: string, signal: AbortSource, search: () => Promise<Result>): Promise<Result> {
     const { searchesPerCaller } = this.limits;

@@ -177,7 +177,7 @@ export class ProviderSettings {
   /** A claim whose value names the caller to people. It never decides anything. */
   @IsOptional() @IsText() displayName?: string;
   @IsOptional() @IsIn(INTROSPECTION_USES) introspection?: IntrospectionUse;
-  /** How the provider's opaque tokens begin. It is asked about these alone, and no other provider about them. */
+  /** How the provider's opaque tokens begin. It is asked only about these, and no other provider about them. */
   @IsOptional() @Validate(text(tokenStart)) tokenPrefix?: string;
   @IsOptional() @IsIn(ID_TOKEN_USES) idTokens?: IdTokenUse;
   @IsOptional() @Validate(durationFrom('0s', '120s')) clockTolerance?: string;

@@ -223,7 +223,7 @@ const synonymGroup = listOf(
 
 /** reference/search */
 export class SearchSettings {
-  /** Groups of words that searches treat as equal, beside the built-in ones. */
+  /** Groups of words that searches treat as equal, in addition to the built-in ones. */
   @IsOptional() @Validate(listOf(synonymGroup, { most: MAX_SYNONYM_GROUPS })) synonyms?: string[][];
 }
 

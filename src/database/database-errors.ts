@@ -61,7 +61,7 @@ export function isCanceled(error: unknown): boolean {
   return sqlStateOf(error) === '57014';
 }
 
-/** Whether PostgreSQL ended a transaction in favor of another one (40001, 40P01): the same again may succeed at once. */
+/** Whether PostgreSQL ended a transaction in favor of another one (40001, 40P01): an immediate retry may succeed. */
 export function isTransactionConflict(error: unknown): boolean {
   return ['40001', '40P01'].includes(sqlStateOf(error));
 }

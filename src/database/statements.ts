@@ -261,7 +261,7 @@ export async function lockBulkWrite(manager: EntityManager, sourceId: number): P
   await manager.query(`select pg_advisory_xact_lock(${BULK_WRITE_LOCK}, $1)`, [sourceId]);
 }
 
-/** Like `lockBulkWrite`, but returns false at once if another transaction holds the lock. */
+/** Like `lockBulkWrite`, but returns false immediately if another transaction holds the lock. */
 export async function tryLockBulkWrite(manager: EntityManager, sourceId: number): Promise<boolean> {
   const [row] = await manager.query<{ held: boolean }[]>(
     `select pg_try_advisory_xact_lock(${BULK_WRITE_LOCK}, $1) as held`,
@@ -284,7 +284,7 @@ export async function lockContent(manager: EntityManager): Promise<void> {
   await manager.query(`select pg_advisory_xact_lock(${CONTENT_LOCK})`);
 }
 
-/** Like `lockContent`, but returns false at once if another transaction holds the lock. */
+/** Like `lockContent`, but returns false immediately if another transaction holds the lock. */
 export async function tryLockContent(manager: EntityManager): Promise<boolean> {
   const [row] = await manager.query<{ held: boolean }[]>(
     `select pg_try_advisory_xact_lock(${CONTENT_LOCK}) as held`,

@@ -5,8 +5,8 @@ import { batches } from './writer/catalog-diff.js';
 
 const BATCH = 1_000;
 
-// The content of a document that names other packages now goes with the old document (reference/content); the content of a version
-// that a block held came back with it.
+// If a document now names other packages, the old document's content is removed (reference/content). A version that a
+// block held has kept its content.
 const queue = (asked: string) => `
 with asked as materialized (
   select v.id, e.source_id, nullif(${jsonMember('v.document', 'packages')}, '[]') as packages

@@ -138,7 +138,7 @@ export class EntryVersion {
   @BytewiseText({ name: 'version_key' })
   versionKey: string;
 
-  /** The document as served, up to 1 MiB: loaded by `EntriesRepository.withDocument` alone. */
+  /** The document as served, up to 1 MiB: loaded only by `EntriesRepository.withDocument`. */
   @Column({ type: 'text', select: false })
   document: string;
 

@@ -22,7 +22,7 @@ async function madeBy(directory: string, from: RegExp, to: string): Promise<stri
   return renamed;
 }
 
-it('removes the directories of a crashed predecessor at once, and others when they are unchanged', async () => {
+it('removes the directories of a crashed predecessor immediately, and others when they are unchanged', async () => {
   const own = await createTemporary('test-');
   const predecessors = await madeBy(await createTemporary('test-'), /-\w+-(\w{6})$/, '-0-$1');
   const others = await madeBy(await createTemporary('test-'), /test-\w+-/, 'test-abcdefabcdef-');

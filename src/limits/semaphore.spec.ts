@@ -7,7 +7,7 @@ describe('Semaphore', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('grants free permits at once, then serves waiters of one key in order of arrival', async () => {
+  it('grants free permits immediately, then serves waiters of one key in order of arrival', async () => {
     const semaphore = new Semaphore(2, TIMEOUT_MS);
     const release = await semaphore.acquire('one');
     await semaphore.acquire('one');

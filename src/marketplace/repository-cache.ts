@@ -136,7 +136,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
     return { directory, deleted: deleted.signal, release: () => void (found.users -= 1) };
   }
 
-  /** Returns the build of this repository. All who ask for it meanwhile share it, and it goes on when they leave. */
+  /** Returns the build of this repository. All callers who ask for it while it runs share it, and it continues if they leave. */
   private built(plan: RepositoryPlan, callerKey: string): Promise<Stored> {
     const pending = this.building.get(plan.key);
     if (pending) return pending;

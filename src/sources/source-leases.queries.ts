@@ -58,7 +58,7 @@ export interface WatchedSource {
 
 /**
  * Manages leases on sources: only one owner at a time may sync or watch a source. A lease expires unless it is renewed,
- * and changing the source's settings releases it at once (`SourceStates.forget`). Owners must write through
+ * and changing the source's settings releases it immediately (`SourceStates.forget`). Owners must write through
  * `writeWhileHeld`.
  */
 @Injectable()
@@ -163,9 +163,9 @@ export class SourceLeases {
   }
 
   /**
-   * Makes what writes a source roll back, unless it is about to commit. A sync then starts again at once, and does not count as
-   * failed. Ends the connection, because a statement can be canceled only while it runs: between statements a replica may be busy,
-   * or stopped.
+   * Makes what writes a source roll back, unless it is about to commit. A sync then starts again immediately, and does
+   * not count as failed. Ends the connection, because a statement can be canceled only while it runs: between
+   * statements a replica may be busy, or stopped.
    */
   async interrupt(sourceId: number): Promise<void> {
     await this.dataSource.query(

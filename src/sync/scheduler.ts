@@ -154,7 +154,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
       else
         this.logger.warn(
           { source: source.name, err: error },
-          'Sync aborted; it runs again when its lease expires, or at once if a block interrupted it',
+          'Sync aborted; it runs again when its lease expires, or immediately if a block interrupted it',
         );
       if (this.polling.hasEnded) await this.release([owner]);
     } finally {

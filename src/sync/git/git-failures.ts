@@ -115,8 +115,8 @@ function separate(stderr: string): { own: string; said: string } {
 }
 
 /**
- * Returns the cause of a failure as part of a sentence. Git's own messages alone choose the explanation. For an unknown
- * failure, it quotes the server, or git, without secrets.
+ * Returns the cause of a failure as part of a sentence. Only git's own messages determine the explanation. For an
+ * unknown failure, it quotes the server, or git, without secrets.
  *
  * @param secrets the secrets of the repository and its proxy.
  * @param serverWords what the server wrote elsewhere.

@@ -75,7 +75,7 @@ function BlockRow({ block, refresh }: { block: Block; refresh: () => void }): JS
             refresh();
           }}
         >
-          Blocked versions return at once, unless something else holds them.
+          Blocked versions return immediately, unless something else holds them.
         </DangerButton>
       </td>
     </tr>

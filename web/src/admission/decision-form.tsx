@@ -118,7 +118,7 @@ function situationOf({ item, isDecidable, isMine, left, me }: Situation): string
   if (isDecidable)
     return left > 0
       ? `${pluralize(left, 'more approval is', 'more approvals are')} needed after yours. Rejecting is final for this ${what}.`
-      : `If you approve, it takes effect at once. Rejecting is final for this ${what}.`;
+      : `If you approve, it takes effect immediately. Rejecting is final for this ${what}.`;
   if (isMine) return `You published this ${what}, so somebody else must decide.`;
   const hasApproved = item.decisions.some(
     ({ decision, by }) => decision === 'approve' && isSamePerson(by, me),

@@ -18,7 +18,7 @@ interface Props {
   readonly version: string;
 }
 
-/** The files of a version, if it has any here. Appears at once: later parts would move the earlier ones. */
+/** The files of a version, if it has any here. Appears immediately: later parts would move the earlier ones. */
 export function ContentSection({ registry, type, name, version }: Props): JSX.Element {
   const [namespace = '', own = ''] = name.split('/');
   const path = { registry, type, namespace, name: own, version };

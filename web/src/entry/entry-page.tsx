@@ -84,7 +84,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   const isInstallable = server !== undefined && shown.status !== 'deleted';
   const setup = useSetup(registry, name, isInstallable ? shown.version : null);
   const managed = useManaged(type, name);
-  // Shown at once: parts that come later would move the others.
+  // Shown immediately: parts that come later would move the others.
   const isComplete = useRef(false);
   isComplete.current ||= !setup.isLoading && !managed.isLoading;
   if (!isComplete.current)
