@@ -55,10 +55,10 @@ function numberNames(text: string): NumberedText {
 const MAX_READ_BYTES = 1_024 * 1_024;
 
 /**
- * SQL: the first rows of a query, in order: as many as have 1 MiB together, and at least one. PostgreSQL knows the length of a text
- * without reading it.
+ * SQL: the first rows of a query, in order: up to 1 MiB in total, but at least one. PostgreSQL knows the length of a
+ * text without reading it.
  *
- * @param bytes the size of a row.
+ * @param bytes SQL: the size of a row.
  * @param from the rest of the query, after `from`.
  */
 export function firstRows(columns: string, bytes: string, from: string, order: string): string {

@@ -296,7 +296,7 @@ export async function scanNames(
   return { names: names.slice(0, limit), isLast: names.length <= limit };
 }
 
-/** Returns how many items at the beginning of a list precede a place in it. */
+/** Returns how many items of an ordered list come before a place. */
 function countWhile<Item>(items: readonly Item[], precedes: (item: Item) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {

@@ -30,7 +30,7 @@ import {
 } from './search-index.queries.js';
 import { searchWords, type Synonyms, synonymsOf } from './search-words.js';
 
-/** Sources that no search needed for this long are dropped. */
+/** Sources that no search has used for this long are dropped. */
 const UNUSED_MS = 10 * 60_000;
 /** A source that was searched more recently is not dropped to make room: each load takes seconds. */
 const MIN_STAY_MS = 30_000;
@@ -208,7 +208,7 @@ export class SearchIndex implements OnApplicationShutdown {
     }
   }
 
-  /** Returns undefined if the database is not of the index's epoch. */
+  /** Returns undefined if the database has another epoch than the index. */
   private async readChanges(ids: readonly number[]): Promise<Changes | undefined> {
     const indexed = ids.map((id) => this.sources.get(id) ?? { id, revision: -1, readAt: 'epoch' });
     let without: string[] = [];
