@@ -494,4 +494,21 @@ describe('many webhooks', () => {
         [first, second].map((one) => `entry.publish server/${one}@1.0.0`),
       );
   });
+
+  it('each remember the last event that they were sent', async () => {
+    const later = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+    const areUpToDate = (count: number) =>
+      within(20_000, async () => {
+        const rows = await many.database.query<{ count: number }>(
+          `select count(*)::int as count from webhook where latest = (select id from audit_event order by id desc limit 1)`,
+        );
+        expect(rows).toEqual([{ count }]);
+      });
+    await areUpToDate(WEBHOOKS);
+    await many.database.query(`update webhook set latest = $1 where name = 'w0'`, [later]);
+    await publishes(aName());
+    await areUpToDate(WEBHOOKS - 1);
+    const remembered = `select name from webhook where latest = $1`;
+    expect(await many.database.query(remembered, [later])).toEqual([{ name: 'w0' }]);
+  });
 });
