@@ -40,7 +40,7 @@ export const DEMO_USERS: readonly DemoUser[] = [
   },
   {
     name: 'ext',
-    who: 'member of another organisation',
+    who: 'member of another organization',
     claims: { org: 'contoso', groups: everyone },
     sees: 'the registry "community" only: "acme" answers 403',
   },

@@ -148,7 +148,7 @@ program
 
 program
   .command('policy')
-  .description('write the files of clients for every team, from the catalogue in the database')
+  .description('write the files of clients for every team, from the catalog in the database')
   .addOption(config())
   .requiredOption('--teams <file>', 'a YAML file with a list `teams`')
   .requiredOption('--out <folder>', 'the folder of the files, NAME/CLIENT.FORM.EXT')

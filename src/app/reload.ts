@@ -89,7 +89,7 @@ export interface Reloaded {
 
 /**
  * Applies a changed configuration (reference/commands): sources, registries, `auth.authz`, and of `auth.oauth` the providers and
- * blocked callers. The catalogue and the rules cannot change atomically, so in the meantime both the old and the new policy
+ * blocked callers. The catalog and the rules cannot change atomically, so in the meantime both the old and the new policy
  * must permit an action, each by the claims that its own providers map.
  */
 @Injectable()
@@ -109,7 +109,7 @@ export class Reload {
   /**
    * @param started the configuration that the process started with.
    * @param next the current file, validated.
-   * @throws any error of the database. The catalogue may have changed, and both policies must permit an action until a
+   * @throws any error of the database. The catalog may have changed, and both policies must permit an action until a
    *   reload succeeds.
    */
   async apply(started: Config, next: Config): Promise<Reloaded> {

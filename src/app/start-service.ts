@@ -32,7 +32,7 @@ export interface RunningService {
 }
 
 /**
- * Starts the internal server, then the database, migrations, the declared catalogue and the public application.
+ * Starts the internal server, then the database, migrations, the declared catalog and the public application.
  *
  * @param metrics served at /metrics on the internal server; the caller adds process metrics.
  * @param stopping aborts startup, which then fails or returns before the first syncs have finished.

@@ -43,7 +43,7 @@ export interface Catalogue {
 }
 
 /**
- * reference/explain: reads the catalogue from the database if it is reachable, otherwise from local files. For sources
+ * reference/explain: reads the catalog from the database if it is reachable, otherwise from local files. For sources
  * that are not local, only the configuration is then known.
  */
 export async function readCatalogue(config: Config): Promise<Catalogue> {
@@ -53,7 +53,7 @@ export async function readCatalogue(config: Config): Promise<Catalogue> {
   return {
     sources: new Map(sources.map((source) => [source.name, source])),
     origin:
-      (stored ? 'using the catalogue in the database' : `without the database (${problem})`) +
+      (stored ? 'using the catalog in the database' : `without the database (${problem})`) +
       (unread.length > 0 ? `; using only the configuration of ${unread.join(', ')}` : ''),
   };
 }

@@ -68,7 +68,7 @@ class BadUse extends Error {
 }
 
 /**
- * Writes the files of every team below `out` (reference/client-config), from the catalogue in the database. Neither syncs nor
+ * Writes the files of every team below `out` (reference/client-config), from the catalog in the database. Neither syncs nor
  * migrates. Returns exit code 0, 1 for differences with `check`, or 2 with the reason on standard error.
  */
 export async function policy({

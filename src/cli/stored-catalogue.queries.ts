@@ -12,14 +12,14 @@ export interface StoredEntry {
   readonly status: string;
 }
 
-/** The catalogue as stored in the database. */
+/** The catalog as stored in the database. */
 export interface StoredCatalogue {
   readonly sources: readonly string[];
   readonly entries: readonly StoredEntry[];
 }
 
 /**
- * Reads the catalogue without migrating or writing anything.
+ * Reads the catalog without migrating or writing anything.
  *
  * @throws connection errors and PostgreSQL errors.
  */

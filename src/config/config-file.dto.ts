@@ -125,7 +125,7 @@ export class WebSettings {
   @IsOptional() @Validate(text(webTitle)) title?: string;
   /** A picture beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
   @IsOptional() @IsText() logo?: string;
-  /** Colour of links and buttons, such as `#0b6b62`. */
+  /** Color of links and buttons, such as `#0b6b62`. */
   @IsOptional() @Validate(text(accentColour)) accent?: string;
 }
 
@@ -137,14 +137,14 @@ function webTitle(value: string): string | undefined {
     : undefined;
 }
 
-/** WCAG 2.2 §1.4.3: the colour must be readable on white, and white on it. */
+/** WCAG 2.2 §1.4.3: the color must be readable on white, and white on it. */
 const MIN_CONTRAST = 4.5;
 
 function accentColour(value: string): string | undefined {
-  if (!/^#[0-9a-f]{6}$/i.test(value)) return 'must be a colour such as "#0b6b62"';
+  if (!/^#[0-9a-f]{6}$/i.test(value)) return 'must be a color such as "#0b6b62"';
   const contrast = contrastWithWhite(value);
   return contrast < MIN_CONTRAST
-    ? `has a contrast of ${contrast.toFixed(1)} with white, but needs ${MIN_CONTRAST}: use a darker colour`
+    ? `has a contrast of ${contrast.toFixed(1)} with white, but needs ${MIN_CONTRAST}: use a darker color`
     : undefined;
 }
 

@@ -66,7 +66,7 @@ const FOREIGN: [path: string, tree: object, advice: string][] = [
 ]; // oxfmt-ignore
 
 describe('a configuration of a ToolHive registry server', () => {
-  it.each(FOREIGN)('is recognised by %s', (path, tree, advice) => {
+  it.each(FOREIGN)('is recognized by %s', (path, tree, advice) => {
     const [first, ...others] = problemsOf(stringify(tree));
     expect(first).toEqual({ path: file, message: TOOLHIVE_FILE });
     const about = others.filter((problem) => problem.path === path);
@@ -84,7 +84,7 @@ describe('a configuration of a ToolHive registry server', () => {
     ]);
   });
 
-  it('is recognised in the configYAML of a resource', () => {
+  it('is recognized in the configYAML of a resource', () => {
     const resource = { apiVersion: 'toolhive.stacklok.dev/v1beta1', kind: 'MCPRegistry' };
     const found = problemLines(stringify({ ...resource, spec: { configYAML: stringify(SHARED) } }));
     expect(found[0]).toBe(`${file}: ${TOOLHIVE_FILE}`);
@@ -123,7 +123,7 @@ describe('a configuration of a ToolHive registry server', () => {
   });
 
   // Otherwise a valid configuration of this server would be refused.
-  it.each(FOREIGN)('is not recognised by a key that exists here: %s', (path, tree) => {
+  it.each(FOREIGN)('is not recognized by a key that exists here: %s', (path, tree) => {
     const unknown = checkShape(ConfigFile, tree)
       .issues.filter(({ message }) => message.startsWith('is not a known key'))
       .map((found) => formatPath(found.path));

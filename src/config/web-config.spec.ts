@@ -43,7 +43,7 @@ it.each<[unknown, string, string]>([
   [{ title: '' }, 'web.title', 'empty'],
   [{ title: 'x'.repeat(41) }, 'web.title', 'at most 40'],
   [{ title: 'a\u202eb' }, 'web.title', 'visible characters'],
-  [{ accent: 'red' }, 'web.accent', 'must be a colour such as'],
+  [{ accent: 'red' }, 'web.accent', 'must be a color such as'],
   [{ accent: '#5fd0c1' }, 'web.accent', 'has a contrast of 1.9 with white'],
   [{ logo: 'none.png' }, 'web.logo', 'does not exist'],
   [{ logo: 'text.png' }, 'web.logo', 'is no PNG, JPEG, GIF, WebP or SVG picture'],

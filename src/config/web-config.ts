@@ -13,7 +13,7 @@ export interface WebConfig {
   readonly iconOrigins: readonly string[];
   readonly title: string;
   readonly logo: WebLogo | null;
-  /** `#rrggbb`; null: the colour of the stylesheet. */
+  /** `#rrggbb`; null: the color of the stylesheet. */
   readonly accent: string | null;
 }
 

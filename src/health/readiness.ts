@@ -29,7 +29,7 @@ export class Readiness {
 }
 
 /**
- * Waits a limited time for the first sync of every source, because a new catalogue is empty until then.
+ * Waits a limited time for the first sync of every source, because a new catalog is empty until then.
  *
  * @param areDone whether the first sync of every source has finished, successfully or not.
  */

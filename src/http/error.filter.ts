@@ -45,7 +45,7 @@ const NOT_LOGGED: ReadonlySet<ErrorCode> = new Set([
   'use_admin_api',
 ]);
 
-/** Writes all error responses. Errors outside the catalogue become `internal_error`. */
+/** Writes all error responses. Errors outside the catalog become `internal_error`. */
 @Catch()
 @Injectable()
 export class ErrorFilter implements ExceptionFilter {
@@ -86,7 +86,7 @@ function textOf({ error, code, requestId, details = [] }: ErrorBody): string {
   return [error, ...details, `${code}, request ${requestId}`, ''].join('\n');
 }
 
-/** Maps any thrown value to an error in the catalogue, with the original as its cause. */
+/** Maps any thrown value to an error in the catalog, with the original as its cause. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof SemaphoreTimeout) return new ApiError('overloaded');

@@ -12,7 +12,7 @@ function refusalDetails(status: number, details: readonly string[]): readonly st
   return status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 
-/** The error catalogue (reference/errors): status and sentence by code. Codes are stable, sentences are not. */
+/** The error catalog (reference/errors): status and sentence by code. Codes are stable, sentences are not. */
 export const ERROR_CATALOGUE = {
   invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
   invalid_cursor: {

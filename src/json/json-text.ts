@@ -114,7 +114,7 @@ function isEscaped(text: string, quote: number): boolean {
  * Parses a piece of JSON text.
  *
  * @throws JsonSliceError without the parser's message, which would quote the text: the configured file may contain a
- *   secret instead of a catalogue.
+ *   secret instead of a catalog.
  */
 export function parseText(text: string, where: string): unknown {
   try {

@@ -38,6 +38,6 @@ export class PageSettings {
   /** Whether `/logo` serves a picture for the title. */
   hasLogo: boolean;
 
-  @ApiPropertyOptional({ example: '#0b6b62', description: 'The colour of links and buttons' })
+  @ApiPropertyOptional({ example: '#0b6b62', description: 'The color of links and buttons' })
   accent?: string;
 }

@@ -31,7 +31,7 @@ export class ConfiguredWebhooks {
   }
 
   /**
-   * Makes the rows match the configuration. Call in a transaction that holds the catalogue lock. A new webhook begins
+   * Makes the rows match the configuration. Call in a transaction that holds the catalog lock. A new webhook begins
    * with the next transaction's events; any other keeps its place.
    *
    * @returns the changes, such as `webhook siem: created`.

@@ -52,7 +52,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
     });
 
     it.each([1, 2, 3])(
-      'with other claims return 404 to all but the organisation that created it, round %i',
+      'with other claims return 404 to all but the organization that created it, round %i',
       async (round) => {
         const name = `contested-${round}`;
         const replies = await Promise.all(

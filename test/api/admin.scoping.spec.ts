@@ -101,7 +101,7 @@ describe.each([
     { what: 'unchanged', claims: { org: 'acme' }, answer: '200' },
     { what: 'narrowed to claims of the admin', claims: { org: 'acme', team: 'x' }, answer: '200' },
     { what: 'cleared', claims: {}, answer: '200' },
-    { what: 'moved to another organisation', claims: { org: 'contoso' }, answer: '400 claims_not_subset' },
+    { what: 'moved to another organization', claims: { org: 'contoso' }, answer: '400 claims_not_subset' },
     { what: 'narrowed to another team', claims: { org: 'acme', team: 'y' }, answer: '400 claims_not_subset' },
     {
       what: 'set to a list beyond the admin',

@@ -263,7 +263,7 @@ describe('the cache of 1 MiB pages', () => {
   const page = (limit: number, coding = 'identity', more = {}) =>
     service.get(`${LIST}?limit=${limit}`, { 'Accept-Encoding': coding, ...more });
 
-  it('counts compressed forms towards its limit of 12 MiB', async () => {
+  it('counts compressed forms toward its limit of 12 MiB', async () => {
     // More rows than fit on a page, so that all pages have the same size.
     const limits = Array.from({ length: 10 }, (_, index) => 41 + index);
     const weights = new Map<number, number>();

@@ -181,7 +181,7 @@ const cases: Case[] = [
   },
 ];
 
-/** A catalogue with `names` names, and a connection to it. */
+/** A catalog with `names` names, and a connection to it. */
 class Filled {
   database!: TestDatabase;
   runner!: QueryRunner;

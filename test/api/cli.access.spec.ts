@@ -177,7 +177,7 @@ describe('check --against', () => {
       const { code, output } = await printed(() => checkConfiguration(file, {}, { against: old }));
       expect(code).toBe(0);
       expect(output).toContain('\norg is acme: loses 1 entry in registry default: server io.acme/stored\n');
-      expect(output).toContain('using the catalogue in the database');
+      expect(output).toContain('using the catalog in the database');
     } finally {
       await drop();
     }

@@ -40,7 +40,7 @@ describe('a client with a token', () => {
   });
 
   it.each(REQUESTS)(
-    '$client: GET $path shows nothing to a caller of another organisation',
+    '$client: GET $path shows nothing to a caller of another organization',
     async ({ path }) => {
       const reply = await service.as({ org: 'contoso' }).get(path);
       expect(reply.text).not.toContain('io.github.example/');

@@ -78,7 +78,7 @@ describe('GET /v1/entries in full mode', () => {
       ALL.filter((entry) => entry !== 'server c.contoso/other'),
     ],
     [
-      'a publisher of another organisation',
+      'a publisher of another organization',
       { ...ACME_WRITER, org: 'contoso' },
       ['server a.acme/cleared', 'server c.contoso/other'],
     ],

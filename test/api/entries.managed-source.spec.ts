@@ -111,7 +111,7 @@ describe.each(MODES)('in %s mode, a published entry', (mode) => {
     ['a reader of its team', ACME_PLATFORM, VISIBLE, VISIBLE],
     ['a reader of several teams', { org: 'acme', team: ['data', 'platform'] }, VISIBLE, VISIBLE],
     ['a reader of another team', ACME_DATA, HIDDEN, HIDDEN],
-    ['a reader of another organisation', CONTOSO_READER, HIDDEN, FORBIDDEN],
+    ['a reader of another organization', CONTOSO_READER, HIDDEN, FORBIDDEN],
     ['the team of that name elsewhere', { org: 'contoso', team: 'platform' }, HIDDEN, FORBIDDEN],
     ['a caller without claims', NOBODY, HIDDEN, FORBIDDEN],
     ['a super-admin', SUPER_ADMIN, VISIBLE, VISIBLE],

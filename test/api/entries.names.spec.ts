@@ -37,13 +37,13 @@ type Case = readonly [what: string, held: Document, name: string, claims: Docume
 
 // reference/publishing: token and entry claims must cover the rule's claims. Names without a rule are free.
 const PUBLISHED: readonly Case[] = [
-  ['a name reserved for another organisation', RED_WRITER, 'com.blue/payments', RED, RESERVED],
+  ['a name reserved for another organization', RED_WRITER, 'com.blue/payments', RED, RESERVED],
   ['a name reserved for the publisher', BLUE_WRITER, 'com.blue/payments', BLUE, OK],
-  ['a name reserved for another organisation, in capital letters', RED_WRITER, 'com.blue/payments', RED, RESERVED],
+  ['a name reserved for another organization, in capital letters', RED_WRITER, 'com.blue/payments', RED, RESERVED],
   ['a name reserved by a second glob', RED_WRITER, 'com.red.lab/tool', RED, OK],
-  ['a reserved name with the claims of another organisation', BOTH_WRITER, 'com.red/tool', BLUE, RESERVED],
-  ['a reserved name by a publisher of two organisations', BOTH_WRITER, 'com.red/tool', RED, OK],
-  ['a reserved name with claims of both organisations', BOTH_WRITER, 'com.red/tool', { org: ['red', 'blue'] }, OK],
+  ['a reserved name with the claims of another organization', BOTH_WRITER, 'com.red/tool', BLUE, RESERVED],
+  ['a reserved name by a publisher of two organizations', BOTH_WRITER, 'com.red/tool', RED, OK],
+  ['a reserved name with claims of both organizations', BOTH_WRITER, 'com.red/tool', { org: ['red', 'blue'] }, OK],
   ['a name of the first matching rule, partly held', RED_WRITER, 'com.red/core-tool', RED, RESERVED],
   ['a name of the first matching rule, fully held', { ...RED_WRITER, team: 'core' }, 'com.red/core-tool', { ...RED, team: 'core' }, OK],
   ['a free name', RED_WRITER, 'io.free/tool', RED, OK],

@@ -173,7 +173,7 @@ describe.each(TYPES)('publishing a %s', (type) => {
   });
 });
 
-describe('a managed source with the claims of another organisation', () => {
+describe('a managed source with the claims of another organization', () => {
   const service = aPublishingService('full')
     .source('published', { kind: 'managed', claims: { org: 'contoso' } })
     .runs();

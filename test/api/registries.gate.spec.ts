@@ -17,7 +17,7 @@ const GATED_PATHS = [
   '/x/dev.toolhive/skills/io.acme/review/versions/1.0.0',
 ];
 
-describe('a registry gate that requires an organisation', () => {
+describe('a registry gate that requires an organization', () => {
   const service = aService({ mode: 'full' })
     .source('tools', {
       claims: { org: 'acme' },
@@ -33,7 +33,7 @@ describe('a registry gate that requires an organisation', () => {
       expect(outcomeOf(reply)).toBe('200');
     });
 
-    it.each(GATED_PATHS)('answers 403 to members of another organisation at %s', async (path) => {
+    it.each(GATED_PATHS)('answers 403 to members of another organization at %s', async (path) => {
       const outsider = { ...ACME_DATA, org: 'contoso' };
       expectOneClaimApart(ACME_DATA, outsider);
       const reply = await service.as(outsider).get(`/registry/acme/${version}${path}`);

@@ -4,7 +4,7 @@ import { ACME_ADMIN, ACME_DATA, CONTOSO_ADMIN, CONTOSO_READER, SUPER_ADMIN } fro
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 
-describe('registries of several organisations', () => {
+describe('registries of several organizations', () => {
   const service = aService({ mode: 'full' })
     .source('acme', {
       claims: { org: 'acme' },

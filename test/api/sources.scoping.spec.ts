@@ -5,7 +5,7 @@ import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
 
-describe('sources of several organisations', () => {
+describe('sources of several organizations', () => {
   const service = aService({ mode: 'full' })
     .source('acme', {
       claims: { org: 'acme' },

@@ -71,7 +71,7 @@ describe('web UI: visitor without a log-in', () => {
     await visitor.logIn('ext');
   });
 
-  it('of another organisation can access only their own registry', async () => {
+  it('of another organization can access only their own registry', async () => {
     await visitor.goTo('/catalogue');
     expect((await visitor.cards()).every((name) => name.startsWith('io.github.example/'))).toBe(true);
     await expect

@@ -73,7 +73,7 @@ describe('the keys in docs/migrating.md', () => {
     }
   });
 
-  it('are not recognised where they are invalid', () => {
+  it('are not recognized where they are invalid', () => {
     expect(isKnown('sources[].colour')).toBe(false);
     expect(isRecognised('sources[].colour')).toBe(false);
   });

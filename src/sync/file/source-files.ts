@@ -29,7 +29,7 @@ export class SourceFiles {
   ) {}
 
   /**
-   * Reads a registry file; its size counts towards the run's memory.
+   * Reads a registry file; its size counts toward the run's memory.
    *
    * @throws FetchError naming the file, without its content.
    * @throws ReadMemoryError if the file takes too much memory, or must wait for it.

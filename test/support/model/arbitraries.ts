@@ -123,7 +123,7 @@ const someRegistries: fc.Arbitrary<Registry[]> = fc
   .array(
     fc.record({
       origin: anOrigin,
-      // Bias towards open gates: a closed one leaves little to compare.
+      // Bias toward open gates: a closed one leaves little to compare.
       claims: fc.oneof(fc.constant({}), someClaims),
       anonymous: fc.option(aHeldLabel, { freq: 2 }),
       key: fc.option(aHeldLabel, { freq: 2 }),

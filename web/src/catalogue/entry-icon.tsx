@@ -11,7 +11,7 @@ interface Props {
   readonly size?: number;
 }
 
-/** The entry's icon, if the server can show it; until then, and otherwise, a coloured initial. */
+/** The entry's icon, if the server can show it; until then, and otherwise, a colored initial. */
 export function EntryIcon({ registry, type, name, size = 40 }: Props): JSX.Element {
   const { settings } = useSession();
   const [icon, setIcon] = useState<string | null>(null);

@@ -6,7 +6,7 @@ import type { Counts } from './counts.js';
 export const SORTS = { relevance: 'Best match', updated: 'New and updated', name: 'Name' } as const;
 export type Sort = keyof typeof SORTS;
 
-/** Search and filters of the catalogue, stored in the URL. Empty values do not filter. */
+/** Search and filters of the catalog, stored in the URL. Empty values do not filter. */
 export interface CatalogueFilter {
   readonly search: string;
   readonly type: EntryType | '';

@@ -12,7 +12,7 @@ const MAX_NAME_LENGTH = 100;
 
 type Page = (props: { route: Route }) => JSX.Element;
 
-/** Pages loaded on demand; the catalogue is part of the main bundle. */
+/** Pages loaded on demand; the catalog is part of the main bundle. */
 const LAZY_PAGES = new Map<string, () => Promise<Page>>(
   Object.entries({
     connect: () => import('../connect/connect-page.js').then(({ ConnectPage }) => ConnectPage),
