@@ -118,14 +118,12 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
       );
     try {
       const answers = await Promise.all(
-        this.on('publish').map(async (config) => {
-          const release = await this.semaphoreOf(config).acquire(key);
-          try {
-            return { config, answer: await this.ask(config, asked) };
-          } finally {
-            release();
-          }
-        }),
+        this.on('publish').map((config) =>
+          this.semaphoreOf(config).run(key, undefined, async () => ({
+            config,
+            answer: await this.ask(config, asked),
+          })),
+        ),
       );
       const rejections = answers.flatMap(({ config, answer }) =>
         outcomeOf(config, answer) === 'reject' ? reasonsOf(config, answer) : [],

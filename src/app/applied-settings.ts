@@ -20,7 +20,7 @@ type AppliedAdmissionWebhook = Pick<AdmissionWebhookConfig, 'name' | 'on' | 'onF
 };
 
 /** `auth`, `admission` and `webhooks` in the form that is compared and audited. */
-export interface SettingsForms {
+interface SettingsForms {
   readonly authorization: AppliedAuthorization['form'];
   readonly oauth: AppliedOAuth | null;
   readonly admission: readonly AppliedAdmissionWebhook[];

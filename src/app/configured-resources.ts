@@ -23,7 +23,7 @@ import { differencesFrom, isDifferent } from './configured-differences.queries.j
 export type Changes = string[];
 
 /** The part of the configuration that is kept and audited in the database. */
-export type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks' | 'admission'>;
+type CatalogueConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks' | 'admission'>;
 
 /** Number of sources loaded and written per batch, so that requests are answered in between. */
 const SOURCES_PER_BATCH = 100;

@@ -227,14 +227,12 @@ export class AuditListService {
     { callerKey, gone }: Reader,
     read: (statements: StatementRunner) => Promise<T>,
   ): Promise<T> {
-    const release = await this.semaphores.exports.acquire(callerKey, gone);
     try {
-      const end = { callerKey, deadline: performance.now() + TIMEOUT_MS, signal: gone };
-      return await this.searches.run(end, read);
+      return await this.semaphores.exports.run(callerKey, gone, () =>
+        this.searches.run({ callerKey, deadline: performance.now() + TIMEOUT_MS, signal: gone }, read),
+      );
     } catch (error) {
       throw error instanceof SearchTimeout ? new ApiError('database_timeout') : error;
-    } finally {
-      release();
     }
   }
 }

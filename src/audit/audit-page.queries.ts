@@ -26,11 +26,10 @@ export interface EventRow {
   readonly event: string;
 }
 
+/** Each has an index that can drive a walk, most selective first. Few events match any of the first three. */
 const FILTERS = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
 type Filter = (typeof FILTERS)[number];
-/** Filters whose index can drive a walk, most selective first. Few events match any of the first three. */
-const LEADING = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
-const SELECTIVE = LEADING.slice(0, 3);
+const SELECTIVE = FILTERS.slice(0, 3);
 
 /** @param value Number of the parameter. */
 function matches(filter: Filter, value: number): string {
@@ -211,7 +210,7 @@ async function readSlice(
   limit: number,
 ): Promise<SliceRow[]> {
   const values: unknown[] = [conditions.from, conditions.before, limit];
-  const leading = scopes ? undefined : LEADING.find((filter) => conditions[filter] !== undefined);
+  const leading = scopes ? undefined : FILTERS.find((filter) => conditions[filter] !== undefined);
   const condition = (filter: Filter) => matches(filter, values.push(conditions[filter]));
   const walked = leading ? condition(leading) : 'true';
   const actor = leading === 'actor' ? values.length : undefined;

@@ -206,12 +206,9 @@ export class CatalogService {
     gone: AbortSignal,
     work: (current: VerifiedAccess) => Promise<Result>,
   ): Promise<Result> {
-    const release = await this.semaphores.exports.acquire(access.client.callerKey(access.caller), gone);
-    try {
-      return await work(await this.views.verify(access));
-    } finally {
-      release();
-    }
+    return this.semaphores.exports.run(access.client.callerKey(access.caller), gone, async () =>
+      work(await this.views.verify(access)),
+    );
   }
 
   private async search(

@@ -62,8 +62,7 @@ export class SearchPool {
     search: (statements: StatementRunner) => Promise<Result>,
   ): Promise<Result> {
     const duration = deadline - performance.now();
-    const release = await this.semaphore.acquire(callerKey, signal);
-    try {
+    return this.semaphore.run(callerKey, signal, async () => {
       const client = await this.pool.connect();
       let broken: Error | undefined;
       try {
@@ -73,9 +72,7 @@ export class SearchPool {
         await client.query('rollback').catch((error: Error) => (broken = error));
         client.release(broken);
       }
-    } finally {
-      release();
-    }
+    });
   }
 
   get use(): PoolUse {

@@ -47,29 +47,13 @@ export async function queueContent(
   versions: Iterable<VersionName>,
 ): Promise<void> {
   const bare = [...versions].filter(({ type }) => isBareType(type));
-  for await (const batch of batches(bare, BATCH)) await queueBatch(manager, sourceId, batch);
-}
-
-/** Like `queueContent`, for one version. */
-export async function queueVersion(
-  manager: EntityManager,
-  sourceId: number,
-  version: VersionName,
-): Promise<void> {
-  if (isBareType(version.type)) await queueBatch(manager, sourceId, [version]);
-}
-
-async function queueBatch(
-  manager: EntityManager,
-  sourceId: number,
-  batch: readonly VersionName[],
-): Promise<void> {
-  await manager.query(STORED, [
-    sourceId,
-    batch.map(({ type }) => type),
-    batch.map(({ name }) => name),
-    batch.map(({ version }) => version),
-  ]);
+  for await (const batch of batches(bare, BATCH))
+    await manager.query(STORED, [
+      sourceId,
+      batch.map(({ type }) => type),
+      batch.map(({ name }) => name),
+      batch.map(({ version }) => version),
+    ]);
 }
 
 /**

@@ -7,7 +7,7 @@ import { type EntryName, isBareType } from '../documents/entry-types.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
-import { queueVersion } from './content-queue.queries.js';
+import { queueContent } from './content-queue.queries.js';
 import { type ContentAnswer, contentStates } from './content-state.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
@@ -116,7 +116,7 @@ export class EntriesRepository {
         ? [ofEntry.id, ofEntry.latest]
         : [await this.addEntry(manager, version.incoming, ofEntry), null];
     const added = await insertVersion(manager, entryId, version, latest);
-    await queueVersion(manager, sourceId, version.incoming);
+    await queueContent(manager, sourceId, [version.incoming]);
     await noteChanged(manager, sourceId, [entryId]);
     return added;
   }

@@ -71,7 +71,7 @@ class AdminListCursor {
 }
 
 /** An item of a list. */
-export interface ListItem {
+interface ListItem {
   readonly name: string;
   /** Null if the caller may no longer see it. */
   readonly answer: object | null;
@@ -81,6 +81,7 @@ export interface ListItem {
 export const MAX_PAGE_BYTES = 1_024 * 1_024;
 /** Reserved for everything around the items. */
 const ENVELOPE_BYTES = 1_024;
+
 /**
  * Returns one page of a list as JSON: up to `limit` items, otherwise as many as fit into 1 MiB, and at least one.
  *

@@ -1,4 +1,4 @@
-export interface BackOff {
+interface BackOff {
   /** Delay after the first failure; each further one doubles it. */
   readonly firstMs: number;
   readonly longestMs: number;

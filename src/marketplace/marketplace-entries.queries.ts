@@ -120,8 +120,7 @@ export class MarketplaceEntries {
     { types, limit, name, after }: ContentList,
   ): Promise<ContentVersion[]> {
     const { client, caller } = access;
-    const release = await this.semaphores.reads.acquire(client.callerKey(caller), client.abortSource);
-    try {
+    return this.semaphores.reads.run(client.callerKey(caller), client.abortSource, async () => {
       let current: VerifiedAccess | undefined;
       const find = async () => (current = current ? await this.views.verify(current) : access).view;
       const rows = await readCurrent<Row>(this.prepared, find, VERSIONS, {
@@ -133,9 +132,7 @@ export class MarketplaceEntries {
       return (rows ?? []).flatMap(({ id, type, name: found, version, document, tree }) =>
         id === null ? [] : [{ id, type, name: found, version, document, tree }],
       );
-    } finally {
-      release();
-    }
+    });
   }
 
   /** Returns the entries that Git checks out everywhere. */

@@ -55,7 +55,7 @@ export class SourceTests implements OnApplicationShutdown {
       const gone = client.abortSignal();
       const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
       // A test lasts longer than a change and holds no connection to the database.
-      return context.permit ? context.permit.doWithout(run) : run();
+      return context.permit?.doWithout(run) ?? run();
     });
   }
 
