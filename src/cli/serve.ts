@@ -11,7 +11,6 @@ import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { configuration } from './check.js';
-import { startTelemetry } from './telemetry.js';
 
 /** Describes to the operator why the start failed. */
 function startFailure(error: unknown): string {
@@ -118,7 +117,15 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   };
   const version = versionReport(buildReport());
   const metrics = new Metrics().withProcess().withBuild(version);
-  const telemetry = await startTelemetry(config.telemetry, version.version, metrics, logger);
+  const { traces, metrics: isExported } = config.telemetry;
+  // Before the application, because OpenTelemetry instruments what it imports.
+  const openTelemetry = traces || isExported ? await import('../telemetry/opentelemetry/start.js') : null;
+  const telemetry = await openTelemetry?.startOpenTelemetry(
+    config.telemetry,
+    version.version,
+    metrics,
+    logger,
+  );
   const { startService } = await import('../app/start-service.js');
   const { contactProviders } = await import('../auth/provider-contact.js');
   const reportProviders = (used: Config) => {

@@ -6,7 +6,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { LoadedRequest } from '../auth/route.js';
 import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
-import { ApiError } from '../http/errors.js';
+import { ApiError, type ErrorCode } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { member } from '../json/json-values.js';
 import { remembered } from '../limits/remembered.js';
@@ -16,7 +16,6 @@ import type { McpAnswer, ProtocolHeaders } from './message-handler.js';
 import { Skills } from './skills.js';
 import type { Tool } from './tool-schemas.js';
 import { Tools } from './tools.js';
-import { isToolError, toolError } from './tool-errors.js';
 
 /**
  * The MCP server of each registry (reference/mcp; MCP 2025-11-25 and 2026-07-28, basic/transports). It is stateless: each
@@ -165,4 +164,22 @@ function sentenceIn(text: string): string {
     // Not a JSON-RPC error.
   }
   return 'The body is not a JSON-RPC message';
+}
+
+/** Errors that a corrected call can avoid. Any other error fails the entire request, as in the REST API. */
+const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
+  'entry_not_found',
+  'version_not_found',
+  'invalid_cursor',
+  'invalid_parameter',
+]);
+
+/** Returns whether the error becomes a tool result with status 200 instead of failing the request (reference/mcp). */
+function isToolError({ code }: ApiError): boolean {
+  return TOOL_ERRORS.has(code);
+}
+
+/** A tool execution error (MCP 2025-11-25 server/tools). */
+function toolError({ code, message }: ApiError): CallToolResult {
+  return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true };
 }
