@@ -1,20 +1,10 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { Audited, RequiresRole } from '../auth/route.js';
-import { WritesNothing } from '../authz/roles.guard.js';
-import { TakesBody } from '../http/body.js';
+import { Route } from '../auth/route.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
-import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
@@ -26,64 +16,59 @@ const ID = { name: 'id', type: String, description: 'A DNS label', example: 'sec
 
 @ApiTags('blocks')
 @Controller('v1/blocks')
-@RequiresRole('superAdmin')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class BlocksController {
   constructor(private readonly blocks: BlocksService) {}
 
-  @Get()
-  @Audited('block.read')
-  @ApiOperation({ operationId: 'listBlocks', summary: 'Lists the blocks' })
-  @ApiOkWithEtag(BlockList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor')
+  @Route('GET', '', {
+    access: 'superAdmin',
+    audit: 'block.read',
+    operationId: 'listBlocks',
+    summary: 'Lists the blocks',
+    answer: BlockList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
+  })
   list(@Query() query: AdminListParameters): Promise<JsonText> {
     return this.blocks.list(query);
   }
 
-  @Post('preview')
-  @HttpCode(200)
-  @Audited('block.read')
-  @WritesNothing(() => true)
-  @TakesBody()
-  @ApiOperation({
+  @Route('POST', 'preview', {
+    access: 'superAdmin',
+    audit: 'block.read',
+    body: BlockBody,
+    writesNothing: true,
     operationId: 'previewBlock',
     summary: 'Counts the served versions that a block would hold, without writing',
+    answer: BlockPreview,
+    errors: ['settings_too_long'],
   })
-  @ApiBody({ type: BlockBody })
-  @ApiOkResponse({ type: BlockPreview })
-  @ApiErrors('settings_too_long')
   preview(@Body() body: BlockBody): Promise<BlockPreview> {
     return this.blocks.preview(body);
   }
 
-  @Get(':id')
-  @Audited('block.read')
-  @ApiOperation({ operationId: 'getBlock', summary: 'Returns one block' })
-  @ApiParam(ID)
-  @ApiOkWithEtag(BlockAnswer)
-  @ApiErrors('malformed_path', 'block_not_found')
+  @Route('GET', ':id', {
+    access: 'superAdmin',
+    audit: 'block.read',
+    operationId: 'getBlock',
+    summary: 'Returns one block',
+    parameters: [ID],
+    answer: BlockAnswer,
+    errors: ['malformed_path', 'block_not_found'],
+  })
   get(@Param('id') id: string): Promise<JsonText> {
     return this.blocks.get(id);
   }
 
-  @Put(':id')
-  @Audited('block.update')
-  @TakesBody()
-  @ApiOperation({
+  @Route('PUT', ':id', {
+    access: 'superAdmin',
+    audit: 'block.update',
+    body: BlockBody,
     operationId: 'putBlock',
     summary: 'Creates or replaces a block: matching versions are held in every source immediately',
+    parameters: [ID],
+    answer: BlockAnswer,
+    ifMatch: true,
+    errors: ['malformed_path', 'invalid_name', 'settings_too_long', 'too_many_blocks'],
   })
-  @ApiParam(ID)
-  @ApiBody({ type: BlockBody })
-  @ApiPutAnswer(BlockAnswer)
-  @ApiErrors(
-    'malformed_path',
-    'read_only',
-    'storage_full',
-    'invalid_name',
-    'settings_too_long',
-    'too_many_blocks',
-  )
   async put(
     @CurrentCaller() caller: Caller,
     @Param('id', DnsNamePipe) id: string,
@@ -97,17 +82,16 @@ export class BlocksController {
     return answer;
   }
 
-  @Delete(':id')
-  @Audited('block.delete')
-  @HttpCode(204)
-  @ApiOperation({
+  @Route('DELETE', ':id', {
+    access: 'superAdmin',
+    audit: 'block.delete',
     operationId: 'deleteBlock',
     summary: 'Removes a block; what nothing else holds is served again',
+    parameters: [ID],
+    answer: null,
+    ifMatch: true,
+    errors: ['malformed_path', 'block_not_found'],
   })
-  @ApiParam(ID)
-  @ApiNoContentResponse()
-  @ApiIfMatch()
-  @ApiErrors('malformed_path', 'read_only', 'storage_full', 'block_not_found')
   delete(
     @CurrentCaller() caller: Caller,
     @Param('id') id: string,

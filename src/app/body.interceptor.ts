@@ -11,7 +11,7 @@ import { Quota } from '../limits/quota.js';
 const MAX_HELD_BYTES = 48 * 1_024 * 1_024;
 
 /**
- * Receives the body on routes with `@TakesBody()`, within a memory budget, and frees it when the handler is done. Runs after
+ * Receives the body on routes that take one, within a memory budget, and frees it when the handler is done. Runs after
  * the token, role and 404 checks (reference/errors). Parsing needs far more memory, so it waits for a permit.
  */
 @Injectable()

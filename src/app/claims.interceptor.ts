@@ -2,13 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import { catchError, type Observable } from 'rxjs';
 import { type Caller, callerOf, clientIn } from '../auth/caller.js';
-import {
-  IsRegistryRoute,
-  type LoadedRequest,
-  type NamedResource,
-  NamedResourceOf,
-  PublisherAccessOf,
-} from '../auth/route.js';
+import { type LoadedRequest, LoadsOf, type NamedResource, RouteAccessOf } from '../auth/route.js';
 import { type CatalogRequest, IsCatalogRead } from '../catalog/catalog-read.js';
 import { SeenItems } from '../admission/seen-items.queries.js';
 import { EntriesService } from '../entries/entries.service.js';
@@ -38,12 +32,14 @@ export class ClaimsInterceptor implements NestInterceptor {
     context: ExecutionContext,
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
-    const route = [context.getHandler(), context.getClass()];
+    const loads = this.reflector.get(LoadsOf, context.getHandler());
     const request = context.switchToHttp().getRequest<LoadedRequest>();
-    if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
-      return this.enter(context, request, next);
-    const loading = this.load(context, request);
-    if (!loading) return next.handle();
+    if (loads === undefined) return next.handle();
+    if (loads === 'view') return this.enter(context, request, next);
+    const loading =
+      loads === 'publisher'
+        ? this.publishers.enter(this.publisherIn(context), request)
+        : this.loadNamed(callerOf(context), request, loads);
     return loading.then((loaded) => {
       request.loaded = loaded;
       return next.handle();
@@ -57,8 +53,7 @@ export class ClaimsInterceptor implements NestInterceptor {
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const registry = String(request.params['registry']);
     const access = this.views.enterFromMemory(callerOf(context), clientIn(context), registry);
-    const route = [context.getHandler(), context.getClass()];
-    if (this.reflector.getAllAndOverride(IsCatalogRead, route) !== undefined)
+    if (this.reflector.get(IsCatalogRead, context.getHandler()) !== undefined)
       // Most access decisions are cached, and awaiting them would be slower.
       return access instanceof Promise
         ? access.then((entered) => this.readCatalog(request, entered, next))
@@ -88,13 +83,8 @@ export class ClaimsInterceptor implements NestInterceptor {
     );
   }
 
-  private load(context: ExecutionContext, request: LoadedRequest): Promise<unknown> | undefined {
-    const route = [context.getHandler(), context.getClass()];
-    const publishing = this.reflector.getAllAndOverride(PublisherAccessOf, route);
-    if (publishing)
-      return this.publishers.enter(publishing === 'anybody' ? null : callerOf(context), request);
-    const named = this.reflector.getAllAndOverride(NamedResourceOf, route);
-    return named && this.loadNamed(callerOf(context), request, named);
+  private publisherIn(context: ExecutionContext): Caller | null {
+    return this.reflector.get(RouteAccessOf, context.getHandler()) === 'public' ? null : callerOf(context);
   }
 
   /**

@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { finalize, type Observable } from 'rxjs';
 import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
-import { IsRegistryRoute, MayBeLong } from '../auth/route.js';
+import { LoadsOf, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { HasBody, largeBodyOf, type RequestWithBody, StreamsBody } from '../http/body.js';
 import type { RequestWithPermit } from '../http/request-context.js';
@@ -39,13 +39,12 @@ export class ConcurrencyInterceptor implements NestInterceptor {
 
   private semaphoreFor(context: ExecutionContext): Semaphore | undefined {
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const route = [context.getHandler(), context.getClass()];
+    const route = context.getHandler();
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (this.reflector.getAllAndOverride(StreamsBody, route) !== undefined) return undefined;
+    if (this.reflector.get(StreamsBody, route) !== undefined) return undefined;
     // Registry reads acquire a pool permit themselves.
-    if (this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined)
-      return isRead ? undefined : this.readsByPost;
-    const mayBeLong = this.reflector.getAllAndOverride(MayBeLong, route);
+    if (this.reflector.get(LoadsOf, route) === 'view') return isRead ? undefined : this.readsByPost;
+    const mayBeLong = this.reflector.get(MayBeLong, route);
     if (mayBeLong === 'always' || (mayBeLong === 'unless paged' && !isPaged(request)))
       return this.semaphores.lists;
     return isRead ? undefined : this.semaphores.changes;

@@ -1,28 +1,26 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
-import { Audited, RequiresAnyRole } from '../auth/route.js';
+import { Route } from '../auth/route.js';
 import { type JsonLines, JsonText, LINES_TYPE } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { AuditEventList, AuditListParameters } from './audit-list.dto.js';
 import { AuditListService } from './audit-list.service.js';
 
 @ApiTags('audit')
 @Controller('v1/audit')
-@RequiresAnyRole()
-@Audited('audit.read')
 export class AuditListController {
   constructor(private readonly events: AuditListService) {}
 
-  @Get()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'anyRole',
+    audit: 'audit.read',
     operationId: 'listAuditEvents',
     summary: 'List the changes and refusals that the caller may see, newest first',
     description: `With \`Accept: ${LINES_TYPE}\`, streams one event per line.`,
+    answer: AuditEventList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(AuditEventList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'database_timeout')
   list(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,

@@ -13,11 +13,9 @@ import { Client, clientIn } from '../auth/caller.js';
 import {
   type AuditDeclaration,
   AuditedAs,
-  IsRegistryRoute,
   type LoadedRequest,
-  type NamedResource,
-  NamedResourceOf,
-  PublisherAccessOf,
+  type Loads,
+  LoadsOf,
   type Role,
 } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
@@ -35,11 +33,7 @@ import { AuditRecorder } from './audit-recorder.js';
 /** The declarations of a route that matter to the audit trail. */
 export interface DeclaredRoute {
   readonly audited: AuditDeclaration | undefined;
-  readonly named: NamedResource | undefined;
-  /** Whether this is a consumer route of a registry. */
-  readonly isRegistryRoute: boolean;
-  /** Whether this route publishes through a registry. */
-  readonly isPublisherRoute: boolean;
+  readonly loads: Loads | undefined;
 }
 
 /** Returns the resource that the route's decorators identify, or else the route itself (reference/audit). */
@@ -50,11 +44,12 @@ export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefine
   };
   const name = text('name');
   const version = text('version');
-  if (route?.isRegistryRoute && request.readEntry)
+  const loads = route?.loads;
+  if (loads === 'view' && request.readEntry)
     return { ...request.readEntry, registry: text('registry') ?? '' };
-  if (route?.isRegistryRoute || route?.isPublisherRoute) return consumerTarget(text, route.audited);
-  if (route?.named && name !== undefined) {
-    const { resource } = route.named;
+  if (typeof loads === 'string') return consumerTarget(text, route?.audited);
+  if (loads && name !== undefined) {
+    const { resource } = loads;
     if (resource !== 'entry' && resource !== 'item') return { type: resource, name };
     const type = text('type') ?? '';
     if (isEntryType(type)) return { type, name, ...(version === undefined ? {} : { version }) };
@@ -144,13 +139,8 @@ export class AuditGuard implements CanActivate {
   }
 
   private declarationsOf(context: ExecutionContext): DeclaredRoute {
-    const route = [context.getHandler(), context.getClass()];
-    return {
-      audited: this.reflector.getAllAndOverride(AuditedAs, route),
-      named: this.reflector.getAllAndOverride(NamedResourceOf, route),
-      isRegistryRoute: this.reflector.getAllAndOverride(IsRegistryRoute, route) !== undefined,
-      isPublisherRoute: this.reflector.getAllAndOverride(PublisherAccessOf, route) !== undefined,
-    };
+    const route = context.getHandler();
+    return { audited: this.reflector.get(AuditedAs, route), loads: this.reflector.get(LoadsOf, route) };
   }
 }
 
@@ -217,10 +207,10 @@ export class AuditFilter extends ErrorFilter {
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;
-    if (route.named || route.isPublisherRoute || route.audited?.action === 'access.read')
-      return MAY_BE_HIDDEN.has(code) ? refusedClaims !== undefined : null;
     // On consumer routes, hidden and missing entries are recorded alike.
-    return route.isRegistryRoute && this.audit.reads ? true : null;
+    if (route.loads === 'view') return this.audit.reads ? true : null;
+    if (!route.loads && route.audited?.action !== 'access.read') return null;
+    return MAY_BE_HIDDEN.has(code) ? refusedClaims !== undefined : null;
   }
 }
 
@@ -249,6 +239,6 @@ function scopeOf(
   const claims: Claims | undefined = refusedClaims ?? entered?.claims;
   const isEntry = refusedClaims !== undefined && code === 'entry_not_found';
   const unnamed: Role = isEntry ? 'manageEntries' : 'manageRegistries';
-  const role = route?.named ? MANAGERS[route.named.resource] : unnamed;
+  const role = typeof route?.loads === 'object' ? MANAGERS[route.loads.resource] : unnamed;
   return claims ? boundedScope(role, [claims]) : null;
 }

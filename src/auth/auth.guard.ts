@@ -8,7 +8,7 @@ import { AuthMetrics } from '../telemetry/registry-metrics.js';
 import type { BlockedCallers } from './blocked-callers.js';
 import { basicToken, challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type AuthenticatedRequest, type Caller, identityOf, UNIDENTIFIED_CALLER } from './caller.js';
-import { AcceptsBasic, IsRegistryRoute, ReadByPost, RouteAccessOf } from './route.js';
+import { AcceptsBasic, LoadsOf, RouteAccessOf, WritesNothingOf } from './route.js';
 import { BLOCKED, EXPIRED, ID_TOKEN, refusalLabel, shownClaim } from './token-claims.js';
 import type { TokenVerifier } from './token-verifier.js';
 import type { Accepted, Attempt, NotAccepted } from './verdict.js';
@@ -254,15 +254,15 @@ export class AuthGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const route = [context.getHandler(), context.getClass()];
-    if (this.reflector.getAllAndOverride(RouteAccessOf, route) === 'public') return true;
+    const route = context.getHandler();
+    if (this.reflector.get(RouteAccessOf, route) === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
-    const has = (decorator: typeof ReadByPost) =>
-      this.reflector.getAllAndOverride(decorator, route) !== undefined;
-    const isRead = (READS.has(request.method) || has(ReadByPost)) && has(IsRegistryRoute);
+    const isRead =
+      this.reflector.get(LoadsOf, route) === 'view' &&
+      (READS.has(request.method) || this.reflector.get(WritesNothingOf, route)?.(request) === true);
     // A token in the request always decides, even an invalid one (reference/access).
     const mayBeTokenless = isRead && sentToken(request.rawHeaders).kind === 'none';
-    const identify = has(AcceptsBasic)
+    const identify = this.reflector.get(AcceptsBasic, route)
       ? () => this.identifyGit(request)
       : () => (mayBeTokenless ? this.identifyWithoutToken(request) : this.authenticator.identify(request));
     request.identifyAgain = async () => {

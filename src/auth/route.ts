@@ -1,46 +1,43 @@
-import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import {
+  All,
+  applyDecorators,
+  createParamDecorator,
+  Delete,
+  type ExecutionContext,
+  Get,
+  HttpCode,
+  Patch,
+  Post,
+  Put,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { ApiParam, type ApiParamOptions } from '@nestjs/swagger';
+import {
+  ApiExcludeEndpoint,
+  ApiOperation,
+  ApiParam,
+  type ApiParamOptions,
+  ApiResponse,
+  type ApiResponseOptions,
+} from '@nestjs/swagger';
+import type { Request } from 'express';
 import type { Claims } from '../claims/claims.js';
 import { AUDIT_ACTIONS, type AuditAction } from '../config/audit-actions.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { ApiErrors } from '../http/openapi/api-answers.js';
+import { BODY_ERRORS, type RouteBody, TakesBody } from '../http/body.js';
+import type { ErrorCode } from '../http/errors.js';
+import { type Answer, ApiAnswer, ApiErrors, ApiIfMatch } from '../http/openapi/api-answers.js';
 import { type AuthenticatedRequest, type Role, ROLES } from './caller.js';
 
 export { AUDIT_ACTIONS, type AuditAction, type Role, ROLES };
 
+const METHODS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete, ALL: All };
+
 /**
- * Who may use a route: anyone without a token, every caller, callers who may list registries, callers with any role, or
- * callers with a specific role.
+ * Who may use a route: anyone, without authentication (`public`); every caller the AuthGuard accepts (`caller`); callers with any
+ * role; callers with a specific role, or with superAdmin; callers with manageRegistries, or every caller where the policy
+ * `registryListing` is `readers` (reference/configuration).
  */
-export type RouteAccess = 'public' | 'caller' | 'registryListing' | 'anyRole' | { readonly role: Role };
-
-/** Errors that any route reading the token may return (reference/authentication). */
-const TOKEN_ERRORS = [
-  'token_missing',
-  'token_invalid',
-  'claims_incomplete',
-  'no_subject',
-  'caller_blocked',
-  'too_many_requests',
-  'provider_unavailable',
-] as const;
-
-export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
-
-/** Requires no authentication and ignores any token. */
-export const Public = () => RouteAccessOf('public');
-/** Every caller the AuthGuard accepts, with or without roles. */
-export const AnyCaller = () => applyDecorators(RouteAccessOf('caller'), ApiErrors(...TOKEN_ERRORS));
-/** Callers with this role, or with superAdmin. */
-export const RequiresRole = (role: Role) =>
-  applyDecorators(RouteAccessOf({ role }), ApiErrors(...TOKEN_ERRORS, 'role_required'));
-/** Callers with manageRegistries; every caller where the policy `registryListing` is `readers` (reference/configuration). */
-export const ListsRegistries = () =>
-  applyDecorators(RouteAccessOf('registryListing'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
-/** Callers with any role. */
-export const RequiresAnyRole = () =>
-  applyDecorators(RouteAccessOf('anyRole'), ApiErrors(...TOKEN_ERRORS, 'role_required'));
+export type RouteAccess = 'public' | 'caller' | 'anyRole' | Role | 'registryListing';
 
 /** How a route uses the resource it names: `change` requires it to be writable; `put` may also create it. */
 export type ResourceUse = 'read' | 'change' | 'put';
@@ -50,6 +47,123 @@ export interface NamedResource {
   readonly resource: 'source' | 'registry' | 'entry' | 'webhook' | 'item';
   readonly use: ResourceUse;
 }
+
+/**
+ * What the path names and the ClaimsInterceptor loads for `@Loaded()`: for consumer routes a VerifiedAccess to `:registry`, which
+ * must admit the caller; for routes of `mcp-publisher` the Registry, which must accept publications (reference/publishing); for admin
+ * routes the resource, which must be visible to the caller. Checked before reading the body.
+ */
+export type Loads = 'view' | 'publisher' | NamedResource;
+
+export interface AuditDeclaration {
+  readonly action: AuditAction;
+  /** For consumer routes: the type of the entry in the path. */
+  readonly entryType?: EntryType | undefined;
+}
+
+export type LongWhen = 'always' | 'unless paged';
+
+/** Whether a request writes nothing although its method is not GET or HEAD. */
+export type WritesNothing = (request: Request) => boolean;
+
+// Route metadata, read by the guards and interceptors.
+export const RouteAccessOf = Reflector.createDecorator<RouteAccess>();
+export const AuditedAs = Reflector.createDecorator<AuditDeclaration>();
+export const LoadsOf = Reflector.createDecorator<Loads>();
+export const MayBeLong = Reflector.createDecorator<LongWhen>();
+export const WritesNothingOf = Reflector.createDecorator<WritesNothing>();
+export const AcceptsBasic = Reflector.createDecorator();
+
+/** The behavior of a route. */
+export interface RouteBehavior {
+  readonly access: RouteAccess;
+  /**
+   * The action under which refusals are recorded (reference/audit); null if none are. AuditTrail records changes, in the transaction
+   * that makes them.
+   */
+  readonly audit: AuditAction | AuditDeclaration | null;
+  readonly loads?: Loads;
+  /** Absent: bodies are neither inflated nor parsed. */
+  readonly body?: RouteBody;
+  /** The status of a response whose handler sets none; 200, or 204 without an answer, if absent. */
+  readonly status?: number;
+  /** On a registry as consumers see it, such a route needs a token only where a GET would (reference/access, reference/mcp). */
+  readonly writesNothing?: true | WritesNothing;
+  /** The response may take long, always or unless the request is paged. Few such requests run at once. */
+  readonly mayBeLong?: LongWhen;
+  /** Accepts a token as the password of `Basic`, and offers that in a 401: Git sends no other credentials (reference/marketplace). */
+  readonly acceptsBasic?: true;
+}
+
+/** The description of a route in the OpenAPI document. */
+export interface RouteDocumentation {
+  /** Never changes. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Path parameters except those of `loads`. */
+  readonly parameters?: readonly ApiParamOptions[];
+  readonly answer: Answer;
+  /** Further successful responses. */
+  readonly also?: readonly ApiResponseOptions[];
+  /** Whether the change accepts `If-Match`. */
+  readonly ifMatch?: true;
+  /** Except those that follow from the other members. */
+  readonly errors: readonly ErrorCode[];
+}
+
+export type RouteDeclaration = RouteBehavior & (RouteDocumentation | { readonly openApi: false });
+
+/** Declares a handler: its path below the controller's, who may use it, what it loads, and its documentation. */
+export function Route(method: keyof typeof METHODS, path: string, route: RouteDeclaration): MethodDecorator {
+  const { access, audit, loads, body, writesNothing, mayBeLong, acceptsBasic } = route;
+  const status = route.status ?? ('answer' in route && route.answer === null ? 204 : 200);
+  return applyDecorators(
+    METHODS[method](path),
+    HttpCode(status),
+    RouteAccessOf(access),
+    ...(audit === null ? [] : [AuditedAs(typeof audit === 'string' ? { action: audit } : audit)]),
+    ...(loads ? [LoadsOf(loads)] : []),
+    ...(body ? [TakesBody(body)] : []),
+    ...(writesNothing ? [WritesNothingOf(writesNothing === true ? () => true : writesNothing)] : []),
+    ...(mayBeLong ? [MayBeLong(mayBeLong)] : []),
+    ...(acceptsBasic ? [AcceptsBasic()] : []),
+    ...('openApi' in route ? [ApiExcludeEndpoint()] : documentationOf(method, status, route)),
+  );
+}
+
+function documentationOf(
+  method: string,
+  status: number,
+  route: RouteBehavior & RouteDocumentation,
+): MethodDecorator[] {
+  const { operationId, summary, description, parameters = [], answer, also = [], ifMatch, loads } = route;
+  return [
+    ApiOperation({ operationId, summary, ...(description === undefined ? {} : { description }) }),
+    ...(ifMatch ? [ApiIfMatch()] : []),
+    ApiAnswer(method, status, answer),
+    ...also.map((other) => ApiResponse(other)),
+    ...[...parameters, ...(loads ? parametersOf(loads) : [])].map((parameter) => ApiParam(parameter)),
+    ApiErrors([
+      ...(method !== 'GET' && route.writesNothing !== true ? (['read_only', 'storage_full'] as const) : []),
+      ...route.errors,
+      ...(['internal_error', 'overloaded'] as const),
+      ...(ifMatch ? (['precondition_failed'] as const) : []),
+      ...(route.body && !('streams' in route.body) ? BODY_ERRORS : []),
+      ...(loads ? loadingErrors(loads, route.access) : []),
+      // Whatever is audited concerns stored data.
+      ...(route.audit || loads ? (['database_unavailable', 'database_timeout'] as const) : []),
+      ...accessErrors(route.access),
+    ]),
+  ];
+}
+
+const REGISTRY_PARAMETER: ApiParamOptions = {
+  name: 'registry',
+  type: String,
+  description: 'A name from `GET /registry`',
+  example: 'default',
+};
 
 /** Path parameters that name each kind of resource. */
 const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOptions[]>> = {
@@ -73,69 +187,42 @@ const PARAMETERS: Readonly<Record<NamedResource['resource'], readonly ApiParamOp
   ],
 };
 
-const REGISTRY_PARAMETER: ApiParamOptions = {
-  name: 'registry',
-  type: String,
-  description: 'A name from `GET /registry`',
-  example: 'default',
-};
+function parametersOf(loads: Loads): readonly ApiParamOptions[] {
+  return typeof loads === 'string' ? [REGISTRY_PARAMETER] : PARAMETERS[loads.resource];
+}
 
-// Route metadata read by the ClaimsInterceptor.
-export const IsRegistryRoute = Reflector.createDecorator();
-export const NamedResourceOf = Reflector.createDecorator<NamedResource>();
-
-/** Marks a consumer route: `:registry` must exist and admit the caller. The handler receives a VerifiedAccess. */
-export const RegistryRoute = () =>
-  applyDecorators(
-    IsRegistryRoute(),
-    ApiParam(REGISTRY_PARAMETER),
-    ApiErrors(
+function loadingErrors(loads: Loads, access: RouteAccess): readonly ErrorCode[] {
+  if (loads === 'view') return ['malformed_path', 'registry_forbidden', 'registry_not_found'];
+  if (loads === 'publisher')
+    return [
       'malformed_path',
-      'registry_forbidden',
-      'registry_not_found',
-      'database_unavailable',
-      'database_timeout',
-    ),
-  );
+      'use_admin_api',
+      // The check that the registry accepts publications comes before the role check, so every caller gets the same error from a
+      // registry that accepts none.
+      ...(access === 'public' ? [] : (['role_required', 'registry_forbidden'] as const)),
+    ];
+  const { resource, use } = loads;
+  return [
+    'malformed_path',
+    `${resource}_not_found`,
+    ...(resource !== 'entry' && use !== 'read' ? (['config_managed'] as const) : []),
+  ];
+}
 
-/** Marks a POST that only reads a registry; it needs a token only where a GET would (reference/access, reference/mcp). */
-export const ReadByPost = Reflector.createDecorator();
-
-/** Accepts a token as the password of `Basic` too, and offers that in a 401: Git sends no other credentials (reference/marketplace). */
-export const AcceptsBasic = Reflector.createDecorator();
-
-/** Who may use a publishing route: callers who may publish, or anyone. */
-export type PublisherAccess = 'publishers' | 'anybody';
-
-export const PublisherAccessOf = Reflector.createDecorator<PublisherAccess>();
-
-/**
- * Marks a route for `mcp-publisher` at `:registry` (reference/publishing). The check that the registry accepts publications comes
- * before the role check, so every caller gets the same error from a registry that accepts none.
- */
-export const PublisherRoute = (access: PublisherAccess) =>
-  applyDecorators(
-    PublisherAccessOf(access),
-    ApiParam(REGISTRY_PARAMETER),
-    ApiErrors('malformed_path', 'use_admin_api', 'database_unavailable', 'database_timeout'),
-    ...(access === 'publishers'
-      ? [ApiErrors('read_only', 'storage_full', 'role_required', 'registry_forbidden')]
-      : []),
-  );
-
-export type LongWhen = 'always' | 'unless paged';
-
-/** Marks a route whose response may take long, always or unless the request is paged. Few such requests run at once. */
-export const MayBeLong = Reflector.createDecorator<LongWhen>();
-
-/** Marks an admin route: the resource in its path must exist and be visible to the caller. Checked before reading the body. */
-export const ResourceRoute = (named: NamedResource) =>
-  applyDecorators(
-    NamedResourceOf(named),
-    ...PARAMETERS[named.resource].map((parameter) => ApiParam(parameter)),
-    ApiErrors('malformed_path', `${named.resource}_not_found`),
-    ...(named.resource !== 'entry' && named.use !== 'read' ? [ApiErrors('config_managed')] : []),
-  );
+/** Errors that any route reading the token may return (reference/authentication). */
+function accessErrors(access: RouteAccess): readonly ErrorCode[] {
+  if (access === 'public') return [];
+  return [
+    'token_missing',
+    'token_invalid',
+    'claims_incomplete',
+    'no_subject',
+    'caller_blocked',
+    'too_many_requests',
+    'provider_unavailable',
+    ...(access === 'caller' ? [] : (['role_required'] as const)),
+  ];
+}
 
 /** The registry that a request has entered, for the audit trail. `claims` is absent once the registry is deleted. */
 export interface EnteredRegistry {
@@ -157,29 +244,12 @@ export interface LoadedRequest extends AuthenticatedRequest {
 }
 
 /**
- * Handler parameter loaded by the ClaimsInterceptor: the VerifiedAccess of a RegistryRoute, the Registry of a
- * PublisherRoute, or the Source, Registry, entry, webhook or item of a ResourceRoute.
+ * Handler parameter: what the route `loads`.
  *
- * @throws Error on a route without any of these decorators.
+ * @throws Error on a route that loads nothing.
  */
 export const Loaded = createParamDecorator((_: unknown, context: ExecutionContext): unknown => {
   const { loaded } = context.switchToHttp().getRequest<LoadedRequest>();
-  if (loaded === undefined)
-    throw new Error('Nothing was loaded: the route declares neither a registry nor a resource');
+  if (loaded === undefined) throw new Error('The route declares nothing that it loads');
   return loaded;
 });
-
-export interface AuditDeclaration {
-  readonly action: AuditAction;
-  /** For consumer routes: the type of the entry in the path. */
-  readonly entryType?: EntryType;
-}
-
-export const AuditedAs = Reflector.createDecorator<AuditDeclaration>();
-
-/**
- * Sets the action under which a route's refusals are recorded (reference/audit). AuditTrail records changes, in the transaction
- * that makes them.
- */
-export const Audited = (action: AuditAction, entryType?: EntryType) =>
-  AuditedAs({ action, ...(entryType === undefined ? {} : { entryType }) });

@@ -1,25 +1,27 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { AnyCaller } from '../auth/route.js';
-import { ApiErrors } from '../http/openapi/api-answers.js';
+import { Route } from '../auth/route.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeAnswer, MeQuery } from './me.dto.js';
 
 @ApiTags('identity')
 @Controller('v1/me')
-@AnyCaller()
 export class MeController {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly policy: AccessPolicy,
   ) {}
 
-  @Get()
-  @ApiOperation({ operationId: 'getMe', summary: 'Get the subject, roles and claims of the caller' })
-  @ApiOkResponse({ type: MeAnswer })
-  @ApiErrors('anonymous_mode', 'invalid_parameter')
+  @Route('GET', '', {
+    access: 'caller',
+    audit: null,
+    operationId: 'getMe',
+    summary: 'Get the subject, roles and claims of the caller',
+    answer: { type: MeAnswer },
+    errors: ['anonymous_mode', 'invalid_parameter'],
+  })
   me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): MeAnswer {
     if (!caller.identified) throw this.authenticator.unidentified();
     return {

@@ -3,7 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { type Caller, callerOf } from '../auth/caller.js';
-import { ROLES, type RouteAccess, RouteAccessOf } from '../auth/route.js';
+import { ROLES, type RouteAccess, RouteAccessOf, WritesNothingOf } from '../auth/route.js';
 import { changesConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { AccessPolicy } from './access-policy.js';
@@ -17,10 +17,7 @@ export class RolesGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const access = this.reflector.getAllAndOverride(RouteAccessOf, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const access = this.reflector.get(RouteAccessOf, context.getHandler());
     if (access === undefined) throw new ApiError('access_undeclared');
     if (access === 'public' || access === 'caller') return true;
     const caller = callerOf(context);
@@ -31,12 +28,9 @@ export class RolesGuard implements CanActivate {
   private may(caller: Caller, access: Exclude<RouteAccess, 'public' | 'caller'>): boolean {
     if (access === 'registryListing') return this.policy.mayListRegistries(caller);
     if (access === 'anyRole') return ROLES.some((role) => this.policy.mayAct(caller, role));
-    return this.policy.mayAct(caller, access.role);
+    return this.policy.mayAct(caller, access);
   }
 }
-
-/** Declares which requests to a route write nothing although their method is not GET or HEAD. */
-export const WritesNothing = Reflector.createDecorator<(request: Request) => boolean>();
 
 /**
  * Refuses all writes with 403 while `readOnly` is set, after the role check and before loading (reference/errors). All
@@ -53,10 +47,8 @@ export class ReadOnlyGuard implements CanActivate {
     if (!this.changes.readOnly) return true;
     const request = context.switchToHttp().getRequest<Request>();
     if (request.method === 'GET' || request.method === 'HEAD') return true;
-    const writesNothing = this.reflector.get(WritesNothing, context.getHandler()) as
-      | ((request: Request) => boolean)
-      | undefined;
-    if (writesNothing?.(request) !== true) throw new ApiError('read_only');
+    if (this.reflector.get(WritesNothingOf, context.getHandler())?.(request) !== true)
+      throw new ApiError('read_only');
     return true;
   }
 }

@@ -1,10 +1,8 @@
-import { Controller, Get, Param, Query, type Type } from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
+import { Controller, Param, Query, type Type } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
 import { describedClass, documentClassOf, nounOf } from '../entries/entries.dto.js';
 import type { CachedJson } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { PageMetadata } from './catalog.responses.js';
@@ -33,31 +31,26 @@ function controllerOf(type: BareType): Type {
 
   @ApiTags('catalog')
   @Controller([`registry/:registry/v0.1/${path}`, `registry/:registry/v0/${path}`])
-  @AnyCaller()
-  @RegistryRoute()
-  @Audited('catalog.read', type)
   class BareEntriesController {
     constructor(private readonly catalog: CatalogService) {}
 
-    @Get()
-    @CatalogRead()
-    @ApiOperation({
+    @CatalogRead('', type, {
       operationId: `list${noun}s`,
       summary: `The latest versions of all ${listKey}, by name`,
+      answer: listed,
+      errors: ['invalid_parameter', 'invalid_cursor', 'search_too_broad'],
     })
-    @ApiOkWithEtag(listed)
-    @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
     list(@CatalogAccess() access: RegistryAccess, @Query() query: BareListQuery): Promise<CachedJson> {
       return this.catalog.list(access, type, bareListRequest(type, query));
     }
 
-    @Get(':namespace/:name')
-    @CatalogRead()
-    @ApiOperation({ operationId: `get${noun}`, summary: `The latest version of a ${type}` })
-    @ApiParam(NAMESPACE)
-    @ApiParam(NAME)
-    @ApiOkWithEtag(document)
-    @ApiErrors('invalid_parameter', 'entry_not_found')
+    @CatalogRead(':namespace/:name', type, {
+      operationId: `get${noun}`,
+      summary: `The latest version of a ${type}`,
+      parameters: [NAMESPACE, NAME],
+      answer: document,
+      errors: ['invalid_parameter', 'entry_not_found'],
+    })
     latest(
       @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
@@ -67,16 +60,13 @@ function controllerOf(type: BareType): Type {
       return this.catalog.version(access, type, `${namespace}/${name}`, 'latest', includesDeleted(query));
     }
 
-    @Get(':namespace/:name/versions')
-    @CatalogRead()
-    @ApiOperation({
+    @CatalogRead(':namespace/:name/versions', type, {
       operationId: `list${noun}Versions`,
       summary: `All versions of a ${type}, newest first`,
+      parameters: [NAMESPACE, NAME],
+      answer: listed,
+      errors: ['invalid_parameter', 'invalid_cursor', 'entry_not_found'],
     })
-    @ApiParam(NAMESPACE)
-    @ApiParam(NAME)
-    @ApiOkWithEtag(listed)
-    @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
     versions(
       @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,
@@ -87,14 +77,13 @@ function controllerOf(type: BareType): Type {
       return this.catalog.versions(access, type, entry, versionsRequest(entry, query));
     }
 
-    @Get(':namespace/:name/versions/:version')
-    @CatalogRead()
-    @ApiOperation({ operationId: `get${noun}Version`, summary: `One version of a ${type}` })
-    @ApiParam(NAMESPACE)
-    @ApiParam(NAME)
-    @ApiParam(VERSION)
-    @ApiOkWithEtag(document)
-    @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
+    @CatalogRead(':namespace/:name/versions/:version', type, {
+      operationId: `get${noun}Version`,
+      summary: `One version of a ${type}`,
+      parameters: [NAMESPACE, NAME, VERSION],
+      answer: document,
+      errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
+    })
     version(
       @CatalogAccess() access: RegistryAccess,
       @Param('namespace') namespace: string,

@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import type { LoadedRequest } from '../auth/route.js';
+import { type LoadedRequest, Route, type RouteDocumentation } from '../auth/route.js';
+import type { EntryType } from '../documents/entry-types.js';
 import type { CachedJson } from '../http/json-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 
@@ -13,18 +14,20 @@ export interface CatalogRequest extends LoadedRequest {
 export const IsCatalogRead = Reflector.createDecorator();
 
 /**
- * Lets a RegistryRoute handler receive a RememberedAccess as its first argument, through `@CatalogAccess()`. Use it
+ * Declares a GET of a registry whose handler receives a RememberedAccess as its first argument, through `@CatalogAccess()`. Use it
  * only for reads through CatalogService, which verifies the access before or during the read. All other handlers get a
  * VerifiedAccess.
  */
 export const CatalogRead =
-  () =>
+  (path: string, entryType: EntryType | undefined, documentation: RouteDocumentation) =>
   <Handler extends (access: RegistryAccess, ...more: never[]) => Promise<CachedJson>>(
     target: object,
     key: string,
     handler: TypedPropertyDescriptor<Handler>,
   ): void => {
     IsCatalogRead()(target, key, handler);
+    const audit = { action: 'catalog.read', entryType } as const;
+    Route('GET', path, { access: 'caller', audit, loads: 'view', ...documentation })(target, key, handler);
   };
 
 /** Injects the caller's access into a CatalogRead handler. */

@@ -1,10 +1,9 @@
-import { Controller, Get, Query, Req } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Query, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { ClientName } from '../client-config/client-config.js';
-import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
+import { Loaded, Route } from '../auth/route.js';
 import type { CachedJson, StreamedJson } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
@@ -21,17 +20,16 @@ export abstract class PluginConfigs {
 /** Serves the catalog as client configuration files (reference/client-config). */
 @ApiTags('catalog')
 @Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/client-config`))
-@AnyCaller()
-@RegistryRoute()
-@Audited('catalog.read')
 export class ClientConfigController {
   constructor(
     private readonly catalog: CatalogService,
     private readonly plugins: PluginConfigs,
   ) {}
 
-  @Get()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'caller',
+    audit: 'catalog.read',
+    loads: 'view',
     operationId: 'getClientConfig',
     summary: 'All servers as the configuration file of a client, or as its lists',
     description:
@@ -39,9 +37,9 @@ export class ClientConfigController {
       'that the client does not have is 400. Servers that the client’s format cannot express, that are longer than ' +
       '64 KiB, or whose package could make its launcher run something else are omitted, counted in `X-Omitted-Count` and ' +
       'listed in `x-omitted`, which clients ignore; in TOML in comments.',
+    answer: ClientConfigAnswer,
+    errors: ['invalid_parameter', 'marketplace_too_large'],
   })
-  @ApiOkWithEtag(ClientConfigAnswer)
-  @ApiErrors('invalid_parameter', 'marketplace_too_large')
   get(
     @Loaded() access: VerifiedAccess,
     @Query() { client, form }: ClientConfigQuery,

@@ -1,8 +1,6 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
+import { Controller, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { CachedJson } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { CatalogService } from './catalog.service.js';
@@ -12,15 +10,10 @@ import { entrySearch } from './entry-search.js';
 /** Serves the ranked search over entries of all types (reference/search). */
 @ApiTags('catalog')
 @Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/search`))
-@AnyCaller()
-@RegistryRoute()
-@Audited('catalog.read')
 export class EntrySearchController {
   constructor(private readonly catalog: CatalogService) {}
 
-  @Get()
-  @CatalogRead()
-  @ApiOperation({
+  @CatalogRead('', undefined, {
     operationId: 'listSearchResults',
     summary: 'A ranked search over the latest versions of all types, with counts',
     description:
@@ -28,9 +21,9 @@ export class EntrySearchController {
       'description. Order of relevance: the whole name; last segment or title equal to `q`; all words in these; all words ' +
       'in these, tags or tools; the rest. Within these, deprecated and archived entries come last, installable ones first. ' +
       'The facets count the whole result, not only this page.',
+    answer: EntrySearchResult,
+    errors: ['invalid_parameter', 'invalid_cursor', 'search_too_broad'],
   })
-  @ApiOkWithEtag(EntrySearchResult)
-  @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
   search(@CatalogAccess() access: RegistryAccess, @Query() query: EntrySearchQuery): Promise<CachedJson> {
     return this.catalog.searchEntries(access, entrySearch(query));
   }

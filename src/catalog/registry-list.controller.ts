@@ -1,26 +1,24 @@
-import { Controller, Get } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { AnyCaller, Audited } from '../auth/route.js';
+import { Route } from '../auth/route.js';
 import { JsonText } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { RegistryList } from '../registries/registries.responses.js';
 import { RegistriesService } from '../registries/registries.service.js';
 
 @ApiTags('catalog')
 @Controller('registry')
-@AnyCaller()
-@Audited('catalog.read')
 export class RegistryListController {
   constructor(private readonly registries: RegistriesService) {}
 
-  @Get()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'caller',
+    audit: 'catalog.read',
     operationId: 'listReachableRegistries',
     summary: 'The registries that the caller has access to, in the order of the configuration',
+    answer: RegistryList,
+    errors: [],
   })
-  @ApiOkWithEtag(RegistryList)
-  @ApiErrors('database_unavailable', 'database_timeout')
   async list(@CurrentCaller() caller: Caller): Promise<JsonText> {
     const registries = await this.registries.listReachable(caller);
     const list: RegistryList = {

@@ -1,10 +1,9 @@
-import { Controller, Get, Param } from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, Loaded, RegistryRoute } from '../auth/route.js';
+import { Controller, Param } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Loaded, Route } from '../auth/route.js';
 import type { ServerVersion } from '../client-config/client-config.js';
 import { optionsOf } from '../client-config/client-setup.js';
 import { CachedJson } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { memberText } from '../json/json-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
@@ -15,32 +14,33 @@ import { ServerSetup } from './server-setup.responses.js';
 @Controller(
   ['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/setup/:name/versions/:version`),
 )
-@AnyCaller()
-@RegistryRoute()
-@Audited('catalog.read', 'server')
 export class ServerSetupController {
   constructor(private readonly catalog: CatalogService) {}
 
-  @Get()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'caller',
+    audit: { action: 'catalog.read', entryType: 'server' },
+    loads: 'view',
     operationId: 'getServerSetup',
     summary: 'How each client installs one server, for each remote and package',
     description: '`client-config` uses the first that a client supports.',
+    parameters: [
+      {
+        name: 'name',
+        type: String,
+        description: 'Name of the server, with its slash encoded as %2F',
+        example: 'io.github.example/weather',
+      },
+      {
+        name: 'version',
+        type: String,
+        description: '`latest` or an exact version',
+        example: 'latest',
+      },
+    ],
+    answer: ServerSetup,
+    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
   })
-  @ApiParam({
-    name: 'name',
-    type: String,
-    description: 'Name of the server, with its slash encoded as %2F',
-    example: 'io.github.example/weather',
-  })
-  @ApiParam({
-    name: 'version',
-    type: String,
-    description: '`latest` or an exact version',
-    example: 'latest',
-  })
-  @ApiOkWithEtag(ServerSetup)
-  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   async get(
     @Loaded() access: VerifiedAccess,
     @Param('name') asked: string,

@@ -1,8 +1,6 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, RegistryRoute } from '../auth/route.js';
+import { Controller, Param, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { CachedJson } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
@@ -25,30 +23,26 @@ const VERSION = {
 
 @ApiTags('catalog')
 @Controller(['registry/:registry/v0.1/servers', 'registry/:registry/v0/servers'])
-@AnyCaller()
-@RegistryRoute()
-@Audited('catalog.read', 'server')
 export class ServersController {
   constructor(private readonly catalog: CatalogService) {}
 
-  @Get()
-  @CatalogRead()
-  @ApiOperation({
+  @CatalogRead('', 'server', {
     operationId: 'listServers',
     summary: 'Server versions by name, newest version first',
+    answer: ServerList,
+    errors: ['invalid_parameter', 'invalid_cursor', 'search_too_broad'],
   })
-  @ApiOkWithEtag(ServerList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor', 'search_too_broad')
   list(@CatalogAccess() access: RegistryAccess, @Query() query: ServerListQuery): Promise<CachedJson> {
     return this.catalog.list(access, 'server', serverListRequest(query));
   }
 
-  @Get(':name/versions')
-  @CatalogRead()
-  @ApiOperation({ operationId: 'listServerVersions', summary: 'All versions of a server, newest first' })
-  @ApiParam(NAME)
-  @ApiOkWithEtag(ServerList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor', 'entry_not_found')
+  @CatalogRead(':name/versions', 'server', {
+    operationId: 'listServerVersions',
+    summary: 'All versions of a server, newest first',
+    parameters: [NAME],
+    answer: ServerList,
+    errors: ['invalid_parameter', 'invalid_cursor', 'entry_not_found'],
+  })
   versions(
     @CatalogAccess() access: RegistryAccess,
     @Param('name') name: string,
@@ -57,13 +51,13 @@ export class ServersController {
     return this.catalog.versions(access, 'server', name, versionsRequest(name, query));
   }
 
-  @Get(':name/versions/:version')
-  @CatalogRead()
-  @ApiOperation({ operationId: 'getServerVersion', summary: 'One version of a server' })
-  @ApiParam(NAME)
-  @ApiParam(VERSION)
-  @ApiOkWithEtag(ServerItem)
-  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
+  @CatalogRead(':name/versions/:version', 'server', {
+    operationId: 'getServerVersion',
+    summary: 'One version of a server',
+    parameters: [NAME, VERSION],
+    answer: ServerItem,
+    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
+  })
   version(
     @CatalogAccess() access: RegistryAccess,
     @Param('name') name: string,

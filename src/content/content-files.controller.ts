@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
-import { Controller, Get, Param, Req } from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AnyCaller, Audited, Loaded, type LoadedRequest, RegistryRoute } from '../auth/route.js';
+import { Controller, Param, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { BARE_TYPES, isBareType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { ApiErrors, ApiOkWithEtag, ApiTextWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CHUNK_BYTES, ContentStore, type Turn } from './content-store.queries.js';
 import type { Tree, TreeFile } from './content-tree.js';
@@ -32,9 +31,6 @@ const MAX_LISTS = 4;
 
 @ApiTags('catalog')
 @Controller('registry/:registry/x/content/:type/:namespace/:name')
-@AnyCaller()
-@RegistryRoute()
-@Audited('content.read')
 export class ContentFilesController {
   private readonly lists = new Semaphore(MAX_LISTS);
 
@@ -45,18 +41,17 @@ export class ContentFilesController {
     private readonly semaphores: PoolSemaphores,
   ) {}
 
-  @Get(':version.zip')
-  @ApiOperation({
+  @Route('GET', ':version.zip', {
+    access: 'caller',
+    audit: 'content.read',
+    loads: 'view',
     operationId: 'getContentZip',
     summary: 'The files of one version of a skill or plugin as a zip file',
     description: 'The ETag is a digest of the list of files: equal files, equal bytes.',
+    parameters: [TYPE, NAMESPACE, NAME, VERSION],
+    answer: 'application/zip',
+    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
   })
-  @ApiParam(TYPE)
-  @ApiParam(NAMESPACE)
-  @ApiParam(NAME)
-  @ApiParam(VERSION)
-  @ApiTextWithEtag('application/zip')
-  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   async get(
     @Loaded() access: VerifiedAccess,
     @Param('type') type: string,
@@ -77,17 +72,16 @@ export class ContentFilesController {
     );
   }
 
-  @Get(':version/files')
-  @ApiOperation({
+  @Route('GET', ':version/files', {
+    access: 'caller',
+    audit: 'content.read',
+    loads: 'view',
     operationId: 'listContentFiles',
     summary: 'The files of one version of a skill or plugin, with the text of its SKILL.md and README.md',
+    parameters: [TYPE, NAMESPACE, NAME, VERSION],
+    answer: ContentFiles,
+    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
   })
-  @ApiParam(TYPE)
-  @ApiParam(NAMESPACE)
-  @ApiParam(NAME)
-  @ApiParam(VERSION)
-  @ApiOkWithEtag(ContentFiles)
-  @ApiErrors('invalid_parameter', 'entry_not_found', 'version_not_found')
   async files(
     @Loaded() access: VerifiedAccess,
     @Param('type') type: string,

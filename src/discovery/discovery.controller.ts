@@ -1,19 +1,17 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { resourceMetadataUrl } from '../auth/bearer-token.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
-import { Public } from '../auth/route.js';
+import { Route } from '../auth/route.js';
 import type { OAuthConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
 
 /** Protected resource metadata: where clients get tokens for this server (RFC 9728). */
 @ApiTags('discovery')
 @Controller('.well-known/oauth-protected-resource')
-@Public()
 export class DiscoveryController {
   private readonly document: () => JsonText | null;
   private readonly path: string;
@@ -24,13 +22,14 @@ export class DiscoveryController {
     this.path = settings ? new URL(resourceMetadataUrl(settings.resourceUrl)).pathname : '';
   }
 
-  @Get()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'public',
+    audit: null,
     operationId: 'getProtectedResource',
     summary: 'Where clients get a token (RFC 9728); absent in anonymous mode',
+    answer: ProtectedResource,
+    errors: ['route_not_found'],
   })
-  @ApiOkWithEtag(ProtectedResource)
-  @ApiErrors('route_not_found')
   get(): JsonText {
     const document = this.document();
     if (!document) throw new ApiError('route_not_found');
@@ -38,8 +37,7 @@ export class DiscoveryController {
   }
 
   /** The alias with the path of `resourceUrl` appended (RFC 9728 §3.1). */
-  @Get('*path')
-  @ApiExcludeEndpoint()
+  @Route('GET', '*path', { access: 'public', audit: null, openApi: false })
   getBelowPath(@Req() { path }: Request): JsonText {
     const document = this.document();
     if (!document || path !== this.path) throw new ApiError('route_not_found');

@@ -1,34 +1,9 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  Param,
-  Patch,
-  Post,
-  Put,
-  Query,
-  RawBody,
-  Res,
-} from '@nestjs/common';
-import {
-  ApiAcceptedResponse,
-  ApiBody,
-  ApiCreatedResponse,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { Body, Controller, Param, Query, RawBody, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
-import { WritesNothing } from '../authz/roles.guard.js';
-import { TakesBody } from '../http/body.js';
+import { Loaded, Route } from '../auth/route.js';
 import { JsonText } from '../http/json-answers.js';
-import { ApiErrors, ApiIfMatch, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import {
@@ -71,40 +46,44 @@ const HELD_CHANGE = {
 
 @ApiTags('entries')
 @Controller('v1/entries')
-@RequiresRole('manageEntries')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class EntriesController {
   constructor(
     private readonly entries: EntriesService,
     private readonly lists: EntryListService,
   ) {}
 
-  @Get()
-  @MayBeLong('unless paged')
-  @Audited('entry.list')
-  @ApiOperation({ operationId: 'listEntries', summary: 'Lists the published entries the caller may manage' })
-  @ApiOkWithEtag(EntryList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor')
+  @Route('GET', '', {
+    access: 'manageEntries',
+    audit: 'entry.list',
+    mayBeLong: 'unless paged',
+    operationId: 'listEntries',
+    summary: 'Lists the published entries the caller may manage',
+    answer: EntryList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
+  })
   list(@CurrentCaller() caller: Caller, @Query() query: EntriesQuery): Promise<JsonText> {
     return this.lists.manageable(caller, query);
   }
 
-  @Post()
-  @TakesBody({ document: 'member' })
-  @Audited('entry.publish')
-  @WritesNothing(({ query }) => query['dry_run'] === 'true')
-  @ApiOperation({
+  @Route('POST', '', {
+    access: 'manageEntries',
+    audit: 'entry.publish',
+    body: { type: PublishBody, examples: PUBLISH_EXAMPLES, document: 'member' },
+    status: 201,
+    writesNothing: ({ query }) => query['dry_run'] === 'true',
     operationId: 'publishEntry',
     summary: 'Publishes a version of an entry to the managed source',
+    answer: PublishedVersionAnswer,
+    also: [
+      { status: 202, type: HeldPublicationAnswer, description: 'The version waits for a decision' },
+      {
+        status: 200,
+        type: PublishedVersionAnswer,
+        description: 'With `dry_run`: the version could be published',
+      },
+    ],
+    errors: ['invalid_parameter', ...PUBLISH_ERRORS],
   })
-  @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
-  @ApiCreatedResponse({ type: PublishedVersionAnswer })
-  @ApiAcceptedResponse({ type: HeldPublicationAnswer, description: 'The version waits for a decision' })
-  @ApiOkResponse({
-    type: PublishedVersionAnswer,
-    description: 'With `dry_run`: the version could be published',
-  })
-  @ApiErrors('invalid_parameter', 'read_only', 'storage_full', ...PUBLISH_ERRORS)
   async publish(
     @CurrentCaller() caller: Caller,
     @Query() { dry_run: dryRun }: PublishQuery,
@@ -119,18 +98,16 @@ export class EntriesController {
     return new JsonText(answer);
   }
 
-  @Post('validate')
-  @HttpCode(200)
-  @TakesBody({ document: 'member' })
-  @Audited('entry.validate')
-  @WritesNothing(() => true)
-  @ApiOperation({
+  @Route('POST', 'validate', {
+    access: 'manageEntries',
+    audit: 'entry.validate',
+    body: { type: PublishBody, examples: PUBLISH_EXAMPLES, document: 'member' },
+    writesNothing: true,
     operationId: 'validateEntry',
     summary: 'Checks whether a version could be published, without writing',
+    answer: { type: PublishedVersionAnswer, description: 'The version could be published' },
+    errors: PUBLISH_ERRORS,
   })
-  @ApiBody({ type: PublishBody, examples: PUBLISH_EXAMPLES })
-  @ApiOkResponse({ type: PublishedVersionAnswer, description: 'The version could be published' })
-  @ApiErrors(...PUBLISH_ERRORS)
   async validate(
     @CurrentCaller() caller: Caller,
     @Body() body: PublishBody,
@@ -140,40 +117,43 @@ export class EntriesController {
     return new JsonText((await this.entries.publish(caller, body, raw, true, context)).answer);
   }
 
-  @Get(':type/:name')
-  @Audited('entry.read')
-  @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({
+  @Route('GET', ':type/:name', {
+    access: 'manageEntries',
+    audit: 'entry.read',
+    loads: { resource: 'entry', use: 'read' },
     operationId: 'getEntry',
     summary: 'Returns a published entry with its claims and versions',
+    answer: ManagedEntry,
+    errors: [],
   })
-  @ApiOkWithEtag(ManagedEntry)
   get(@Loaded() entry: Entry): Promise<JsonText> {
     return this.entries.get(entry);
   }
 
-  @Get(':type/:name/versions/:version')
-  @Audited('entry.read')
-  @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ operationId: 'getEntryVersion', summary: 'Returns one version of a published entry' })
-  @ApiParam(VERSION)
-  @ApiOkWithEtag(PublishedVersionAnswer)
-  @ApiErrors('version_not_found')
+  @Route('GET', ':type/:name/versions/:version', {
+    access: 'manageEntries',
+    audit: 'entry.read',
+    loads: { resource: 'entry', use: 'read' },
+    operationId: 'getEntryVersion',
+    summary: 'Returns one version of a published entry',
+    parameters: [VERSION],
+    answer: PublishedVersionAnswer,
+    errors: ['version_not_found'],
+  })
   getVersion(@Loaded() entry: Entry): Promise<JsonText> {
     return this.entries.getVersion(entry);
   }
 
-  @Delete(':type/:name/versions/:version')
-  @HttpCode(204)
-  @Audited('entry.delete')
-  @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({
+  @Route('DELETE', ':type/:name/versions/:version', {
+    access: 'manageEntries',
+    audit: 'entry.delete',
+    loads: { resource: 'entry', use: 'change' },
     operationId: 'deleteEntryVersion',
     summary: 'Removes a version; removing the last one removes the entry',
+    parameters: [VERSION],
+    answer: null,
+    errors: ['version_not_found'],
   })
-  @ApiParam(VERSION)
-  @ApiNoContentResponse()
-  @ApiErrors('read_only', 'storage_full', 'version_not_found')
   removeVersion(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -184,38 +164,38 @@ export class EntriesController {
     return this.entries.removeVersion(caller, { type, name }, version, context);
   }
 
-  @Get(':type/:name/claims')
-  @Audited('entry.read')
-  @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({ operationId: 'getEntryClaims', summary: 'Returns the claims of a published entry' })
-  @ApiOkWithEtag(EntryClaimsAnswer)
+  @Route('GET', ':type/:name/claims', {
+    access: 'manageEntries',
+    audit: 'entry.read',
+    loads: { resource: 'entry', use: 'read' },
+    operationId: 'getEntryClaims',
+    summary: 'Returns the claims of a published entry',
+    answer: EntryClaimsAnswer,
+    errors: [],
+  })
   getClaims(@Loaded() entry: Entry): JsonText {
     return this.entries.getClaims(entry);
   }
 
-  @Put(':type/:name/claims')
-  @Audited('entry.claims.update')
-  @TakesBody()
-  @HttpCode(204)
-  @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({
+  @Route('PUT', ':type/:name/claims', {
+    access: 'manageEntries',
+    audit: 'entry.claims.update',
+    loads: { resource: 'entry', use: 'change' },
+    body: ClaimsBody,
     operationId: 'putEntryClaims',
     summary: 'Sets the claims of every version of an entry; an empty map clears them',
+    answer: null,
+    also: [{ status: 202, ...HELD_CHANGE }],
+    ifMatch: true,
+    errors: [
+      'change_pending',
+      'too_many_held',
+      'too_many_claims',
+      'claims_required',
+      'claims_not_subset',
+      'name_reserved',
+    ],
   })
-  @ApiIfMatch()
-  @ApiBody({ type: ClaimsBody })
-  @ApiNoContentResponse()
-  @ApiAcceptedResponse(HELD_CHANGE)
-  @ApiErrors(
-    'change_pending',
-    'too_many_held',
-    'read_only',
-    'storage_full',
-    'too_many_claims',
-    'claims_required',
-    'claims_not_subset',
-    'name_reserved',
-  )
   async setClaims(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -230,15 +210,17 @@ export class EntriesController {
     return held ?? undefined;
   }
 
-  @Patch(':type/:name/status')
-  @TakesBody()
-  @Audited('entry.status')
-  @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({ operationId: 'setEntryStatus', summary: 'Sets the status of every version of an entry' })
-  @ApiBody({ type: StatusBody })
-  @ApiOkResponse({ type: ManagedEntry })
-  @ApiAcceptedResponse(HELD_CHANGE)
-  @ApiErrors('read_only', 'storage_full', 'change_pending', 'too_many_held')
+  @Route('PATCH', ':type/:name/status', {
+    access: 'manageEntries',
+    audit: 'entry.status',
+    loads: { resource: 'entry', use: 'change' },
+    body: StatusBody,
+    operationId: 'setEntryStatus',
+    summary: 'Sets the status of every version of an entry',
+    answer: ManagedEntry,
+    also: [{ status: 202, ...HELD_CHANGE }],
+    errors: ['change_pending', 'too_many_held'],
+  })
   async setStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,
@@ -252,16 +234,18 @@ export class EntriesController {
     return answer;
   }
 
-  @Patch(':type/:name/versions/:version/status')
-  @TakesBody()
-  @Audited('entry.status')
-  @ResourceRoute({ resource: 'entry', use: 'change' })
-  @ApiOperation({ operationId: 'setEntryVersionStatus', summary: 'Sets the status of one version' })
-  @ApiParam(VERSION)
-  @ApiBody({ type: StatusBody })
-  @ApiOkResponse({ type: PublishedVersionAnswer })
-  @ApiAcceptedResponse(HELD_CHANGE)
-  @ApiErrors('read_only', 'storage_full', 'version_not_found', 'change_pending', 'too_many_held')
+  @Route('PATCH', ':type/:name/versions/:version/status', {
+    access: 'manageEntries',
+    audit: 'entry.status',
+    loads: { resource: 'entry', use: 'change' },
+    body: StatusBody,
+    operationId: 'setEntryVersionStatus',
+    summary: 'Sets the status of one version',
+    parameters: [VERSION],
+    answer: PublishedVersionAnswer,
+    also: [{ status: 202, ...HELD_CHANGE }],
+    errors: ['version_not_found', 'change_pending', 'too_many_held'],
+  })
   async setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('type') type: string,

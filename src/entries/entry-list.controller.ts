@@ -1,45 +1,43 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
+import { Controller, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Loaded, Route } from '../auth/route.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { Registry } from '../registries/registry.entity.js';
 import { Source } from '../sources/source.entity.js';
 import { EntryList } from './entries.responses.js';
 import { EntryListService } from './entry-list.service.js';
 
 @Controller('v1')
-@ApiErrors('invalid_parameter', 'invalid_cursor', 'database_unavailable', 'database_timeout')
 export class EntryListController {
   constructor(private readonly entries: EntryListService) {}
 
-  @Get('sources/:name/entries')
-  @Audited('source.read')
-  @RequiresRole('manageSources')
-  @MayBeLong('unless paged')
-  @ResourceRoute({ resource: 'source', use: 'read' })
-  @ApiTags('sources')
-  @ApiOperation({
+  @Route('GET', 'sources/:name/entries', {
+    access: 'manageSources',
+    audit: 'source.read',
+    loads: { resource: 'source', use: 'read' },
+    mayBeLong: 'unless paged',
     operationId: 'listSourceEntries',
     summary: 'Lists all entries of a source with their claims and versions',
+    answer: EntryList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(EntryList)
+  @ApiTags('sources')
   ofSource(@Loaded() source: Source, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofSource(source, query);
   }
 
-  @Get('registries/:name/entries')
-  @Audited('registry.read')
-  @RequiresRole('manageRegistries')
-  @MayBeLong('unless paged')
-  @ResourceRoute({ resource: 'registry', use: 'read' })
-  @ApiTags('registries')
-  @ApiOperation({
+  @Route('GET', 'registries/:name/entries', {
+    access: 'manageRegistries',
+    audit: 'registry.read',
+    loads: { resource: 'registry', use: 'read' },
+    mayBeLong: 'unless paged',
     operationId: 'listRegistryEntries',
     summary: 'Lists all entries of the sources of a registry, including shadowed ones',
+    answer: EntryList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(EntryList)
+  @ApiTags('registries')
   ofRegistry(@Loaded() registry: Registry, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.entries.ofRegistry(registry, query);
   }

@@ -1,12 +1,9 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
-import { AnyCaller, Audited, Loaded, MayBeLong, RequiresRole, ResourceRoute } from '../auth/route.js';
-import { WritesNothing } from '../authz/roles.guard.js';
+import { Loaded, Route } from '../auth/route.js';
 import { Entry } from '../entries/entry.entity.js';
-import { TakesBody } from '../http/body.js';
 import { JsonText } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { Registry } from '../registries/registry.entity.js';
 import {
   AccessPreview,
@@ -22,26 +19,22 @@ import { WhoService } from './who.service.js';
 
 @ApiTags('access')
 @Controller('v1/access')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class AccessController {
   constructor(
     private readonly explanations: ExplainService,
     private readonly previews: PreviewService,
   ) {}
 
-  @Post('explain')
-  @HttpCode(200)
-  @TakesBody()
-  @AnyCaller()
-  @Audited('access.read')
-  @WritesNothing(() => true)
-  @ApiOperation({
+  @Route('POST', 'explain', {
+    access: 'caller',
+    audit: 'access.read',
+    body: ExplainBody,
+    writesNothing: true,
     operationId: 'explainAccess',
     summary: 'Explain why a caller may or may not see, manage or publish an entry; changes nothing',
+    answer: Explanation,
+    errors: ['too_many_claims', 'role_required', 'too_many_requests'],
   })
-  @ApiBody({ type: ExplainBody })
-  @ApiOkResponse({ type: Explanation })
-  @ApiErrors('too_many_claims', 'role_required', 'too_many_requests')
   explain(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
@@ -50,20 +43,17 @@ export class AccessController {
     return this.explanations.explain(caller, client, question, as);
   }
 
-  @Post('preview')
-  @HttpCode(200)
-  @TakesBody()
-  @RequiresRole('manageRegistries')
-  @MayBeLong('always')
-  @Audited('access.read')
-  @WritesNothing(() => true)
-  @ApiOperation({
+  @Route('POST', 'preview', {
+    access: 'manageRegistries',
+    audit: 'access.read',
+    body: PreviewBody,
+    writesNothing: true,
+    mayBeLong: 'always',
     operationId: 'previewAccess',
     summary: 'Preview the first page and the entry counts for a caller with other claims; changes nothing',
+    answer: AccessPreview,
+    errors: ['too_many_claims', 'registry_not_found'],
   })
-  @ApiBody({ type: PreviewBody })
-  @ApiOkResponse({ type: AccessPreview })
-  @ApiErrors('too_many_claims', 'registry_not_found')
   preview(
     @CurrentCaller() caller: Caller,
     @CurrentClient() client: Client,
@@ -75,36 +65,34 @@ export class AccessController {
 
 @ApiTags('access')
 @Controller('v1')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class WhoController {
   constructor(private readonly who: WhoService) {}
 
-  @Get('entries/:type/:name/access')
-  @Audited('entry.read')
-  @RequiresRole('manageEntries')
-  @MayBeLong('always')
-  @ResourceRoute({ resource: 'entry', use: 'read' })
-  @ApiOperation({
+  @Route('GET', 'entries/:type/:name/access', {
+    access: 'manageEntries',
+    audit: 'entry.read',
+    loads: { resource: 'entry', use: 'read' },
+    mayBeLong: 'always',
     operationId: 'getEntryAccess',
     summary: 'List the claims that grant access to a published entry, by registry, and who manages it',
+    answer: WhoHasAccess,
+    errors: [],
   })
-  @ApiOkWithEtag(WhoHasAccess)
   async ofEntry(@CurrentCaller() caller: Caller, @Loaded() entry: Entry): Promise<JsonText> {
     return new JsonText(JSON.stringify(await this.who.ofEntry(caller, entry)));
   }
 
-  @Get('registries/:name/access')
-  @Audited('registry.read')
-  @RequiresRole('manageRegistries')
-  @MayBeLong('always')
-  @ResourceRoute({ resource: 'registry', use: 'read' })
-  @ApiOperation({
+  @Route('GET', 'registries/:name/access', {
+    access: 'manageRegistries',
+    audit: 'registry.read',
+    loads: { resource: 'registry', use: 'read' },
+    mayBeLong: 'always',
     operationId: 'getRegistryAccess',
     summary:
       'List the claims that grant access to a registry or one of its entries, what shadows the entry, and who manages it',
+    answer: WhoHasAccess,
+    errors: ['invalid_parameter', 'entry_not_found'],
   })
-  @ApiOkWithEtag(WhoHasAccess)
-  @ApiErrors('invalid_parameter', 'entry_not_found')
   async ofRegistry(
     @CurrentCaller() caller: Caller,
     @Loaded() registry: Registry,

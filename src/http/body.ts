@@ -4,14 +4,15 @@ import {
   createParamDecorator,
   type ExecutionContext,
   type NestInterceptor,
+  type Type,
   UseInterceptors,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { ApiBody, type ApiBodyOptions, ApiConsumes } from '@nestjs/swagger';
 import express, { type Request, type Response } from 'express';
 import type { Observable } from 'rxjs';
 import { ApiError } from './errors.js';
 import { parseBody } from './json-body.js';
-import { ApiErrors } from './openapi/api-answers.js';
 
 /** Large enough for a 1 MiB document and its envelope. Also limits compressed bodies after inflating. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
@@ -32,7 +33,7 @@ export interface BodyOptions {
   readonly document?: DocumentIn | undefined;
 }
 
-/** Passes the options of `@TakesBody()` to the BodyInterceptor. */
+/** Passes the options of a body to the BodyInterceptor. */
 export const HasBody = Reflector.createDecorator<BodyOptions>();
 
 /** Marks a route whose service reads the body as a stream, and acquires a permit for its change afterwards. */
@@ -55,33 +56,48 @@ class BodyParserInterceptor implements NestInterceptor {
   }
 }
 
-/** Marks a route that takes a JSON body. Other routes neither inflate nor parse bodies. */
-export const TakesBody = ({
-  maxBytes = MAX_BODY_BYTES,
-  isOptional = false,
-  document,
-}: Partial<BodyOptions> = {}) =>
-  applyDecorators(
+/** Errors of a route that takes JSON. */
+export const BODY_ERRORS = [
+  'malformed_json',
+  'malformed_body',
+  'invalid_body',
+  'body_too_large',
+  'unsupported_media_type',
+  'request_timeout',
+] as const;
+
+interface JsonBody extends Partial<Omit<BodyOptions, 'bytesOf'>> {
+  readonly type: Type;
+  readonly description?: string;
+  readonly examples?: Readonly<Record<string, object>>;
+}
+
+/** What a route takes: JSON of a class; the unparsed bytes of a media type; or a stream of one, which its service reads. */
+export type RouteBody =
+  | Type
+  | JsonBody
+  | { readonly bytesOf: string; readonly maxBytes: number }
+  | { readonly streams: readonly string[] };
+
+/** Marks a route that takes a body. Other routes neither inflate nor parse bodies. */
+export function TakesBody(body: RouteBody): MethodDecorator {
+  if (typeof body === 'function') return TakesBody({ type: body });
+  if ('streams' in body)
+    return applyDecorators(
+      StreamsBody(),
+      ApiConsumes(...body.streams),
+      ApiBody({ schema: { type: 'string', format: 'binary' } }),
+    );
+  if ('bytesOf' in body) return HasBody({ ...body, isOptional: false });
+  const { maxBytes = MAX_BODY_BYTES, isOptional = false, document, ...documentation } = body;
+  return applyDecorators(
     HasBody({ maxBytes, isOptional, document }),
     UseInterceptors(new BodyParserInterceptor(isOptional)),
-    ApiErrors(
-      'malformed_json',
-      'malformed_body',
-      'invalid_body',
-      'body_too_large',
-      'unsupported_media_type',
-      'request_timeout',
-    ),
+    ApiBody({ ...documentation, required: !isOptional } as ApiBodyOptions),
   );
+}
 
-/** Marks a route that takes a body of this media type, and leaves it unparsed. */
-export const TakesBytes = (bytesOf: string, maxBytes: number) =>
-  applyDecorators(
-    HasBody({ maxBytes, isOptional: false, bytesOf }),
-    ApiErrors('malformed_body', 'body_too_large', 'unsupported_media_type', 'request_timeout'),
-  );
-
-/** Injects the bytes of the body on a route with `@TakesBytes()`. */
+/** Injects the bytes of a body that is not parsed. */
 export const SentBytes = createParamDecorator((_: unknown, context: ExecutionContext): Buffer => {
   const { rawBody } = context.switchToHttp().getRequest<RequestWithBody>();
   return rawBody ?? Buffer.alloc(0);

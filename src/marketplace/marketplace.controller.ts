@@ -1,12 +1,10 @@
-import { Controller, Get, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { AcceptsBasic, AnyCaller, Audited, Loaded, ReadByPost, RegistryRoute } from '../auth/route.js';
-import { WritesNothing } from '../authz/roles.guard.js';
-import { SentBytes, TakesBytes } from '../http/body.js';
+import { Loaded, Route } from '../auth/route.js';
+import { SentBytes } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { MarketplaceAnswer, UploadPackQuery } from './marketplace.dto.js';
 import { MarketplaceService, REPOSITORY } from './marketplace.service.js';
@@ -15,22 +13,21 @@ import { UPLOAD_PACK_REQUEST, UploadPack } from './upload-pack.js';
 /** Serves the marketplace file of a registry (reference/marketplace). */
 @ApiTags('catalog')
 @Controller('registry/:registry/x/marketplace.json')
-@AnyCaller()
-@RegistryRoute()
-@Audited('catalog.read')
 export class MarketplaceController {
   constructor(private readonly marketplaces: MarketplaceService) {}
 
-  @Get()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'caller',
+    audit: 'catalog.read',
+    loads: 'view',
     operationId: 'getMarketplace',
     summary: 'The plugins and skills with content as a plugin marketplace',
     description:
       'Each visible plugin, and each visible skill as a plugin of one skill, if the latest version has content. The sources name ' +
       'the Git repository of this registry.',
+    answer: MarketplaceAnswer,
+    errors: ['marketplace_not_found', 'marketplace_too_large'],
   })
-  @ApiOkWithEtag(MarketplaceAnswer)
-  @ApiErrors('marketplace_not_found', 'marketplace_too_large')
   async get(@Loaded() access: VerifiedAccess, @Req() request: Request): Promise<JsonText> {
     return new JsonText(JSON.stringify(await this.marketplaces.file(access, request)));
   }
@@ -40,16 +37,17 @@ export class MarketplaceController {
 const MAX_COMMAND_BYTES = 1_024 * 1_024;
 
 /** Serves the Git repository of a view over the smart HTTP protocol, for fetching only (reference/marketplace); see gitprotocol-http. */
-@ApiExcludeController()
 @Controller(`registry/:registry/${REPOSITORY}`)
-@AnyCaller()
-@AcceptsBasic()
-@RegistryRoute()
-@Audited('content.read')
 export class RepositoryController {
   constructor(private readonly uploadPack: UploadPack) {}
 
-  @Get('info/refs')
+  @Route('GET', 'info/refs', {
+    access: 'caller',
+    audit: 'content.read',
+    loads: 'view',
+    acceptsBasic: true,
+    openApi: false,
+  })
   async references(
     @Loaded() access: VerifiedAccess,
     @Query() { service }: UploadPackQuery,
@@ -61,11 +59,15 @@ export class RepositoryController {
     await this.uploadPack.send(access, { kind: 'advertisement' }, request.header('git-protocol'), response);
   }
 
-  @Post('git-upload-pack')
-  @HttpCode(200)
-  @ReadByPost()
-  @WritesNothing(() => true)
-  @TakesBytes(UPLOAD_PACK_REQUEST, MAX_COMMAND_BYTES)
+  @Route('POST', 'git-upload-pack', {
+    access: 'caller',
+    audit: 'content.read',
+    loads: 'view',
+    body: { bytesOf: UPLOAD_PACK_REQUEST, maxBytes: MAX_COMMAND_BYTES },
+    writesNothing: true,
+    acceptsBasic: true,
+    openApi: false,
+  })
   async command(
     @Loaded() access: VerifiedAccess,
     @SentBytes() body: Buffer,

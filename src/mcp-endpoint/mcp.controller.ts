@@ -1,38 +1,11 @@
-import {
-  All,
-  type CanActivate,
-  Controller,
-  Inject,
-  Injectable,
-  Post,
-  Req,
-  Res,
-  UseGuards,
-} from '@nestjs/common';
+import { type CanActivate, Controller, Inject, Injectable, Req, Res, UseGuards } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import {
-  ApiAcceptedResponse,
-  ApiBody,
-  ApiExcludeEndpoint,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import {
-  AnyCaller,
-  Audited,
-  Loaded,
-  type LoadedRequest,
-  Public,
-  ReadByPost,
-  RegistryRoute,
-} from '../auth/route.js';
-import { WritesNothing } from '../authz/roles.guard.js';
+import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { authenticationConfig, corsConfig } from '../config/slices.js';
-import { SentJson, TakesBody, UnvalidatedBody } from '../http/body.js';
+import { SentJson, UnvalidatedBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
-import { ApiErrors } from '../http/openapi/api-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpMessage } from './mcp.dto.js';
@@ -84,27 +57,21 @@ export class McpController {
     private readonly origins: McpOrigins,
   ) {}
 
-  @Post()
-  @AnyCaller()
-  @RegistryRoute()
-  @ReadByPost()
-  @WritesNothing(() => true)
-  @TakesBody({ maxBytes: MAX_MESSAGE_BYTES })
-  @Audited('catalog.read')
-  @ApiOperation({
+  @Route('POST', '', {
+    access: 'caller',
+    audit: 'catalog.read',
+    loads: 'view',
+    body: { type: McpMessage, description: 'One JSON-RPC 2.0 message', maxBytes: MAX_MESSAGE_BYTES },
+    writesNothing: true,
     operationId: 'callMcp',
     summary: 'The registry as an MCP server: streamable HTTP, stateless',
     description:
       'Its tools are `search_servers`, `get_server`, `search_skills`, `get_skill` and `how_to_connect`; they return ' +
       'what the routes of the registry return to the same caller. An `Origin` must be this server or one of `cors.origins`.',
+    answer: { type: McpMessage, description: 'The response to a request, tool errors included' },
+    also: [{ status: 202, description: 'The empty response to a notification' }],
+    errors: ['origin_refused', 'search_too_broad', 'content_too_large'],
   })
-  @ApiBody({ type: McpMessage, description: 'One JSON-RPC 2.0 message' })
-  @ApiOkResponse({
-    type: McpMessage,
-    description: 'The response to a request, tool errors included',
-  })
-  @ApiAcceptedResponse({ description: 'The empty response to a notification' })
-  @ApiErrors('origin_refused', 'search_too_broad', 'content_too_large')
   async post(
     @Loaded() access: VerifiedAccess,
     @UnvalidatedBody() { json: message }: SentJson,
@@ -118,10 +85,7 @@ export class McpController {
     response.status(status).end(text);
   }
 
-  @All()
-  @Public()
+  @Route('ALL', '', { access: 'public', audit: null, writesNothing: true, openApi: false })
   @UseGuards(PostOnly)
-  @WritesNothing(() => true)
-  @ApiExcludeEndpoint()
   otherMethod(): void {}
 }

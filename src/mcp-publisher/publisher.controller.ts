@@ -3,38 +3,24 @@ import {
   type CanActivate,
   Controller,
   type ExecutionContext,
-  Get,
   Header,
-  HttpCode,
   Inject,
   Injectable,
   Param,
-  Patch,
-  Post,
   Req,
   Res,
   UseGuards,
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import {
-  ApiBody,
-  ApiCreatedResponse,
-  ApiExcludeEndpoint,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { AnyCaller, Audited, Loaded, Public, PublisherRoute } from '../auth/route.js';
-import { WritesNothing } from '../authz/roles.guard.js';
+import { Loaded, Route } from '../auth/route.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { authenticationConfig } from '../config/slices.js';
 import { documentClassOf, ServerStatusBody, StatusBody } from '../entries/entries.dto.js';
-import { SentJson, TakesBody, UnvalidatedBody } from '../http/body.js';
+import { SentJson, UnvalidatedBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
-import { ApiErrors } from '../http/openapi/api-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import type { PublishingRegistry } from './publisher-gate.js';
 import {
@@ -72,31 +58,30 @@ class UnsupportedLogin implements CanActivate {
 export class PublisherController {
   constructor(private readonly publisher: PublisherService) {}
 
-  @Post('publish')
-  @AnyCaller()
-  @PublisherRoute('publishers')
-  @Audited('entry.publish', 'server')
-  @TakesBody({ document: 'body' })
-  @ApiOperation({
+  @Route('POST', 'publish', {
+    access: 'caller',
+    audit: { action: 'entry.publish', entryType: 'server' },
+    loads: 'publisher',
+    body: { type: documentClassOf('server'), document: 'body' },
+    status: 201,
     operationId: 'publishServer',
     summary:
       'Publishes a version of a server to the managed source, with the `publishClaims` of the registry',
+    answer: ServerItem,
+    also: [{ status: 200, type: ServerItem, description: 'The version waits for a decision: see `_meta`' }],
+    errors: [
+      'unprocessable_document',
+      'claims_required',
+      'claims_not_subset',
+      'claims_mismatch',
+      'name_reserved',
+      'version_exists',
+      'entry_full',
+      'blocked',
+      'admission_rejected',
+      'too_many_held',
+    ],
   })
-  @ApiBody({ type: documentClassOf('server') })
-  @ApiCreatedResponse({ type: ServerItem })
-  @ApiOkResponse({ type: ServerItem, description: 'The version waits for a decision: see `_meta`' })
-  @ApiErrors(
-    'unprocessable_document',
-    'claims_required',
-    'claims_not_subset',
-    'claims_mismatch',
-    'name_reserved',
-    'version_exists',
-    'entry_full',
-    'blocked',
-    'admission_rejected',
-    'too_many_held',
-  )
   async publish(
     @CurrentCaller() caller: Caller,
     @Loaded() registry: PublishingRegistry,
@@ -109,44 +94,41 @@ export class PublisherController {
     return answer;
   }
 
-  @Post('validate')
-  @HttpCode(200)
-  @Public()
-  @PublisherRoute('anybody')
-  @TakesBody({ document: 'body' })
-  @WritesNothing(() => true)
-  @ApiOperation({
+  @Route('POST', 'validate', {
+    access: 'public',
+    audit: null,
+    loads: 'publisher',
+    body: { type: documentClassOf('server'), document: 'body' },
+    writesNothing: true,
     operationId: 'validateServer',
     summary: 'Validates a server document',
+    answer: ValidationAnswer,
+    errors: [],
   })
-  @ApiBody({ type: documentClassOf('server') })
-  @ApiOkResponse({ type: ValidationAnswer })
   validate(@UnvalidatedBody() sent: SentJson): ValidationAnswer {
     return this.publisher.validate(sent);
   }
 
-  @Post('auth/github-oidc')
-  @HttpCode(200)
-  @Header('Cache-Control', 'no-store')
-  @Public()
-  @PublisherRoute('anybody')
-  @TakesBody()
-  @WritesNothing(() => true)
-  @ApiOperation({
+  @Route('POST', 'auth/github-oidc', {
+    access: 'public',
+    audit: null,
+    loads: 'publisher',
+    body: TokenExchangeBody,
+    writesNothing: true,
     operationId: 'exchangeOidcToken',
     summary: 'Verifies the token of a CI workflow and returns it as the token to publish with',
+    answer: RegistryTokenAnswer,
+    errors: [
+      'token_invalid',
+      'claims_incomplete',
+      'no_subject',
+      'caller_blocked',
+      'anonymous_mode',
+      'too_many_requests',
+      'provider_unavailable',
+    ],
   })
-  @ApiBody({ type: TokenExchangeBody })
-  @ApiOkResponse({ type: RegistryTokenAnswer })
-  @ApiErrors(
-    'token_invalid',
-    'claims_incomplete',
-    'no_subject',
-    'caller_blocked',
-    'anonymous_mode',
-    'too_many_requests',
-    'provider_unavailable',
-  )
+  @Header('Cache-Control', 'no-store')
   exchange(
     @Body() { oidc_token: token }: TokenExchangeBody,
     @Req() request: Request,
@@ -154,46 +136,43 @@ export class PublisherController {
     return this.publisher.exchange(token, request);
   }
 
-  @Post('auth/none')
-  @HttpCode(200)
-  @Header('Cache-Control', 'no-store')
-  @Public()
-  @UseGuards(UnsupportedLogin)
-  @PublisherRoute('anybody')
-  @WritesNothing(() => true)
-  @ApiOperation({
+  @Route('POST', 'auth/none', {
+    access: 'public',
+    audit: null,
+    loads: 'publisher',
+    writesNothing: true,
     operationId: 'createAnonymousToken',
     summary: 'Returns a token for clients that need one; in anonymous mode only, where tokens are ignored',
+    answer: RegistryTokenAnswer,
+    errors: [],
   })
-  @ApiOkResponse({ type: RegistryTokenAnswer })
+  @Header('Cache-Control', 'no-store')
+  @UseGuards(UnsupportedLogin)
   anonymousToken(): RegistryTokenAnswer {
     return { registry_token: 'anonymous', expires_at: Math.floor(Date.now() / 1_000) + 86_400 };
   }
 
   // Public, because callers have no token before login.
-  @Post('auth/*method')
-  @Public()
+  @Route('POST', 'auth/*method', { access: 'public', audit: null, openApi: false })
   @UseGuards(UnsupportedLogin)
-  @ApiExcludeEndpoint()
   otherLogin(): void {}
 
   // `mcp-publisher login github` looks for the client id of a GitHub app here, and shows the answer if it is refused.
-  @Get('health')
-  @Public()
+  @Route('GET', 'health', { access: 'public', audit: null, openApi: false })
   @UseGuards(UnsupportedLogin)
-  @ApiExcludeEndpoint()
   githubLogin(): void {}
 
-  @Patch('servers/:name/status')
-  @Audited('entry.status', 'server')
-  @AnyCaller()
-  @PublisherRoute('publishers')
-  @TakesBody()
-  @ApiOperation({ operationId: 'setServerStatus', summary: 'Sets the status of every version of a server' })
-  @ApiParam(NAME)
-  @ApiBody({ type: ServerStatusBody })
-  @ApiOkResponse({ type: ServerStatusAnswer })
-  @ApiErrors('entry_not_found', 'change_pending', 'too_many_held')
+  @Route('PATCH', 'servers/:name/status', {
+    access: 'caller',
+    audit: { action: 'entry.status', entryType: 'server' },
+    loads: 'publisher',
+    body: ServerStatusBody,
+    operationId: 'setServerStatus',
+    summary: 'Sets the status of every version of a server',
+    parameters: [NAME],
+    answer: ServerStatusAnswer,
+    errors: ['entry_not_found', 'change_pending', 'too_many_held'],
+  })
   setStatus(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
@@ -203,20 +182,17 @@ export class PublisherController {
     return this.publisher.setStatus(caller, name, body, undefined, context);
   }
 
-  @Patch('servers/:name/versions/:version/status')
-  @Audited('entry.status', 'server')
-  @AnyCaller()
-  @PublisherRoute('publishers')
-  @TakesBody()
-  @ApiOperation({
+  @Route('PATCH', 'servers/:name/versions/:version/status', {
+    access: 'caller',
+    audit: { action: 'entry.status', entryType: 'server' },
+    loads: 'publisher',
+    body: ServerStatusBody,
     operationId: 'setServerVersionStatus',
     summary: 'Sets the status of one version of a server',
+    parameters: [NAME, { name: 'version', type: String, description: 'One exact version', example: '1.2.0' }],
+    answer: ServerItem,
+    errors: ['entry_not_found', 'version_not_found', 'change_pending', 'too_many_held'],
   })
-  @ApiParam(NAME)
-  @ApiParam({ name: 'version', type: String, description: 'One exact version', example: '1.2.0' })
-  @ApiBody({ type: ServerStatusBody })
-  @ApiOkResponse({ type: ServerItem })
-  @ApiErrors('entry_not_found', 'version_not_found', 'change_pending', 'too_many_held')
   setVersionStatus(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,

@@ -1,6 +1,5 @@
-import { Controller, Delete, Patch, Post, Put } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
-import { AnyCaller } from '../auth/route.js';
+import { Controller } from '@nestjs/common';
+import { Route } from '../auth/route.js';
 import { ApiError } from '../http/errors.js';
 
 const REPLACEMENTS: Readonly<Record<string, string>> = {
@@ -33,26 +32,24 @@ export function useOtherLogin(isAnonymous: boolean): ApiError {
  * Refuses MCP Registry API writes that `PublisherController` does not support, with an error that names the admin API
  * route. The response is the same for every path, so nothing is loaded.
  */
-@ApiExcludeController()
 @Controller('registry')
-@AnyCaller()
 export class UnsupportedWritesController {
-  @Put('*path')
+  @Route('PUT', '*path', { access: 'caller', audit: null, openApi: false })
   put(): never {
     throw useAdminApi('PUT');
   }
 
-  @Patch('*path')
+  @Route('PATCH', '*path', { access: 'caller', audit: null, openApi: false })
   patch(): never {
     throw useAdminApi('PATCH');
   }
 
-  @Delete('*path')
+  @Route('DELETE', '*path', { access: 'caller', audit: null, openApi: false })
   delete(): never {
     throw useAdminApi('DELETE');
   }
 
-  @Post('*path')
+  @Route('POST', '*path', { access: 'caller', audit: null, openApi: false })
   post(): never {
     throw useAdminApi('POST');
   }

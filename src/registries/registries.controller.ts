@@ -1,13 +1,11 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Put, Query, Res } from '@nestjs/common';
-import { ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { Audited, ListsRegistries, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
+import { Loaded, Route } from '../auth/route.js';
 import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.js';
-import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { ResourceListParameters } from '../http/lists.dto.js';
-import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
@@ -17,54 +15,55 @@ import { Registry } from './registry.entity.js';
 
 @ApiTags('registries')
 @Controller('v1/registries')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class RegistriesController {
   constructor(private readonly registries: RegistriesService) {}
 
-  @Get()
-  @Audited('registry.list')
-  @ListsRegistries()
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'registryListing',
+    audit: 'registry.list',
     operationId: 'listRegistries',
     summary: 'Lists the registries visible to the caller, in configuration order',
+    answer: RegistryAnswerList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(RegistryAnswerList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @Query() query: ResourceListParameters): Promise<JsonText> {
     return this.registries.list(caller, query);
   }
 
-  @Get(':name')
-  @Audited('registry.read')
-  @ListsRegistries()
-  @ResourceRoute({ resource: 'registry', use: 'read' })
-  @ApiOperation({ operationId: 'getRegistry', summary: 'Returns one registry' })
-  @ApiOkWithEtag(RegistryAnswer)
+  @Route('GET', ':name', {
+    access: 'registryListing',
+    audit: 'registry.read',
+    loads: { resource: 'registry', use: 'read' },
+    operationId: 'getRegistry',
+    summary: 'Returns one registry',
+    answer: RegistryAnswer,
+    errors: [],
+  })
   get(@CurrentCaller() caller: Caller, @Loaded() registry: Registry): JsonText {
     return this.registries.get(caller, registry);
   }
 
-  @Put(':name')
-  @Audited('registry.update')
-  @TakesBody()
-  @RequiresRole('manageRegistries')
-  @ResourceRoute({ resource: 'registry', use: 'put' })
-  @ApiOperation({ operationId: 'putRegistry', summary: 'Creates a registry or replaces its settings' })
-  @ApiBody({ type: RegistrySettings })
-  @ApiPutAnswer(RegistryAnswer)
-  @ApiErrors(
-    'read_only',
-    'storage_full',
-    'invalid_name',
-    'unknown_source',
-    'path_not_allowed',
-    'too_many_claims',
-    'claims_required',
-    'claims_not_subset',
-    'settings_too_long',
-    'config_only',
-    'too_many_registries',
-  )
+  @Route('PUT', ':name', {
+    access: 'manageRegistries',
+    audit: 'registry.update',
+    loads: { resource: 'registry', use: 'put' },
+    body: RegistrySettings,
+    operationId: 'putRegistry',
+    summary: 'Creates a registry or replaces its settings',
+    answer: RegistryAnswer,
+    ifMatch: true,
+    errors: [
+      'invalid_name',
+      'unknown_source',
+      'path_not_allowed',
+      'too_many_claims',
+      'claims_required',
+      'claims_not_subset',
+      'settings_too_long',
+      'config_only',
+      'too_many_registries',
+    ],
+  })
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
@@ -78,15 +77,16 @@ export class RegistriesController {
     return answer;
   }
 
-  @Delete(':name')
-  @Audited('registry.delete')
-  @RequiresRole('manageRegistries')
-  @HttpCode(204)
-  @ResourceRoute({ resource: 'registry', use: 'change' })
-  @ApiOperation({ operationId: 'deleteRegistry', summary: 'Deletes a registry; its sources stay' })
-  @ApiNoContentResponse()
-  @ApiIfMatch()
-  @ApiErrors('read_only', 'storage_full')
+  @Route('DELETE', ':name', {
+    access: 'manageRegistries',
+    audit: 'registry.delete',
+    loads: { resource: 'registry', use: 'change' },
+    operationId: 'deleteRegistry',
+    summary: 'Deletes a registry; its sources stay',
+    answer: null,
+    ifMatch: true,
+    errors: [],
+  })
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,

@@ -1,12 +1,10 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiBody, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { Audited, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
-import { TakesBody } from '../http/body.js';
+import { Loaded, Route } from '../auth/route.js';
 import type { JsonText } from '../http/json-answers.js';
 import { ResourceListParameters } from '../http/lists.dto.js';
-import { ApiErrors, ApiIfMatch, ApiOkWithEtag, ApiPutAnswer } from '../http/openapi/api-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
@@ -22,59 +20,56 @@ import { SourcesService } from './sources.service.js';
 
 @ApiTags('sources')
 @Controller('v1/sources')
-@RequiresRole('manageSources')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class SourcesController {
   constructor(private readonly sources: SourcesService) {}
 
-  @Get()
-  @Audited('source.list')
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'manageSources',
+    audit: 'source.list',
     operationId: 'listSources',
     summary: 'Lists the sources the caller may manage, each with its sync state',
+    answer: SourceList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(SourceList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@CurrentCaller() caller: Caller, @Query() query: ResourceListParameters): Promise<JsonText> {
     return this.sources.list(caller, query);
   }
 
-  @Get(':name')
-  @Audited('source.read')
-  @ResourceRoute({ resource: 'source', use: 'read' })
-  @ApiOperation({
+  @Route('GET', ':name', {
+    access: 'manageSources',
+    audit: 'source.read',
+    loads: { resource: 'source', use: 'read' },
     operationId: 'getSource',
     summary: 'Returns one source; `sync.skipped` lists skipped entries with reasons',
+    answer: SourceAnswer,
+    errors: [],
   })
-  @ApiOkWithEtag(SourceAnswer)
   get(@Loaded() source: Source): JsonText {
     return this.sources.get(source);
   }
 
-  @Put(':name')
-  @Audited('source.update')
-  @TakesBody()
-  @ResourceRoute({ resource: 'source', use: 'put' })
-  @ApiOperation({
+  @Route('PUT', ':name', {
+    access: 'manageSources',
+    audit: 'source.update',
+    loads: { resource: 'source', use: 'put' },
+    body: { type: SourceSettings, examples: SOURCE_EXAMPLES },
     operationId: 'putSource',
     summary: 'Creates a source or replaces its settings; the kind cannot change',
+    answer: SourceAnswer,
+    ifMatch: true,
+    errors: [
+      'invalid_name',
+      'kind_immutable',
+      'path_not_allowed',
+      'namespace_not_allowed',
+      'too_many_claims',
+      'claims_required',
+      'claims_not_subset',
+      'settings_too_long',
+      'managed_source_exists',
+      'too_many_sources',
+    ],
   })
-  @ApiBody({ type: SourceSettings, examples: SOURCE_EXAMPLES })
-  @ApiPutAnswer(SourceAnswer)
-  @ApiErrors(
-    'read_only',
-    'storage_full',
-    'invalid_name',
-    'kind_immutable',
-    'path_not_allowed',
-    'namespace_not_allowed',
-    'too_many_claims',
-    'claims_required',
-    'claims_not_subset',
-    'settings_too_long',
-    'managed_source_exists',
-    'too_many_sources',
-  )
   async put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
@@ -88,14 +83,16 @@ export class SourcesController {
     return answer;
   }
 
-  @Delete(':name')
-  @Audited('source.delete')
-  @HttpCode(204)
-  @ResourceRoute({ resource: 'source', use: 'change' })
-  @ApiOperation({ operationId: 'deleteSource', summary: 'Deletes a source and its entries' })
-  @ApiNoContentResponse()
-  @ApiIfMatch()
-  @ApiErrors('read_only', 'storage_full', 'source_in_use')
+  @Route('DELETE', ':name', {
+    access: 'manageSources',
+    audit: 'source.delete',
+    loads: { resource: 'source', use: 'change' },
+    operationId: 'deleteSource',
+    summary: 'Deletes a source and its entries',
+    answer: null,
+    ifMatch: true,
+    errors: ['source_in_use'],
+  })
   delete(
     @CurrentCaller() caller: Caller,
     @Param('name') name: string,
@@ -105,18 +102,17 @@ export class SourcesController {
     return this.sources.remove(caller, name, preconditions, context);
   }
 
-  @Post(':name/sync')
-  @Audited('source.sync')
-  @HttpCode(202)
-  @TakesBody({ isOptional: true })
-  @ResourceRoute({ resource: 'source', use: 'read' })
-  @ApiOperation({
+  @Route('POST', ':name/sync', {
+    access: 'manageSources',
+    audit: 'source.sync',
+    loads: { resource: 'source', use: 'read' },
+    body: { type: SyncRequest, isOptional: true },
+    status: 202,
     operationId: 'syncSource',
     summary: 'Requests a sync now; `allowShrink` disables the shrink guard for it',
+    answer: SourceAnswer,
+    errors: ['not_synced'],
   })
-  @ApiBody({ type: SyncRequest, required: false })
-  @ApiAcceptedResponse({ type: SourceAnswer })
-  @ApiErrors('read_only', 'storage_full', 'not_synced')
   sync(
     @CurrentCaller() caller: Caller,
     @Loaded() source: Source,

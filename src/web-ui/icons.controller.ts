@@ -1,7 +1,6 @@
-import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint } from '@nestjs/swagger';
+import { Controller, Param, Req, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { AnyCaller, Audited, Loaded, type LoadedRequest, RegistryRoute } from '../auth/route.js';
+import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
@@ -12,17 +11,13 @@ import { PICTURE_HEADERS } from './web-ui-files.js';
 
 /** Serves the icons of entries to the web UI, so that their hosts don't learn who views the catalog. */
 @Controller('registry/:registry/v0.1/x/icon/:type/:name')
-@AnyCaller()
-@RegistryRoute()
-@Audited('catalog.read')
 export class IconsController {
   constructor(
     private readonly catalog: CatalogService,
     private readonly icons: IconCache,
   ) {}
 
-  @Get()
-  @ApiExcludeEndpoint()
+  @Route('GET', '', { access: 'caller', audit: 'catalog.read', loads: 'view', openApi: false })
   async get(
     @Loaded() access: VerifiedAccess,
     @Param('type') type: string,

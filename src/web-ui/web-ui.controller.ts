@@ -1,14 +1,13 @@
-import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import { Controller, Inject, Param, Req, Res } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import Negotiator from 'negotiator';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
-import { Public } from '../auth/route.js';
+import { Route } from '../auth/route.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import {
   CACHE_CONTROL,
   FILE_CODINGS,
@@ -24,7 +23,6 @@ import { PageSettings } from './web-ui.responses.js';
 /** The web UI: its files, and the settings it needs before login. */
 @ApiTags('page')
 @Controller()
-@Public()
 export class PageController {
   private readonly headers: () => Readonly<Record<string, string>>;
   private readonly settings: () => JsonText;
@@ -42,8 +40,7 @@ export class PageController {
   }
 
   /** Serves only requests that accept HTML: other clients get 404 at `/`. */
-  @Get()
-  @ApiExcludeEndpoint()
+  @Route('GET', '', { access: 'public', audit: null, openApi: false })
   async index(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.vary('Accept');
     const file = this.files.get('index.html');
@@ -52,20 +49,20 @@ export class PageController {
     await this.send(request, response, file);
   }
 
-  @Get('config.json')
-  @ApiOperation({
+  @Route('GET', 'config.json', {
+    access: 'public',
+    audit: null,
     operationId: 'getPageSettings',
     summary:
       'The settings of the web UI: the mode and the login providers; absent when the web UI is disabled',
+    answer: PageSettings,
+    errors: ['route_not_found'],
   })
-  @ApiOkWithEtag(PageSettings)
-  @ApiErrors('route_not_found')
   config(): JsonText {
     return this.settings();
   }
 
-  @Get('assets/:file')
-  @ApiExcludeEndpoint()
+  @Route('GET', 'assets/:file', { access: 'public', audit: null, openApi: false })
   async asset(
     @Param('file') name: string,
     @Req() request: Request,
@@ -78,8 +75,7 @@ export class PageController {
   }
 
   /** The picture of `web.logo`. As a page of its own, an SVG file gets no scripts and loads nothing. */
-  @Get('logo')
-  @ApiExcludeEndpoint()
+  @Route('GET', 'logo', { access: 'public', audit: null, openApi: false })
   async picture(@Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.logo) throw new ApiError('route_not_found');
     response.setHeader('Cache-Control', CACHE_CONTROL.html);

@@ -1,12 +1,10 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
-import { Audited, Loaded, RequiresRole, ResourceRoute } from '../auth/route.js';
+import { Loaded, Route } from '../auth/route.js';
 import type { WebhookConfig } from '../config/config.js';
-import { TakesBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
 import { AdminListParameters } from '../http/lists.dto.js';
-import { ApiErrors, ApiOkWithEtag } from '../http/openapi/api-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ReplayBody } from './webhooks.dto.js';
 import { DeliveryList, WebhookAnswer, WebhookAnswerList } from './webhooks.responses.js';
@@ -14,46 +12,43 @@ import { WebhooksService } from './webhooks.service.js';
 
 @ApiTags('webhooks')
 @Controller('v1/webhooks')
-@RequiresRole('superAdmin')
-@ApiErrors('database_unavailable', 'database_timeout')
 export class WebhooksController {
   constructor(private readonly webhooks: WebhooksService) {}
 
-  @Get()
-  @Audited('webhook.read')
-  @ApiOperation({
+  @Route('GET', '', {
+    access: 'superAdmin',
+    audit: 'webhook.read',
     operationId: 'listWebhooks',
     summary: 'Lists the configured webhooks, each with its status',
+    answer: WebhookAnswerList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(WebhookAnswerList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor')
   list(@Query() query: AdminListParameters): Promise<JsonText> {
     return this.webhooks.list(query);
   }
 
-  @Get(':name/deliveries')
-  @Audited('webhook.read')
-  @ResourceRoute({ resource: 'webhook', use: 'read' })
-  @ApiOperation({
+  @Route('GET', ':name/deliveries', {
+    access: 'superAdmin',
+    audit: 'webhook.read',
+    loads: { resource: 'webhook', use: 'read' },
     operationId: 'listWebhookDeliveries',
     summary: 'Lists the last deliveries of a webhook, newest first',
+    answer: DeliveryList,
+    errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  @ApiOkWithEtag(DeliveryList)
-  @ApiErrors('invalid_parameter', 'invalid_cursor')
   deliveries(@Loaded() webhook: WebhookConfig, @Query() query: AdminListParameters): Promise<JsonText> {
     return this.webhooks.deliveries(webhook, query);
   }
 
-  @Post(':name/resume')
-  @Audited('webhook.resume')
-  @HttpCode(204)
-  @ResourceRoute({ resource: 'webhook', use: 'read' })
-  @ApiOperation({
+  @Route('POST', ':name/resume', {
+    access: 'superAdmin',
+    audit: 'webhook.resume',
+    loads: { resource: 'webhook', use: 'read' },
     operationId: 'resumeWebhook',
     summary: 'Resumes a paused webhook; a retrying one tries again now',
+    answer: null,
+    errors: [],
   })
-  @ApiNoContentResponse()
-  @ApiErrors('read_only', 'storage_full')
   resume(
     @CurrentCaller() caller: Caller,
     @Loaded() webhook: WebhookConfig,
@@ -62,17 +57,17 @@ export class WebhooksController {
     return this.webhooks.resume(webhook, { caller, context });
   }
 
-  @Post(':name/replay')
-  @Audited('webhook.replay')
-  @HttpCode(202)
-  @TakesBody()
-  @ResourceRoute({ resource: 'webhook', use: 'read' })
-  @ApiOperation({
+  @Route('POST', ':name/replay', {
+    access: 'superAdmin',
+    audit: 'webhook.replay',
+    loads: { resource: 'webhook', use: 'read' },
+    body: ReplayBody,
+    status: 202,
     operationId: 'replayWebhook',
     summary: 'Sends the events since a time again, before any later ones',
+    answer: WebhookAnswer,
+    errors: [],
   })
-  @ApiAcceptedResponse({ type: WebhookAnswer })
-  @ApiErrors('read_only', 'storage_full')
   replay(
     @CurrentCaller() caller: Caller,
     @Loaded() webhook: WebhookConfig,

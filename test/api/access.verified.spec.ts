@@ -1,40 +1,26 @@
-import { Controller, Get } from '@nestjs/common';
-import { ApiOperation } from '@nestjs/swagger';
+import { Controller } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AppModule } from '../../dist/app/app.module.js';
-import { AnyCaller, Audited, Loaded, RegistryRoute } from '../../dist/auth/route.js';
+import { Loaded, Route, type RouteDeclaration } from '../../dist/auth/route.js';
 import { CatalogRead } from '../../dist/catalog/catalog-read.js';
 import type { CachedJson } from '../../dist/http/json-answers.js';
-import { ApiOkWithEtag } from '../../dist/http/openapi/api-answers.js';
 import type { RememberedAccess, VerifiedAccess } from '../../dist/visibility/registry-views.js';
 import { ACME_DATA, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
-class Pong {
-  registry: string;
-}
+const PING: RouteDeclaration = { access: 'caller', audit: 'catalog.read', loads: 'view', openApi: false };
 
 /** New routes that follow the recipe in CONTRIBUTING.md; neither of them checks access itself. */
 @Controller('registry/:registry')
 class PingController {
-  @Get('ping')
-  @AnyCaller()
-  @RegistryRoute()
-  @Audited('catalog.read')
-  @ApiOperation({ operationId: 'getPing', summary: 'Whether the caller has access to the registry' })
-  @ApiOkWithEtag(Pong)
+  @Route('GET', 'ping', PING)
   ping(): object {
     return {};
   }
 
-  @Get('ping-loaded')
-  @AnyCaller()
-  @RegistryRoute()
-  @Audited('catalog.read')
-  @ApiOperation({ operationId: 'getPingLoaded', summary: 'The registry that the caller has access to' })
-  @ApiOkWithEtag(Pong)
+  @Route('GET', 'ping-loaded', PING)
   pingLoaded(@Loaded() { registryName, isVerified }: VerifiedAccess): object {
     return { registry: registryName, isVerified };
   }
@@ -50,7 +36,7 @@ afterAll(() => assembled.mockRestore());
 describe.each([
   ['ping', {}],
   ['ping-loaded', { registry: 'main', isVerified: true }],
-])('a new @RegistryRoute(), %s, on a replica with a remembered access', (route, body) => {
+])('a new route of a registry, %s, on a replica with a remembered access', (route, body) => {
   const writer = aService({ mode: 'full' })
     .source('tools', { servers: [aServer('io.acme/deploy')], claims: { org: 'acme' } })
     .runs();
@@ -109,7 +95,7 @@ describe('a verified access', () => {
     needsRemembered(verified);
     class Reads {
       // @ts-expect-error The access may be a remembered one.
-      @CatalogRead()
+      @CatalogRead('', undefined, { operationId: 'read', summary: '', answer: null, errors: [] })
       read(access: VerifiedAccess): Promise<CachedJson> {
         return Promise.reject(new Error(access.registryName));
       }

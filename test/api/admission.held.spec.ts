@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { IsRegistryRoute } from '../../dist/auth/route.js';
+import { LoadsOf } from '../../dist/auth/route.js';
 import { itemsFor } from '../support/admission.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { allHandlers } from '../support/routes.js';
@@ -81,7 +81,7 @@ it('no read of the consumer API or of entries names a held version, or reads its
 
 it('every read of a registry is among these', async () => {
   const templates = (await allHandlers())
-    .filter((handler) => handler.says(IsRegistryRoute) !== undefined)
+    .filter((handler) => handler.says(LoadsOf) === 'view')
     .flatMap(({ routes }) => routes)
     .filter((route) => !OTHERS.test(route));
   expect(templates.length).toBeGreaterThan(20);

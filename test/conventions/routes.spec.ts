@@ -3,12 +3,11 @@ import { describe, expect, it } from 'vitest';
 import {
   type AuditDeclaration,
   AuditedAs,
-  IsRegistryRoute,
-  type NamedResource,
-  NamedResourceOf,
-  PublisherAccessOf,
+  type Loads,
+  LoadsOf,
+  type RouteDeclaration,
+  WritesNothingOf,
 } from '../../dist/auth/route.js';
-import { WritesNothing } from '../../dist/authz/roles.guard.js';
 import { IsCatalogRead } from '../../dist/catalog/catalog-read.js';
 import { ATOM_TYPE } from '../../dist/catalog/feed-page.queries.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
@@ -79,8 +78,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 /** By role, by the gate, or because the target is hidden. */
 const mayRefuse = ({ access, says }: Handler) =>
   !['public', 'caller'].includes(String(access)) ||
-  says(IsRegistryRoute) !== undefined ||
-  says(NamedResourceOf) !== undefined;
+  ![undefined, 'publisher'].includes(says(LoadsOf) as string);
 
 const PAGE_SIZES: Readonly<Record<string, number>> = {
   listSearchResults: 30,
@@ -180,6 +178,21 @@ describe('every route', () => {
     expect(HANDLERS.length).toBeGreaterThan(10);
     expect(HANDLERS.filter(({ access }) => access === undefined).map(({ name }) => name)).toEqual([]);
   });
+
+  // oxlint fails if an expected error does not occur.
+  it('compiles only with its access, its audit record and its errors', () => {
+    const documentation = { operationId: 'getPing', summary: 'Ping', answer: null } as const;
+    const declarations: RouteDeclaration[] = [
+      { access: 'caller', audit: null, ...documentation, errors: [] },
+      // @ts-expect-error Anyone could use it.
+      { audit: null, openApi: false },
+      // @ts-expect-error Its refusals would go unrecorded.
+      { access: 'caller', openApi: false },
+      // @ts-expect-error The OpenAPI document would lack its errors.
+      { access: 'caller', audit: null, ...documentation },
+    ];
+    expect(declarations).toHaveLength(4);
+  });
 });
 
 describe('in the OpenAPI document every route', () => {
@@ -267,17 +280,17 @@ describe('in the OpenAPI document every route', () => {
   it('lists the errors that its declarations lead to', async () => {
     for (const { handler, operation } of await described()) {
       const { access } = handler;
-      const named = handler.says(NamedResourceOf) as NamedResource | undefined;
+      const loads = handler.says(LoadsOf) as Loads | undefined;
+      const named = typeof loads === 'object' ? loads : undefined;
       const takesQuery = operation.parameters?.some((parameter) => parameter.in === 'query');
       // Lists for administrators match names alone.
-      const searches =
-        handler.says(IsRegistryRoute) && operation.parameters?.some(({ name }) => name === 'search');
+      const searches = loads === 'view' && operation.parameters?.some(({ name }) => name === 'search');
       const route = `${operation.method} ${operation.path}`;
       const expected = [
         '500 internal_error',
         '503 overloaded',
-        ...(handler.says(PublisherAccessOf) ? ['501 use_admin_api'] : []),
-        ...(handler.says(PublisherAccessOf) === 'publishers'
+        ...(loads === 'publisher' ? ['501 use_admin_api'] : []),
+        ...(loads === 'publisher' && access !== 'public'
           ? ['403 role_required', '403 registry_forbidden']
           : []),
         ...(access === 'public'
@@ -293,7 +306,7 @@ describe('in the OpenAPI document every route', () => {
             ]),
         ...(access === 'public' || access === 'caller' ? [] : ['403 role_required']),
         ...(changesSomething(route) ? ['403 read_only', '503 storage_full'] : []),
-        ...(handler.says(IsRegistryRoute) ? ['403 registry_forbidden', '404 registry_not_found'] : []),
+        ...(loads === 'view' ? ['403 registry_forbidden', '404 registry_not_found'] : []),
         ...(named ? [`404 ${named.resource}_not_found`] : []),
         ...(named && named.resource !== 'entry' && named.use !== 'read' ? ['403 config_managed'] : []),
         ...(operation.path.includes('{') ? ['400 malformed_path'] : []),
@@ -363,7 +376,9 @@ describe('on a read-only server every route', () => {
   });
 
   it('that declares it writes nothing is answered', async () => {
-    const always = HANDLERS.filter((handler) => handler.says(WritesNothing)).flatMap(({ routes }) => routes);
+    const always = HANDLERS.filter((handler) => handler.says(WritesNothingOf)).flatMap(
+      ({ routes }) => routes,
+    );
     expect(always).toEqual(expect.arrayContaining(WRITES_NOTHING));
     for (const route of WRITES_NOTHING)
       expect((await send(route)).status, route).toBe(

@@ -16,7 +16,7 @@ export interface Handler {
   /** Undefined when the OpenAPI document omits it. */
   readonly operation: { readonly operationId?: string; readonly summary?: string } | undefined;
   readonly parameters: readonly RouteParameter[];
-  /** The metadata that one of our decorators sets on the handler or its controller. */
+  /** The metadata that `@Route()` sets under this key. */
   says(decorator: { readonly KEY: string }): unknown;
 }
 
@@ -49,7 +49,6 @@ function isController(value: unknown): value is Controller {
 
 function handlersOf(controller: Controller): Handler[] {
   const bases = [Reflect.getMetadata(PATH_METADATA, controller) as string | string[]].flat();
-  const isHidden = Reflect.hasMetadata('swagger/apiExcludeController', controller);
   const { prototype } = controller;
   return Object.getOwnPropertyNames(prototype).flatMap((name): Handler[] => {
     const handler = prototype[name] as object;
@@ -57,9 +56,8 @@ function handlersOf(controller: Controller): Handler[] {
     if (name === 'constructor' || path === undefined) return [];
     const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number] ?? '';
     const methods = method === 'ALL' ? ['GET', 'PUT', 'PATCH', 'DELETE'] : [method];
-    const says = ({ KEY }: { readonly KEY: string }): unknown =>
-      Reflect.getMetadata(KEY, handler) ?? Reflect.getMetadata(KEY, controller);
-    const isExcluded = isHidden || Reflect.hasMetadata('swagger/apiExcludeEndpoint', handler);
+    const says = ({ KEY }: { readonly KEY: string }): unknown => Reflect.getMetadata(KEY, handler);
+    const isExcluded = Reflect.hasMetadata('swagger/apiExcludeEndpoint', handler);
     return [
       {
         name: `${controller.name}.${name}`,

@@ -1,5 +1,4 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { METHOD_METADATA } from '@nestjs/common/constants.js';
 import {
   ApiCreatedResponse,
   ApiExtraModels,
@@ -9,15 +8,13 @@ import {
   ApiProperty,
   ApiPropertyOptional,
   ApiResponse,
+  type ApiResponseNoStatusOptions,
   type ApiResponseOptions,
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ApiError, ERROR_CATALOGUE, errorBody, type ErrorCode } from '../errors.js';
 
 const REQUEST_ID = '8b0f2d3c-6d0c-4b1e-9f0a-1f6f4f0f7c55';
-
-/** Errors that any route can return. */
-const EVERYWHERE = ['internal_error', 'overloaded'] as const;
 
 /** Headers of error responses, by status. */
 const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
@@ -54,48 +51,25 @@ export class ErrorAnswer {
   details?: string[];
 }
 
-/** Codes already documented, by handler. */
-const described = new WeakMap<object, Set<ErrorCode>>();
-
-/**
- * Documents the errors of a route in OpenAPI, grouped by status; on a class, the errors of each route. Decorators
- * accumulate.
- */
-export function ApiErrors(...codes: ErrorCode[]): MethodDecorator & ClassDecorator {
-  return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) => {
-    for (const route of descriptor ? [descriptor] : routesOf(target)) describe(route, codes);
-  };
-}
-
-function describe(route: PropertyDescriptor, codes: readonly ErrorCode[]): void {
-  const before = described.get(route.value as object) ?? new Set();
-  const all = new Set([...before, ...codes, ...EVERYWHERE]);
-  const added = [...all].filter((code) => !before.has(code));
-  described.set(route.value as object, all);
-  for (const status of new Set(added.map(statusOf))) {
-    const ofStatus = [...all].filter((code) => statusOf(code) === status);
-    const response: ApiResponseOptions = {
-      status,
-      // Swagger appends this description to the previous one and replaces everything else.
-      description: ofStatus
-        .filter((code) => !before.has(code))
-        .map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].sentence}`)
-        .join('\n\n'),
-      ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
-      content: {
-        'application/json': {
-          schema: { $ref: getSchemaPath(ErrorAnswer) },
-          examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleOf(code) }])),
+/** Documents the errors of a route in OpenAPI, grouped by status. */
+export function ApiErrors(codes: readonly ErrorCode[]): MethodDecorator {
+  const statuses = new Set(codes.map(statusOf));
+  return applyDecorators(
+    ApiExtraModels(ErrorAnswer),
+    ...[...statuses].map((status) => {
+      const ofStatus = [...new Set(codes)].filter((code) => statusOf(code) === status);
+      return ApiResponse({
+        status,
+        description: ofStatus.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].sentence}`).join('\n\n'),
+        ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
+        content: {
+          'application/json': {
+            schema: { $ref: getSchemaPath(ErrorAnswer) },
+            examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleOf(code) }])),
+          },
         },
-      },
-    };
-    applyDecorators(ApiExtraModels(ErrorAnswer), ApiResponse(response))({}, '', route);
-  }
-}
-
-function routesOf({ prototype }: { readonly prototype?: object }): PropertyDescriptor[] {
-  return Object.values(Object.getOwnPropertyDescriptors(prototype ?? {})).filter(
-    ({ value }) => typeof value === 'function' && Reflect.hasMetadata(METHOD_METADATA, value),
+      });
+    }),
   );
 }
 
@@ -120,14 +94,17 @@ const ETAG: ApiResponseOptions['headers'] = {
   },
 };
 
-/** Documents a GET with an ETag: 200, or 304 when `If-None-Match` contains the tag (reference/catalog). */
-export function ApiOkWithEtag(type: Type): MethodDecorator {
-  return withEtag({ type });
-}
+/**
+ * What a route answers: a class, which for a GET has an ETag and for a PUT is created or replaced (reference/catalog,
+ * reference/sources); a media type, for another GET with an ETag; a response with neither; null for no body.
+ */
+export type Answer = Type | string | ApiResponseNoStatusOptions | null;
 
-/** Like `ApiOkWithEtag`, for a response that is not JSON. */
-export function ApiTextWithEtag(mediaType: string): MethodDecorator {
-  return withEtag({ content: { [mediaType]: { schema: { type: 'string' } } } });
+export function ApiAnswer(method: string, status: number, answer: Answer): MethodDecorator {
+  if (typeof answer === 'string') return withEtag({ content: { [answer]: { schema: { type: 'string' } } } });
+  if (typeof answer !== 'function') return ApiResponse({ ...answer, status } as ApiResponseOptions);
+  if (method === 'GET') return withEtag({ type: answer });
+  return method === 'PUT' ? createdOrReplaced(answer) : ApiResponse({ type: answer, status });
 }
 
 function withEtag(response: ApiResponseOptions): MethodDecorator {
@@ -147,12 +124,10 @@ function withEtag(response: ApiResponseOptions): MethodDecorator {
   );
 }
 
-/** Documents a PUT that creates or replaces, subject to `If-None-Match: *` and `If-Match` (reference/sources). */
-export function ApiPutAnswer(type: Type): MethodDecorator {
+function createdOrReplaced(type: Type): MethodDecorator {
   return applyDecorators(
     ApiOkResponse({ type, description: 'Replaced', headers: ETAG }),
     ApiCreatedResponse({ type, description: 'Created', headers: ETAG }),
-    ApiIfMatch(),
     ApiHeader({
       name: 'If-None-Match',
       required: false,
@@ -164,14 +139,11 @@ export function ApiPutAnswer(type: Type): MethodDecorator {
 
 /** Documents a change that accepts `If-Match` (RFC 9110 §13.1.1). */
 export function ApiIfMatch(): MethodDecorator {
-  return applyDecorators(
-    ApiHeader({
-      name: 'If-Match',
-      required: false,
-      description: 'The ETag of a GET: the change is made only if the resource has not changed since',
-      schema: { type: 'string' },
-      example: EXAMPLE,
-    }),
-    ApiErrors('precondition_failed'),
-  );
+  return ApiHeader({
+    name: 'If-Match',
+    required: false,
+    description: 'The ETag of a GET: the change is made only if the resource has not changed since',
+    schema: { type: 'string' },
+    example: EXAMPLE,
+  });
 }
