@@ -23,7 +23,7 @@ export class Polling {
 
   constructor(
     private readonly poll: () => Promise<void>,
-    private readonly everyMs: number,
+    readonly everyMs: number,
     private readonly logger: Logger,
     private readonly messages: PollingMessages,
   ) {}

@@ -17,6 +17,7 @@ import { aDatabase, type TestDatabase } from './database.js';
 import { aCatalogue, type Document } from './documents.js';
 import { call, callWith, type Reply, Sender, type Sent } from './http.js';
 import { anIssuer } from './issuer.js';
+import { pollNow } from './polling.js';
 import { findSecrets } from './secrets.js';
 
 interface DeclaredSource {
@@ -241,13 +242,15 @@ export class ServiceUnderTest extends Sender {
     let before: { at: Date } | undefined;
     for (;;) {
       // The end of a run in progress would reschedule the next one.
-      if (!before)
+      if (!before) {
         [before] = await this.database.query<{ at: Date }>(
           `update source_sync y set next_run_at = now() from source s
            where s.id = y.source_id and s.name = $1 and (y.lease_owner is null or y.lease_until < now())
            returning clock_timestamp() as at`,
           [name],
         );
+        pollNow();
+      }
       const [row] = await this.database.query<SourceReport & { done: boolean }>(
         `select y.status, y.error, y.attempts, y.counts, y.skipped,
            y.last_attempt_at >= date_trunc('milliseconds', $2::timestamptz) and y.lease_owner is null as done

@@ -1,3 +1,5 @@
+import { pollNow } from './polling.js';
+
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 100;
 /** How many times slower than usual a busy machine may be. */
@@ -13,6 +15,7 @@ export async function within(ms: number, assertion: () => Promise<void> | void):
       return;
     } catch (error) {
       if (performance.now() - began > SLACK * ms) throw error;
+      pollNow();
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
