@@ -1,7 +1,6 @@
 import { isOneOf, type NamedValues } from '../database/statements.js';
 import { type BareType, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { SHOWN_STATUSES, SHOWN_STATUSES_WITH_DELETED } from '../documents/statuses.js';
-import { currentKey } from '../documents/versions.js';
 import { ApiError } from '../http/errors.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
 import {
@@ -79,7 +78,7 @@ export function versionsRequest(name: string, query: VersionsQuery): VersionsReq
   if (!query.cursor) return { includeDeleted: includesDeleted(query), after: null };
   const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));
   if (state.name !== name) throw new ApiError('invalid_cursor');
-  return { includeDeleted: state.includeDeleted, after: currentKey(state.after) };
+  return { includeDeleted: state.includeDeleted, after: state.after };
 }
 
 /** reference/catalog: deleted versions are shown only on request. */
@@ -129,8 +128,7 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   // A forged cursor must not list older or deleted versions.
   if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
-  const after = { name: state.after.name, key: currentKey(state.after.key) };
-  return { filter: state.filter, limit: limit ?? state.limit, after };
+  return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
 }
 
 // Requires the canonical form, because PostgreSQL does not accept everything that RFC 3339 allows.

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { compareBuild, parse } from 'semver';
 import { describe, expect, it } from 'vitest';
 import { REAL_VERSIONS } from '../../test/support/versions.js';
-import { currentKey, packageVersionProblem, versionKey, versionProblem } from './versions.js';
+import { packageVersionProblem, versionKey, versionProblem } from './versions.js';
 
 const AT = new Date('2026-01-01T00:00:00Z');
 const LATER = new Date('2026-01-02T00:00:00Z');
@@ -132,29 +132,6 @@ describe('the upstream latest version', () => {
     const called = versionKey(older, AT, true);
     expect(bytes(called, versionKey(newer, LATER))).toBeGreaterThan(0);
     expect(bytes(called, versionKey(newer, AT, true))).toBeLessThan(0);
-  });
-});
-
-describe('a key from an old cursor', () => {
-  /** The key format from before versions with a leading `v` counted as semver. */
-  const before = (version: string, at: Date) => `0${String(at.getTime()).padStart(16, '0')} ${version}`;
-
-  it.each(['v1.0.0', 'v10.2.0-rc.1+build', 'v0.0.0-0'])('still means the same version: %j', (version) => {
-    expect(currentKey(before(version, LATER))).toBe(versionKey(version, LATER));
-  });
-
-  it.each(['nightly', 'v1.0', 'v1', 'V1.0.0', '1.0', '', 'v'])('is unchanged: %j', (version) => {
-    expect(currentKey(before(version, LATER))).toBe(before(version, LATER));
-    expect(currentKey(version)).toBe(version);
-  });
-
-  it('is unchanged if it is in the current format', () => {
-    fc.assert(
-      fc.property(fc.oneof(perhapsWithV, fc.string()), fc.boolean(), (version, isUpstreamLatest) => {
-        const key = versionKey(version, AT, isUpstreamLatest);
-        expect(currentKey(key)).toBe(key);
-      }),
-    );
   });
 });
 

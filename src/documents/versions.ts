@@ -27,15 +27,6 @@ export function versionKey(version: string, publishedAt: Date, isUpstreamLatest 
   return isUpstreamLatest ? `${UPSTREAM_LATEST}${own}` : own;
 }
 
-/**
- * Converts the key in an old cursor to the current format, because cursors never expire (reference/catalog). Before `v1.0.0`
- * counted as semver, its key contained the time of publication.
- */
-export function currentKey(key: string): string {
-  const version = /^0\d{16} (v.+)$/s.exec(key)?.[1];
-  return (version === undefined ? null : semverKey(version)) ?? key;
-}
-
 function semverKey(version: string): string | null {
   const match = SEMVER.exec(version);
   if (!match) return null;
