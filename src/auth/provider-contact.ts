@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, oauthInUse, type ProviderConfig } from '../config/config.js';
+import { unlessAborted } from '../limits/abortable.js';
 import { proxyFor } from '../outbound/dispatcher.js';
 import { looksPrivate } from '../outbound/private-address.js';
 import { Introspection } from './introspection.js';
@@ -66,16 +66,11 @@ async function contact(
 
 /** @throws ProviderUnavailable if the work takes longer than a contact may. */
 export async function inTime<T>(work: Promise<T>): Promise<T> {
-  const end = new AbortController();
-  const late = sleep(CONTACT_TIMEOUT_MS, undefined, { signal: end.signal }).then(() => {
+  const late = AbortSignal.timeout(CONTACT_TIMEOUT_MS);
+  return unlessAborted(work, late).catch((error: unknown) => {
+    if (error !== late.reason) throw error;
     throw new ProviderUnavailable(`no complete response within ${CONTACT_TIMEOUT_MS / 1_000} s`);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    end.abort();
-    late.catch(() => undefined);
-  }
 }
 
 export function nameOf(error: unknown): string {

