@@ -71,6 +71,47 @@ describe.each([
   );
 });
 
+describe('a JWT', () => {
+  const audiences = ['wiki', 'registry'];
+  it.each<[accepted: Claims, refused: Claims]>([
+    [{ exp: NOW_S + 60 }, { exp: NOW_S - 600 }],
+    [{ exp: NOW_S + 1 }, { exp: NOW_S - 1 }],
+    [{ exp: NOW_S + 0.5 }, { exp: NOW_S - 0.5 }],
+    [{ exp: 253_402_300_000 }, { exp: 1e308 }],
+    ...[undefined, String(NOW_S + 60), [NOW_S + 60], { at: NOW_S + 60 }, null, true, '', 0, -NOW_S].map(
+      (exp): [Claims, Claims] => [{ exp: NOW_S + 60 }, { exp }],
+    ),
+    [{ nbf: NOW_S - 600 }, { nbf: NOW_S + 600 }],
+    [{ nbf: NOW_S - 1 }, { nbf: NOW_S + 60 }],
+    [{ nbf: NOW_S - 600 }, { nbf: String(NOW_S - 600) }],
+    [{ nbf: NOW_S - 600 }, { nbf: [NOW_S - 600] }],
+    [{ nbf: undefined }, { nbf: null }],
+    ...[
+      ...['https://idp.evil.example', undefined, null, '', [issuerUrl], { iss: issuerUrl }, `${issuerUrl}/`],
+      ...[issuerUrl.slice(0, -1), ` ${issuerUrl}`, `${issuerUrl}?`, issuerUrl.toUpperCase()],
+    ].map((iss): [Claims, Claims] => [{ iss: issuerUrl }, { iss }]),
+    ...['billing', undefined, null, '', 'Registry', 'registry-admin', 'regis'].map(
+      (aud): [Claims, Claims] => [{ aud: 'registry' }, { aud }],
+    ),
+    ...[['wiki', 'billing'], 'wiki registry', [], [['registry']], { 0: 'registry', length: 1 }].map(
+      (aud): [Claims, Claims] => [{ aud: audiences }, { aud }],
+    ),
+  ])('with %j is accepted, and with %j refused', (accepted, refused) => {
+    expect(jwt(accepted)).toBeNull();
+    expect(jwt(refused)).not.toBeNull();
+  });
+
+  it('names its issuer exactly, with its trailing slash', () => {
+    const slashed = { ...expected, issuerUrl: `${issuerUrl}/` };
+    const from = (iss: string) => checkOf(jwtRefusal({ ...GOOD, iss }, slashed, NOW_S * 1000));
+    expect([from(`${issuerUrl}/`), from(issuerUrl), from(`${issuerUrl}//`)]).toEqual([
+      null,
+      'issuer',
+      'issuer',
+    ]);
+  });
+});
+
 it('a refusal has the expected and the received value', () => {
   expect(jwt({ aud: ['account', 'a\nb'] })).toEqual({
     reason: 'the audience does not match',

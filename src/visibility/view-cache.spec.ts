@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { inSoak } from '../../test/support/soak.js';
 import type { Caller } from '../auth/caller.js';
 import { FullPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
@@ -160,22 +161,26 @@ describe('ViewCache', () => {
   });
 
   // Getting the same object back means that it was cached.
-  it.each<[string, number, (before: View, now: View) => boolean]>([
+  const cachings: [string, number, (before: View, now: View) => boolean][] = [
     ['at the same revisions', 1, (before, now) => now === before],
     ['at later revisions', 2, (before, now) => now.visible[0] === before.visible[0]],
-  ])('stays within its memory bound, %s', async (_when, revision, isCached) => {
-    const [callers, partitions] = [130, 20_000];
-    const views = new ViewCache(policy);
-    const list = aList(partitions + 1);
-    const first: View[] = [];
-    for (let index = 0; index < callers; index += 1)
-      first.push(await views.viewOf(aCaller(String(index)), aRegistry(1), list));
-    let cached = 0;
-    for (const [index, before] of [...first.entries()].reverse()) {
-      if (!isCached(before, await views.viewOf(aCaller(String(index)), aRegistry(revision), list))) break;
-      cached += 1;
-    }
-    expect(cached).toBeGreaterThan(0);
-    expect(cached * PARTITION_BYTES * partitions).toBeLessThan(BOUND_BYTES);
-  });
+  ];
+  it.each(inSoak(cachings, cachings.slice(1)))(
+    'stays within its memory bound, %s',
+    async (_when, revision, isCached) => {
+      const [callers, partitions] = [130, 20_000];
+      const views = new ViewCache(policy);
+      const list = aList(partitions + 1);
+      const first: View[] = [];
+      for (let index = 0; index < callers; index += 1)
+        first.push(await views.viewOf(aCaller(String(index)), aRegistry(1), list));
+      let cached = 0;
+      for (const [index, before] of [...first.entries()].reverse()) {
+        if (!isCached(before, await views.viewOf(aCaller(String(index)), aRegistry(revision), list))) break;
+        cached += 1;
+      }
+      expect(cached).toBeGreaterThan(0);
+      expect(cached * PARTITION_BYTES * partitions).toBeLessThan(BOUND_BYTES);
+    },
+  );
 });

@@ -27,7 +27,6 @@ const READERS_OF = {
 };
 
 describe.each([
-  { means: 'all', policy: { arrayValues: 'all' } },
   { means: 'any', policy: { arrayValues: 'any' } },
   { means: 'all', policy: {} },
 ] as const)('a resource claim with two values, policy $policy', ({ means, policy }) => {

@@ -11,7 +11,6 @@ const writer = { org: 'acme', role: 'writer' };
 const outsider = { org: 'contoso', role: 'reader' };
 
 describe.each([
-  { readersMay: false, policy: { registryListing: 'managers' } },
   { readersMay: true, policy: { registryListing: 'readers' } },
   { readersMay: false, policy: {} },
 ])('GET /v1/registries, policy $policy', ({ readersMay, policy }) => {

@@ -11,7 +11,6 @@ const admin = { org: 'acme', role: 'admin' };
 const superAdmin = { org: 'acme', role: 'super-admin' };
 
 describe.each([
-  { open: true, policy: { unlabeled: 'allow' } },
   { open: false, policy: { unlabeled: 'deny' } },
   { open: true, policy: {} },
 ])('sources and registries without claims, policy $policy', ({ open, policy }) => {
@@ -159,7 +158,6 @@ describe.each([
 const writer = { org: 'acme', role: 'writer' };
 
 describe.each([
-  { open: true, policy: { unlabeled: 'allow' } },
   { open: false, policy: { unlabeled: 'deny' } },
   { open: true, policy: {} },
 ])('published entries without claims, policy $policy', ({ open, policy }) => {

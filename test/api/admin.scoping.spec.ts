@@ -5,7 +5,7 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Headers, Reply } from '../support/http.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectOneClaimApart, SELECTED_PAIRS } from '../support/claims-pairs.js';
+import { expectOneClaimApart, SELECTED_PAIRS } from '../support/claims-pairs.js';
 
 /** Adds the role that manages sources and registries; no pair uses this key. */
 const admin = (claims: Record<string, unknown>) => ({ ...claims, role: 'admin' });
@@ -16,9 +16,9 @@ function namesIn(reply: Reply, noun: string): string[] {
 }
 
 describe.each([
-  { noun: 'sources', notFound: '404 source_not_found', pairs: CLAIMS_PAIRS },
-  { noun: 'registries', notFound: '404 registry_not_found', pairs: SELECTED_PAIRS },
-])('claims scope the admin API of $noun', ({ noun, notFound, pairs }) => {
+  { noun: 'sources', notFound: '404 source_not_found' },
+  { noun: 'registries', notFound: '404 registry_not_found' },
+])('claims scope the admin API of $noun', ({ noun, notFound }) => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const settings = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['plain'] };
@@ -27,7 +27,7 @@ describe.each([
     .registry('plain', { sources: ['plain'] })
     .configuration({ adminFileRoot: folder.path })
     .runs();
-  const rows = pairs.map((pair, row) => ({
+  const rows = SELECTED_PAIRS.map((pair, row) => ({
     ...pair,
     row,
     body: { ...settings, claims: pair.required },

@@ -8,6 +8,7 @@ import { aService } from '../support/service.js';
 const clock = new Clock().runs();
 const service = aService({ mode: 'auth-only' }).runs();
 const { issuer } = service;
+issuer.rotate({ alg: 'RS256' });
 
 const KEY_LIFETIME = 600_000;
 const small = generateKeyPairSync('rsa', { modulusLength: 1024 });

@@ -145,10 +145,9 @@ describe('a flood of tokens', () => {
     return statuses;
   };
 
-  it('with 1 000 unknown kids causes at most two fetches', async () => {
-    attacker.key('own', { alg: 'ES256' });
+  it('with 200 unknown kids causes at most two fetches', async () => {
     const { privateKey: key } = attacker.key('own');
-    const statuses = await flood(1_000, (n) =>
+    const statuses = await flood(200, (n) =>
       attacker.raw({ header: { alg: 'ES256', kid: `unknown-${n}` }, payload: issuer.claims(), key }),
     );
     expect(statuses).toEqual(new Set([401]));
@@ -159,10 +158,10 @@ describe('a flood of tokens', () => {
   it('with a known kid and wrong signatures causes at most one fetch, as the key may be replaced', async () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
     const before = fetchesOf(service);
-    const { privateKey: key } = attacker.key('rsa');
+    const { privateKey: key } = attacker.key('own');
     const statuses = await flood(50, (n) =>
       attacker.raw({
-        header: { alg: 'RS256', kid: issuer.currentKid },
+        header: { alg: 'ES256', kid: issuer.currentKid },
         payload: issuer.claims({ sub: `${n}` }),
         key,
       }),

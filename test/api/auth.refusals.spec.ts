@@ -83,7 +83,7 @@ describe('a refused token', () => {
       'signature',
       () =>
         issuer.raw({
-          header: { alg: 'RS256', kid: issuer.currentKid },
+          header: { alg: 'ES256', kid: issuer.currentKid },
           payload: issuer.claims(),
           key: partner.key(partner.currentKid).privateKey,
         }),

@@ -8,6 +8,7 @@ import { fillPartitions } from '../support/partitions.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { aName, aPublication, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 
 const LIMIT = 50;
 
@@ -109,7 +110,7 @@ describe('claims that no entry has anymore', () => {
       while (!isDone) await cleanUp();
     })();
     const publisher = async (seed: number) => {
-      for (let round = 0; round < 15; round += 1) {
+      for (let round = 0; round < inSoak(15, 4); round += 1) {
         const name = aName();
         // Few distinct claims, so that they are used, deleted and recreated repeatedly.
         const claims = (more: number) => ({ team: `racing ${(seed + round + more) % 3}` });

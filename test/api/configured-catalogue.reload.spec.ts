@@ -239,7 +239,7 @@ describe('SIGHUP', () => {
       /was applied.*these changes require a restart: readOnly"/s,
     );
     expect(await status()).toBe(200);
-    const sources = Array.from({ length: 2_000 }, (_, n) => ({
+    const sources = Array.from({ length: 1_000 }, (_, n) => ({
       name: `file-${n}`,
       file: { path: '/nowhere.json' },
       syncPolicy: { interval: '1h' },

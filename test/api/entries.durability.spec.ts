@@ -8,7 +8,7 @@ import { aServer, type Document } from '../support/documents.js';
 import { call, callWith } from '../support/http.js';
 import { inSoak } from '../support/soak.js';
 
-const ROUNDS = inSoak(20, 2);
+const ROUNDS = inSoak(20, 1);
 /** Concurrent publishers, each publishing version after version. */
 const PUBLISHERS = 8;
 /** Two, so that half of the publications are first versions. */

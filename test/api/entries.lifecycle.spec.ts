@@ -50,8 +50,10 @@ async function moveToPast(service: ServiceUnderTest): Promise<void> {
   );
 }
 
+const full = aPublishingService('full').runs();
+
 describe.each(TYPES)('a published %s', (type) => {
-  const service = aPublishingService('full').runs();
+  const service = full;
   const writer = () => service.as(ACME_WRITER);
   const reader = () => service.as(ACME_PLATFORM);
   const patch = (name: string, version: string | null, body: unknown) =>

@@ -12,7 +12,7 @@ import {
   MODES,
   outcome,
   publish,
-  TYPES,
+  TYPES_IN,
 } from '../support/publishing.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
@@ -67,7 +67,7 @@ function fresh(name: string, what: string): string {
 describe.each(MODES)('managed.names in %s mode', (mode) => {
   const service = named(mode).runs();
 
-  describe.each(TYPES)('publishing a %s', (type) => {
+  describe.each(TYPES_IN[mode])('publishing a %s', (type) => {
     it.each(PUBLISHED)('is allowed or refused by name: %s', async (what, held, base, claims, answers) => {
       const name = fresh(base, what);
       const body = aPublication(type, name, claims);

@@ -100,8 +100,10 @@ describe.each(MODES)('in %s mode', (mode) => {
   });
 });
 
+const full = aPublishingService('full').runs();
+
 describe.each(TYPES)('the name of a %s published by another team', (type) => {
-  const service = aPublishingService('full').runs();
+  const service = full;
   const owner = { ...ACME_WRITER, team: 'platform' };
   const stranger = { ...ACME_WRITER, team: 'data' };
   const theirs = { org: 'acme', team: 'data' };

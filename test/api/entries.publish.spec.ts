@@ -105,8 +105,10 @@ describe('with arrayValues "any" for reads', () => {
   });
 });
 
+const full = aPublishingService('full').runs();
+
 describe.each(TYPES)('publishing a %s', (type) => {
-  const service = aPublishingService('full').runs();
+  const service = full;
 
   it('requires the role manageEntries', async () => {
     const body = aPublication(type, aName(), { org: 'acme' });

@@ -5,17 +5,19 @@ import { aPublishingService, consumerAt, contentOf, MODES, publish } from '../su
 
 const CLAIMS = { org: 'acme', team: 'platform' };
 const VERSIONS = ['v0.1', 'v0'];
+const REGISTRIES = ['main', 'closed', 'missing'];
 const METHODS: readonly [method: string, names: string][] = [
   ['PUT', '/v1/entries/{type}/{name}/claims'],
   ['PATCH', '/v1/entries/{type}/{name}/versions/{version}/status'],
   ['DELETE', '/v1/entries/{type}/{name}/versions/{version}'],
 ];
+const VERSION = '/servers/io.acme%2Fthere/versions/1.0.0';
 const PATHS = [
+  VERSION,
   '/servers',
   '/servers/io.acme%2Fthere',
   '/servers/io.acme%2Fthere/status',
-  '/servers/io.acme%2Fthere/versions/1.0.0',
-  '/servers/io.acme%2Fthere/versions/1.0.0/status',
+  `${VERSION}/status`,
   '/servers/io.acme%2Fmissing/versions/1.0.0',
   '/x/dev.toolhive/skills/io.acme/there',
   '/x/dev.toolhive/skills/io.acme/there/versions/1.0.0',
@@ -28,19 +30,20 @@ describe.each(MODES)('in %s mode, a write to the consumer API without publishCla
 
   it.each(METHODS)('by %s returns 501 use_admin_api and names the admin route', async (method, route) => {
     const before = await contentOf(service);
-    for (const version of VERSIONS)
-      for (const registry of ['main', 'closed', 'missing'])
-        for (const path of PATHS) {
-          const at = `/registry/${registry}/${version}${path}`;
-          const sent = method === 'DELETE' ? {} : { body: { status: 'deleted' } };
-          if (mode === 'anonymous') expectRefused(await service.send(method, at, sent), 501, 'use_admin_api');
-          else expectChallenge(await service.send(method, at, sent));
-          for (const caller of [NOBODY, ACME_WRITER]) {
-            const reply = await service.as(caller).send(method, at, sent);
-            expectRefused(reply, 501, 'use_admin_api');
-            expect((reply.json as { error: string }).error).toContain(`${method} ${route}`);
-          }
-        }
+    const paths = [
+      ...(mode === 'full' ? PATHS.map((path) => `/registry/main/v0.1${path}`) : []),
+      ...REGISTRIES.flatMap((one) => VERSIONS.map((version) => `/registry/${one}/${version}${VERSION}`)),
+    ];
+    for (const at of paths) {
+      const sent = method === 'DELETE' ? {} : { body: { status: 'deleted' } };
+      if (mode === 'anonymous') expectRefused(await service.send(method, at, sent), 501, 'use_admin_api');
+      else expectChallenge(await service.send(method, at, sent));
+      for (const caller of [NOBODY, ACME_WRITER]) {
+        const reply = await service.as(caller).send(method, at, sent);
+        expectRefused(reply, 501, 'use_admin_api');
+        expect((reply.json as { error: string }).error).toContain(`${method} ${route}`);
+      }
+    }
     expect(await contentOf(service)).toEqual(before);
   });
 

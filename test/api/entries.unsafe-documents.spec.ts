@@ -8,63 +8,22 @@ import { within } from '../support/within.js';
 
 type Unsafe = readonly [path: string, change: Document, twin: Document];
 
-const PACKAGE = {
-  registryType: 'npm',
-  identifier: '@acme/x',
-  version: '1.0.0',
-  transport: { type: 'stdio' },
-};
 const REMOTE = { type: 'sse', url: 'https://example.com/mcp' };
 const SCRIPT = 'javascript:alert(document.domain)';
 const URL = 'https://example.com/x';
 
+// The rules have their full table in src/documents/document-rules.spec.ts.
 const BOTH: readonly Unsafe[] = [
-  ['repository.url', { repository: { url: SCRIPT, source: 'git' } }, { repository: { url: URL, source: 'git' } }],
   ['icons[0].src', { icons: [{ src: SCRIPT }] }, { icons: [{ src: URL }] }],
-  ['icons[0].src', { icons: [{ src: 'data:text/html,x' }] }, { icons: [{ src: 'http://example.com/data:' }] }],
   ['title', { title: 'Pay\u202etnem' }, { title: 'Payment' }],
-  ['title', { title: 'Pay\nment' }, { title: 'Pay ment' }],
   ['description', { description: 'a\0b' }, { description: 'a\n\tb' }],
-  ['description', { description: '\u001b[2J' }, { description: '[2J' }],
-  ['description', { description: 'a\u2066b\u2069' }, { description: 'a\u200fb' }],
-  ['title', { title: 'Pay\u200bment' }, { title: 'Pay\u00a0ment' }],
-  ['title', { title: 'Pay\u200dment' }, { title: '\u{1f469}\u{1f3fd}\u200d\u{1f4bb} Payment \u{1f3f3}\ufe0f\u200d\u{1f308}' }],
-  ['title', { title: '\u{1f469}\u200d' }, { title: '\u{1f469}' }],
-  ['title', { title: '\u{1f469}\u200d\u200d\u{1f4bb}' }, { title: '\u{1f469}\u{1f4bb}' }],
-  ['description', { description: 'a\u200cb' }, { description: 'a\u200eb' }],
-  ['description', { description: 'a\u2060b' }, { description: 'a\u205fb' }],
-  ['description', { description: '\ufeffa' }, { description: '\ufe0fa' }],
-  ['description', { description: 'a\u{e0041}\u{e007f}' }, { description: '葛\u{e0100}' }],
-  ['description', { description: 'a\u{e0100}' }, { description: '葛\u{e01ef}' }],
-  ['version', { version: '1\u200b' }, { version: '1-0' }],
   ['version', { version: '..' }, { version: '1..2' }],
-  ['version', { version: '.' }, { version: '.1' }],
-  ['version', { version: 'latest' }, { version: 'latest-1' }],
-  ['version', { version: '1 2' }, { version: '1_2' }],
-  ['version', { version: '1/2' }, { version: '1-2' }],
-  ['version', { version: '1\u00852' }, { version: '1+2' }],
-]; // oxfmt-ignore
+];
 
 const UNSAFE: Record<Type, readonly Unsafe[]> = {
-  server: [
-    ...BOTH,
-    ['$schema', { $schema: SCRIPT }, { $schema: URL }],
-    ['websiteUrl', { websiteUrl: SCRIPT }, { websiteUrl: URL }],
-    ['websiteUrl', { websiteUrl: 'vbscript://x/' }, { websiteUrl: 'HTTP://example.com' }],
-    ['packages[0].registryBaseUrl', { packages: [{ ...PACKAGE, registryBaseUrl: 'file:///etc' }] }, { packages: [{ ...PACKAGE, registryBaseUrl: URL }] }],
-    ['packages[0].transport.url', { packages: [{ ...PACKAGE, transport: { ...REMOTE, url: SCRIPT } }] }, { packages: [{ ...PACKAGE, transport: REMOTE }] }],
-    ['remotes[0].url', { remotes: [{ ...REMOTE, url: SCRIPT }] }, { remotes: [REMOTE] }],
-    ['remotes[0].url', { remotes: [{ ...REMOTE, url: `${URL}\u202e` }] }, { remotes: [{ ...REMOTE, url: `${URL}/{id}` }] }],
-    ['remotes[0].headers[0].name', { remotes: [{ ...REMOTE, headers: [{ name: 'X\r\nY' }] }] }, { remotes: [{ ...REMOTE, headers: [{ name: 'X' }] }] }],
-  ],
-  skill: [
-    ...BOTH,
-    ['icons[0].src', { icons: [{ src: '\u0001javascript:x' }] }, { icons: [{ src: './icon.png' }] }],
-    ['icons[0].src', { icons: [{ src: 'java\nscript:x' }] }, { icons: [{ src: '/javascript.png' }] }],
-    ['packages[0].url', { packages: [{ registryType: 'git', url: SCRIPT }] }, { packages: [{ registryType: 'git', url: URL }] }],
-    ['provenance.repository_uri', { provenance: { repository_uri: SCRIPT } }, { provenance: { repository_uri: URL, sigstore_url: '' } }],
-  ],
-}; // oxfmt-ignore
+  server: [...BOTH, ['remotes[0].url', { remotes: [{ ...REMOTE, url: SCRIPT }] }, { remotes: [REMOTE] }]],
+  skill: BOTH,
+};
 
 // reference/catalog, reference/publishing: clients turn URLs into links and show text as it is.
 describe.each(TYPES)('a %s that is unsafe to display', (type) => {

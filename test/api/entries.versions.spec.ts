@@ -18,6 +18,7 @@ import {
   TYPES,
   TYPES_IN,
 } from '../support/publishing.js';
+import { inSoak } from '../support/soak.js';
 import { REAL_VERSIONS } from '../support/versions.js';
 
 const CLAIMS = { org: 'acme', team: 'platform' };
@@ -82,25 +83,18 @@ describe.each(MODES)('in %s mode', (mode) => {
   });
 });
 
-// Versions published in this order, versions then deleted, and the resulting latest version.
+// Versions published in this order, versions then deleted, and the resulting latest version. versions.order.spec.ts has more.
 const LATEST: readonly [published: string[], removed: string[], latest: string][] = [
-  [['1.0.0'], [], '1.0.0'],
-  [['1.0.0', '2.0.0'], [], '2.0.0'],
-  [['2.0.0', '1.0.0'], [], '2.0.0'],
   [['1.9.0', '1.10.0', '1.2.0'], [], '1.10.0'],
-  [['1.0.0', '1.0.0-rc.1'], [], '1.0.0'],
-  [['1.0.0-rc.2', '1.0.0-rc.10', '1.0.0-rc.9'], [], '1.0.0-rc.10'],
-  [['1.0.0', '2.0.0-beta.1'], [], '2.0.0-beta.1'],
-  [['1.0.0', 'nightly'], [], '1.0.0'],
   [['stable', 'nightly'], [], 'nightly'],
-  [['1.0.0', '2.0.0', '3.0.0'], ['3.0.0'], '2.0.0'],
-  [['1.0.0', '2.0.0', '3.0.0'], ['2.0.0'], '3.0.0'],
   [['1.0.0', '2.0.0', '3.0.0'], ['3.0.0', '2.0.0'], '1.0.0'],
   [['stable', '1.0.0'], ['1.0.0'], 'stable'],
 ];
 
+const full = aPublishingService('full').runs();
+
 describe.each(TYPES)('the versions of a %s', (type) => {
-  const service = aPublishingService('full').runs();
+  const service = full;
   const writer = () => service.as(ACME_WRITER);
 
   it.each(LATEST)('published %j, deleted %j: latest is %s', async (published, removed, latest) => {
@@ -120,9 +114,9 @@ describe.each(TYPES)('the versions of a %s', (type) => {
 
   it('are found by any version text', async () => {
     const name = aName();
-    // All versions for servers, fewer for other types, which use the same code.
+    const every = inSoak(1, type === 'server' ? 10 : 20);
     const versions = REAL_VERSIONS.filter(
-      (version, index) => type === 'server' || index % 10 === 0 || version === '1.0.0+build.2',
+      (version, index) => index % every === 0 || version === '1.0.0+build.2',
     );
     await publish(writer(), type, name, CLAIMS, ...versions);
     for (const version of versions) {
@@ -150,27 +144,12 @@ describe.each(TYPES)('the versions of a %s', (type) => {
   });
 });
 
-// Ranges and other texts that are refused as versions, and valid versions that resemble them.
-const NO_VERSIONS = [
-  'latest', 'Latest', 'LATEST', '^1.0.0', '~1.2.3', '~> 1.2', '>=1.0.0', '>1', '<2.0.0', '<=2', '=1.0.0', '1.x', '1.2.x', '1.2.X', '1.*', '*',
-  '1.0.0 - 2.0.0', '1.0.0 || 2.0.0', '>=1.0.0 <2.0.0', '>=1.0.0,<2.0.0', '', ' 1.0.0', '1.0.0 ', '1.0.0\n', '1\u00000', '1 beta', '1.'.repeat(128),
-]; // oxfmt-ignore
-const VERSIONS = [
-  'latest-1',
-  '1.0.0-latest',
-  '1.0.0-x',
-  '1.0.0-x.1',
-  'x',
-  'x86',
-  '1.0.0+x',
-  '1-2',
-  '1beta',
-  'v1',
-  '1'.repeat(255),
-];
+// The rules have their full table in src/documents/document-rules.spec.ts.
+const NO_VERSIONS = ['latest', '^1.0.0', '', ' 1.0.0', '1.'.repeat(128)];
+const VERSIONS = ['latest-1', '1.0.0-x.1', '1'.repeat(255)];
 
 describe.each(TYPES)('a %s', (type) => {
-  const service = aPublishingService('full').runs();
+  const service = full;
   const writer = () => service.as(ACME_WRITER);
 
   it.each(NO_VERSIONS)('is refused with version %j', async (version) => {
@@ -188,17 +167,14 @@ describe.each(TYPES)('a %s', (type) => {
     expect(reply.json).toMatchObject({ version, [type]: { version } });
   });
 
-  it.each([1, 1.5, null, true, ['1.0.0'], { major: 1 }, undefined])(
-    'is refused with %j as version',
-    async (version) => {
-      const { [type]: document } = aPublication(type, aName(), CLAIMS);
-      const body = { [type]: { ...(document as object), version }, claims: CLAIMS };
-      const reply = await writer().post('/v1/entries', body);
-      expectRefused(reply, 400, 'invalid_document');
-      const rule = version === undefined ? 'is required' : 'must be a string, not ';
-      expect((reply.json as { details: string[] }).details[0]).toContain(`${type}.version: ${rule}`);
-    },
-  );
+  it.each([1, undefined])('is refused with %j as version', async (version) => {
+    const { [type]: document } = aPublication(type, aName(), CLAIMS);
+    const body = { [type]: { ...(document as object), version }, claims: CLAIMS };
+    const reply = await writer().post('/v1/entries', body);
+    expectRefused(reply, 400, 'invalid_document');
+    const rule = version === undefined ? 'is required' : 'must be a string, not ';
+    expect((reply.json as { details: string[] }).details[0]).toContain(`${type}.version: ${rule}`);
+  });
 });
 
 function versionOf(type: Type, shown: unknown): string {

@@ -8,14 +8,13 @@ import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Connect, FetchClient, Sdk } from '../clients/generated-client.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { Cli } from '../support/cli.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
 
 const CLIENTS = resolve(import.meta.dirname, '../clients');
 const GENERATED = join(CLIENTS, 'generated');
-const TSC = resolve(import.meta.dirname, '../../node_modules/typescript/bin/tsc');
+const TSC = resolve(import.meta.dirname, '../../node_modules/typescript-7/bin/tsc');
 
 const HOLDER = { ...SUPER_ADMIN, org: 'acme', team: 'platform' };
 
@@ -34,7 +33,7 @@ describe('a strict TypeScript client generated from the OpenAPI document', () =>
 
   // Generates the code next to the client sources, so that both are compiled and run together.
   beforeAll(async () => {
-    const document = await documentOf(Cli.serve(service.configurationFile));
+    const document = (await service.get('/openapi.json')).json as OpenAPI3;
     rmSync(GENERATED, { recursive: true, force: true });
     mkdirSync(GENERATED, { recursive: true });
     writeFileSync(join(GENERATED, 'openapi.d.ts'), astToString(await openapiTypes(document)));
@@ -103,11 +102,3 @@ describe('a strict TypeScript client generated from the OpenAPI document', () =>
     ]);
   });
 });
-
-async function documentOf(program: Cli): Promise<OpenAPI3> {
-  const response = await fetch(`${await program.origin()}/openapi.json`);
-  const document = (await response.json()) as OpenAPI3;
-  program.child.kill('SIGTERM');
-  await program.finished;
-  return document;
-}

@@ -4,7 +4,6 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Cli } from '../support/cli.js';
 import { aDatabase } from '../support/database.js';
@@ -68,7 +67,7 @@ describe('the packed package, installed in an empty directory', () => {
     expect(shipped.filter((name) => ['bench', 'demo'].includes(name))).toEqual([]);
   });
 
-  it('serves the API, its documentation, a valid OpenAPI document and the web UI', async () => {
+  it('serves the API, its documentation, the OpenAPI document and the web UI', async () => {
     const { host, port, user, database, drop } = await aDatabase();
     const file = join(folder, 'serve.yaml');
     await writeFile(file, `${CONFIGURATION}database: ${JSON.stringify({ host, port, user, database })}\n`);
@@ -81,25 +80,15 @@ describe('the packed package, installed in an empty directory', () => {
       (await fetch(origin + path, { headers: html })).status,
     ]);
     expect((await Promise.all(statuses)).filter(([, status]) => status !== 200)).toEqual([]);
-    const source = await (await fetch(`${origin}/openapi.json`)).text();
-    expect(source.match(/"#\/components\/schemas\/"/g)).toBeNull();
-    const problems = await lintFromString({
-      source,
-      config: await createConfig({ extends: ['recommended'], rules: { 'no-empty-servers': 'off' } }),
-    });
-    expect(problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)).toEqual([]);
     server.child.kill('SIGTERM');
     expect(await server.finished).toMatchObject({ code: 0 });
     await drop();
   });
 
-  it('prints its version and the commit it was built from', async () => {
-    const { stdout } = await registryServer(['--version']);
-    expect(stdout).toMatch(/^\S+ \(commit ([0-9a-f]{40}(-dirty)?|unknown)\)\n$/);
-    expect(stdout.split(' ')[0]).toBe(manifest.version);
-  });
-
-  it('prints the commit from the environment when it is set', async () => {
+  it('prints its version and the commit it was built from, or the one from the environment', async () => {
+    const built = await registryServer(['--version']);
+    expect(built.stdout).toMatch(/^\S+ \(commit ([0-9a-f]{40}(-dirty)?|unknown)\)\n$/);
+    expect(built.stdout.split(' ')[0]).toBe(manifest.version);
     const { stdout } = await registryServer(['--version'], { REGISTRY_COMMIT: 'abc' });
     expect(stdout).toBe(`${manifest.version} (commit abc)\n`);
   });

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -195,7 +194,7 @@ describe('the command policy', () => {
 describe('the files of a team', () => {
   /** More worlds for a longer run. */
   const worlds = Number(process.env['POLICY_WORLDS'] ?? 20);
-  const seed = Number(process.env['MODEL_SEED'] ?? randomInt(2 ** 31));
+  const seed = Number(process.env['MODEL_SEED'] ?? 7);
   const claims = fc.record(
     {
       org: fc.constant('acme'),

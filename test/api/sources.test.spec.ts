@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { outcomeOf } from '../support/answers.js';
 import { ACME_ADMIN, ACME_DATA, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
 import { aCatalogue, aServer } from '../support/documents.js';
@@ -132,7 +132,12 @@ describe('a test of a source', () => {
   });
 
   it('ends after 20 seconds', async () => {
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    const shortened = vi
+      .spyOn(AbortSignal, 'timeout')
+      .mockImplementation((ms) => timeout(ms === 20_000 ? 200 : ms));
     const { json } = await test(settings('/slow.json'));
+    shortened.mockRestore();
     expect((json as { error: string }).error).toContain('more than 20 seconds');
     waiting.shift()?.destroy();
   });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { exported, listed, syncOf, watching } from '../support/cluster-objects.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { aCluster } from '../support/kubernetes-api.js';
@@ -10,16 +10,21 @@ import { within } from '../support/within.js';
 
 const LIMITS = { versionsPerEntry: 3, bytesPerEntry: '4KiB' };
 const A_WHILE = 15_000;
+const OLD = { updatedAt: '2026-01-01T00:00:00Z' };
+const MIRRORED = aName();
 
 const upstream = anUpstreamRegistry().runs();
 const cluster = aCluster().runs();
 const service = watching(cluster, aService())
   .source('file', { servers: [aServer('io.acme/other')] })
-  .source('api', { kind: 'api', settings: { endpoint: 'http://127.0.0.1:9' } })
   .source('cluster', { kind: 'kubernetes' })
   .registry('main', { sources: ['file', 'api', 'cluster'] })
-  .configuration({ limits: LIMITS })
-  .runs();
+  .configuration({ limits: LIMITS });
+beforeAll(() => {
+  upstream.put(servers(MIRRORED, 1, 2, 3), OLD);
+  service.source('api', { kind: 'api', settings: { endpoint: upstream.url } });
+});
+service.runs();
 
 const servers = (name: string, ...majors: number[]) => majors.map((major) => aServer(name, `${major}.0.0`));
 const shown = async (name: string) =>
@@ -128,17 +133,12 @@ describe('an entry of a file with more versions than limits.versionsPerEntry', (
 
 describe('an incremental sync of another registry', () => {
   it('stores the newest versions, and lists the others until upstream removes them', async () => {
-    const name = aName();
-    const old = { updatedAt: '2026-01-01T00:00:00Z' };
-    upstream.put(servers(name, 1, 2, 3), old);
-    await service.restart((edited) =>
-      edited.source('api', { kind: 'api', settings: { endpoint: upstream.url } }),
-    );
+    const name = MIRRORED;
     expect(await service.synced('api')).toMatchObject({
       status: 'complete',
-      counts: { added: 3, skipped: 0 },
+      counts: { entries: 3, skipped: 0 },
     });
-    upstream.put(servers(name, 1), { ...old, isLatest: false }).pages();
+    upstream.put(servers(name, 1), { ...OLD, isLatest: false }).pages();
     upstream.put(servers(name, 4, 5));
     const report = await service.synced('api');
     expect(upstream.pages().every(({ query }) => query.has('updated_since'))).toBe(true);

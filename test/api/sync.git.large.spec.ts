@@ -13,8 +13,9 @@ import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
-/** Exceeds the limit of 64 MiB and must never be held in memory. */
-const LARGE_MIB = inSoak(1024, 66);
+const LIMIT_MIB = inSoak(64, 8);
+/** Exceeds the limit and must never be held in memory. */
+const LARGE_MIB = inSoak(1024, 40);
 const leftovers = aTemporaryDirectory();
 
 /** Yields this many bytes by repeating one chunk. */
@@ -52,7 +53,8 @@ describe('a large repository', () => {
 describe(`a file of ${LARGE_MIB} MiB`, () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
-  const service = readsGit(aService(), git, async () => {
+  const limited = aService().configuration({ limits: { mebibytesPerFile: LIMIT_MIB } });
+  const service = readsGit(limited, git, async () => {
     await repository.commit({ 'registry.json': aFileOf('stays') });
     return { branch: 'main' };
   });
@@ -63,19 +65,19 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
     await repository.commit({}, { large: { 'registry.json': { bytes, chunks: repeated(bytes) } } });
     const memory = watchGitMemory();
     const report = await service.synced('main');
-    expect(report.error).toMatch(/registry\.json is larger than 64 MiB, the maximum$/);
+    expect(report.error).toMatch(new RegExp(`registry\\.json is larger than ${LIMIT_MIB} MiB, the maximum$`));
     expect(await memory.peakBytes()).toBeLessThan(30 * MIB);
     expect(await namesIn(service)).toEqual(['stays']);
     expect(await leftovers()).toEqual([]);
   });
 
   it('is refused during the transfer when it is incompressible', async () => {
-    const bytes = 66 * MIB;
+    const bytes = (LIMIT_MIB + 2) * MIB;
     await repository.commit(
       {},
       { large: { 'registry.json': { bytes, chunks: random(bytes) } }, compression: 0 },
     );
-    expect((await service.synced('main')).error).toMatch(/registry\.json is larger than 64 MiB/);
+    expect((await service.synced('main')).error).toMatch(`registry.json is larger than ${LIMIT_MIB} MiB`);
     expect(await namesIn(service)).toEqual(['stays']);
     expect(await leftovers()).toEqual([]);
   });
@@ -88,7 +90,7 @@ describe('the disk', () => {
 
   it('is not filled by a server that sends complete snapshots only', async () => {
     const settings = { repository: git.url('acme'), branch: 'main' };
-    const bytes = 24 * MIB;
+    const bytes = 8 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
     const signal = new AbortController().signal;

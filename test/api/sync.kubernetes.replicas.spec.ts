@@ -39,7 +39,8 @@ describe('two replicas of a service', () => {
       for (const each of [service, replica])
         await within(A_WHILE, async () => expect(await listed(each)).toEqual(['tools/one@1.0.0']));
       // Covers several polls for work and a lease renewal.
-      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      const { endsAt } = await lease();
+      await within(A_WHILE, async () => expect((await lease()).endsAt).toBeGreaterThan(endsAt));
       expect({ watching: cluster.watching, begun: watches(), owner: await owner() }).toEqual({
         watching: 3,
         begun: before,
@@ -72,6 +73,7 @@ describe('two replicas of a service', () => {
       const before = await lease();
       expect(before.leftMs).toBeLessThanOrEqual(LEASE_MS);
       cluster.put('MCPServer', 'tools/three', exported('three'));
+      await service.database.query(`update source_sync set lease_until = now() + interval '1 second'`);
       await within(2 * A_WHILE, async () =>
         expect(await listed(service)).toEqual(['tools/three@1.0.0', 'tools/two@1.0.0']),
       );

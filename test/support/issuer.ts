@@ -137,7 +137,7 @@ export class Issuer {
   }
 
   /** The key with this id; created on first use. */
-  key(kid: string, { alg = 'RS256' }: { alg?: Algorithm } = {}): SigningKey {
+  key(kid: string, { alg = 'ES256' }: { alg?: Algorithm } = {}): SigningKey {
     const key = this.keys.get(kid) ?? { alg, ...makeKeyPair(alg) };
     this.keys.set(kid, key);
     return key;

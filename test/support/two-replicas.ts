@@ -33,10 +33,8 @@ export async function startReplicas(issuer: Issuer, roles: Partial<Setting['role
       limits: { searchesPerCaller: 1_000, changesPerMinute: 1_000_000 },
     }),
   );
-  const both: Replicas['both'] = [
-    await ServedProcess.start(configuration, issuer),
-    await ServedProcess.start(configuration, issuer),
-  ];
+  const start = () => ServedProcess.start(configuration, issuer);
+  const both: Replicas['both'] = await Promise.all([start(), start()]);
   return {
     both,
     database,
