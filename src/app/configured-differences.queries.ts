@@ -61,14 +61,8 @@ export async function differencesFrom(
   manager: EntityManager,
 ): Promise<Differences> {
   return {
-    sources: differenceOf(
-      await manager.query<DifferentRow[]>(DIFFERENT_SOURCES, [JSON.stringify(sources.map(sourceRow))]),
-    ),
-    registries: differenceOf(
-      await manager.query<DifferentRow[]>(DIFFERENT_REGISTRIES, [
-        JSON.stringify(registries.map(registryRow)),
-      ]),
-    ),
+    sources: await difference(manager, DIFFERENT_SOURCES, sources.map(sourceRow)),
+    registries: await difference(manager, DIFFERENT_REGISTRIES, registries.map(registryRow)),
   };
 }
 
@@ -76,7 +70,12 @@ export function isDifferent({ sources, registries }: Differences): boolean {
   return [sources, registries].some(({ declared, leaving }) => declared.size + leaving.length > 0);
 }
 
-function differenceOf(rows: readonly DifferentRow[]): Difference {
+async function difference(
+  manager: EntityManager,
+  select: string,
+  all: readonly object[],
+): Promise<Difference> {
+  const rows = await manager.query<DifferentRow[]>(select, [JSON.stringify(all)]);
   return {
     declared: new Set(rows.flatMap(({ name, isDeclared }) => (isDeclared ? [name] : []))),
     leaving: rows.flatMap(({ id, isLeaving }) => (id !== null && isLeaving ? [id] : [])),

@@ -218,14 +218,12 @@ async function readSlice(
   const matching = ['true', ...others.map(condition)].join(' and ');
   const columns = `id, case when ${matching} then encode(scope_digest, 'base64') end as digest`;
   const range = 'id >= $1::uuid and id < $2::uuid';
-  if (!scopes)
-    return statements.query<SliceRow[]>(newest(columns, `${range} and ${walked}`, actor, 3), values);
   const ofScope = newest(columns, `scope_digest = decode(seen.digest, 'base64') and ${range}`, undefined, 3);
-  return statements.query<SliceRow[]>(
-    `select events.* from unnest($${values.push(scopes)}::text[]) as seen(digest) cross join lateral ${ofScope} events
-     order by events.id desc limit $3`,
-    values,
-  );
+  const slice = scopes
+    ? `select events.* from unnest($${values.push(scopes)}::text[]) as seen(digest) cross join lateral ${ofScope} events
+       order by events.id desc limit $3`
+    : newest(columns, `${range} and ${walked}`, actor, 3);
+  return statements.query<SliceRow[]>(slice, values);
 }
 
 /** Returns the IDs of the events that the viewer sees. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { utcText } from '../database/statements.js';
+import { advisoryLock, utcText } from '../database/statements.js';
 import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
 /** Advisory lock held by the replica that deletes old events. */
@@ -93,10 +93,7 @@ export class AuditQueries {
    */
   async deleteOldest(olderThanMs: number, most: number): Promise<number | null> {
     return this.dataSource.transaction(async (manager) => {
-      const [lock] = await manager.query<{ held: boolean }[]>(
-        `select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as held`,
-      );
-      if (lock?.held !== true) return null;
+      if (!(await advisoryLock(manager, RETENTION_LOCK, 'try'))) return null;
       const [, deleted] = await manager.query<[unknown[], number]>(
         `delete from audit_event where id in (
            select id from audit_event

@@ -4,7 +4,8 @@ import type { EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { firstRows } from '../database/statements.js';
+import { type OrderedRows, readFirst } from '../database/bulk.js';
+import { ClaimSet } from './claim-sets.repository.js';
 
 /** Claim sets read by one statement. */
 const SETS_PER_READ = 32;
@@ -19,12 +20,12 @@ interface Decisions {
   readonly byDigest: Map<string, boolean>;
 }
 
-const NEXT_CLAIMS = firstRows(
-  `id, encode(digest, 'hex') as digest, claims::text as claims`,
-  'octet_length(claims::text)',
-  'claim_set where id = any($1::int[])',
-  'id',
-);
+const NEXT_CLAIMS: OrderedRows = {
+  columns: `id, encode(digest, 'hex') as digest, claims::text as claims`,
+  bytes: 'octet_length(claims::text)',
+  from: 'claim_set where id = any($1::int[])',
+  order: 'id',
+};
 
 /**
  * Finds the claim sets that a caller reaches. Sources and registries are listed by them, so that a list loads only what
@@ -50,10 +51,13 @@ export class ReachableClaimSets {
   ): Promise<ReadonlySet<number>> {
     const ids = [...new Set(rows.map(({ claimSetId }) => claimSetId))];
     if (ids.length === 0 || this.policy.seesAll(caller)) return new Set(ids);
-    const known = await manager.query<{ id: number; digest: string }[]>(
-      `select id, encode(digest, 'hex') as digest from claim_set where id = any($1::int[]) order by id`,
-      [ids],
-    );
+    const known = await manager
+      .createQueryBuilder(ClaimSet, 'claims')
+      .select('claims.id', 'id')
+      .addSelect(`encode(claims.digest, 'hex')`, 'digest')
+      .where('claims.id = any(:ids)', { ids })
+      .orderBy('claims.id')
+      .getRawMany<{ id: number; digest: string }>();
     const before = this.decisions.get(caller);
     const policyVersion = this.policy.version;
     const byDigest = new Map(before?.policyVersion === policyVersion ? before.byDigest : []);
@@ -70,7 +74,9 @@ export class ReachableClaimSets {
       .map(({ id }) => id);
     while (unread.length > 0) {
       const next = unread.slice(0, SETS_PER_READ);
-      const rows = await manager.query<{ id: number; digest: string; claims: string }[]>(NEXT_CLAIMS, [next]);
+      const rows = await readFirst<{ id: number; digest: string; claims: string }>(manager, NEXT_CLAIMS, [
+        next,
+      ]);
       for (const { id, digest, claims: text } of rows) {
         const claims = JSON.parse(text) as Claims;
         this.claims.set(digest, claims, { size: text.length + 100 });

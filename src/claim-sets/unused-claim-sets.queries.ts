@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { advisoryLock } from '../database/statements.js';
 
 /** Advisory lock held by the replica that deletes claim sets. */
 const CLEANUP_LOCK = 7_264_018_533;
@@ -30,23 +31,19 @@ export class UnusedClaimSets {
    */
   async deleteSlice(after: number): Promise<DeletedSlice> {
     return this.dataSource.transaction(async (manager) => {
-      const [lock] = await manager.query<{ held: boolean }[]>(
-        `select pg_try_advisory_xact_lock(${CLEANUP_LOCK}) as held`,
-      );
-      if (lock?.held !== true) return { deleted: 0, reached: null };
-      const [slice] = await manager.query<{ reached: number | null }[]>(
-        `select max(id) as reached from (select id from claim_set where id > $1 order by id limit ${SLICE}) s`,
+      if (!(await advisoryLock(manager, CLEANUP_LOCK, 'try'))) return { deleted: 0, reached: null };
+      const [slice] = await manager.query<{ reached: number | null; locked: number[] }[]>(
+        `with slice as (select id from claim_set where id > $1 order by id limit ${SLICE}), locked as (
+           select id from claim_set c where id in (select id from slice) and ${IS_UNUSED} order by id for update skip locked
+         )
+         select (select max(id) from slice) as reached, array(select id from locked) as locked`,
         [after],
       );
-      const reached = slice?.reached ?? null;
-      const locked = await manager.query<{ id: number }[]>(
-        `select id from claim_set c where id > $1 and id <= $2 and ${IS_UNUSED} order by id for update skip locked`,
-        [after, reached],
-      );
+      const { reached = null, locked = [] } = slice ?? {};
       if (locked.length === 0) return { deleted: 0, reached };
       const [, deleted] = await manager.query<[unknown[], number]>(
         `delete from claim_set c where id = any($1::int[]) and ${IS_UNUSED}`,
-        [locked.map(({ id }) => id)],
+        [locked],
       );
       return { deleted, reached };
     });

@@ -29,10 +29,10 @@ export async function copyDatabase(
     for (const client of [reader, writer]) await client.query('set local statement_timeout = 0');
     await refuseRows(writer, tables);
     // Triggers are not needed, because the rows that they maintain are copied as well.
-    for (const table of tables) await writer.query(`alter table ${table} disable trigger user`);
+    await setTriggers(writer, tables, 'disable');
     const copied: CopiedTable[] = [];
     for (const table of tables) copied.push({ table, rows: await copyTable(reader, writer, table) });
-    for (const table of tables) await writer.query(`alter table ${table} enable trigger user`);
+    await setTriggers(writer, tables, 'enable');
     await target.commitTransaction();
     await source.rollbackTransaction();
     for (const table of tables) await target.query(`analyze ${table}`);
@@ -43,6 +43,14 @@ export async function copyDatabase(
       await runner.release();
     }
   }
+}
+
+async function setTriggers(
+  writer: pg.Client,
+  tables: readonly string[],
+  to: 'enable' | 'disable',
+): Promise<void> {
+  await writer.query(tables.map((table) => `alter table ${table} ${to} trigger user`).join('; '));
 }
 
 async function refuseRows(writer: pg.Client, tables: readonly string[]): Promise<void> {

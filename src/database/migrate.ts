@@ -152,9 +152,10 @@ export async function grantTo(dataSource: DataSource, user: string): Promise<voi
       schema: string;
     }[];
     const schema = row?.schema ?? 'public';
-    await runner.query(`grant usage on schema ${schema} to ${role}`);
-    await runner.query(`grant select, insert, update, delete on all tables in schema ${schema} to ${role}`);
-    await runner.query(`grant usage, select on all sequences in schema ${schema} to ${role}`);
+    await runner.query(`
+      grant usage on schema ${schema} to ${role};
+      grant select, insert, update, delete on all tables in schema ${schema} to ${role};
+      grant usage, select on all sequences in schema ${schema} to ${role}`);
   });
 }
 
@@ -198,9 +199,10 @@ export async function inMigrationTransaction<T>(
   try {
     await runner.startTransaction();
     try {
-      await runner.query(`set local statement_timeout = 0`);
-      await runner.query(`set local lock_timeout = 0`);
-      await runner.query(`set local idle_in_transaction_session_timeout = 0`);
+      await runner.query(`
+        set local statement_timeout = 0;
+        set local lock_timeout = 0;
+        set local idle_in_transaction_session_timeout = 0`);
       // This lock conflicts with the session lock that earlier versions acquire.
       await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const result = await retryingLocks(runner, () => work(runner), log);

@@ -94,14 +94,14 @@ export class PreparedStatements {
    * @throws errors from node-postgres or TypeORM.
    */
   async query<Rows>(text: string, values: unknown[]): Promise<Rows> {
-    const pool = poolOf(this.dataSource);
-    if (!this.isSupported || !pool) return this.dataSource.query<Rows>(text, values);
-    try {
-      return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;
-    } catch (error) {
-      this.giveUpIfStale(error);
-      return this.dataSource.query<Rows>(text, values);
-    }
+    const pool = this.isSupported ? poolOf(this.dataSource) : undefined;
+    if (pool)
+      try {
+        return (await pool.query({ name: this.nameOf(text), text, values })).rows as Rows;
+      } catch (error) {
+        this.giveUpIfStale(error);
+      }
+    return this.dataSource.query<Rows>(text, values);
   }
 
   /** Stops using prepared statements if the error shows that one was lost; throws any other. Another request may have noticed first. */
@@ -173,16 +173,33 @@ export function parseJsonMember(text: string): unknown {
   return JSON.parse(text.replaceAll(ESCAPE, '\\u'));
 }
 
+/** SQL expression for updates: the time in so many milliseconds. */
+export function timeIn(ms: number): () => string {
+  return () => `now() + ${Number(ms)} * interval '1 millisecond'`;
+}
+
 /** SQL condition: the column equals one of these words, which are not escaped and must be constants. */
 export function isOneOf(column: string, words: readonly string[]): string {
   return `${column} in (${words.map((word) => `'${word}'`).join(', ')})`;
 }
 
 /** Returns the transaction's start time by the database's clock, because the clocks of replicas differ. */
-export async function transactionTime(manager: EntityManager): Promise<Date> {
-  const [row] = await manager.query<{ now: Date }[]>(`select date_trunc('milliseconds', now()) as now`);
+export function transactionTime(manager: EntityManager): Promise<Date> {
+  return databaseTime(manager, 'now()');
+}
+
+/**
+ * Returns the current time by the database's clock, in whole milliseconds. Unlike transaction start times, times read
+ * under a lock follow the order of its holders.
+ */
+export function currentTime(manager: EntityManager): Promise<Date> {
+  return databaseTime(manager, 'clock_timestamp()');
+}
+
+async function databaseTime(manager: EntityManager, clock: 'now()' | 'clock_timestamp()'): Promise<Date> {
+  const [row] = await manager.query<{ time: Date }[]>(`select date_trunc('milliseconds', ${clock}) as time`);
   if (!row) throw new Error('PostgreSQL returned no time');
-  return row.now;
+  return row.time;
 }
 
 /**
@@ -194,18 +211,56 @@ const CATALOGUE_LOCK = 7_264_018_532;
 const ADMISSION_LOCK = 7_264_018_535;
 /** Lock for content: exclusive for everything that stores files or deletes unused ones. */
 const CONTENT_LOCK = 7_264_018_536;
+/** Lock, with the id of the source, of the transaction that writes a sync or admits what is due. */
+const BULK_WRITE_LOCK = 726_401;
+
+/**
+ * Takes an advisory lock until the transaction ends. Unlike a row lock, it also covers creation.
+ *
+ * @param key the id of the lock, or a name, or two numbers.
+ * @param how `try` does not wait.
+ * @returns for `try`, whether the transaction has the lock.
+ */
+export async function advisoryLock(
+  manager: EntityManager,
+  key: number | string | readonly [number, number],
+  how: 'wait' | 'shared' | 'try' = 'wait',
+): Promise<boolean> {
+  const name = {
+    wait: 'pg_advisory_xact_lock',
+    shared: 'pg_advisory_xact_lock_shared',
+    try: 'pg_try_advisory_xact_lock',
+  };
+  const keys =
+    typeof key === 'string'
+      ? 'hashtextextended($1, 0)'
+      : typeof key === 'number'
+        ? '$1::bigint'
+        : '$1::int, $2::int';
+  const [row] = await manager.query<{ held: unknown }[]>(
+    `select ${name[how]}(${keys}) as held`,
+    [key].flat(),
+  );
+  return row?.held === true;
+}
+
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
 
+/** Limits how long the transaction waits for each lock; 0: as long as one statement may take. */
+export async function limitLockWaits(manager: EntityManager, timeout = LOCK_TIMEOUT): Promise<void> {
+  await manager.query(`set local lock_timeout = '${timeout}'`);
+}
+
 /**
- * Serializes changes to one name until the transaction ends. Unlike a row lock, an advisory lock also covers creation.
+ * Serializes changes to one name until the transaction ends.
  *
  * @param noun namespace of the name, such as `source` or `registry`.
  */
 export async function lockForChange(manager: EntityManager, noun: string, name: string): Promise<void> {
-  await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
-  await manager.query(`select pg_advisory_xact_lock_shared(${CATALOGUE_LOCK})`);
-  await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${noun}:${name}`]);
+  await limitLockWaits(manager);
+  await advisoryLock(manager, CATALOGUE_LOCK, 'shared');
+  await advisoryLock(manager, `${noun}:${name}`);
 }
 
 /**
@@ -213,7 +268,7 @@ export async function lockForChange(manager: EntityManager, noun: string, name: 
  * it after `lockForChange`.
  */
 export async function lockCreation(manager: EntityManager, noun: string): Promise<void> {
-  await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`create ${noun}`]);
+  await advisoryLock(manager, `create ${noun}`);
 }
 
 /**
@@ -221,8 +276,7 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
  *
  * @param showsVersions whether blocks apply to the change. If not, changes of blocks do not wait for it, so it may take
  *   long.
- * @returns the time at which the lock was acquired, in whole milliseconds. Unlike transaction start times, these times
- *   follow the order of changes to an entry.
+ * @returns the time at which the lock was acquired: see `currentTime`.
  */
 export async function lockEntry(
   manager: EntityManager,
@@ -230,44 +284,33 @@ export async function lockEntry(
   name: string,
   showsVersions = true,
 ): Promise<Date> {
-  await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+  await limitLockWaits(manager);
   if (showsVersions) await enterAdmission(manager);
-  await manager.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`${type}:${name}`]);
-  const [row] = await manager.query<{ now: Date }[]>(
-    `select date_trunc('milliseconds', clock_timestamp()) as now`,
-  );
-  if (!row) throw new Error('PostgreSQL returned no time');
-  return row.now;
+  await advisoryLock(manager, `${type}:${name}`);
+  return currentTime(manager);
 }
 
 /**
  * Keeps blocks from changing until the transaction ends. No long work may follow: the change of a block waits for it.
  */
 export async function enterAdmission(manager: EntityManager): Promise<void> {
-  await manager.query(`select pg_advisory_xact_lock_shared(${ADMISSION_LOCK})`);
+  await advisoryLock(manager, ADMISSION_LOCK, 'shared');
 }
 
 /** Waits for all transactions in `enterAdmission`, and keeps new ones waiting until this transaction ends. */
 export async function closeAdmission(manager: EntityManager): Promise<void> {
-  await manager.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
-  await manager.query(`select pg_advisory_xact_lock(${ADMISSION_LOCK})`);
+  await limitLockWaits(manager);
+  await advisoryLock(manager, ADMISSION_LOCK);
 }
-
-/** Advisory lock, with the id of the source, of the transaction that writes a sync or admits what is due. */
-const BULK_WRITE_LOCK = 726_401;
 
 /** Waits for the other bulk write of the source. Call it before locking the source. */
 export async function lockBulkWrite(manager: EntityManager, sourceId: number): Promise<void> {
-  await manager.query(`select pg_advisory_xact_lock(${BULK_WRITE_LOCK}, $1)`, [sourceId]);
+  await advisoryLock(manager, [BULK_WRITE_LOCK, sourceId]);
 }
 
 /** Like `lockBulkWrite`, but returns false immediately if another transaction holds the lock. */
-export async function tryLockBulkWrite(manager: EntityManager, sourceId: number): Promise<boolean> {
-  const [row] = await manager.query<{ held: boolean }[]>(
-    `select pg_try_advisory_xact_lock(${BULK_WRITE_LOCK}, $1) as held`,
-    [sourceId],
-  );
-  return row?.held === true;
+export function tryLockBulkWrite(manager: EntityManager, sourceId: number): Promise<boolean> {
+  return advisoryLock(manager, [BULK_WRITE_LOCK, sourceId], 'try');
 }
 
 /** SQL: the processes of PostgreSQL that hold the lock of `lockBulkWrite` for the source with the id `$1`. */
@@ -281,24 +324,21 @@ export const BULK_WRITERS = `
  * the lock of an entry.
  */
 export async function lockContent(manager: EntityManager): Promise<void> {
-  await manager.query(`select pg_advisory_xact_lock(${CONTENT_LOCK})`);
+  await advisoryLock(manager, CONTENT_LOCK);
 }
 
 /** Like `lockContent`, but returns false immediately if another transaction holds the lock. */
-export async function tryLockContent(manager: EntityManager): Promise<boolean> {
-  const [row] = await manager.query<{ held: boolean }[]>(
-    `select pg_try_advisory_xact_lock(${CONTENT_LOCK}) as held`,
-  );
-  return row?.held === true;
+export function tryLockContent(manager: EntityManager): Promise<boolean> {
+  return advisoryLock(manager, CONTENT_LOCK, 'try');
 }
 
 /** Lets a background transaction wait for locks as long as one statement may take. */
 export async function waitForLocks(manager: EntityManager): Promise<void> {
-  await manager.query(`set local lock_timeout = 0`);
+  await limitLockWaits(manager, '0');
 }
 
 /** Blocks all other changes to sources and registries until the transaction ends. */
 export async function lockCatalogue(manager: EntityManager): Promise<void> {
   await waitForLocks(manager);
-  await manager.query(`select pg_advisory_xact_lock(${CATALOGUE_LOCK})`);
+  await advisoryLock(manager, CATALOGUE_LOCK);
 }

@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ON_PRIMARY } from '../../database/primary.js';
-import { firstRows, utcText } from '../../database/statements.js';
+import { type OrderedRows, readFirst, readInParts } from '../../database/bulk.js';
+import { utcText } from '../../database/statements.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entries/entry-summary.js';
@@ -77,11 +78,10 @@ export async function readChanged(
   indexed: readonly IndexedRevision[],
   add: (rows: readonly (EntryRow | EntryKey)[]) => Promise<void>,
 ): Promise<string[]> {
-  // By default PostgreSQL optimizes a cursor for its first rows; this one is read to the end.
-  await manager.query(`set local cursor_tuple_fraction = 1`);
-  await manager.query(
-    `declare changed_entry no scroll cursor for
-     with indexed as (select * from unnest($1::int[], $2::bigint[]) as i(id, revision))
+  const without: string[] = [];
+  for await (const rows of readInParts<ChangedRow>(
+    manager,
+    `with indexed as (select * from unnest($1::int[], $2::bigint[]) as i(id, revision))
      select true as exists, e.source_id as "sourceId", e.type, e.name, e.claim_set_id as "claimSetId", v.status, v.summary,
        v.id as "versionId", (extract(epoch from coalesce(v.document_changed_at, v.updated_at)) * 1000)::float8 as "changedAt", (
          select case when sum(octet_length(t.search)) <= ${MAX_TEXT_BYTES} then array_agg(t.search) end
@@ -99,35 +99,38 @@ export async function readChanged(
      )
      order by name, type, "sourceId"`,
     [indexed.map(({ id }) => id), indexed.map(({ revision }) => revision)],
-  );
-  const without: string[] = [];
-  for (;;) {
-    const rows = await manager.query<ChangedRow[]>(`fetch ${ROWS_PER_FETCH} from changed_entry`);
+    ROWS_PER_FETCH,
+  )) {
     const changes: (EntryRow | EntryKey)[] = [];
     for (const { exists, summary, versionId, ...row } of rows)
       if (!exists) changes.push({ sourceId: row.sourceId, type: row.type, name: row.name });
       else if (summary) changes.push({ ...row, summary });
       else without.push(versionId);
     await add(changes);
-    if (rows.length < ROWS_PER_FETCH) return without;
   }
+  return without;
 }
 
-const WITHOUT_SUMMARY = firstRows(
-  'v.id, e.type, e.name, v.version, v.document, v.digest',
-  'octet_length(v.document)',
-  'entry_version v join entry e on e.id = v.entry_id where v.id = any($1::bigint[]) and v.summary is null',
-  'v.id',
-);
+const WITHOUT_SUMMARY: OrderedRows = {
+  columns: 'v.id, e.type, e.name, v.version, v.document, v.digest',
+  bytes: 'octet_length(v.document)',
+  from: 'entry_version v join entry e on e.id = v.entry_id where v.id = any($1::bigint[]) and v.summary is null',
+  order: 'v.id',
+};
 
 /** Adds the summaries of versions that were stored without one: by a review, before an upgrade, or when they were not the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
   const slice = new TimeSlice();
   for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
     for (;;) {
-      const versions = await dataSource.query<
-        { id: string; type: EntryType; name: string; version: string; document: string; digest: Buffer }[]
-      >(WITHOUT_SUMMARY, [batch]);
+      const versions = await readFirst<{
+        id: string;
+        type: EntryType;
+        name: string;
+        version: string;
+        document: string;
+        digest: Buffer;
+      }>(dataSource.manager, WITHOUT_SUMMARY, [batch]);
       if (versions.length === 0) break;
       const summaries: string[] = [];
       for (const version of versions) {

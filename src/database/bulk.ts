@@ -1,0 +1,111 @@
+import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
+import { firstRows } from './statements.js';
+
+/** A column of many rows, as a parameter of one array. */
+interface ColumnValues {
+  readonly name: string;
+  readonly type: string;
+  readonly values: readonly unknown[];
+}
+
+/**
+ * Inserts rows with one parameter per column: TypeORM's own inserts take one per value, which is slow for many rows. The
+ * rows have the same properties; absent ones get the column's default.
+ */
+export async function insertMany<T extends ObjectLiteral, P extends keyof T>(
+  manager: EntityManager,
+  entity: EntityTarget<T>,
+  rows: readonly Pick<T, P>[],
+  onConflict: '' | 'on conflict do nothing' = '',
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = columnsOf(manager, entity, rows);
+  const names = columns.map(({ name }) => name).join(', ');
+  await manager.query(
+    `insert into ${tableOf(manager, entity)} (${names}) select * from ${unnested(columns)} ${onConflict}`,
+    columns.map(({ values }) => values),
+  );
+}
+
+/** Updates rows, found by their ids, each with its own values: TypeORM has no such statement. */
+export async function updateMany<T extends ObjectLiteral & { id: string }, P extends keyof T>(
+  manager: EntityManager,
+  entity: EntityTarget<T>,
+  rows: readonly Pick<T, P | 'id'>[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = columnsOf(manager, entity, rows);
+  const names = columns.map(({ name }) => name);
+  const changes = names.filter((name) => name !== 'id').map((name) => `${name} = n.${name}`);
+  await manager.query(
+    `update ${tableOf(manager, entity)} stored set ${changes.join(', ')}
+     from ${unnested(columns)} as n(${names.join(', ')}) where stored.id = n.id`,
+    columns.map(({ values }) => values),
+  );
+}
+
+/**
+ * Reads rows through a cursor, in parts, because parsing a large result blocks the event loop. Requires a transaction.
+ * Returns the rows as they were when it began.
+ */
+export async function* readInParts<Row>(
+  manager: EntityManager,
+  select: string,
+  values: readonly unknown[],
+  size: number,
+): AsyncGenerator<Row[]> {
+  // By default PostgreSQL optimizes a cursor for its first rows; this one is read to the end.
+  await manager.query(`set local cursor_tuple_fraction = 1`);
+  await manager.query(`declare part no scroll cursor for ${select}`, [...values]);
+  for (let read = size; read === size;) {
+    const rows = await manager.query<Row[]>(`fetch ${size} from part`);
+    read = rows.length;
+    yield rows;
+  }
+  await manager.query(`close part`);
+}
+
+/** A query of rows in an order, as SQL: `bytes` is the size of a row, `from` the rest of the query after `from`. */
+export interface OrderedRows {
+  readonly columns: string;
+  readonly bytes: string;
+  readonly from: string;
+  readonly order: string;
+}
+
+/** Reads the first rows of a query: see `firstRows`. */
+export function readFirst<Row>(
+  manager: EntityManager,
+  { columns, bytes, from, order }: OrderedRows,
+  values: unknown[],
+): Promise<Row[]> {
+  return manager.query<Row[]>(firstRows(columns, bytes, from, order), values);
+}
+
+function tableOf<T extends ObjectLiteral>(manager: EntityManager, entity: EntityTarget<T>): string {
+  return manager.dataSource.getMetadata(entity).tableName;
+}
+
+/** @throws Error for a property that is not a column, which is a bug. */
+function columnsOf<T extends ObjectLiteral>(
+  manager: EntityManager,
+  entity: EntityTarget<T>,
+  rows: readonly object[],
+): ColumnValues[] {
+  const { dataSource } = manager;
+  const metadata = dataSource.getMetadata(entity);
+  return Object.keys(rows[0] ?? {}).map((property) => {
+    const column = metadata.findColumnWithPropertyName(property);
+    if (!column) throw new Error(`${metadata.name} has no column ${property}`);
+    const values = rows.map((row) => {
+      const value: unknown = row[property as keyof typeof row];
+      return dataSource.driver.preparePersistentValue(value, column) as unknown;
+    });
+    return { name: column.databaseName, type: String(column.type), values };
+  });
+}
+
+/** SQL: the rows whose columns are the parameters, in this order. */
+function unnested(columns: readonly ColumnValues[]): string {
+  return `unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')})`;
+}
