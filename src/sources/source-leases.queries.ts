@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
-import { BULK_WRITERS, lockBulkWrite, waitForLocks } from '../database/statements.js';
+import { BULK_WRITERS, lockBulkWrite, timeIn, waitForLocks } from '../database/statements.js';
 import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } from '../source-kinds/kinds.js';
 import type { EntryFilter } from './entry-filter.js';
-import type { Origin } from './source.entity.js';
+import { type Origin, Source, SourceState } from './source.entity.js';
 
 /** A synced source leased by a run of this replica. */
 export type LeasedSource<K extends SyncedKind = SyncedKind> = {
@@ -63,7 +64,10 @@ export interface WatchedSource {
  */
 @Injectable()
 export class SourceLeases {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    @InjectRepository(SourceState) private readonly states: Repository<SourceState>,
+  ) {}
 
   /**
    * Returns due sources in the order of their turns: the owner who has waited longest for a turn comes first, with the
@@ -143,13 +147,17 @@ export class SourceLeases {
    * its lease.
    */
   async renew(owner: string, leaseMs: number, currentIds: readonly number[] = []): Promise<number[]> {
-    const [rows] = await this.dataSource.query<[{ id: number }[], number]>(
-      `update source_sync set lease_until = now() + $2 * interval '1 millisecond',
-         last_success_at = case when source_id = any($3::int[]) then now() else last_success_at end
-       where lease_owner = $1 returning source_id as id`,
-      [owner, leaseMs, currentIds],
-    );
-    return rows.map(({ id }) => id);
+    const { raw } = await this.states
+      .createQueryBuilder()
+      .update()
+      .set({
+        leaseUntil: timeIn(leaseMs),
+        lastSuccessAt: () => 'case when source_id = any(:currentIds) then now() else last_success_at end',
+      })
+      .where('lease_owner = :owner', { owner, currentIds })
+      .returning(['sourceId'])
+      .execute();
+    return (raw as { source_id: number }[]).map((row) => row.source_id);
   }
 
   /**
@@ -203,19 +211,18 @@ export class SourceLeases {
     const writing = this.dataSource.transaction(async (manager) => {
       await waitForLocks(manager);
       await lockBulkWrite(manager, source.id);
-      const [held] = await manager.query<{ claimSetId: number }[]>(
-        `select s.claim_set_id as "claimSetId" from source s join source_sync y on y.source_id = s.id
-         where s.id = $1 and y.lease_owner = $2 and s.settings = $3::jsonb and s.filter is not distinct from $4::jsonb
-           and s.admission is not distinct from $5::jsonb
-         for update of s`,
-        [
-          source.id,
-          owner,
-          JSON.stringify(source.settings),
-          source.filter && JSON.stringify(source.filter),
-          source.admission ? JSON.stringify(source.admission) : null,
-        ],
-      );
+      const json = (value: object | null | undefined) => (value ? JSON.stringify(value) : null);
+      const { id, settings, filter, admission } = source;
+      const held = await manager
+        .createQueryBuilder(Source, 'source')
+        .select(['source.id', 'source.claimSetId'])
+        .innerJoin('source.state', 'state', 'state.leaseOwner = :owner', { owner })
+        .where({ id })
+        .andWhere('source.settings = :settings::jsonb', { settings: json(settings) })
+        .andWhere('source.filter is not distinct from :filter::jsonb', { filter: json(filter) })
+        .andWhere('source.admission is not distinct from :admission::jsonb', { admission: json(admission) })
+        .setLock('pessimistic_write', undefined, ['source'])
+        .getOne();
       const written = held ? await write(manager, held.claimSetId) : null;
       if (written === null) throw new LeaseLost();
       return written;
@@ -256,10 +263,3 @@ class LeaseLost extends Error {}
 export const SYNC_LEASE = { ms: 15_000, renewMs: 5_000 } as const;
 /** Lease duration and renewal interval of watches. */
 export const WATCH_LEASE = { ms: 10_000, renewMs: 3_000 } as const;
-
-/**
- * SQL: the time of the next run. It is due now if a sync was requested during this run, otherwise after `$3`
- * milliseconds plus up to 10 %, so that sources created together drift apart.
- */
-export const NEXT_RUN_AT = `case when requested_at >= last_attempt_at then now()
-  else now() + $3 * (1 + random() * 0.1) * interval '1 millisecond' end`;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In, IsNull, Not, type QueryDeepPartialEntity } from 'typeorm';
+import { timeIn } from '../database/statements.js';
 import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/entry-types.js';
-import { NEXT_RUN_AT } from './source-leases.queries.js';
 import { type Source, SourceState, type SyncStatus } from './source.entity.js';
 
 /** The counts and skipped entries of a run. */
@@ -38,37 +38,24 @@ const OPEN_REQUEST = `case when requested_at >= last_attempt_at then requested_a
 export class SourceStates {
   /** Creates the states of new sources; synced ones are due immediately. */
   async createAll(manager: EntityManager, sources: readonly Source[]): Promise<void> {
-    const rows = await manager.query<(ScheduleRow & { sourceId: number })[]>(
-      `insert into source_sync (source_id, next_run_at)
-       select id, case when interval_ms is not null then now() end from source where id = any($1::int[])
-       returning source_id as "sourceId", next_run_at as "nextRunAt"`,
-      [sources.map(({ id }) => id)],
-    );
-    const created = new Map(rows.map((row) => [row.sourceId, row]));
-    for (const source of sources)
-      source.state = manager.create(SourceState, {
-        status: 'pending',
-        attempts: 0,
-        lastAttemptAt: null,
-        lastSuccessAt: null,
-        error: null,
-        counts: {},
-        skipped: [],
-        ...created.get(source.id),
-      });
+    const rows = sources.map(({ id, intervalMs }) => ({
+      sourceId: id,
+      nextRunAt: intervalMs === null ? null : () => 'now()',
+    }));
+    await manager.insert(SourceState, rows);
+    const states = await manager.findBy(SourceState, { sourceId: In(sources.map(({ id }) => id)) });
+    const byId = new Map(sources.map((source) => [source.id, source]));
+    for (const state of states) Object.assign(byId.get(state.sourceId) ?? {}, { state });
   }
 
   /**
    * Resets the state after a settings or filter change. The next sync reads everything; a running sync cannot write.
    */
   async forget(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<Date | null> {
-    return this.schedule(
-      manager,
-      `update source_sync set content_digest = null, fetch_state = null, lease_owner = null, lease_until = null,
-         next_run_at = case when $2 then now() end
-       where source_id = $1 returning next_run_at as "nextRunAt"`,
-      [sourceId, isSynced],
-    );
+    return this.schedule(manager, sourceId, {
+      ...{ contentDigest: null, fetchState: null, leaseOwner: null, leaseUntil: null },
+      nextRunAt: isSynced ? () => 'now()' : null,
+    });
   }
 
   /** Brings the next run forward if a new interval requires it. */
@@ -77,24 +64,18 @@ export class SourceStates {
     sourceId: number,
     intervalMs: number | null,
   ): Promise<Date | null> {
-    return this.schedule(
-      manager,
-      `update source_sync set next_run_at = least(next_run_at, now() + $2 * interval '1 millisecond')
-       where source_id = $1 returning next_run_at as "nextRunAt"`,
-      [sourceId, intervalMs],
-    );
+    const latest = intervalMs === null ? 'null' : timeIn(intervalMs)();
+    return this.schedule(manager, sourceId, { nextRunAt: () => `least(next_run_at, ${latest})` });
   }
 
   /** Requests a sync now, or after the current one. @param allowShrink disables the shrink guard for that run. */
   async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<Date | null> {
-    return this.schedule(
-      manager,
-      `update source_sync set requested_at = clock_timestamp(),
-         next_run_at = case when lease_until > now() then next_run_at else now() end,
-         shrink_allowed_at = case when $2 then clock_timestamp() else shrink_allowed_at end
-       where source_id = $1 returning next_run_at as "nextRunAt"`,
-      [sourceId, allowShrink],
-    );
+    const now = () => 'clock_timestamp()';
+    return this.schedule(manager, sourceId, {
+      requestedAt: now,
+      nextRunAt: () => 'case when lease_until > now() then next_run_at else now() end',
+      ...(allowShrink ? { shrinkAllowedAt: now } : {}),
+    });
   }
 
   /** Makes every synced source from the configuration file due now, except those that are being synced. */
@@ -110,12 +91,8 @@ export class SourceStates {
   }
 
   /** Returns whether a sync has succeeded with the current settings and filter. */
-  async isRead(manager: EntityManager, sourceId: number): Promise<boolean> {
-    const rows = await manager.query<object[]>(
-      `select 1 from source_sync where source_id = $1 and fetch_state is not null`,
-      [sourceId],
-    );
-    return rows.length > 0;
+  isRead(manager: EntityManager, sourceId: number): Promise<boolean> {
+    return manager.existsBy(SourceState, { sourceId, fetchState: Not(IsNull()) });
   }
 
   /**
@@ -128,24 +105,10 @@ export class SourceStates {
     owner: string,
     sourceId: number,
     nextInMs: number,
-    result: RunResult,
+    { contentDigest, fetchState, counts, skipped }: RunResult,
   ): Promise<boolean> {
-    return this.writeIfHeld(
-      manager,
-      `update source_sync set status = 'complete', attempts = 0, error = null, last_success_at = now(),
-         requested_at = ${OPEN_REQUEST}, shrink_allowed_at = ${OPEN_PERMISSION}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
-         content_digest = $4, fetch_state = $5, counts = $6, skipped = $7
-       where source_id = $2 and lease_owner = $1`,
-      [
-        owner,
-        sourceId,
-        nextInMs,
-        result.contentDigest,
-        JSON.stringify(result.fetchState),
-        JSON.stringify(result.counts),
-        JSON.stringify(result.skipped),
-      ],
-    );
+    const results = { contentDigest, fetchState, counts, skipped };
+    return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), ...results });
   }
 
   /** Counts the entries of sources again, after something other than a sync held or admitted versions. */
@@ -170,14 +133,7 @@ export class SourceStates {
     nextInMs: number,
     fetchState: object,
   ): Promise<boolean> {
-    return this.writeIfHeld(
-      manager,
-      `update source_sync set status = 'complete', attempts = 0, error = null, last_success_at = now(),
-         requested_at = ${OPEN_REQUEST}, shrink_allowed_at = ${OPEN_PERMISSION}, next_run_at = ${NEXT_RUN_AT}, lease_owner = null, lease_until = null,
-         fetch_state = $4
-       where source_id = $2 and lease_owner = $1`,
-      [owner, sourceId, nextInMs, JSON.stringify(fetchState)],
-    );
+    return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), fetchState });
   }
 
   /** Ends a failed run. @returns false if the lease was lost. */
@@ -188,14 +144,7 @@ export class SourceStates {
     nextInMs: number,
     error: string,
   ): Promise<boolean> {
-    return this.writeIfHeld(
-      manager,
-      `update source_sync set status = 'failed', error = $4, next_run_at = ${NEXT_RUN_AT},
-         shrink_allowed_at = ${OPEN_PERMISSION},
-         lease_owner = null, lease_until = null
-       where source_id = $2 and lease_owner = $1`,
-      [owner, sourceId, nextInMs, error],
-    );
+    return this.writeIfHeld(manager, owner, sourceId, { ...ended(nextInMs), status: 'failed', error });
   }
 
   /** Returns the report of the last run that wrote entries. */
@@ -219,12 +168,11 @@ export class SourceStates {
     { counts, skipped }: SourceReport,
     isWhole: boolean,
   ): Promise<boolean> {
-    return this.writeIfHeld(
-      manager,
-      `update source_sync set last_success_at = case when $5 then now() else last_success_at end, counts = $3, skipped = $4
-       where source_id = $2 and lease_owner = $1`,
-      [owner, sourceId, JSON.stringify(counts), JSON.stringify(skipped.slice(0, MAX_SHOWN_SKIPPED)), isWhole],
-    );
+    return this.writeIfHeld(manager, owner, sourceId, {
+      ...(isWhole ? { lastSuccessAt: () => 'now()' } : {}),
+      counts,
+      skipped: skipped.slice(0, MAX_SHOWN_SKIPPED),
+    });
   }
 
   /** Stores the state of a watch if its replica still holds the lease. */
@@ -234,26 +182,60 @@ export class SourceStates {
     sourceId: number,
     { status, error, attempts }: WatchState,
   ): Promise<boolean> {
-    return this.writeIfHeld(
-      manager,
-      `update source_sync set status = $3, error = $4, attempts = $5,
-         last_attempt_at = case when $5 > 0 then now() else last_attempt_at end
-       where source_id = $2 and lease_owner = $1`,
-      [owner, sourceId, status, error, attempts],
-    );
+    return this.writeIfHeld(manager, owner, sourceId, {
+      ...{ status, error, attempts },
+      ...(attempts > 0 ? { lastAttemptAt: () => 'now()' } : {}),
+    });
   }
 
-  private async writeIfHeld(manager: EntityManager, update: string, values: unknown[]): Promise<boolean> {
-    const [, count] = await manager.query<[unknown[], number]>(update, values);
-    return count > 0;
+  private async writeIfHeld(
+    manager: EntityManager,
+    leaseOwner: string,
+    sourceId: number,
+    values: NewState,
+  ): Promise<boolean> {
+    const { affected } = await manager.update(SourceState, { sourceId, leaseOwner }, values);
+    return affected === 1;
   }
 
-  private async schedule(manager: EntityManager, update: string, values: unknown[]): Promise<Date | null> {
-    const [[row]] = await manager.query<[ScheduleRow[], number]>(update, values);
-    return row?.nextRunAt ?? null;
+  private async schedule(manager: EntityManager, sourceId: number, values: NewState): Promise<Date | null> {
+    const { raw } = await manager
+      .createQueryBuilder()
+      .update(SourceState)
+      .set(values)
+      .where({ sourceId })
+      .returning(['nextRunAt'])
+      .execute();
+    return (raw as { next_run_at: Date | null }[])[0]?.next_run_at ?? null;
   }
 }
 
-interface ScheduleRow {
-  readonly nextRunAt: Date | null;
+type NewState = QueryDeepPartialEntity<SourceState>;
+
+/** The columns of a run that has ended, successfully or not. */
+function ended(nextInMs: number): NewState {
+  return {
+    shrinkAllowedAt: () => OPEN_PERMISSION,
+    nextRunAt: () => nextRunAt(nextInMs),
+    leaseOwner: null,
+    leaseUntil: null,
+  };
+}
+
+function completed(nextInMs: number): NewState {
+  return {
+    ...ended(nextInMs),
+    ...{ status: 'complete', attempts: 0, error: null },
+    lastSuccessAt: () => 'now()',
+    requestedAt: () => OPEN_REQUEST,
+  };
+}
+
+/**
+ * SQL: the time of the next run. It is due now if a sync was requested during this run, otherwise after this time plus up
+ * to 10 %, so that sources created together drift apart.
+ */
+function nextRunAt(ms: number): string {
+  return `case when requested_at >= last_attempt_at then now()
+    else now() + ${Number(ms)} * (1 + random() * 0.1) * interval '1 millisecond' end`;
 }

@@ -7,7 +7,7 @@ import { AdminFiles, AdminNamespaces } from './admin-limits.js';
 import { SourceLeases } from './source-leases.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
-import { Source } from './source.entity.js';
+import { Source, SourceState } from './source.entity.js';
 import { SourcesController } from './sources.controller.js';
 import { SourcesRepository } from './sources.repository.js';
 import { SourcesService } from './sources.service.js';
@@ -23,7 +23,7 @@ const SERVICES = [
 ];
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Source]), AuditModule, AuthzModule, ClaimSetsModule],
+  imports: [TypeOrmModule.forFeature([Source, SourceState]), AuditModule, AuthzModule, ClaimSetsModule],
   controllers: [SourcesController],
   providers: SERVICES,
   exports: SERVICES,

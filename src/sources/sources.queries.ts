@@ -1,10 +1,10 @@
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { ClaimSet, ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import { firstRows } from '../database/statements.js';
+import { type OrderedRows, readFirst } from '../database/bulk.js';
 import { KINDS, MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
-import type { Source, SourceState } from './source.entity.js';
+import { Source, type SourceState } from './source.entity.js';
 
 /** A source as the admin API shows it. */
 export interface ShownSource extends Pick<
@@ -29,17 +29,17 @@ type ShownState = Pick<
   'status' | 'attempts' | 'lastAttemptAt' | 'lastSuccessAt' | 'nextRunAt' | 'error' | 'counts' | 'skipped'
 >;
 
-const FIRST_SOURCES = firstRows(
-  `s.name, s.kind, s.settings, s.filter, s.admission, s.interval_ms::float8 as "intervalMs",
+const FIRST_SOURCES: OrderedRows = {
+  columns: `s.name, s.kind, s.settings, s.filter, s.admission, s.interval_ms::float8 as "intervalMs",
     s.allow_shrink as "allowShrink", s.claim_set_id as "claimSetId", c.claims, s.given_claims as "givenClaims", s.origin,
     s.created_at as "createdAt", s.updated_at as "updatedAt", y.status, y.attempts, y.last_attempt_at as "lastAttemptAt",
     y.last_success_at as "lastSuccessAt", y.next_run_at as "nextRunAt", y.error, y.counts, y.skipped`,
-  `octet_length(s.settings::text) + coalesce(octet_length(s.filter::text), 0) + coalesce(octet_length(s.admission::text), 0)
+  bytes: `octet_length(s.settings::text) + coalesce(octet_length(s.filter::text), 0) + coalesce(octet_length(s.admission::text), 0)
     + 2 * octet_length(c.claims::text) + octet_length(y.skipped::text)`,
-  `unnest($1::int[]) with ordinality asked(id, number) join source s on s.id = asked.id
+  from: `unnest($1::int[]) with ordinality asked(id, number) join source s on s.id = asked.id
   join claim_set c on c.id = s.claim_set_id join source_sync y on y.source_id = s.id`,
-  'asked.number',
-);
+  order: 'asked.number',
+};
 
 /** Returns the first of these sources that exist: up to 1 MiB in total, but at least one. */
 export async function firstSources(
@@ -48,8 +48,18 @@ export async function firstSources(
 ): Promise<(ShownSource & { readonly claimSetId: number })[]> {
   type Row = Omit<ShownSource, 'shownClaims' | 'state'> &
     ShownState & { claimSetId: number; claims: Claims; givenClaims: Claims | null };
-  const rows = await manager.query<Row[]>(FIRST_SOURCES, [ids]);
+  const rows = await readFirst<Row>(manager, FIRST_SOURCES, [ids]);
   return rows.map((row) => ({ ...row, state: row, shownClaims: asGiven(row.claims, row.givenClaims) }));
+}
+
+/** Selects a source, without its settings, with the lock of whoever changes its entries. */
+export function lockSource(manager: EntityManager, id: number): SelectQueryBuilder<Source> {
+  return manager
+    .createQueryBuilder(Source, 'source')
+    .select(['source.id', 'source.name', 'source.kind', 'source.claimSetId', 'source.admission'])
+    .innerJoinAndSelect('source.claimSet', 'claimSet')
+    .where({ id })
+    .setLock('for_no_key_update', undefined, ['source']);
 }
 
 /** The managed source, as publications need it. */
@@ -61,10 +71,12 @@ export interface ManagedSource {
 
 /** Returns the managed source with a shared lock: it cannot be removed until the transaction ends. */
 export async function shareManaged(manager: EntityManager): Promise<ManagedSource | null> {
-  const [source] = await manager.query<ManagedSource[]>(
-    `select id, name, settings from source where kind = '${MANAGED_KIND}' for key share`,
-  );
-  return source ?? null;
+  const source = await manager.findOne(Source, {
+    select: { id: true, name: true, settings: true },
+    where: { kind: MANAGED_KIND },
+    lock: { mode: 'for_key_share' },
+  });
+  return source as ManagedSource | null;
 }
 
 /** Returns the registries that contain a source, without their claims, ordered by name. */
@@ -86,7 +98,7 @@ export async function registriesOf(
  * transaction that changes the source's entries.
  */
 export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
-  await manager.query(`update source set revision = revision + 1 where id = $1`, [sourceId]);
+  await manager.increment(Source, { id: sourceId }, 'revision', 1);
 }
 
 /**

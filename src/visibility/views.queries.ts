@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
@@ -10,7 +11,8 @@ import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { OpenAccess } from '../registries/open-access.js';
-import type { Origin } from '../sources/source.entity.js';
+import { type Origin, Source } from '../sources/source.entity.js';
+import { SourcePartition } from './source-partition.entity.js';
 import type { StorableText } from '../validation/storable-text.js';
 
 /**
@@ -134,7 +136,7 @@ where r.name = $1 and ${ON_PRIMARY}`;
 @Injectable()
 export class ViewsQueries {
   constructor(
-    private readonly dataSource: DataSource,
+    @InjectRepository(Source) private readonly stored: Repository<Source>,
     private readonly prepared: PreparedStatements,
     private readonly openAccess: OpenAccess,
   ) {}
@@ -149,11 +151,13 @@ export class ViewsQueries {
   async sources(
     sourceIds: readonly number[],
   ): Promise<Pick<RegistryState, 'sourceIds' | 'partitionRevisions' | 'databaseEpoch'>> {
-    const rows = await this.dataSource.query<{ id: number; partitionRevision: string; epoch: string }[]>(
-      `select s.id, s.partition_revision as "partitionRevision", ${DATABASE_EPOCH} as epoch
-       from source s where s.id = any($1::int[]) and ${ON_PRIMARY}`,
-      [sourceIds],
-    );
+    const rows = await this.stored
+      .createQueryBuilder('source')
+      .select('source.id', 'id')
+      .addSelect('source.partitionRevision', 'partitionRevision')
+      .addSelect(DATABASE_EPOCH, 'epoch')
+      .where(`source.id = any(:sourceIds) and ${ON_PRIMARY}`, { sourceIds })
+      .getRawMany<{ id: number; partitionRevision: string; epoch: string }>();
     return {
       sourceIds: rows.map(({ id }) => id),
       partitionRevisions: rows.map(({ partitionRevision }) => partitionRevision),
@@ -192,14 +196,13 @@ export class PartitionLimit {
    * @throws ApiError 429 `too_many_requests`.
    */
   async check(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
-    const [row] = await manager.query<{ exceeds: boolean }[]>(
-      `select (select count(*) from (
-           select 1 from unnest($4::text[]) t(type) join entry e
-             on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2) carrying) <= 1
-         and (select count(*) from source_partition where source_id = $1) > $3 as exceeds`,
-      [sourceId, claimSetId, this.limits.claimSetsPerSource, ENTRY_TYPE_NAMES],
+    const carrying = await manager.query<object[]>(
+      `select 1 from unnest($3::text[]) t(type)
+       join entry e on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2`,
+      [sourceId, claimSetId, ENTRY_TYPE_NAMES],
     );
-    if (row?.exceeds === false) return;
+    if (carrying.length > 1) return;
+    if ((await manager.countBy(SourcePartition, { sourceId })) <= this.limits.claimSetsPerSource) return;
     throw new ApiError(
       'too_many_requests',
       `The managed source has reached its limit of ${this.limits.claimSetsPerSource} distinct claims: reuse existing claims, or delete entries`,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { DataSource, QueryRunner, Repository } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readByNames, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
@@ -11,6 +11,7 @@ import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
 import { OpenAccess } from '../../dist/registries/open-access.js';
+import type { Source } from '../../dist/sources/source.entity.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { ViewsQueries } from '../../dist/visibility/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
@@ -145,7 +146,7 @@ const prepared: readonly [string, Ask][] = [
 
 const viewsQueries = (dataSource: DataSource) =>
   new ViewsQueries(
-    dataSource,
+    {} as Repository<Source>,
     new PreparedStatements(dataSource),
     new OpenAccess({ adminOpenAccess: false }),
   );

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
+import type { Repository } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SourceState } from '../../dist/sources/source.entity.js';
 import { SourceLeases } from '../../dist/sources/source-leases.queries.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { aCatalogue, aServer } from '../support/documents.js';
@@ -164,7 +166,7 @@ describe('looking for due sources', () => {
     return sql.startsWith('update') ? [rows, rows.length] : rows;
   };
   const touched = (ask: (leases: SourceLeases) => Promise<unknown>) =>
-    rowsTouched({ query }, (dataSource) => ask(new SourceLeases(dataSource)));
+    rowsTouched({ query }, (dataSource) => ask(new SourceLeases(dataSource, {} as Repository<SourceState>)));
 
   it('reads no sources while none is due', async () => {
     expect(await touched((leases) => leases.due(NOBODY_WAITS))).toBeLessThan(10);
