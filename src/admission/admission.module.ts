@@ -1,4 +1,5 @@
 import { Global, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
@@ -7,6 +8,7 @@ import { EntriesModule } from '../entries/entries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { Admission } from './admission.js';
+import { AdmissionItem, Block, BlockChange } from './admission.entity.js';
 import { AdmissionController } from './admission.controller.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { AdmittedItems } from './admitted-items.queries.js';
@@ -26,7 +28,15 @@ import { WebhookQuestions } from './webhook-questions.js';
 /** Global, because everything that stores versions asks the AdmissionGate. */
 @Global()
 @Module({
-  imports: [AuditModule, AuthzModule, ClaimSetsModule, EntriesModule, SourcesModule, ViewsModule],
+  imports: [
+    TypeOrmModule.forFeature([AdmissionItem, Block, BlockChange]),
+    AuditModule,
+    AuthzModule,
+    ClaimSetsModule,
+    EntriesModule,
+    SourcesModule,
+    ViewsModule,
+  ],
   controllers: [AdmissionController, BlocksController],
   providers: [
     Admission,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, Raw } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
 import { transactionTime } from '../database/statements.js';
@@ -8,10 +8,13 @@ import { queueContent } from '../entries/content-queue.queries.js';
 import { electLatest } from '../entries/entry-status.queries.js';
 import { noteChanged } from '../entries/entry-revisions.queries.js';
 import { batches } from '../entries/writer/catalog-diff.js';
-import { demoteUpstreamLatest } from '../entries/writer/entry-writer.queries.js';
+import { demoteUpstreamLatest, insertEntries } from '../entries/writer/entry-writer.queries.js';
+import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import type { StoredAdmission } from './curation.js';
+import { AdmissionItem } from './admission.entity.js';
+import { markAdmitted } from './held-items.queries.js';
 import { rewriteDocument } from './rewrite.js';
+import { rememberNames } from './synced-source.queries.js';
 
 /** Items per statement; their documents are read only to rewrite them. */
 const BATCH = 1_000;
@@ -24,11 +27,7 @@ interface AdmittedRow extends EntryName {
   readonly isRewritten: boolean;
 }
 
-interface AdmittingSource {
-  readonly id: number;
-  readonly claimSetId: number;
-  readonly admission: StoredAdmission | null;
-}
+type AdmittingSource = Pick<Source, 'id' | 'claimSetId' | 'admission'>;
 
 /** Stores held versions as versions that consumers see. */
 @Injectable()
@@ -44,11 +43,14 @@ export class AdmittedItems {
    * same claim sets.
    */
   async addClaimSets(manager: EntityManager, ids: readonly string[]): Promise<void> {
-    await manager.query(
-      `select id from source where id in (select source_id from admission_item where id = any($1::uuid[]))
-       order by id for key share`,
-      [ids],
-    );
+    await manager.find(Source, {
+      select: { id: true },
+      where: {
+        id: Raw((id) => `${id} in (select source_id from admission_item where id = any(:ids))`, { ids }),
+      },
+      order: { id: 'ASC' },
+      lock: { mode: 'for_key_share' },
+    });
     const rows = await manager.query<{ claims: Claims }[]>(
       `select claims from admission_item where id = any($1::uuid[]) and claims is not null
        union select change -> 'claims' from admission_item where id = any($1::uuid[]) and change ? 'claims'`,
@@ -67,10 +69,11 @@ export class AdmittedItems {
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    const [source] = await manager.query<AdmittingSource[]>(
-      `select id, claim_set_id as "claimSetId", admission from source where id = $1 for no key update`,
-      [sourceId],
-    );
+    const source = await manager.findOne(Source, {
+      select: { id: true, claimSetId: true, admission: true },
+      where: { id: sourceId },
+      lock: { mode: 'for_no_key_update' },
+    });
     if (!source) return;
     const now = await transactionTime(manager);
     await dropSuperseded(manager, sourceId, ids);
@@ -112,23 +115,19 @@ export class AdmittedItems {
     if (rules.length === 0) return;
     for (const { id, isRewritten } of rows) {
       if (isRewritten) continue;
-      const [row] = await manager.query<{ document: string }[]>(
-        `select document from admission_item where id = $1`,
-        [id],
-      );
-      const rewritten = row && rewriteDocument(rules, row.document);
-      if (rewritten)
-        await manager.query(`update admission_item set document = $2 where id = $1`, [
-          id,
-          rewritten.toString(),
-        ]);
+      const item = await manager.findOne(AdmissionItem, {
+        select: { id: true, document: true },
+        where: { id },
+      });
+      const rewritten = item?.document && rewriteDocument(rules, item.document);
+      if (rewritten) await manager.update(AdmissionItem, { id }, { document: rewritten.toString() });
     }
   }
 
   /** Returns the ids of the entries. */
   private async store(
     manager: EntityManager,
-    { id: sourceId }: AdmittingSource,
+    { id: sourceId, admission }: AdmittingSource,
     rows: readonly AdmittedRow[],
     inherited: number,
     now: Date,
@@ -144,21 +143,14 @@ export class AdmittedItems {
       own.map(([, claims]) => claims),
     );
     const idOf = new Map(own.map(([canonical], index) => [canonical, claimSets[index]?.id ?? 0]));
-    await manager.query(
-      `insert into entry (source_id, type, name, claim_set_id, given_claims)
-       select $1::int, n.type, n.name, n.claim_set_id, n.given_claims::jsonb
-       from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as n(type, name, claim_set_id, given_claims)
-       on conflict (source_id, type, name) do nothing`,
-      [
-        sourceId,
-        entries.map(({ type }) => type),
-        entries.map(({ name }) => name),
-        entries.map(({ claims }) => (claims ? (idOf.get(canonicalClaims(claims)) ?? 0) : inherited)),
-        entries.map(({ claims }) => {
-          const given = claims && givenForm(claims);
-          return given ? JSON.stringify(given) : null;
-        }),
-      ],
+    await insertEntries(
+      manager,
+      sourceId,
+      entries.map(({ type, name, claims }) => ({
+        ...{ type, name },
+        claimSetId: claims ? (idOf.get(canonicalClaims(claims)) ?? 0) : inherited,
+        givenClaims: claims && givenForm(claims),
+      })),
     );
     const latest = rows.filter(({ isUpstreamLatest }) => isUpstreamLatest);
     if (latest.length > 0) await demoteUpstreamLatest(manager, sourceId, latest);
@@ -190,19 +182,8 @@ export class AdmittedItems {
       [ids],
     );
     await queueContent(manager, sourceId, rows);
-    await manager.query(
-      `insert into known_name (source_id, type, name)
-       select $1::int, n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name)
-       where exists (select 1 from source s where s.id = $1 and s.admission is not null)
-       on conflict do nothing`,
-      [sourceId, entries.map(({ type }) => type), entries.map(({ name }) => name)],
-    );
-    await manager.query(
-      `update admission_item set status = 'admitted', decided_at = $2, due_at = null, document = null, search = null,
-         content_tree = null
-       where id = any($1::uuid[])`,
-      [ids, now],
-    );
+    if (admission) await rememberNames(manager, sourceId, entries);
+    await markAdmitted(manager, ids, now);
     return [...new Set(stored.map(({ entryId }) => entryId))];
   }
 }

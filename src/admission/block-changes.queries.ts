@@ -1,11 +1,15 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { DataSource, type EntityManager, In, Not, Raw, Repository } from 'typeorm';
 import { isLockConflict } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
+import { limitLockWaits } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { Source } from '../sources/source.entity.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
+import { BlockChange } from './admission.entity.js';
 import { BlockSweep } from './block-sweep.queries.js';
-import { Blocks, changesOf, endChanges, overdueBlocks } from './blocks.queries.js';
+import { Blocks } from './blocks.queries.js';
 
 const EVERY_MS = 5_000;
 /** A changed block interrupts whatever writes a source that it cannot lock within this time, and tries again this often. */
@@ -22,6 +26,7 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
 
   constructor(
     private readonly dataSource: DataSource,
+    @InjectRepository(BlockChange) private readonly pending: Repository<BlockChange>,
     private readonly blocks: Blocks,
     private readonly sweep: BlockSweep,
     private readonly leases: SourceLeases,
@@ -36,7 +41,10 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   private async run(): Promise<void> {
-    for (const id of await overdueBlocks(this.dataSource.manager)) await this.apply(id);
+    const overdue = await this.pending.findBy({
+      createdAt: Raw((at) => `${at} < now() - interval '10 seconds'`),
+    });
+    for (const id of new Set(overdue.map(({ block }) => block))) await this.apply(id);
   }
 
   /**
@@ -55,13 +63,13 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   private async applyToSources(id: string): Promise<void> {
-    const changes = await changesOf(this.dataSource.manager, id);
+    const changes = await this.pending.findBy({ block: id });
     if (changes.length === 0) return;
     const sources = await this.dataSource.transaction(async (manager) =>
       this.sweep.affectedSources(manager, id, await this.find(manager, id)),
     );
     const swept = new Set(
-      await this.dataSource.transaction((manager) => this.sweepLocked(manager, sources, id, 'skip locked')),
+      await this.dataSource.transaction((manager) => this.sweepLocked(manager, sources, id, 'skip_locked')),
     );
     const failures: unknown[] = [];
     for (const sourceId of sources.filter((one) => !swept.has(one)))
@@ -73,7 +81,7 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
         // One source that stays locked must not keep the others from being swept.
         .catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
-    await endChanges(this.dataSource.manager, changes);
+    await this.pending.delete({ id: In(changes.map((change) => change.id)) });
   }
 
   private async find(manager: EntityManager, id: string) {
@@ -85,13 +93,14 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
     manager: EntityManager,
     among: readonly number[],
     id: string,
-    otherwise: 'skip locked' | '' = '',
+    onLocked?: 'skip_locked',
   ): Promise<number[]> {
-    const rows = await manager.query<{ id: number }[]>(
-      `select id from source where id = any($1::int[]) and kind <> '${MANAGED_KIND}' order by id
-       for no key update ${otherwise}`,
-      [among],
-    );
+    const rows = await manager.find(Source, {
+      select: { id: true },
+      where: { id: In(among), kind: Not(MANAGED_KIND) },
+      order: { id: 'ASC' },
+      lock: { mode: 'for_no_key_update', ...(onLocked && { onLocked }) },
+    });
     if (rows.length === 0) return [];
     const locked = rows.map((row) => row.id);
     const considered = await this.blocks.inForce(manager);
@@ -102,18 +111,22 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
 
   // A sync writes for as long as its source is large; the block must not wait for it.
   private async lockSource(manager: EntityManager, sourceId: number): Promise<void> {
-    await manager.query(`set local lock_timeout = '${PATIENCE}'`);
-    for (let attempt = 1; ; attempt += 1) {
-      await manager.query('savepoint before_source');
+    await limitLockWaits(manager, PATIENCE);
+    for (let attempt = 1; ; attempt += 1)
       try {
-        await manager.query(`select id from source where id = $1 for no key update`, [sourceId]);
+        // A nested transaction: a savepoint.
+        await manager.transaction((nested) =>
+          nested.findOne(Source, {
+            select: { id: true },
+            where: { id: sourceId },
+            lock: { mode: 'for_no_key_update' },
+          }),
+        );
         break;
       } catch (error) {
         if (attempt === ATTEMPTS || !isLockConflict(error)) throw error;
-        await manager.query('rollback to savepoint before_source');
         await this.leases.interrupt(sourceId);
       }
-    }
-    await manager.query(`set local lock_timeout = '5s'`);
+    await limitLockWaits(manager);
   }
 }

@@ -1,17 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, type EntityTarget, In } from 'typeorm';
 import { type AuditActor, SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
+import { readInParts } from '../database/bulk.js';
 import { enterAdmission } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
+import { EntryVersion } from '../entries/entry.entity.js';
 import { noteChanged } from '../entries/entry-revisions.queries.js';
 import { electLatest } from '../entries/entry-status.queries.js';
 import type { ConsideredBlocks, HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { deleteEmptyEntries, deleteVersions } from '../entries/writer/entry-writer.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { KINDS, MANAGED_KIND, parseSourceKind } from '../source-kinds/kinds.js';
+import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
+import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
+import { AdmissionItem } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
@@ -69,9 +73,11 @@ export class BlockSweep {
 
   /** Applies a changed block to published entries, after `closeAdmission`. */
   async applyToPublished(manager: EntityManager, id: string): Promise<void> {
-    const sources = await manager.query<{ id: number }[]>(
-      `select id from source where kind = '${MANAGED_KIND}' for no key update`,
-    );
+    const sources = await manager.find(Source, {
+      select: { id: true },
+      where: { kind: MANAGED_KIND },
+      lock: { mode: 'for_no_key_update' },
+    });
     const block = (await this.blocks.inForce(manager)).find((one) => one.id === id) ?? null;
     await this.apply(
       manager,
@@ -127,11 +133,13 @@ export class BlockSweep {
   /** Returns the ids of the sources that a changed block holds or held something of. Takes no locks. */
   async affectedSources(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number[]> {
     const affected = new Set<number>();
-    const had = await manager.query<{ sourceId: number }[]>(
-      `select distinct source_id as "sourceId" from admission_item
-       where status = 'held' and change is null and reasons @> '[{"policy": "block"}]' and reasons @> $1::jsonb`,
-      [JSON.stringify([{ block: id }])],
-    );
+    const had = await manager
+      .createQueryBuilder(AdmissionItem, 'item')
+      .select('item.sourceId', 'sourceId')
+      .distinct()
+      .where(`item.status = 'held' and item.change is null and item.reasons @> '[{"policy": "block"}]'`)
+      .andWhere('item.reasons @> :reason', { reason: JSON.stringify([{ block: id }]) })
+      .getRawMany<{ sourceId: number }>();
     for (const { sourceId } of had) affected.add(sourceId);
     if (block)
       for (const scanned of [scanServed(manager, block, null), scanItems(manager, block, null)])
@@ -159,14 +167,12 @@ export class BlockSweep {
       audited.push(...rows.slice(0, left).map((row) => ({ ...row, document: null })));
     }
     const sourceIds = [...new Set(found.map(({ sourceId }) => sourceId))].sort((one, other) => one - other);
-    const sources = await manager.query<{ id: number; name: string; kind: string }[]>(
-      `select id, name, kind from source where id = any($1::int[])`,
-      [sourceIds],
-    );
+    const sources = await manager.find(Source, {
+      select: { id: true, name: true, kind: true },
+      where: { id: In(sourceIds) },
+    });
     const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
-    const inheriting = sources
-      .filter(({ kind }) => KINDS[parseSourceKind(kind)].inheritsClaims)
-      .map(({ id }) => id);
+    const inheriting = sources.filter(({ kind }) => KINDS[kind].inheritsClaims).map(({ id }) => id);
     for await (const batch of batches(found, ROWS_PER_STATEMENT))
       await moveToItems(manager, batch, inheriting, reasonOf(block));
     // After all versions: an entry's may be in several batches.
@@ -199,7 +205,7 @@ export class BlockSweep {
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
     const held = selectItems(block, `reasons @> $2::jsonb`);
     for await (const rows of scan<ItemRow>(manager, held, [among, JSON.stringify([{ block: id }])], null)) {
-      const stay = new Set(block ? await matching(manager, ITEMS, block, rows) : []);
+      const stay = new Set(block ? await matching(manager, AdmissionItem, block, rows) : []);
       await update(
         rows
           .filter((row) => !stay.has(row))
@@ -243,10 +249,11 @@ export class BlockSweep {
       manager,
       items.map(({ id }) => id),
     );
-    const sources = await manager.query<{ id: number; name: string }[]>(
-      `select id, name from source where id = any($1::int[]) order by id`,
-      [[...bySource.keys()]],
-    );
+    const sources = await manager.find(Source, {
+      select: { id: true, name: true },
+      where: { id: In([...bySource.keys()]) },
+      order: { id: 'ASC' },
+    });
     for (const { id } of sources)
       await this.admitted.admit(
         manager,
@@ -283,9 +290,7 @@ export class BlockSweep {
 const shortDocument = (column: string) =>
   `case when octet_length(${column}) <= ${MAX_READ_TOGETHER} then ${column} end`;
 
-const ITEMS = 'admission_item';
-const VERSIONS = 'entry_version';
-type Table = typeof ITEMS | typeof VERSIONS;
+type Table = EntityTarget<{ id: string; document: string | null }>;
 
 /** Returns the rows that a block matches. Publishers decide how much there is to parse, so it pauses between rows. */
 async function matching<Row extends ScannedRow>(
@@ -306,10 +311,7 @@ async function matching<Row extends ScannedRow>(
 }
 
 async function documentOf(manager: EntityManager, table: Table, id: string): Promise<string | null> {
-  const [row] = await manager.query<{ document: string | null }[]>(
-    `select document from ${table} where id = $1`,
-    [id],
-  );
+  const row = await manager.findOne(table, { select: { id: true, document: true }, where: { id } });
   return row?.document ?? null;
 }
 
@@ -346,7 +348,7 @@ function scanItems(
   among: readonly number[] | null,
 ): AsyncGenerator<ItemRow[]> {
   const select = selectItems(block, mayMatch('i', 'i', 'i.digest'));
-  return scan<ItemRow>(manager, select, mayMatchValues(block, among), [ITEMS, block]);
+  return scan<ItemRow>(manager, select, mayMatchValues(block, among), [AdmissionItem, block]);
 }
 
 /** Reads the served versions that a block matches. @param among ids of sources; null: all. */
@@ -361,10 +363,10 @@ function scanServed(
       ${document} as document
     from entry e join entry_version v on v.entry_id = e.id
     where ${mayMatch('e', 'e', 'v.digest')}`;
-  return scan<ServedRow>(manager, select, mayMatchValues(block, among), [VERSIONS, block]);
+  return scan<ServedRow>(manager, select, mayMatchValues(block, among), [EntryVersion, block]);
 }
 
-/** Reads rows through a cursor. @param by leaves out rows that the block does not match; null: all rows. */
+/** @param by leaves out rows that the block does not match; null: all rows. */
 async function* scan<Row extends ScannedRow>(
   manager: EntityManager,
   select: string,
@@ -372,15 +374,10 @@ async function* scan<Row extends ScannedRow>(
   by: readonly [table: Table, block: CompiledBlock] | null,
 ): AsyncGenerator<Row[]> {
   const size = select.includes('null::text') ? ROWS_PER_READ : DOCUMENTS_PER_READ;
-  // A cursor sees the rows as they were when it was declared.
-  await manager.query(`declare scanned_version no scroll cursor for ${select}`, [...values]);
-  for (;;) {
-    const rows = await manager.query<Row[]>(`fetch ${size} from scanned_version`);
+  for await (const rows of readInParts<Row>(manager, select, values, size)) {
     const found = by ? await matching(manager, ...by, rows) : rows;
     if (found.length > 0) yield found;
-    if (rows.length < size) break;
   }
-  await manager.query(`close scanned_version`);
 }
 
 /** Moves served versions to the held items. */

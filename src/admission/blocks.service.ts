@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { closeAdmission } from '../database/statements.js';
@@ -11,11 +13,11 @@ import { checkPreconditions, contentTag, type Preconditions } from '../http/prec
 import type { RequestContext } from '../http/request-context.js';
 import { checkSettingsLength } from '../sources/admin-limits.js';
 import type { BlockBody } from './admission.dto.js';
-import { Block } from './admission.entity.js';
+import { Block, BlockChange } from './admission.entity.js';
 import { type BlockRule, CompiledBlock } from './block-rule.js';
 import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
-import { blockIds, firstBlocks, MAX_BLOCKS, noteChange, writeBlock } from './blocks.queries.js';
+import { firstBlocks, MAX_BLOCKS } from './blocks.queries.js';
 
 /** Manages the blocks that hold in every source (reference/admission). */
 @Injectable()
@@ -24,14 +26,15 @@ export class BlocksService {
     private readonly audit: AuditTrail,
     private readonly sweep: BlockSweep,
     private readonly changes: BlockChanges,
-    private readonly dataSource: DataSource,
+    @InjectRepository(Block) private readonly blocks: Repository<Block>,
   ) {}
 
   async list(query: AdminListQuery): Promise<JsonText> {
-    const ids = await blockIds(this.dataSource.manager);
-    const page = await listPage('blocks', ids, query, true, async (next) => {
+    const blocks = await this.blocks.find({ select: { id: true }, order: { id: 'ASC' } });
+    const names = blocks.map(({ id }) => ({ name: id }));
+    const page = await listPage('blocks', names, query, true, async (next) => {
       const loaded = await firstBlocks(
-        this.dataSource.manager,
+        this.blocks.manager,
         next.map(({ name }) => name),
       );
       return loaded.map((block) => ({ name: block.id, answer: blockAnswer(block) }));
@@ -41,7 +44,7 @@ export class BlocksService {
 
   /** @throws ApiError 404 `block_not_found`. */
   async get(id: string): Promise<JsonText> {
-    const block = await this.find(id);
+    const block = await this.blocks.findOneBy({ id });
     if (!block) throw new ApiError('block_not_found');
     return answerOf(block);
   }
@@ -65,8 +68,9 @@ export class BlocksService {
       checkPreconditions(preconditions, before ? contentTag(before.rule) : null);
       if (before && isDeepStrictEqual(before.rule, rule)) return { created: false, answer: answerOf(before) };
       if (!before && (await manager.count(Block)) >= MAX_BLOCKS) throw new ApiError('too_many_blocks');
-      await writeBlock(manager, id, rule);
-      await noteChange(manager, id);
+      if (before) await manager.update(Block, { id }, { rule, updatedAt: () => 'now()' });
+      else await manager.insert(Block, { id, rule });
+      await manager.insert(BlockChange, { id: randomUUID(), block: id });
       await this.sweep.applyToPublished(manager, id);
       await record({
         action: before ? 'block.update' : 'block.create',
@@ -83,7 +87,7 @@ export class BlocksService {
   async preview(body: BlockBody): Promise<{ readonly matches: number }> {
     checkSettingsLength(body, []);
     const block = new CompiledBlock('preview', JSON.parse(JSON.stringify(body)) as BlockRule);
-    return this.dataSource.transaction(async (manager) => ({
+    return this.blocks.manager.transaction(async (manager) => ({
       matches: await this.sweep.count(manager, block),
     }));
   }
@@ -104,7 +108,7 @@ export class BlocksService {
       if (!block) throw new ApiError('block_not_found');
       checkPreconditions(preconditions, contentTag(block.rule));
       await manager.delete(Block, { id });
-      await noteChange(manager, id);
+      await manager.insert(BlockChange, { id: randomUUID(), block: id });
       await this.sweep.applyToPublished(manager, id);
       await record({
         action: 'block.delete',
@@ -134,10 +138,6 @@ export class BlocksService {
     });
     await this.changes.apply(id);
     return answer;
-  }
-
-  private find(id: string): Promise<Block | null> {
-    return this.dataSource.manager.findOneBy(Block, { id });
   }
 }
 

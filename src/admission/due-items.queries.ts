@@ -1,20 +1,30 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { DataSource, type EntityManager, Raw, Repository } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
-import { lockEntry, transactionTime, tryLockBulkWrite, waitForLocks } from '../database/statements.js';
+import {
+  lockEntry,
+  timeIn,
+  transactionTime,
+  tryLockBulkWrite,
+  waitForLocks,
+} from '../database/statements.js';
 import { Polling } from '../database/polling.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { AdmissionItem } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { PartitionLimit } from '../visibility/views.queries.js';
+import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
+import { lockSource } from '../sources/sources.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks } from './blocks.queries.js';
-import { curate, type StoredAdmission, withReasons } from './curation.js';
+import { curate, withReasons } from './curation.js';
 import { ASKED, countHeld, setReasons } from './held-items.queries.js';
 import { claimSetOf } from './item-decisions.queries.js';
 import { knownNames } from './synced-source.queries.js';
@@ -37,11 +47,7 @@ interface DueItem extends VersionName {
   readonly asked: readonly string[];
 }
 
-interface DueSource {
-  readonly name: string;
-  readonly claims: Claims;
-  readonly admission: StoredAdmission | null;
-}
+const IS_DUE = { status: 'held' as const, dueAt: Raw((at) => `${at} <= now()`) };
 
 /** Admits held versions when their time has come, on one replica. */
 @Injectable()
@@ -53,6 +59,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
 
   constructor(
     private readonly dataSource: DataSource,
+    @InjectRepository(AdmissionItem) private readonly items: Repository<AdmissionItem>,
     private readonly admitted: AdmittedItems,
     private readonly audit: AuditTrail,
     private readonly webhooks: AdmissionWebhooks,
@@ -75,15 +82,20 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   private async run(): Promise<void> {
-    const due = await this.dataSource.query<{ sourceId: number; isManaged: boolean }[]>(
-      `select s.id as "sourceId", s.kind = '${MANAGED_KIND}' as "isManaged" from source s
-       where s.id in (select source_id from admission_item where status = 'held' and due_at <= now())`,
-    );
-    for (const { sourceId, isManaged } of due) {
+    const due = await this.dataSource.manager.find(Source, {
+      select: { id: true, kind: true },
+      where: {
+        id: Raw(
+          (id) => `${id} in (select source_id from admission_item where status = 'held' and due_at <= now())`,
+        ),
+      },
+    });
+    for (const { id: sourceId, kind } of due) {
       if (this.polling.hasEnded) return;
-      const admitted = isManaged
-        ? await this.admitPublications(sourceId)
-        : await this.dataSource.transaction((manager) => this.admitDue(manager, sourceId));
+      const admitted =
+        kind === MANAGED_KIND
+          ? await this.admitPublications(sourceId)
+          : await this.dataSource.transaction((manager) => this.admitDue(manager, sourceId));
       if (admitted > 0) this.logger.log({ sourceId, admitted }, 'Admitted versions that were due');
     }
   }
@@ -93,13 +105,10 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     await waitForLocks(manager);
     if (!(await tryLockBulkWrite(manager, sourceId))) return 0;
     // A source whose settings have changed is read again first.
-    const [source] = await manager.query<DueSource[]>(
-      `select s.name, c.claims, s.admission from source s join claim_set c on c.id = s.claim_set_id
-       where s.id = $1 and exists (
-         select 1 from source_sync y where y.source_id = s.id and (y.fetch_state is not null or s.interval_ms is null))
-       for no key update of s`,
-      [sourceId],
-    );
+    const source = await lockSource(manager, sourceId)
+      .innerJoin('source.state', 'state')
+      .andWhere('(state.fetchState is not null or source.intervalMs is null)')
+      .getOne();
     if (!source) return 0;
     const items = await manager.query<DueItem[]>(
       `select i.id, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt",
@@ -168,11 +177,12 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
    * asked about them when they arrived.
    */
   private async admitPublications(sourceId: number): Promise<number> {
-    const items = await this.dataSource.query<(EntryName & { id: string })[]>(
-      `select id, type, name from admission_item where source_id = $1 and status = 'held' and due_at <= now()
-       order by due_at limit ${MAX_ITEMS}`,
-      [sourceId],
-    );
+    const items = await this.items.find({
+      select: { id: true, type: true, name: true },
+      where: { sourceId, ...IS_DUE },
+      order: { dueAt: 'ASC' },
+      take: MAX_ITEMS,
+    });
     let admitted = 0;
     for (const item of items) {
       if (this.polling.hasEnded) break;
@@ -184,10 +194,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         // The source has no room for another claim set.
-        await this.dataSource.query(
-          `update admission_item set due_at = now() + interval '1 minute' where id = $1 and status = 'held'`,
-          [item.id],
-        );
+        await this.items.update({ id: item.id, status: 'held' }, { dueAt: timeIn(60_000) });
       }
     }
     return admitted;
@@ -201,16 +208,11 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     if (!(await tryLockBulkWrite(manager, sourceId))) return false;
     await lockEntry(manager, type, name);
     await this.admitted.addClaimSets(manager, [id]);
-    const [source] = await manager.query<Pick<DueSource, 'name' | 'claims'>[]>(
-      `select s.name, c.claims from source s join claim_set c on c.id = s.claim_set_id where s.id = $1
-       for no key update of s`,
-      [sourceId],
-    );
-    const [item] = await manager.query<AdmittedVersion[]>(
-      `select type, name, version, digest, claims from admission_item
-       where id = $1 and status = 'held' and due_at <= now() for update`,
-      [id],
-    );
+    const source = await lockSource(manager, sourceId).getOne();
+    const item = (await manager.findOne(AdmissionItem, {
+      where: { id, ...IS_DUE },
+      lock: { mode: 'pessimistic_write' },
+    })) as AdmittedVersion | null;
     if (!source || !item) return false;
     await this.admitted.admit(manager, sourceId, [id]);
     const claimSetId = await claimSetOf(manager, sourceId, item);
@@ -223,7 +225,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
 type AdmittedVersion = Pick<DueItem, 'type' | 'name' | 'version' | 'digest' | 'claims'>;
 
 function admission(
-  source: Pick<DueSource, 'name' | 'claims'>,
+  source: Pick<Source, 'name' | 'claims'>,
   { type, name, version, digest, claims }: AdmittedVersion,
 ) {
   return {

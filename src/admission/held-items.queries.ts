@@ -1,11 +1,14 @@
-import type { EntityManager } from 'typeorm';
+import { randomUUID } from 'node:crypto';
+import { Any, type EntityManager, IsNull, Not } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
+import { insertMany, readInParts, updateMany } from '../database/bulk.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { versionKey } from '../documents/versions.js';
 import type { HoldReason, ItemChange } from '../entries/admission-gate.js';
 import { batches, weighedBatches } from '../entries/writer/catalog-diff.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { AdmissionItem } from './admission.entity.js';
 import { dueAtOf } from './curation.js';
 
 /** Rows per statement, and bytes of their documents. */
@@ -56,17 +59,10 @@ export async function heldVersions(manager: EntityManager, sourceId: number): Pr
        i.is_approved as "isApproved", ${STATE} as state, ${ASKED} as asked,
        exists (select 1 from admission_decision d where d.item_id = i.id and d.decision = 'reject') as "isRejectedByPerson"
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
-  await manager.query(
-    `declare held_version no scroll cursor for ${select('held')} union all ${select('rejected')}`,
-    [sourceId],
-  );
   const versions: HeldVersion[] = [];
-  let rows: HeldVersion[];
-  do {
-    rows = await manager.query<HeldVersion[]>(`fetch ${BATCH} from held_version`);
+  const selects = `${select('held')} union all ${select('rejected')}`;
+  for await (const rows of readInParts<HeldVersion>(manager, selects, [sourceId], BATCH))
     versions.push(...rows);
-  } while (rows.length === BATCH);
-  await manager.query(`close held_version`);
   return versions;
 }
 
@@ -102,99 +98,70 @@ export async function insertItems(
     BATCH_BYTES,
     ({ version }) => version.document.length,
   )) {
-    const versions = batch.map(({ version }) => version);
-    await manager.query(
-      `insert into admission_item (source_id, status, publisher, publisher_key, id, type, name, version, reasons, digest,
-         first_seen_at, due_at, claims, document, version_key, search, version_status, status_message, status_changed_at,
-         published_at, is_upstream_latest)
-       select $1::int, 'held', $2::jsonb, $3::bytea, n.*
-       from unnest($4::uuid[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::bytea[], $10::timestamptz[],
-         $11::timestamptz[], $12::jsonb[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
-         $18::timestamptz[], $19::timestamptz[], $20::boolean[]) as n`,
-      [
-        sourceId,
-        publisher && JSON.stringify(publisher),
-        key,
-        batch.map(({ id }) => id),
-        versions.map(({ type }) => type),
-        versions.map(({ name }) => name),
-        versions.map(({ version }) => version),
-        batch.map(({ reasons }) => JSON.stringify(reasons)),
-        versions.map(({ digest }) => digest),
-        batch.map(({ firstSeenAt }) => firstSeenAt),
-        batch.map(({ reasons }) => dueAtOf(reasons)),
-        batch.map(({ claims }) => claims && JSON.stringify(claims)),
-        versions.map(({ document }) => document.toString()),
-        batch.map(({ version, firstSeenAt }) => keyOf(version, firstSeenAt)),
-        versions.map(({ searchText }) => searchText),
-        versions.map(({ status }) => status),
-        versions.map(({ statusMessage }) => statusMessage ?? null),
-        versions.map(({ statusChangedAt }) => statusChangedAt ?? null),
-        versions.map(({ publishedAt }) => publishedAt ?? null),
-        versions.map(({ isUpstreamLatest }) => isUpstreamLatest ?? false),
-      ],
-    );
+    const rows = batch.map(({ id, version, reasons, firstSeenAt, claims }) => ({
+      ...{ id, sourceId, status: 'held' as const, publisher, publisherKey: key, firstSeenAt, claims },
+      ...{ type: version.type, name: version.name, version: version.version, digest: version.digest },
+      ...{ document: version.document.toString(), search: version.searchText },
+      ...syncedColumns({ version, reasons, firstSeenAt }),
+    }));
+    await insertMany(manager, AdmissionItem, rows);
   }
 }
 
 /** Updates what a sync says about versions that stay held. */
 export async function updateItems(manager: EntityManager, items: readonly NewItem[]): Promise<void> {
-  for await (const batch of batches(items, BATCH)) {
-    const versions = batch.map(({ version }) => version);
-    await manager.query(
-      `update admission_item i set reasons = n.reasons, due_at = n.due_at, version_key = n.version_key,
-         version_status = n.version_status, status_message = n.status_message, status_changed_at = n.status_changed_at,
-         published_at = n.published_at, is_upstream_latest = n.is_upstream_latest
-       from unnest($1::uuid[], $2::jsonb[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
-         $8::timestamptz[], $9::boolean[])
-         as n(id, reasons, due_at, version_key, version_status, status_message, status_changed_at, published_at,
-           is_upstream_latest)
-       where i.id = n.id`,
-      [
-        batch.map(({ id }) => id),
-        batch.map(({ reasons }) => JSON.stringify(reasons)),
-        batch.map(({ reasons }) => dueAtOf(reasons)),
-        batch.map(({ version, firstSeenAt }) => keyOf(version, firstSeenAt)),
-        versions.map(({ status }) => status),
-        versions.map(({ statusMessage }) => statusMessage ?? null),
-        versions.map(({ statusChangedAt }) => statusChangedAt ?? null),
-        versions.map(({ publishedAt }) => publishedAt ?? null),
-        versions.map(({ isUpstreamLatest }) => isUpstreamLatest ?? false),
-      ],
+  for await (const batch of batches(items, BATCH))
+    await updateMany(
+      manager,
+      AdmissionItem,
+      batch.map((item) => ({ id: item.id, ...syncedColumns(item) })),
     );
-  }
+}
+
+/** The columns that a sync may update. */
+function syncedColumns({
+  version,
+  reasons,
+  firstSeenAt,
+}: Pick<NewItem, 'version' | 'reasons' | 'firstSeenAt'>) {
+  return {
+    reasons,
+    dueAt: dueAtOf(reasons),
+    versionKey: keyOf(version, firstSeenAt),
+    versionStatus: version.status,
+    statusMessage: version.statusMessage ?? null,
+    statusChangedAt: version.statusChangedAt ?? null,
+    publishedAt: version.publishedAt ?? null,
+    isUpstreamLatest: version.isUpstreamLatest ?? false,
+  };
 }
 
 /** Sets the reasons of held items. */
 export async function setReasons(
   manager: EntityManager,
-  items: readonly { readonly id: string; readonly reasons: readonly HoldReason[] }[],
+  items: readonly Pick<AdmissionItem, 'id' | 'reasons'>[],
 ): Promise<void> {
   for await (const batch of batches(items, BATCH))
-    await manager.query(
-      `update admission_item i set reasons = n.reasons, due_at = n.due_at
-       from unnest($1::uuid[], $2::jsonb[], $3::timestamptz[]) as n(id, reasons, due_at) where i.id = n.id`,
-      [
-        batch.map(({ id }) => id),
-        batch.map(({ reasons }) => JSON.stringify(reasons)),
-        batch.map(({ reasons }) => dueAtOf(reasons)),
-      ],
+    await updateMany(
+      manager,
+      AdmissionItem,
+      batch.map(({ id, reasons }) => ({ id, reasons, dueAt: dueAtOf(reasons) })),
     );
 }
 
 /** Removes items of versions that their source no longer has, or shows with another document. */
 export async function deleteItems(manager: EntityManager, ids: readonly string[]): Promise<void> {
-  for await (const batch of batches(ids, BATCH))
-    await manager.query(`delete from admission_item where id = any($1::uuid[])`, [batch]);
+  for await (const batch of batches(ids, BATCH)) await manager.delete(AdmissionItem, { id: Any(batch) });
 }
 
-/** Ends items whose versions a sync stores itself. */
+/** Ends items whose versions are stored. */
 export async function markAdmitted(manager: EntityManager, ids: readonly string[], now: Date): Promise<void> {
+  const status = 'admitted';
   for await (const batch of batches(ids, BATCH))
-    await manager.query(
-      `update admission_item set status = 'admitted', decided_at = $2, due_at = null, document = null, search = null
-       where id = any($1::uuid[])`,
-      [batch, now],
+    await manager.update(
+      AdmissionItem,
+      { id: Any(batch) },
+      { status, decidedAt: now, dueAt: null, document: null, search: null, contentTree: null },
     );
 }
 
@@ -223,12 +190,16 @@ export async function heldOfName(
   manager: EntityManager,
   { type, name }: EntryName,
 ): Promise<ReservedVersion[]> {
-  return manager.query(
-    `select version, claims, octet_length(document) as bytes, publisher_key as "publisherKey" from admission_item
-     where source_id = (select id from source where kind = '${MANAGED_KIND}')
-       and type = $1 and name = $2 and status = 'held' and change is null order by created_at`,
-    [type, name],
-  );
+  return manager
+    .createQueryBuilder(AdmissionItem, 'item')
+    .select('item.version', 'version')
+    .addSelect('item.claims', 'claims')
+    .addSelect('octet_length(item.document)', 'bytes')
+    .addSelect('item.publisherKey', 'publisherKey')
+    .innerJoin('item.source', 'source', 'source.kind = :kind', { kind: MANAGED_KIND })
+    .where({ type, name, status: 'held', change: IsNull() })
+    .orderBy('item.createdAt')
+    .getRawMany();
 }
 
 /** Gives what is held of an entry the claims that the entry has now, which decide who reviews it. */
@@ -238,19 +209,13 @@ export async function relabelItems(
   { type, name }: EntryName,
   claims: Claims,
 ): Promise<void> {
-  await manager.query(
-    `update admission_item set claims = $4 where source_id = $1 and type = $2 and name = $3 and status = 'held'`,
-    [sourceId, type, name, JSON.stringify(claims)],
-  );
+  await manager.update(AdmissionItem, { sourceId, type, name, status: 'held' }, { claims });
 }
 
 /** Counts what a person published or changed that waits for a decision. */
-export async function countHeldBy(manager: EntityManager, key: Buffer | null): Promise<number> {
-  const [row] = await manager.query<{ count: number }[]>(
-    `select count(*)::int as count from admission_item where publisher_key = $1 and status = 'held' and not is_approved`,
-    [key],
-  );
-  return row?.count ?? 0;
+export async function countHeldBy(manager: EntityManager, publisherKey: Buffer | null): Promise<number> {
+  if (publisherKey === null) return 0;
+  return manager.countBy(AdmissionItem, { publisherKey, status: 'held', isApproved: false });
 }
 
 /** A change to hold. */
@@ -269,25 +234,15 @@ export async function insertChange(
   sourceId: number,
   { type, name, version, reasons, digest, claims, change, by }: NewChange,
 ): Promise<string> {
-  const [row] = await manager.query<{ id: string }[]>(
-    `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at, claims,
-       publisher, publisher_key, change)
-     values (gen_random_uuid(), $1, $2, $3, $4, 'held', $5, $6, now(), $7, $8, $9, $10) returning id`,
-    [
-      sourceId,
-      type,
-      name,
-      version,
-      JSON.stringify(reasons),
-      digest,
-      JSON.stringify(claims),
-      by.publisher && JSON.stringify(by.publisher),
-      by.key,
-      JSON.stringify(change),
-    ],
-  );
-  if (!row) throw new Error('A held change was not stored');
-  return row.id;
+  const id = randomUUID();
+  await manager.insert(AdmissionItem, {
+    ...{ id, sourceId, type, name, version, reasons, digest, claims, change },
+    status: 'held',
+    firstSeenAt: () => 'now()',
+    publisher: by.publisher,
+    publisherKey: by.key,
+  });
+  return id;
 }
 
 export interface WithdrawnChange {
@@ -303,12 +258,15 @@ export async function withdrawChanges(
   { type, name }: EntryName,
   version: string | null,
 ): Promise<WithdrawnChange[]> {
-  const [rows] = await manager.query<[WithdrawnChange[], number]>(
-    `update admission_item set status = 'withdrawn', decided_at = now()
-     where source_id = $1 and type = $2 and name = $3 and status = 'held' and change is not null
-       and ($4::text is null or version = $4)
-     returning version, claims, change`,
-    [sourceId, type, name, version],
-  );
-  return rows;
+  const { raw } = await manager
+    .createQueryBuilder()
+    .update(AdmissionItem)
+    .set({ status: 'withdrawn', decidedAt: () => 'now()' })
+    .where({
+      ...{ sourceId, type, name, status: 'held', change: Not(IsNull()) },
+      ...(version === null ? {} : { version }),
+    })
+    .returning(['version', 'claims', 'change'])
+    .execute();
+  return raw as WithdrawnChange[];
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
-import type { Publisher } from '../audit/audit-event.js';
+import { DataSource, type EntityManager, In } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
@@ -11,16 +10,8 @@ import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
 import { hasShape } from '../validation/class-validation.js';
 import { isStorable } from '../validation/storable-text.js';
 import { AdmissionCursor, type AdmissionFilters, type AdmissionListParameters } from './admission.dto.js';
-import type { Decision } from './admission.entity.js';
+import { AdmissionDecision } from './admission.entity.js';
 import { type ItemPlace, type MatchingItems, type SeenItem, SeenItems } from './seen-items.queries.js';
-
-interface DecisionRow {
-  readonly itemId: string;
-  readonly decision: Decision;
-  readonly by: Publisher | null;
-  readonly at: Date;
-  readonly comment: string | null;
-}
 
 /** The document of an item, and what is served of its entry. */
 interface StoredDocuments {
@@ -173,15 +164,12 @@ function filtersOf({
   };
 }
 
-async function decisionsOf(manager: EntityManager, ids: readonly string[]): Promise<DecisionRow[]> {
-  return manager.query<DecisionRow[]>(
-    `select item_id as "itemId", decision, by, at, comment from admission_decision where item_id = any($1::uuid[]) order by id`,
-    [ids],
-  );
+function decisionsOf(manager: EntityManager, ids: readonly string[]): Promise<AdmissionDecision[]> {
+  return manager.find(AdmissionDecision, { where: { itemId: In(ids) }, order: { id: 'ASC' } });
 }
 
 /** Returns an item as the API shows it (reference/admission). */
-function itemAnswer(item: SeenItem, decisions: readonly DecisionRow[], showsClaims: boolean): object {
+function itemAnswer(item: SeenItem, decisions: readonly AdmissionDecision[], showsClaims: boolean): object {
   const {
     id,
     source,

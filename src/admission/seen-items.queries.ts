@@ -11,6 +11,7 @@ import type { HoldReason, ItemChange, ReviewRule } from '../entries/admission-ga
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { Source } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { ItemStatus } from './admission.entity.js';
 import { approvalsOf, isReviewer } from './review.js';
@@ -193,9 +194,13 @@ export class SeenItems {
   }
 
   private async viewerOf(manager: EntityManager, caller: Caller): Promise<Viewer> {
-    const sources = await manager.query<
-      { id: number; claimSetId: number; kind: string; review: readonly ReviewRule[] | null }[]
-    >(`select id, claim_set_id as "claimSetId", kind, settings -> 'review' as review from source`);
+    const sources = await manager
+      .createQueryBuilder(Source, 'source')
+      .select('source.id', 'id')
+      .addSelect('source.claimSetId', 'claimSetId')
+      .addSelect('source.kind', 'kind')
+      .addSelect(`source.settings -> 'review'`, 'review')
+      .getRawMany<{ id: number; claimSetId: number; kind: string; review: readonly ReviewRule[] | null }>();
     const managesSources = this.policy.mayAct(caller, 'manageSources');
     const reached = managesSources ? await this.reachable.among(manager, caller, sources) : new Set();
     const managed = sources.filter(({ claimSetId }) => reached.has(claimSetId)).map(({ id }) => id);

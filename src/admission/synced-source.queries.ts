@@ -1,7 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import { insertMany } from '../database/bulk.js';
 import type { EntryName, EntryType, VersionName } from '../documents/entry-types.js';
+import { Entry } from '../entries/entry.entity.js';
 import { batches } from '../entries/writer/catalog-diff.js';
+import { Source } from '../sources/source.entity.js';
+import { KnownName } from './admission.entity.js';
 import type { StoredAdmission } from './curation.js';
 
 /** Names per statement. */
@@ -33,10 +37,11 @@ export async function rememberNames(
   names: readonly EntryName[],
 ): Promise<void> {
   for await (const batch of batches(names, BATCH))
-    await manager.query(
-      `insert into known_name (source_id, type, name)
-       select $1::int, n.type, n.name from unnest($2::text[], $3::text[]) as n(type, name) on conflict do nothing`,
-      [sourceId, batch.map(({ type }) => type), batch.map(({ name }) => name)],
+    await insertMany(
+      manager,
+      KnownName,
+      batch.map(({ type, name }) => ({ sourceId, type, name })),
+      'on conflict do nothing',
     );
 }
 
@@ -52,12 +57,16 @@ export async function rewrittenVersions(
   sourceId: number,
   marker: string,
 ): Promise<RewrittenVersion[]> {
-  return manager.query<RewrittenVersion[]>(
-    `select e.type, e.name, v.version, sha256(convert_to(v.document, 'UTF8')) as served
-     from entry e join entry_version v on v.entry_id = e.id
-     where e.source_id = $1 and position($2 in v.document) > 0`,
-    [sourceId, marker],
-  );
+  return manager
+    .createQueryBuilder(Entry, 'entry')
+    .innerJoin('entry.versions', 'version')
+    .select('entry.type', 'type')
+    .addSelect('entry.name', 'name')
+    .addSelect('version.version', 'version')
+    .addSelect(`sha256(convert_to(version.document, 'UTF8'))`, 'served')
+    .where({ sourceId })
+    .andWhere('position(:marker in version.document) > 0', { marker })
+    .getRawMany();
 }
 
 /** A source while a sync writes its content. */
@@ -72,11 +81,17 @@ export interface SyncedSource {
 }
 
 export async function sourceOf(manager: EntityManager, sourceId: number): Promise<SyncedSource> {
-  const [source] = await manager.query<SyncedSource[]>(
-    `select s.name, c.claims, s.admission, y.last_success_at is null as "isFirst", y.fetch_state is null as "isFresh"
-     from source s join source_sync y on y.source_id = s.id join claim_set c on c.id = s.claim_set_id where s.id = $1`,
-    [sourceId],
-  );
+  const source = await manager
+    .createQueryBuilder(Source, 'source')
+    .innerJoin('source.claimSet', 'claimSet')
+    .innerJoin('source.state', 'state')
+    .select('source.name', 'name')
+    .addSelect('claimSet.claims', 'claims')
+    .addSelect('source.admission', 'admission')
+    .addSelect('state.lastSuccessAt is null', 'isFirst')
+    .addSelect('state.fetchState is null', 'isFresh')
+    .where({ id: sourceId })
+    .getRawOne<SyncedSource>();
   if (!source) throw new Error('A locked source has disappeared');
   return source;
 }

@@ -1,9 +1,11 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
+import { timeIn } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
+import { AdmissionQuestion } from './admission.entity.js';
 import type { AskedVersion } from './admission-webhooks.js';
 
 const BATCH = 1_000;
@@ -85,25 +87,6 @@ export async function askedVersion(manager: EntityManager, itemId: string): Prom
   return row ?? null;
 }
 
-export interface AnsweredSource {
-  readonly name: string;
-  readonly kind: string;
-  readonly claims: Claims;
-}
-
-/** Locks a source without waiting; null if it is gone, or a sync of it is writing. */
-export async function lockAnsweredSource(
-  manager: EntityManager,
-  sourceId: number,
-): Promise<AnsweredSource | null> {
-  const [source] = await manager.query<AnsweredSource[]>(
-    `select s.name, s.kind, c.claims from source s join claim_set c on c.id = s.claim_set_id
-     where s.id = $1 for no key update of s skip locked`,
-    [sourceId],
-  );
-  return source ?? null;
-}
-
 /** Locks the items, of this source, that still wait for an answer. */
 export async function lockAnswered(
   manager: EntityManager,
@@ -126,10 +109,7 @@ export async function endQuestions(
   webhook: string,
   itemIds: readonly string[],
 ): Promise<void> {
-  await manager.query(
-    `update admission_question set ask_at = null where item_id = any($1::uuid[]) and webhook = $2`,
-    [itemIds, webhook],
-  );
+  await manager.update(AdmissionQuestion, { itemId: In(itemIds), webhook }, { askAt: null });
 }
 
 /** Makes a webhook that failed be asked again. */
@@ -139,9 +119,6 @@ export async function postponeQuestion(
   itemId: string,
   delayMs: number,
 ): Promise<void> {
-  await manager.query(
-    `update admission_question set attempts = attempts + 1, ask_at = now() + $3::float * interval '1 millisecond'
-     where item_id = $1 and webhook = $2`,
-    [itemId, webhook, delayMs],
-  );
+  const attempts = () => 'attempts + 1';
+  await manager.update(AdmissionQuestion, { itemId, webhook }, { attempts, askAt: timeIn(delayMs) });
 }

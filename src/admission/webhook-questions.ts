@@ -8,7 +8,9 @@ import { transactionTime, waitForLocks } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import type { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
+import { lockSource } from '../sources/sources.queries.js';
 import {
   AdmissionWebhooks,
   MAX_CONCURRENT,
@@ -21,11 +23,9 @@ import { countHeld, setReasons } from './held-items.queries.js';
 import { endItem } from './item-decisions.queries.js';
 import {
   type AnsweredItem,
-  type AnsweredSource,
   askedVersion,
   endQuestions,
   lockAnswered,
-  lockAnsweredSource,
   postponeQuestion,
   type Question,
   takeQuestions,
@@ -154,7 +154,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     answered: readonly Answered[],
   ): Promise<boolean> {
     await waitForLocks(manager);
-    const source = await lockAnsweredSource(manager, sourceId);
+    const source = await lockSource(manager, sourceId).setOnLocked('skip_locked').getOne();
     if (!source) return false;
     const now = await transactionTime(manager);
     const ids = [...new Set(answered.map(({ question }) => question.itemId))];
@@ -201,7 +201,7 @@ function admittedAt(now: Date): HoldReason {
 }
 
 function rejection(
-  { name: source, kind, claims: sourceClaims }: AnsweredSource,
+  { name: source, kind, claims: sourceClaims }: Source,
   { type, name, version, claims, digest }: AnsweredItem,
   reasons: readonly HoldReason[],
 ): ChangeEvent {

@@ -1,10 +1,11 @@
 import type { EntityManager } from 'typeorm';
+import { type OrderedRows, readFirst, updateMany } from '../database/bulk.js';
 import { firstRows } from '../database/statements.js';
 import { documentDigest } from '../documents/document-check.js';
 import { withStatus } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { EntrySize } from './entry-limits.js';
-import type { Entry } from './entry.entity.js';
+import { type Entry, EntryVersion } from './entry.entity.js';
 
 /*
  * All documents of an entry together may exceed the memory, so they are read in batches.
@@ -38,12 +39,12 @@ export async function sizeOfEntry(
   return size;
 }
 
-const NEXT_BATCH = firstRows(
-  'id, document',
-  'octet_length(document)',
-  'entry_version where entry_id = $1 and id > $2 and ($3::text is null or version = $3) and status <> $4',
-  'id',
-);
+const NEXT_BATCH: OrderedRows = {
+  columns: 'id, document',
+  bytes: 'octet_length(document)',
+  from: 'entry_version where entry_id = $1 and id > $2 and ($3::text is null or version = $3) and status <> $4',
+  order: 'id',
+};
 
 /**
  * Writes a status into the documents of versions that have another one.
@@ -58,14 +59,14 @@ export async function writeStatusInDocuments(
 ): Promise<void> {
   for (let after = '0'; ;) {
     const values = [entryId, after, version, status];
-    const rows = await manager.query<{ id: string; document: string }[]>(NEXT_BATCH, values);
+    const rows = await readFirst<{ id: string; document: string }>(manager, NEXT_BATCH, values);
     const last = rows.at(-1);
     if (!last) return;
-    const documents = rows.map(({ document }) => withStatus(type, document, status));
-    await manager.query(
-      `update entry_version v set document = n.document, digest = n.digest
-       from unnest($1::bigint[], $2::text[], $3::bytea[]) as n(id, document, digest) where v.id = n.id`,
-      [rows.map(({ id }) => id), documents, documents.map((document) => documentDigest(document))],
+    const changed = rows.map(({ id, document }) => ({ id, document: withStatus(type, document, status) }));
+    await updateMany(
+      manager,
+      EntryVersion,
+      changed.map(({ id, document }) => ({ id, document, digest: documentDigest(document) })),
     );
     after = last.id;
   }

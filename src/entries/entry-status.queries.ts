@@ -1,9 +1,9 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
 import { isOneOf } from '../database/statements.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import { LATEST_STATUSES, type Status } from '../documents/statuses.js';
 import { writeStatusInDocuments } from './entry-documents.queries.js';
-import type { Entry, EntryVersion } from './entry.entity.js';
+import { type Entry, EntryVersion } from './entry.entity.js';
 
 /** The status to set. */
 export interface NewStatus {
@@ -26,14 +26,14 @@ export async function updateStatus(
 ): Promise<void> {
   if (ENTRY_TYPES[type].hasStatusInDocument)
     await writeStatusInDocuments(manager, { id, type }, version, status);
-  await manager.query(
-    `update entry_version v
-     set status = $2, status_message = $3,
-       updated_at = $4, status_changed_at = case when v.status = $2 then v.status_changed_at else $4 end
-     where v.entry_id = $1 and ($5::text is null or v.version = $5)
-       and (v.status <> $2 or v.status_message is distinct from $3)`,
-    [id, status, message, now, version],
-  );
+  const statusChangedAt = () => 'case when status = :status then status_changed_at else :now end';
+  await manager
+    .createQueryBuilder()
+    .update(EntryVersion)
+    .set({ status, statusMessage: message, updatedAt: now, statusChangedAt })
+    .where({ entryId: id, ...(version === null ? {} : { version }) })
+    .andWhere('(status <> :status or status_message is distinct from :message)', { status, message, now })
+    .execute();
 }
 
 /**
@@ -67,8 +67,7 @@ export async function electLatest(
     [entryIds],
   );
   const ids = elected.map(({ id }) => id);
-  if (ids.length > 0)
-    await manager.query(`update entry_version set is_latest = true where id = any($1::bigint[])`, [ids]);
+  if (ids.length > 0) await manager.update(EntryVersion, { id: Any(ids) }, { isLatest: true });
   return new Set(ids);
 }
 

@@ -1,8 +1,9 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager, In, Raw } from 'typeorm';
+import type { Claims } from '../../claims/claims.js';
 import type { EntryName, EntryType, VersionName } from '../../documents/entry-types.js';
 import { UPSTREAM_LATEST } from '../../documents/versions.js';
 import { copyRows } from './copy-rows.queries.js';
-import type { VersionColumns } from '../entry.entity.js';
+import { EntryVersion, RemovedEntry, type VersionColumns } from '../entry.entity.js';
 
 /*
  * The statements of the bulk writer. Each writes one batch; most take one array parameter per column.
@@ -17,6 +18,8 @@ const NEXT_REVISION = `(select revision + 1 from source where id = $1)`;
 /** An entry with its new claim set. */
 export interface EntryRow extends EntryName {
   readonly claimSetId: number;
+  /** `givenForm`; absent for claims that are inherited. */
+  readonly givenClaims?: Claims | null;
 }
 
 /** A version to add to an existing entry. */
@@ -28,18 +31,6 @@ export interface NewVersionRow extends VersionColumns {
   readonly summary: string | null;
 }
 
-export interface ChangedVersionRow extends VersionColumns {
-  readonly id: string;
-  readonly document: Buffer;
-  readonly summary: string;
-}
-
-/** A version with its new key. */
-export interface MovedVersionRow {
-  readonly id: string;
-  readonly versionKey: string;
-}
-
 /** Adds the entries that a source does not have yet and returns them. Rows must be distinct. */
 export async function insertEntries(
   manager: EntityManager,
@@ -47,9 +38,9 @@ export async function insertEntries(
   rows: readonly EntryRow[],
 ): Promise<(EntryName & { readonly id: string })[]> {
   return manager.query<{ id: string; type: EntryType; name: string }[]>(
-    `insert into entry (source_id, type, name, claim_set_id, revision)
-     select $1::int, n.type, n.name, n.claim_set_id, ${NEXT_REVISION}
-     from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
+    `insert into entry (source_id, type, name, claim_set_id, given_claims, revision)
+     select $1::int, n.type, n.name, n.claim_set_id, n.given_claims::jsonb, ${NEXT_REVISION}
+     from unnest($2::text[], $3::text[], $4::int[], $5::text[]) as n(type, name, claim_set_id, given_claims)
      on conflict (source_id, type, name) do nothing
      returning id, type, name`,
     [
@@ -57,6 +48,7 @@ export async function insertEntries(
       rows.map(({ type }) => type),
       rows.map(({ name }) => name),
       rows.map(({ claimSetId }) => claimSetId),
+      rows.map(({ givenClaims }) => (givenClaims ? JSON.stringify(givenClaims) : null)),
     ],
   );
 }
@@ -112,10 +104,10 @@ export async function deleteEmptyEntries(
     [entryIds],
   );
   if (deleted.length > 0)
-    await manager.query(
-      `delete from removed_entry where source_id = any($1::int[]) and removed_at < now() - interval '${REMEMBERED}'`,
-      [[...new Set(deleted.map(({ sourceId }) => sourceId))]],
-    );
+    await manager.delete(RemovedEntry, {
+      sourceId: In([...new Set(deleted.map(({ sourceId }) => sourceId))]),
+      removedAt: Raw((column) => `${column} < now() - interval '${REMEMBERED}'`),
+    });
   return deleted.map(({ id }) => id);
 }
 
@@ -159,70 +151,6 @@ export async function insertVersions(manager: EntityManager, rows: Iterable<NewV
   );
 }
 
-export async function updateVersions(
-  manager: EntityManager,
-  rows: readonly ChangedVersionRow[],
-): Promise<void> {
-  await manager.query(
-    `update entry_version v
-     set version_key = n.version_key, document = n.document, digest = n.digest, search = n.search, status = n.status,
-       status_message = n.status_message, status_changed_at = n.status_changed_at, published_at = n.published_at,
-       updated_at = n.updated_at, summary = n.summary
-     from unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[],
-         $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::json[])
-       as n(id, version_key, document, digest, search, status, status_message, status_changed_at, published_at,
-         updated_at, summary)
-     where v.id = n.id`,
-    [
-      rows.map(({ id }) => id),
-      rows.map(({ versionKey }) => versionKey),
-      rows.map(({ document }) => document.toString()),
-      rows.map(({ digest }) => digest),
-      rows.map(({ search }) => search),
-      rows.map(({ status }) => status),
-      rows.map(({ statusMessage }) => statusMessage),
-      rows.map(({ statusChangedAt }) => statusChangedAt),
-      rows.map(({ publishedAt }) => publishedAt),
-      rows.map(({ updatedAt }) => updatedAt),
-      rows.map(({ summary }) => summary),
-    ],
-  );
-}
-
-/** Updates only the status of versions. */
-export async function updateStatuses(
-  manager: EntityManager,
-  rows: readonly (Pick<VersionColumns, 'status' | 'statusMessage' | 'statusChangedAt' | 'updatedAt'> & {
-    readonly id: string;
-  })[],
-): Promise<void> {
-  await manager.query(
-    `update entry_version v set status = n.status, status_message = n.status_message,
-       status_changed_at = n.status_changed_at, updated_at = n.updated_at
-     from unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[])
-       as n(id, status, status_message, status_changed_at, updated_at) where v.id = n.id`,
-    [
-      rows.map(({ id }) => id),
-      rows.map(({ status }) => status),
-      rows.map(({ statusMessage }) => statusMessage),
-      rows.map(({ statusChangedAt }) => statusChangedAt),
-      rows.map(({ updatedAt }) => updatedAt),
-    ],
-  );
-}
-
-/** Updates only the keys of versions. */
-export async function updateVersionKeys(
-  manager: EntityManager,
-  rows: readonly MovedVersionRow[],
-): Promise<void> {
-  await manager.query(
-    `update entry_version v set version_key = n.version_key
-     from unnest($1::bigint[], $2::text[]) as n(id, version_key) where v.id = n.id`,
-    [rows.map(({ id }) => id), rows.map(({ versionKey }) => versionKey)],
-  );
-}
-
 /**
  * Demotes an entry's previous upstream-latest version when the upstream registry names a new one, because incremental
  * syncs report only the new one. Skips entries with several upstream-latest versions.
@@ -259,5 +187,5 @@ export async function demoteUpstreamLatest(
 }
 
 export async function deleteVersions(manager: EntityManager, ids: readonly string[]): Promise<void> {
-  await manager.query(`delete from entry_version where id = any($1::bigint[])`, [ids]);
+  await manager.delete(EntryVersion, { id: Any(ids) });
 }

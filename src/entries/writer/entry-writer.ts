@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
 import { limitsConfig } from '../../config/slices.js';
+import { updateMany } from '../../database/bulk.js';
 import { transactionTime } from '../../database/statements.js';
 import {
   ENTRY_TYPES,
@@ -24,7 +25,7 @@ import { queueContent } from '../content-queue.queries.js';
 import { writeStatusInDocuments } from '../entry-documents.queries.js';
 import { electLatest } from '../entry-status.queries.js';
 import { noteChanged } from '../entry-revisions.queries.js';
-import { summaryTextOf } from '../entry-summary.js';
+import { summaryOf, summaryTextOf } from '../entry-summary.js';
 import {
   batches,
   type CatalogDiff,
@@ -34,7 +35,7 @@ import {
   type StoredVersion,
   weighedBatches,
 } from './catalog-diff.js';
-import { versionColumns } from '../entry.entity.js';
+import { EntryVersion, versionColumns } from '../entry.entity.js';
 import { documentBytes, fittingVersions } from './entry-room.js';
 import {
   deleteEmptyEntries,
@@ -45,9 +46,6 @@ import {
   insertEntries,
   insertVersions,
   updateClaimSets,
-  updateStatuses,
-  updateVersionKeys,
-  updateVersions,
 } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
 
@@ -275,13 +273,12 @@ export class EntryWriter {
       BYTES_PER_STATEMENT,
       weightOf,
     )) {
-      const rows = batch.map(({ stored, incoming }) => ({
-        ...versionColumns(incoming, now, stored),
-        document: incoming.document,
-        summary: summaryTextOf(incoming),
-        id: stored.versionId,
-      }));
-      await updateVersions(manager, rows);
+      const rows = batch.map(({ stored, incoming }) => {
+        const document = incoming.document.toString();
+        const summary = summaryOf({ ...incoming, document });
+        return { ...versionColumns(incoming, now, stored), document, summary, id: stored.versionId };
+      });
+      await updateMany(manager, EntryVersion, rows);
       for (const { stored } of batch) touched.add(stored.entryId);
     }
   }
@@ -292,8 +289,9 @@ export class EntryWriter {
     touched: Set<string>,
   ): Promise<void> {
     for await (const batch of batches(moved, ENTRIES_PER_STATEMENT)) {
-      await updateVersionKeys(
+      await updateMany(
         manager,
+        EntryVersion,
         batch.map(({ stored, versionKey }) => ({ id: stored.versionId, versionKey })),
       );
       for (const { stored } of batch) touched.add(stored.entryId);
@@ -313,12 +311,13 @@ export class EntryWriter {
         if (ENTRY_TYPES[type].hasStatusInDocument)
           await writeStatusInDocuments(manager, { id, type }, version, incoming.status);
       }
-      await updateStatuses(
+      await updateMany(
         manager,
-        batch.map(({ stored, incoming }) => ({
-          ...versionColumns(incoming, now, stored),
-          id: stored.versionId,
-        })),
+        EntryVersion,
+        batch.map(({ stored, incoming }) => {
+          const { status, statusMessage, statusChangedAt, updatedAt } = versionColumns(incoming, now, stored);
+          return { id: stored.versionId, status, statusMessage, statusChangedAt, updatedAt };
+        }),
       );
     }
   }
