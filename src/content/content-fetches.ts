@@ -8,7 +8,8 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { reviewRuleOf } from '../admission/review.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
@@ -16,7 +17,7 @@ import { AuditTrail } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { Polling } from '../database/polling.js';
-import { waitForLocks } from '../database/statements.js';
+import { timeIn, waitForLocks } from '../database/statements.js';
 import { queueMissing } from '../entries/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs } from '../limits/back-off.js';
@@ -27,19 +28,8 @@ import { GitConnections } from '../sync/git/git-connection.js';
 import { GitRemote } from '../sync/git/git-remote.js';
 import { toStorable } from '../validation/storable-text.js';
 import { inTemporaryFolder, UnpackedFiles, unpackTar } from './archive.js';
-import {
-  failFetch,
-  type Fetch,
-  type FetchedVersion,
-  fetchedVersion,
-  hasPackages,
-  leaveUnlisted,
-  pinFetch,
-  queueAgain,
-  releaseFetch,
-  takeFetches,
-  unlistedFetches,
-} from './content-fetch.queries.js';
+import { ContentFetch } from './content.entity.js';
+import { type Fetch, type FetchedVersion, fetchedVersion, takeFetches } from './content-fetch.queries.js';
 import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
 import { ContentStore } from './content-store.queries.js';
 import { type IncomingFile, summaryOf } from './content-tree.js';
@@ -56,6 +46,7 @@ const MAX_FETCHES_PER_SOURCE = 2;
 const TIMEOUT_MS = 120_000;
 /** Longer than a fetch, and than its content waits to be stored. */
 const LEASE_MS = 10 * 60_000;
+const FETCHES_PER_READ = 100;
 const MIN_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 60 * 60_000;
 /** For content that was read and refused: only another limit or server version can make it valid. */
@@ -85,6 +76,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(
     private readonly dataSource: DataSource,
+    @InjectRepository(ContentFetch) private readonly fetches: Repository<ContentFetch>,
     private readonly store: ContentStore,
     private readonly audit: AuditTrail,
     private readonly webhooks: AdmissionWebhooks,
@@ -128,24 +120,31 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     const { manager } = this.dataSource;
     for (let after: string | null = '0'; after !== null && !this.polling.hasEnded;)
       after = await queueMissing(manager, after);
-    await this.queueListed(manager);
+    await this.queueListed();
     this.soughtMissingAt = performance.now();
   }
 
   /** Queues packages whose hosts were not listed when they were due. */
-  private async queueListed(manager: EntityManager): Promise<void> {
+  private async queueListed(): Promise<void> {
     for (let after = '0'; !this.polling.hasEnded;) {
-      const unlisted = await unlistedFetches(manager, after);
+      const unlisted = await this.fetches
+        .createQueryBuilder('unlisted')
+        .where({ versionId: MoreThan(after), fetchAt: IsNull(), packages: Not(IsNull()) })
+        .andWhere('not exists (select from version_content c where c.version_id = unlisted.versionId)')
+        .orderBy('unlisted.versionId')
+        .limit(FETCHES_PER_READ)
+        .getMany();
       if (unlisted.length === 0) return;
-      await queueAgain(
-        manager,
-        unlisted.filter(({ packages }) => this.isListed(packages)).map(({ versionId }) => versionId),
+      const listed = unlisted.filter(({ packages }) => this.isListed(packages));
+      await this.fetches.update(
+        { versionId: In(listed.map(({ versionId }) => versionId)), fetchAt: IsNull() },
+        { fetchAt: () => 'now()' },
       );
       after = unlisted.at(-1)?.versionId ?? after;
     }
   }
 
-  private isListed(packages: string): boolean {
+  private isListed(packages: string | null): boolean {
     try {
       return referenceOf(`{"packages":${packages}}`, this.rules) !== null;
     } catch {
@@ -170,7 +169,8 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
       try {
         await this.fetch(versionId, version);
       } catch (error) {
-        if (this.stop.signal.aborted) await releaseFetch(manager, versionId);
+        if (this.stop.signal.aborted)
+          await this.fetches.update({ versionId, fetchAt: Not(IsNull()) }, { fetchAt: () => 'now()' });
         else await this.fail(versionId, version, error);
       }
     } catch (error) {
@@ -182,7 +182,11 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   private async fetch(versionId: string, version: FetchedVersion): Promise<void> {
     const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const reference = referenceOf(version.document, this.rules);
-    if (reference === null) return leaveUnlisted(this.dataSource.manager, versionId, version.packages);
+    const { packages } = version;
+    if (reference === null) {
+      await this.fetches.update({ versionId, packages }, { fetchAt: null, attempts: 0, error: null });
+      return;
+    }
     if (reference.pin === undefined && this.needsPin(version))
       throw new FetchError(
         'The package must have a commit or digest: a tag or branch may change after the document was admitted',
@@ -193,7 +197,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
         const known = reference.pin ?? version.pin;
         if (known !== null) return known;
         const found = await resolve();
-        await pinFetch(this.dataSource.manager, versionId, version.packages, found);
+        await this.fetches.update({ versionId, packages, fetchAt: Not(IsNull()) }, { pin: found });
         return found;
       };
       const from = await (reference.kind === 'git'
@@ -264,7 +268,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
         change: { after: { sha256: digest, bytes, files: files.length, from } },
       });
       await this.store.put(manager, versionId, files);
-      if (!(await hasPackages(manager, versionId, packages))) throw new Outdated();
+      if (!(await manager.existsBy(ContentFetch, { versionId, packages }))) throw new Outdated();
       return written;
     });
     this.audit.report([event]);
@@ -278,7 +282,10 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     const { packages, attempts, source, type, name, version: named } = version;
     const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;
     const delayMs = backOffMs(attempts + 1, { firstMs: MIN_RETRY_MS, longestMs });
-    await failFetch(this.dataSource.manager, versionId, packages, shownReason(error), delayMs);
+    await this.fetches.update(
+      { versionId, packages, fetchAt: Not(IsNull()) },
+      { attempts: () => 'attempts + 1', error: shownReason(error), fetchAt: timeIn(delayMs) },
+    );
     const cause =
       error instanceof FetchError || error instanceof ApiError ? { error: error.message } : { err: error };
     this.logger.warn({ source, type, name, version: named, ...cause }, 'Content could not be fetched');

@@ -1,11 +1,23 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Any, DataSource, type EntityManager, In, Repository } from 'typeorm';
 import { contentConfig } from '../config/slices.js';
+import { insertMany } from '../database/bulk.js';
 import { lockContent, tryLockContent } from '../database/statements.js';
+import { EntryVersion } from '../entries/entry.entity.js';
 import { ApiError } from '../http/errors.js';
+import { Source } from '../sources/source.entity.js';
 import { bumpRevision } from '../sources/sources.queries.js';
+import {
+  ContentBlob,
+  ContentChunk,
+  ContentFetch,
+  ContentFile,
+  ContentTree,
+  VersionContent,
+} from './content.entity.js';
 import {
   bytesOf,
   type IncomingFile,
@@ -30,6 +42,8 @@ export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 export class ContentStore {
   constructor(
     private readonly dataSource: DataSource,
+    @InjectRepository(VersionContent) private readonly contents: Repository<VersionContent>,
+    @InjectRepository(ContentFile) private readonly files: Repository<ContentFile>,
     @Inject(contentConfig.KEY) private readonly limits: ConfigType<typeof contentConfig>,
   ) {}
 
@@ -41,22 +55,22 @@ export class ContentStore {
 
   /** Returns the digests of these versions' trees, by version id; versions without content are absent. */
   async digestsOf(versionIds: readonly string[]): Promise<Map<string, string>> {
-    const rows = await this.dataSource.query<{ id: string; digest: string }[]>(
-      `select version_id as id, encode(tree, 'hex') as digest from version_content
-       where version_id = any($1::bigint[])`,
-      [versionIds],
-    );
-    return new Map(rows.map(({ id, digest }) => [id, digest]));
+    const contents = await this.contents.findBy({ versionId: Any(versionIds) });
+    return new Map(contents.map(({ versionId, tree }) => [versionId, tree]));
   }
 
   /** Returns a tree by its digest; null if it was deleted because no version has it anymore. */
   async tree(digest: string): Promise<Tree | null> {
-    const files = await this.dataSource.query<TreeFile[]>(
-      `select f.path, encode(f.blob, 'hex') as digest, b.bytes, f.is_executable as executable
-       from content_file f join content_blob b on b.digest = f.blob
-       where f.tree = decode($1, 'hex') order by f.path`,
-      [digest],
-    );
+    const files = await this.files
+      .createQueryBuilder('file')
+      .innerJoin('file.file', 'blob')
+      .select('file.path', 'path')
+      .addSelect(`encode(file.blob, 'hex')`, 'digest')
+      .addSelect('blob.bytes', 'bytes')
+      .addSelect('file.isExecutable', 'executable')
+      .where({ tree: digest })
+      .orderBy('file.path')
+      .getRawMany<TreeFile>();
     return files.length === 0 ? null : { digest, bytes: bytesOf(files), files };
   }
 
@@ -103,21 +117,14 @@ export class ContentStore {
     if (tree.bytes > this.limits.maxBytesPerVersion) throw new ApiError('content_too_large');
     await lockContent(manager);
     const added = await missingBlobs(manager, files);
-    const [{ stored = '0' } = {}] = await manager.query<{ stored?: string }[]>(
-      `select coalesce(sum(bytes), 0) as stored from content_blob`,
-    );
-    if (added.length > 0 && Number(stored) + bytesOf(added) > this.limits.maxBytes)
+    const stored = (await manager.sum(ContentBlob, 'bytes')) ?? 0;
+    if (added.length > 0 && stored + bytesOf(added) > this.limits.maxBytes)
       throw new ApiError('content_full');
     for (const file of added) await writeBlob(manager, file);
     await writeTree(manager, tree, files);
     const sourceId = await lockVersion(manager, versionId);
-    await manager.query(`insert into version_content (version_id, tree) values ($1, decode($2, 'hex'))`, [
-      versionId,
-      tree.digest,
-    ]);
-    await manager.query(`update content_fetch set fetch_at = null, error = null where version_id = $1`, [
-      versionId,
-    ]);
+    await manager.insert(VersionContent, { versionId, tree: tree.digest });
+    await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
     // Answers that list content are cached by revision.
     await bumpRevision(manager, sourceId);
     return tree;
@@ -131,23 +138,31 @@ export class ContentStore {
   async deleteUnused(rows: number): Promise<number | null> {
     return this.dataSource.transaction(async (manager) => {
       if (!(await tryLockContent(manager))) return null;
-      const [, trees] = await manager.query<[unknown[], number]>(
-        `delete from content_tree where digest in (
-           select digest from content_tree t
-           where not exists (select 1 from version_content where tree = t.digest)
-             and not exists (select 1 from admission_item where content_tree = t.digest and status = 'held')
-           limit $1)`,
-        [rows],
+      const trees = await deleteSome(
+        manager,
+        'content_tree',
+        rows,
+        `not exists (select from version_content where tree = stored.digest)
+         and not exists (select from admission_item where content_tree = stored.digest and status = 'held')`,
       );
-      const [, blobs] = await manager.query<[unknown[], number]>(
-        `delete from content_blob where digest in (
-           select digest from content_blob b where not exists (select 1 from content_file where blob = b.digest)
-           limit $1)`,
-        [rows],
-      );
-      return Math.max(trees, blobs);
+      const noFile = 'not exists (select from content_file where blob = stored.digest)';
+      return Math.max(trees, await deleteSome(manager, 'content_blob', rows, noFile));
     });
   }
+}
+
+/** Deletes up to `rows` rows, with a condition on `stored`. */
+async function deleteSome(
+  manager: EntityManager,
+  table: 'content_tree' | 'content_blob',
+  rows: number,
+  condition: string,
+): Promise<number> {
+  const [, deleted] = await manager.query<[unknown[], number]>(
+    `delete from ${table} where digest in (select digest from ${table} stored where ${condition} limit $1)`,
+    [rows],
+  );
+  return deleted;
 }
 
 /**
@@ -155,21 +170,23 @@ export class ContentStore {
  * source first, as a sync does.
  */
 async function lockVersion(manager: EntityManager, versionId: string): Promise<number> {
-  await manager.query(
-    `select 1 from source where id = (
-       select e.source_id from entry_version v join entry e on e.id = v.entry_id where v.id = $1
-     ) for no key update`,
-    [versionId],
-  );
-  const [version] = await manager.query<{ hasContent: boolean; sourceId: number }[]>(
-    `select exists (select 1 from version_content where version_id = v.id) as "hasContent",
-       e.source_id as "sourceId"
-     from entry_version v join entry e on e.id = v.entry_id where v.id = $1 for key share of v`,
-    [versionId],
-  );
-  if (!version) throw new ApiError('version_not_found');
-  if (version.hasContent) throw new ApiError('content_exists');
-  return version.sourceId;
+  const source = await manager
+    .createQueryBuilder(Source, 'source')
+    .select('source.id')
+    .where(
+      `source.id = (select e.source_id from entry_version v join entry e on e.id = v.entry_id where v.id = :id)`,
+    )
+    .setParameters({ id: versionId })
+    .setLock('for_no_key_update')
+    .getOne();
+  const version = await manager.findOne(EntryVersion, {
+    select: { id: true },
+    where: { id: versionId },
+    lock: { mode: 'for_key_share' },
+  });
+  if (!source || !version) throw new ApiError('version_not_found');
+  if (await manager.existsBy(VersionContent, { versionId })) throw new ApiError('content_exists');
+  return source.id;
 }
 
 /** Returns the files that are not stored, each once. */
@@ -178,28 +195,18 @@ async function missingBlobs(
   files: readonly IncomingFile[],
 ): Promise<readonly IncomingFile[]> {
   const byDigest = new Map(files.map((file) => [file.digest, file]));
-  const known = await manager.query<{ digest: string }[]>(
-    `select encode(digest, 'hex') as digest from content_blob
-     where digest in (select decode(n, 'hex') from unnest($1::text[]) as n)`,
-    [[...byDigest.keys()]],
-  );
+  const known = await manager.findBy(ContentBlob, { digest: In([...byDigest.keys()]) });
   for (const { digest } of known) byDigest.delete(digest);
   return [...byDigest.values()];
 }
 
 async function writeBlob(manager: EntityManager, { digest, bytes, open }: IncomingFile): Promise<void> {
-  await manager.query(`insert into content_blob (digest, bytes) values (decode($1, 'hex'), $2)`, [
-    digest,
-    bytes,
-  ]);
+  await manager.insert(ContentBlob, { digest, bytes });
   const hash = createHash('sha256');
   let position = 0;
   for await (const data of inChunks(open())) {
     hash.update(data);
-    await manager.query(
-      `insert into content_chunk (blob, position, data) values (decode($1, 'hex'), $2, $3)`,
-      [digest, position, data],
-    );
+    await manager.insert(ContentChunk, { blob: digest, position, data });
     position += 1;
   }
   if (hash.digest('hex') !== digest) throw new Error('The file to store changed after it was checked');
@@ -228,20 +235,16 @@ async function writeTree(
   { digest, bytes }: TreeSummary,
   files: readonly TreeFile[],
 ): Promise<void> {
-  const added = await manager.query<unknown[]>(
-    `insert into content_tree (digest, bytes) values (decode($1, 'hex'), $2) on conflict do nothing returning 1`,
-    [digest, bytes],
-  );
-  if (added.length === 0) return;
-  await manager.query(
-    `insert into content_file (tree, path, blob, is_executable)
-     select decode($1, 'hex'), n.path, decode(n.blob, 'hex'), n.is_executable
-     from unnest($2::text[], $3::text[], $4::boolean[]) as n(path, blob, is_executable)`,
-    [
-      digest,
-      files.map(({ path }) => path),
-      files.map((file) => file.digest),
-      files.map(({ executable }) => executable),
-    ],
+  if (await manager.existsBy(ContentTree, { digest })) return;
+  await manager.insert(ContentTree, { digest, bytes });
+  await insertMany(
+    manager,
+    ContentFile,
+    files.map(({ path, digest: blob, executable }) => ({
+      tree: digest,
+      path,
+      blob,
+      isExecutable: executable,
+    })),
   );
 }

@@ -2,11 +2,17 @@ import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typ
 import { Timestamp } from '../database/statements.js';
 import { EntryVersion } from '../entries/entry.entity.js';
 
+/** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */
+const HEX = {
+  from: (value: Buffer) => value.toString('hex'),
+  to: (value: string | Buffer) => (typeof value === 'string' ? Buffer.from(value, 'hex') : value),
+};
+
 /** One file, by the SHA-256 of its bytes. */
 @Entity('content_blob')
 export class ContentBlob {
-  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_blob_pkey' })
-  digest: Buffer;
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_blob_pkey', transformer: HEX })
+  digest: string;
 
   @Column({ type: 'integer' })
   bytes: number;
@@ -15,8 +21,8 @@ export class ContentBlob {
 /** A part of a file; `CHUNK_BYTES` long, unless it is the last one. */
 @Entity('content_chunk')
 export class ContentChunk {
-  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_chunk_pkey' })
-  blob: Buffer;
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_chunk_pkey', transformer: HEX })
+  blob: string;
 
   @ManyToOne(() => ContentBlob, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'blob', foreignKeyConstraintName: 'content_chunk_blob_fkey' })
@@ -33,8 +39,8 @@ export class ContentChunk {
 /** A list of files, by its digest (`treeDigest`). */
 @Entity('content_tree')
 export class ContentTree {
-  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_tree_pkey' })
-  digest: Buffer;
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_tree_pkey', transformer: HEX })
+  digest: string;
 
   /** The sum of the files' sizes. */
   @Column({ type: 'integer' })
@@ -45,8 +51,8 @@ export class ContentTree {
 @Entity('content_file')
 @Index('content_file_blob', ['blob'])
 export class ContentFile {
-  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_file_pkey' })
-  tree: Buffer;
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_file_pkey', transformer: HEX })
+  tree: string;
 
   @ManyToOne(() => ContentTree, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'tree', foreignKeyConstraintName: 'content_file_tree_fkey' })
@@ -55,8 +61,8 @@ export class ContentFile {
   @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'content_file_pkey' })
   path: string;
 
-  @Column({ type: 'bytea' })
-  blob: Buffer;
+  @Column({ type: 'bytea', transformer: HEX })
+  blob: string;
 
   @ManyToOne(() => ContentBlob)
   @JoinColumn({ name: 'blob', foreignKeyConstraintName: 'content_file_blob_fkey' })
@@ -115,8 +121,8 @@ export class VersionContent {
   @JoinColumn({ name: 'version_id', foreignKeyConstraintName: 'version_content_version_id_fkey' })
   version: EntryVersion;
 
-  @Column({ type: 'bytea' })
-  tree: Buffer;
+  @Column({ type: 'bytea', transformer: HEX })
+  tree: string;
 
   @ManyToOne(() => ContentTree)
   @JoinColumn({ name: 'tree', foreignKeyConstraintName: 'version_content_tree_fkey' })

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
@@ -6,6 +7,7 @@ import { SourcesModule } from '../sources/sources.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { ContentCleanup } from './content-cleanup.js';
 import { ContentMetrics } from './content-metrics.js';
+import { ContentFetch, ContentFile, VersionContent } from './content.entity.js';
 import { ContentController } from './content.controller.js';
 import { ContentFetches } from './content-fetches.js';
 import { ContentFilesController } from './content-files.controller.js';
@@ -15,7 +17,14 @@ import { VisibleContent } from './visible-content.queries.js';
 
 /** The files of skills and plugins (reference/content). */
 @Module({
-  imports: [AuditModule, CatalogModule, EntriesModule, SourcesModule, ViewsModule],
+  imports: [
+    TypeOrmModule.forFeature([ContentFetch, ContentFile, VersionContent]),
+    AuditModule,
+    CatalogModule,
+    EntriesModule,
+    SourcesModule,
+    ViewsModule,
+  ],
   controllers: [ContentController, ContentFilesController],
   providers: [ContentCleanup, ContentFetches, ContentMetrics, ContentStore, ContentUploads, VisibleContent],
   exports: [ContentStore, VisibleContent],

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ENTITIES } from '../../dist/app/entities.js';
+import { ContentFile, VersionContent } from '../../dist/content/content.entity.js';
 import { ContentStore } from '../../dist/content/content-store.queries.js';
 import type { IncomingFile } from '../../dist/content/content-tree.js';
 import { createDataSource } from '../../dist/database/open-database.js';
@@ -17,10 +19,15 @@ beforeAll(async () => {
   database = await aDatabase();
   dataSource = await createDataSource(
     { ...database.connection, poolMax: 4 },
-    [],
+    ENTITIES,
     () => undefined,
   ).initialize();
-  store = new ContentStore(dataSource, LIMITS);
+  store = new ContentStore(
+    dataSource,
+    dataSource.getRepository(VersionContent),
+    dataSource.getRepository(ContentFile),
+    LIMITS,
+  );
   await database.query(
     `insert into claim_set (claims, digest) values ('{}', '\\x00') on conflict do nothing`,
   );

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DataSource } from 'typeorm';
+import { ENTITIES } from '../../dist/app/entities.js';
+import { ContentFile, VersionContent } from '../../dist/content/content.entity.js';
 import { ContentStore } from '../../dist/content/content-store.queries.js';
 import type { IncomingFile } from '../../dist/content/content-tree.js';
 import { createDataSource } from '../../dist/database/open-database.js';
@@ -41,12 +43,16 @@ async function withStore(
 ): Promise<void> {
   const dataSource = await createDataSource(
     { ...database.connection, poolMax: 1 },
-    [],
+    ENTITIES,
     () => undefined,
   ).initialize();
   try {
     const limits = { fetchHosts: [], maxBytesPerVersion: 256 * 1024 ** 2, maxBytes: 1024 ** 4 };
-    await work(new ContentStore(dataSource, limits), dataSource);
+    const [contents, contentFiles] = [
+      dataSource.getRepository(VersionContent),
+      dataSource.getRepository(ContentFile),
+    ];
+    await work(new ContentStore(dataSource, contents, contentFiles, limits), dataSource);
   } finally {
     await dataSource.destroy();
   }
