@@ -2,9 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { BytewiseText, Timestamp } from '../database/statements.js';
 import type { AuditScope } from './audit-event.js';
 
-/**
- * One audit event (reference/audit). Read and written only through raw SQL in audit.queries.ts and audit-page.queries.ts.
- */
+/** One audit event (reference/audit). Only audit.queries.ts writes events. */
 @Entity('audit_event')
 @Check('audit_event_outcome_check', `outcome in ('allowed', 'refused')`)
 @Index('audit_event_action', ['action', 'id', 'outcome'])

@@ -1,18 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import type { RecordChange } from '../audit/audit-trail.js';
 import { secretDigest } from '../auth/audited-oauth.js';
 import type { WebhookConfig } from '../config/config.js';
 import { formatDuration } from '../validation/value-checks.js';
-import type { AppliedWebhook } from './webhook.entity.js';
-import { WebhookPlaces } from './webhook-places.queries.js';
+import { type AppliedWebhook, Webhook } from './webhook.entity.js';
 
 /** Applies the webhooks of the configuration, and audits changes. */
 @Injectable()
 export class ConfiguredWebhooks {
-  constructor(private readonly places: WebhookPlaces) {}
-
   /** Takes a while: secrets are digested slowly. */
   formsOf(webhooks: readonly WebhookConfig[]): Promise<AppliedWebhook[]> {
     return Promise.all(
@@ -26,7 +23,7 @@ export class ConfiguredWebhooks {
 
   /** Whether `apply` would write anything. */
   async differ(manager: EntityManager, forms: readonly AppliedWebhook[]): Promise<boolean> {
-    const { gone, changed } = differences(await this.places.applied(manager), forms);
+    const { gone, changed } = differences(await appliedForms(manager), forms);
     return gone.length + changed.length > 0;
   }
 
@@ -41,7 +38,7 @@ export class ConfiguredWebhooks {
     forms: readonly AppliedWebhook[],
     record: RecordChange,
   ): Promise<string[]> {
-    const before = await this.places.applied(manager);
+    const before = await appliedForms(manager);
     const { gone, changed } = differences(before, forms);
     if (gone.length + changed.length === 0) return [];
     await record({
@@ -53,13 +50,31 @@ export class ConfiguredWebhooks {
         after: { webhooks: forms.map((form) => auditedWebhook(form, before.get(form.name))) },
       },
     });
-    await this.places.remove(manager, gone);
-    for (const form of changed) await this.places.put(manager, form);
+    await manager.delete(Webhook, { name: In(gone) });
+    for (const form of changed) await put(manager, form);
     return [
       ...gone.map((name) => `webhook ${name}: removed`),
       ...changed.map(({ name }) => `webhook ${name}: ${before.has(name) ? 'changed' : 'created'}`),
     ];
   }
+}
+
+/** Returns the forms of the applied webhooks, by name. */
+async function appliedForms(manager: EntityManager): Promise<Map<string, AppliedWebhook>> {
+  const webhooks = await manager.find(Webhook, {
+    select: { id: true, name: true, form: true },
+    order: { id: 'ASC' },
+  });
+  return new Map(webhooks.map(({ name, form }) => [name, form]));
+}
+
+/** Changes the form of a webhook, or adds it at the current place. */
+async function put(manager: EntityManager, form: AppliedWebhook): Promise<void> {
+  const { name } = form;
+  const { affected } = await manager.update(Webhook, { name }, { form, nextAttemptAt: null });
+  if (affected) return;
+  const configuredIn = () => 'pg_current_xact_id()::text::bigint';
+  await manager.insert(Webhook, { name, form, configuredIn, past: () => 'pg_current_snapshot()::text' });
 }
 
 function differences(before: ReadonlyMap<string, AppliedWebhook>, forms: readonly AppliedWebhook[]) {

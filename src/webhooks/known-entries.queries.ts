@@ -1,26 +1,29 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import type { EntryName, NamesPage } from '../catalog/view-names.queries.js';
 import type { WebhookView } from '../config/config.js';
+import { insertMany } from '../database/bulk.js';
+import { Webhook, WebhookEntry } from './webhook.entity.js';
 
 /** Reads and writes which entries the receivers of webhooks know (reference/webhooks). */
 @Injectable()
 export class KnownEntries {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @InjectRepository(WebhookEntry) private readonly entries: Repository<WebhookEntry>,
+  ) {}
 
   /** Returns the view whose entries the receiver knows; null if there is none yet. */
   async followed(id: number): Promise<WebhookView | null> {
-    const [row] = await this.dataSource.query<{ followed: WebhookView | null }[]>(
-      `select followed from webhook where id = $1`,
-      [id],
-    );
-    return row?.followed ?? null;
+    const webhook = await this.webhooks.findOne({ select: { id: true, followed: true }, where: { id } });
+    return webhook?.followed ?? null;
   }
 
   /** Returns which of these entries the receiver knows. */
   async among(id: number, asked: readonly EntryName[]): Promise<EntryName[]> {
     if (asked.length === 0) return [];
-    return this.dataSource.query<EntryName[]>(
+    return this.entries.query<EntryName[]>(
       `select type, name from webhook_entry
        where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
       [id, asked.map(({ type }) => type), asked.map(({ name }) => name)],
@@ -29,26 +32,33 @@ export class KnownEntries {
 
   /** Returns the entries after this one that the receiver knows, or the first ones. */
   async after(id: number, after: EntryName | null, limit: number): Promise<NamesPage<EntryName>> {
-    const names = await this.dataSource.query<EntryName[]>(
-      `select type, name from webhook_entry where webhook_id = $1 and (type, name) > ($2, $3)
-       order by type, name limit $4`,
-      [id, after?.type ?? '', after?.name ?? '', limit],
-    );
+    const names = await this.entries
+      .createQueryBuilder('entry')
+      .select('entry.type', 'type')
+      .addSelect('entry.name', 'name')
+      .where({ webhookId: id })
+      .andWhere('(entry.type, entry.name) > (:type, :name)', {
+        type: after?.type ?? '',
+        name: after?.name ?? '',
+      })
+      .orderBy({ 'entry.type': 'ASC', 'entry.name': 'ASC' })
+      .limit(limit)
+      .getRawMany<EntryName>();
     return { names, last: names.length === limit ? (names.at(-1) ?? null) : null };
   }
 
   /** Records entries that the receiver knows without a message. */
   async learn(id: number, entries: readonly EntryName[]): Promise<void> {
-    await learn(this.dataSource.manager, id, entries, []);
+    await learn(this.entries.manager, id, entries, []);
   }
 
   /** Records that the receiver knows the entries of this view, but for differences yet to be sent. */
   async follow(id: number, view: WebhookView): Promise<void> {
-    await this.dataSource.query(`update webhook set followed = $2 where id = $1`, [id, JSON.stringify(view)]);
+    await this.webhooks.update({ id }, { followed: view });
   }
 
   async forgetAll(id: number): Promise<void> {
-    await this.dataSource.query(`delete from webhook_entry where webhook_id = $1`, [id]);
+    await this.entries.delete({ webhookId: id });
   }
 }
 
@@ -59,19 +69,15 @@ export async function learn(
   added: readonly EntryName[],
   removed: readonly EntryName[],
 ): Promise<void> {
-  const columns = (entries: readonly EntryName[]) => [
-    id,
-    entries.map(({ type }) => type),
-    entries.map(({ name }) => name),
-  ];
-  if (added.length > 0)
-    await manager.query(
-      `insert into webhook_entry select $1::int, * from unnest($2::text[], $3::text[]) on conflict do nothing`,
-      columns(added),
-    );
+  await insertMany(
+    manager,
+    WebhookEntry,
+    added.map(({ type, name }) => ({ webhookId: id, type, name })),
+    'on conflict do nothing',
+  );
   if (removed.length > 0)
     await manager.query(
       `delete from webhook_entry where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
-      columns(removed),
+      [id, removed.map(({ type }) => type), removed.map(({ name }) => name)],
     );
 }

@@ -1,12 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { DataSource, Repository } from 'typeorm';
 import type { AuditTarget } from '../audit/audit-event.js';
+import { AuditEventRow } from '../audit/audit-event.entity.js';
 import type { AuditAction } from '../config/audit-actions.js';
-import { utcText } from '../database/statements.js';
+import { timeIn, utcText } from '../database/statements.js';
 import type { EntryName } from '../catalog/view-names.queries.js';
 import { learn } from './known-entries.queries.js';
 import { type Attempt, recordAttempts } from './webhook-states.queries.js';
-import type { AppliedWebhook } from './webhook.entity.js';
+import { Webhook } from './webhook.entity.js';
 
 /** Events between two snapshots; more only if one transaction wrote more. Bounds what a statement sorts. */
 const EVENTS_PER_WINDOW = 1_000;
@@ -185,7 +187,11 @@ interface PageRow {
  */
 @Injectable()
 export class WebhookPlaces {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @InjectRepository(AuditEventRow) private readonly events: Repository<AuditEventRow>,
+  ) {}
 
   /** Takes the free leases of these webhooks. */
   async take(
@@ -193,28 +199,30 @@ export class WebhookPlaces {
     names: readonly string[],
     leaseMs: number,
   ): Promise<{ readonly id: number; readonly name: string }[]> {
-    const [taken] = await this.dataSource.query<[{ id: number; name: string }[], number]>(
-      `update webhook set lease_owner = $1, lease_until = now() + $3 * interval '1 millisecond'
-       where name = any($2) and (lease_until is null or lease_until < now()) returning id, name`,
-      [owner, names, leaseMs],
-    );
-    return taken;
+    const { raw } = await this.webhooks
+      .createQueryBuilder()
+      .update()
+      .set({ leaseOwner: owner, leaseUntil: timeIn(leaseMs) })
+      .where('name = any(:names) and (lease_until is null or lease_until < now())', { names })
+      .returning(['id', 'name'])
+      .execute();
+    return raw as { id: number; name: string }[];
   }
 
   /** Extends the leases of an owner; returns the webhooks that it still holds. */
   async renew(owner: string, leaseMs: number): Promise<number[]> {
-    const [rows] = await this.dataSource.query<[{ id: number }[], number]>(
-      `update webhook set lease_until = now() + $2 * interval '1 millisecond' where lease_owner = $1 returning id`,
-      [owner, leaseMs],
-    );
-    return rows.map(({ id }) => id);
+    const { raw } = await this.webhooks
+      .createQueryBuilder()
+      .update()
+      .set({ leaseUntil: timeIn(leaseMs) })
+      .where({ leaseOwner: owner })
+      .returning(['id'])
+      .execute();
+    return (raw as { id: number }[]).map(({ id }) => id);
   }
 
   async release(owner: string): Promise<void> {
-    await this.dataSource.query(
-      `update webhook set lease_owner = null, lease_until = null where lease_owner = $1`,
-      [owner],
-    );
+    await this.webhooks.update({ leaseOwner: owner }, { leaseOwner: null, leaseUntil: null });
   }
 
   /** Returns the states of the webhooks that an owner holds. */
@@ -294,12 +302,14 @@ export class WebhookPlaces {
         `update audit_event set transaction = null where id in (
            select id from audit_event where transaction >= ${end(NOW)} limit ${EVENTS_PER_SLICE})`,
       );
-    await this.dataSource.query(
-      `update webhook set past = ${NOW}::text, since = coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid),
-         until = null, after = coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid), generation = generation + 1
-       where lease_owner = $1 and ${end('past')} > ${end(NOW)}`,
-      [owner],
-    );
+    const last = () => `coalesce(latest, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)`;
+    const generation = () => 'generation + 1';
+    await this.webhooks
+      .createQueryBuilder()
+      .update()
+      .set({ past: () => `${NOW}::text`, since: last, until: null, after: last, generation })
+      .where(`lease_owner = :owner and ${end('past')} > ${end(NOW)}`, { owner })
+      .execute();
   }
 
   /** Returns which of these names have events after a place. */
@@ -321,32 +331,12 @@ export class WebhookPlaces {
 
   /** Returns the last change of the configuration; undefined if it was never recorded, or deleted since. */
   async lastConfiguration(): Promise<Pick<TrailEvent, 'id' | 'time'> | undefined> {
-    const [row] = await this.dataSource.query<Pick<TrailEvent, 'id' | 'time'>[]>(
-      `select id, ${utcText('time')} as time from audit_event where action = 'config.apply' order by id desc limit 1`,
-    );
-    return row;
-  }
-
-  /** Returns the applied webhooks, by name. */
-  async applied(manager: EntityManager): Promise<Map<string, AppliedWebhook>> {
-    const rows = await manager.query<{ name: string; form: AppliedWebhook }[]>(
-      `select name, form from webhook order by id`,
-    );
-    return new Map(rows.map(({ name, form }) => [name, form]));
-  }
-
-  /** Adds a webhook at the current place, or changes its form. */
-  async put(manager: EntityManager, form: AppliedWebhook): Promise<void> {
-    await manager.query(
-      `insert into webhook (name, form, configured_in, past)
-       values ($1, $2, pg_current_xact_id()::text::bigint, ${NOW}::text)
-       on conflict (name) do update set form = excluded.form, next_attempt_at = null`,
-      [form.name, JSON.stringify(form)],
-    );
-  }
-
-  async remove(manager: EntityManager, names: readonly string[]): Promise<void> {
-    await manager.query(`delete from webhook where name = any($1)`, [names]);
+    const event = await this.events.findOne({
+      select: { id: true, time: true },
+      where: { action: 'config.apply' },
+      order: { id: 'DESC' },
+    });
+    return event ? { id: event.id, time: event.time.toISOString() } : undefined;
   }
 }
 

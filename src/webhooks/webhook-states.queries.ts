@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
-import { utcText } from '../database/statements.js';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, In, Repository } from 'typeorm';
+import { Webhook, WebhookDelivery } from './webhook.entity.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
 
 export type WebhookStatus = WebhookAnswer['status'];
@@ -11,15 +12,6 @@ export interface WebhookState {
   /** In whole seconds. */
   readonly lag: number;
   readonly lastError: string | null;
-}
-
-export interface DeliveryRow {
-  readonly id: string;
-  readonly type: string;
-  readonly status: string;
-  readonly attempts: number;
-  readonly at: string;
-  readonly error: string | null;
 }
 
 /** Deliveries that are kept for each webhook. */
@@ -35,46 +27,53 @@ export interface Attempt {
   readonly error?: string | undefined;
 }
 
-const STATUS = `case when paused_at is not null then 'paused' when attempts > 0 then 'retrying' else 'active' end`;
+const STATUS = `case when webhook.paused_at is not null then 'paused' when webhook.attempts > 0 then 'retrying' else 'active' end`;
 
 /** Reads and changes the states of webhooks for requests. */
 @Injectable()
 export class WebhookStates {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @InjectRepository(WebhookDelivery) private readonly attempts: Repository<WebhookDelivery>,
+  ) {}
 
   /** Returns the states of these webhooks, by name. */
   async all(names: readonly string[]): Promise<Map<string, WebhookState>> {
-    const rows = await this.dataSource.query<WebhookState[]>(
-      `select name, ${STATUS} as status, last_error as "lastError",
-         coalesce(greatest(extract(epoch from now() - behind_since), 0), 0)::int as lag
-       from webhook where name = any($1)`,
-      [names],
-    );
+    const rows = await this.webhooks
+      .createQueryBuilder('webhook')
+      .select('webhook.name', 'name')
+      .addSelect(STATUS, 'status')
+      .addSelect('webhook.lastError', 'lastError')
+      .addSelect('coalesce(greatest(extract(epoch from now() - webhook.behindSince), 0), 0)::int', 'lag')
+      .where({ name: In(names) })
+      .getRawMany<WebhookState>();
     return new Map(rows.map((row) => [row.name, row]));
   }
 
   /** Returns the last deliveries of a webhook, newest first. */
-  async deliveries(name: string): Promise<DeliveryRow[]> {
-    return this.dataSource.query<DeliveryRow[]>(
-      `select d.id, d.type, d.status, d.attempts, ${utcText('d.at')} as at, d.error
-       from webhook_delivery d join webhook w on w.id = d.webhook_id
-       where w.name = $1 order by d.at desc, d.id desc limit ${MAX_DELIVERIES}`,
-      [name],
-    );
+  deliveries(name: string): Promise<WebhookDelivery[]> {
+    return this.attempts
+      .createQueryBuilder('delivery')
+      .innerJoin('delivery.webhook', 'webhook', 'webhook.name = :name', { name })
+      .orderBy({ 'delivery.at': 'DESC', 'delivery.id': 'DESC' })
+      .limit(MAX_DELIVERIES)
+      .getMany();
   }
 
   /** Locks a webhook until the transaction ends; returns its status, `active` if it was removed. */
   async lock(manager: EntityManager, name: string): Promise<WebhookStatus> {
-    const [row] = await manager.query<{ status: WebhookStatus }[]>(
-      `select ${STATUS} as status from webhook where name = $1 for update`,
-      [name],
-    );
+    const row = await manager
+      .createQueryBuilder(Webhook, 'webhook')
+      .select(STATUS, 'status')
+      .where({ name })
+      .setLock('pessimistic_write')
+      .getRawOne<{ status: WebhookStatus }>();
     return row?.status ?? 'active';
   }
 
   /** Deletes deliveries of these webhooks beyond MAX_DELIVERIES, oldest first. */
   async forgetDeliveries(ids: readonly number[]): Promise<void> {
-    await this.dataSource.query(
+    await this.attempts.query(
       `delete from webhook_delivery d using unnest($1::int[]) as w(id) cross join lateral (
          select at, id from webhook_delivery where webhook_id = w.id order by at desc, id desc offset ${MAX_DELIVERIES} limit 1
        ) oldest where d.webhook_id = w.id and (d.at, d.id) <= (oldest.at, oldest.id)`,
@@ -83,10 +82,10 @@ export class WebhookStates {
   }
 
   async resume(manager: EntityManager, name: string): Promise<void> {
-    await manager.query(
-      `update webhook set paused_at = null, attempts = 0, failing_since = null, next_attempt_at = null,
-         last_error = null where name = $1`,
-      [name],
+    await manager.update(
+      Webhook,
+      { name },
+      { pausedAt: null, attempts: 0, failingSince: null, nextAttemptAt: null, lastError: null },
     );
   }
 

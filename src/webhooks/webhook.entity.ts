@@ -13,7 +13,7 @@ export interface AppliedWebhook {
   readonly secret: string;
 }
 
-/** A configured webhook and its place in the audit trail. Written by hand-written SQL only. */
+/** A configured webhook and its place in the audit trail. */
 @Entity('webhook')
 @Unique('webhook_name_key', ['name'])
 export class Webhook {

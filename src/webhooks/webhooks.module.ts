@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuditEventRow } from '../audit/audit-event.entity.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
@@ -9,6 +11,7 @@ import { ConfiguredWebhooks } from './configured-webhooks.js';
 import { FollowedViews } from './followed-views.js';
 import { KnownEntries } from './known-entries.queries.js';
 import { ViewComparison } from './view-comparison.js';
+import { Webhook, WebhookDelivery, WebhookEntry } from './webhook.entity.js';
 import { WebhookPlaces } from './webhook-places.queries.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhookStates } from './webhook-states.queries.js';
@@ -17,7 +20,15 @@ import { WebhooksService } from './webhooks.service.js';
 
 /** Delivers audit events to other systems (reference/webhooks). */
 @Module({
-  imports: [AuditModule, AuthModule, AuthzModule, CatalogModule, RegistriesModule, ViewsModule],
+  imports: [
+    TypeOrmModule.forFeature([Webhook, WebhookEntry, WebhookDelivery, AuditEventRow]),
+    AuditModule,
+    AuthModule,
+    AuthzModule,
+    CatalogModule,
+    RegistriesModule,
+    ViewsModule,
+  ],
   controllers: [WebhooksController],
   providers: [
     ConfiguredWebhooks,

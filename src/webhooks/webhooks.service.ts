@@ -37,9 +37,9 @@ export class WebhooksService {
   }
 
   async deliveries({ name }: WebhookConfig, query: AdminListQuery): Promise<JsonText> {
-    const rows = (await this.states.deliveries(name)).map((row) => ({
-      name: row.id,
-      answer: Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)),
+    const rows = (await this.states.deliveries(name)).map(({ id, type, status, attempts, at, error }) => ({
+      name: id,
+      answer: { id, type, status, attempts, at, ...(error === null ? {} : { error }) },
     }));
     return new JsonText(await listPage('deliveries', rows, query, false, async (some) => some));
   }
