@@ -1,9 +1,11 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
 import { limitsConfig, outboundConfig } from '../config/slices.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
+import { SourceState } from '../sources/source.entity.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { MAX_CONNECTIONS } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
@@ -22,7 +24,7 @@ import { SyncRun } from './sync-run.js';
 import { SyncQueries } from './sync.queries.js';
 
 @Module({
-  imports: [AuditModule, EntriesModule, SourcesModule],
+  imports: [TypeOrmModule.forFeature([SourceState]), AuditModule, EntriesModule, SourcesModule],
   controllers: [SourceTestController],
   providers: [
     FileFetcher,

@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { DataSource, type EntityManager, In, IsNull, Not, Repository } from 'typeorm';
 import { isOneOf } from '../database/statements.js';
 import { LIVE_STATUSES } from '../documents/statuses.js';
+import { Entry } from '../entries/entry.entity.js';
 import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
+import { SourceState } from '../sources/source.entity.js';
 
 /** The local file of a source. */
 interface WatchedFile {
@@ -38,9 +41,6 @@ interface HeldFigures {
   readonly oldest: number;
 }
 
-/** The kinds that are neither synced nor watched. */
-const UNSYNCED = [MANAGED_KIND];
-
 /** The settings that name a local file with entries. */
 const CONTENT_FILES = SOURCE_KINDS.flatMap((kind) =>
   namedFiles(kind, undefined)
@@ -51,7 +51,10 @@ const CONTENT_FILES = SOURCE_KINDS.flatMap((kind) =>
 /** Reads the sync states of all sources; SourceStates and SourceLeases write them. */
 @Injectable()
 export class SyncQueries {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    @InjectRepository(SourceState) private readonly states: Repository<SourceState>,
+  ) {}
 
   /** Returns the local files of all sources. */
   async watchedFiles(): Promise<WatchedFile[]> {
@@ -67,14 +70,24 @@ export class SyncQueries {
 
   /** Returns the metrics of all synced sources. The current attempt of a running sync does not count as a failure. */
   async figures(): Promise<SourceFigures[]> {
-    return this.dataSource.query<SourceFigures[]>(
-      `select s.name as source, s.kind, y.status, s.interval_ms::float8 / 1000 as interval,
-         greatest(y.attempts - case when y.status = 'syncing' then 1 else 0 end, 0) as failures,
-         extract(epoch from y.last_success_at)::float8 as "lastSuccess",
-         (y.counts->>'entries')::int as entries, (y.counts->>'skipped')::int as skipped
-       from source s join source_sync y on y.source_id = s.id where s.kind <> all($1)`,
-      [UNSYNCED],
-    );
+    const states = await this.states.find({
+      select: {
+        ...{ sourceId: true, status: true, attempts: true, lastSuccessAt: true, counts: true },
+        source: { id: true, name: true, kind: true, intervalMs: true },
+      },
+      relations: { source: true },
+      where: { source: { kind: Not(MANAGED_KIND) } },
+    });
+    return states.map(({ source, status, attempts, lastSuccessAt, counts }) => ({
+      source: source.name,
+      kind: source.kind,
+      status,
+      failures: Math.max(attempts - (status === 'syncing' ? 1 : 0), 0),
+      lastSuccess: lastSuccessAt && lastSuccessAt.getTime() / 1_000,
+      interval: source.intervalMs && source.intervalMs / 1_000,
+      entries: counts['entries'] ?? null,
+      skipped: counts['skipped'] ?? null,
+    }));
   }
 
   /** Returns what admission holds of each source (reference/admission). */
@@ -90,22 +103,21 @@ export class SyncQueries {
 
   /** Counts the sources that have not finished their first run or first cluster list, successfully or not. */
   async countNeverRun(): Promise<number> {
-    const rows = await this.dataSource.query<{ count: number }[]>(
-      `select count(*)::int as count from source_sync y join source s on s.id = y.source_id
-       where s.kind <> all($1) and y.last_success_at is null and y.status in ('pending', 'syncing')`,
-      [UNSYNCED],
-    );
-    return rows[0]?.count ?? 0;
+    return this.states.countBy({
+      source: { kind: Not(MANAGED_KIND) },
+      lastSuccessAt: IsNull(),
+      status: In(['pending', 'syncing']),
+    });
   }
 }
 
 /** Counts the entries of a source that have a live version. */
-export async function countLiveEntries(manager: EntityManager, sourceId: number): Promise<number> {
-  const rows = await manager.query<{ count: number }[]>(
-    `select count(*)::int as count from entry e
-     where e.source_id = $1
-       and exists (select 1 from entry_version v where v.entry_id = e.id and ${isOneOf('v.status', LIVE_STATUSES)})`,
-    [sourceId],
-  );
-  return rows[0]?.count ?? 0;
+export function countLiveEntries(manager: EntityManager, sourceId: number): Promise<number> {
+  return manager
+    .createQueryBuilder(Entry, 'entry')
+    .where({ sourceId })
+    .andWhere(
+      `exists (select from entry_version v where v.entry_id = entry.id and ${isOneOf('v.status', LIVE_STATUSES)})`,
+    )
+    .getCount();
 }

@@ -1,13 +1,15 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../../audit/audit.module.js';
 import { EntriesModule } from '../../entries/entries.module.js';
+import { Entry } from '../../entries/entry.entity.js';
 import { SourcesModule } from '../../sources/sources.module.js';
 import { ClusterWatcher } from './cluster-watcher.js';
 import { KubernetesClient } from './kubernetes-client.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({
-  imports: [AuditModule, EntriesModule, SourcesModule],
+  imports: [TypeOrmModule.forFeature([Entry]), AuditModule, EntriesModule, SourcesModule],
   providers: [ClusterWatcher, KubernetesClient, StoredEntries],
 })
 export class KubernetesModule {}

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { MoreThan, Repository } from 'typeorm';
 import type { Claims } from '../../claims/claims.js';
+import { Entry } from '../../entries/entry.entity.js';
 
 /** A stored entry and the document of its only version. */
 export interface StoredEntry {
@@ -15,7 +17,7 @@ const ENTRIES_PER_STATEMENT = 50;
 /** Reads the stored entries of a source of kind kubernetes. */
 @Injectable()
 export class StoredEntries {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(@InjectRepository(Entry) private readonly entries: Repository<Entry>) {}
 
   /**
    * Yields the entries whose names begin with one of the prefixes, such as `com.toolhive.k8s.tools/`, ordered by name.
@@ -23,15 +25,21 @@ export class StoredEntries {
   async *beginningWith(sourceId: number, prefixes: readonly string[]): AsyncGenerator<StoredEntry> {
     let after = '';
     for (;;) {
-      const rows = await this.dataSource.query<StoredEntry[]>(
-        `select e.name, v.document, c.claims
-         from entry e join entry_version v on v.entry_id = e.id and v.is_latest
-           join claim_set c on c.id = e.claim_set_id
-         where e.source_id = $1 and e.type = 'server' and e.name > $2
-           and exists (select 1 from unnest($3::text[]) as p(prefix) where starts_with(e.name, p.prefix))
-         order by e.name limit $4`,
-        [sourceId, after, prefixes, ENTRIES_PER_STATEMENT],
-      );
+      const rows = await this.entries
+        .createQueryBuilder('entry')
+        .innerJoin('entry.versions', 'version', 'version.isLatest')
+        .innerJoin('entry.claimSet', 'claimSet')
+        .select('entry.name', 'name')
+        .addSelect('version.document', 'document')
+        .addSelect('claimSet.claims', 'claims')
+        .where({ sourceId, type: 'server', name: MoreThan(after) })
+        .andWhere(
+          'exists (select from unnest(:prefixes::text[]) as p(prefix) where starts_with(entry.name, p.prefix))',
+        )
+        .setParameters({ prefixes })
+        .orderBy('entry.name')
+        .limit(ENTRIES_PER_STATEMENT)
+        .getRawMany<StoredEntry>();
       yield* rows;
       after = rows.at(-1)?.name ?? '';
       if (rows.length < ENTRIES_PER_STATEMENT) return;
