@@ -1,9 +1,11 @@
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ENTITIES } from '../../dist/app/entities.js';
+import { ContentBlob } from '../../dist/content/content.entity.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { ENTRY_TYPE_NAMES, STATUSES } from '../../dist/documents/statuses.js';
 import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
+import { Webhook } from '../../dist/webhooks/webhook.entity.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
@@ -30,6 +32,25 @@ it('every table has an entity', async () => {
 it('the entities match the migrated schema', async () => {
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
   expect(upQueries.map(({ query }) => query)).toEqual([]);
+});
+
+it.each([undefined, null])('a condition on %s is an error, instead of none', async (id) => {
+  const webhooks = dataSource.getRepository(Webhook);
+  const isNoCondition = /value encountered in property/;
+  const where = { id: id as unknown as number };
+  await expect(webhooks.findBy(where)).rejects.toThrow(isNoCondition);
+  await expect(webhooks.update(where, { attempts: 1 })).rejects.toThrow(isNoCondition);
+  await expect(webhooks.delete(where)).rejects.toThrow(isNoCondition);
+});
+
+it.each([undefined, null])('a condition of a query builder on %s holds for no row', async (bytes) => {
+  await database.query(`insert into content_blob (digest, bytes) values ('\\x01', 1)`);
+  const blobs = () => dataSource.getRepository(ContentBlob).createQueryBuilder('blob');
+  const where = { bytes };
+  expect(await blobs().where(where).getMany()).toEqual([]);
+  expect((await blobs().update().set({ bytes: 2 }).where(where).execute()).affected).toBe(0);
+  expect((await blobs().delete().where(where).execute()).affected).toBe(0);
+  await database.query(`delete from content_blob`);
 });
 
 // TypeORM compares check constraints by name only.
