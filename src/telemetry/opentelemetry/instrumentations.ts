@@ -1,5 +1,4 @@
-import { EventEmitter } from 'node:events';
-import { type IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { context, trace } from '@opentelemetry/api';
 import type { W3CTraceContextPropagator } from '@opentelemetry/core';
 import type { Instrumentation } from '@opentelemetry/instrumentation';
@@ -7,6 +6,9 @@ import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici';
 import { routeOf } from '../requests.js';
+
+/** Polled by probes and Prometheus on the internal port (reference/commands); never traced. */
+const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
 interface Choices {
   /**
@@ -25,6 +27,7 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
   return [
     new HttpInstrumentation({
       disableOutgoingRequestInstrumentation: true,
+      ignoreIncomingRequestHook: ({ url }) => INTERNAL_PATHS.has(url?.split('?', 1)[0] ?? ''),
       applyCustomAttributesOnSpan: (span, request) => {
         if (!span.isRecording()) return;
         const incoming = request as IncomingMessage;
@@ -56,19 +59,4 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
       },
     }),
   ];
-}
-
-/**
- * Makes untraced requests bypass the HTTP instrumentation, which would create a context for each request and bind the
- * request and response to it. Call once, after the instrumentation is registered.
- *
- * @param isUntraced called once per request.
- */
-export function skipUntraced(isUntraced: (request: IncomingMessage) => boolean): void {
-  const traced = Reflect.get(Server.prototype, 'emit') as typeof EventEmitter.prototype.emit;
-  const untraced = Reflect.get(EventEmitter.prototype, 'emit') as typeof traced;
-  Server.prototype.emit = function (this: Server, event: string | symbol, ...args: unknown[]) {
-    const bypasses = event === 'request' && isUntraced(args[0] as IncomingMessage);
-    return (bypasses ? untraced : traced).call(this, event, ...args);
-  };
 }

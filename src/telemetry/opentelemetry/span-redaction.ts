@@ -1,39 +1,7 @@
 import { type Attributes, type AttributeValue, type Context } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
-import { LRUCache } from 'lru-cache';
 import { pathWithoutKeys } from '../../config/registry-keys.js';
 import { withoutQuery } from '../../outbound/http-client.js';
-
-/** Maximum number of cached sanitized statements. The server runs few distinct statements, but long ones. */
-const MAX_CACHED = 500;
-
-const MAX_LENGTH = 4_000;
-
-const sanitized = new LRUCache<string, string>({ max: MAX_CACHED });
-
-/**
- * Replaces the literals of a statement (strings, dollar-quoted strings, numbers) with `?` and removes comments.
- * Parameter values (`$1`) are not in the text.
- * https://opentelemetry.io/docs/specs/semconv/db/database-spans/#sanitization-of-dbquerytext
- */
-export function withoutLiterals(statement: string): string {
-  const cached = sanitized.get(statement);
-  if (cached !== undefined) return cached;
-  const text = statement
-    .slice(0, 4 * MAX_LENGTH)
-    .replaceAll(LITERALS, (found) =>
-      /^(--|\/\*)/.test(found) ? ' ' : /^["$]\d*$|^"/.test(found) ? found : '?',
-    )
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .slice(0, MAX_LENGTH);
-  sanitized.set(statement, text);
-  return text;
-}
-
-/** Comments, quoted names, parameters, strings and numbers; an unterminated token extends to the end. */
-const LITERALS =
-  /--[^\n]*|\/\*[^]*?(?:\*\/|$)|"(?:[^"]|"")*(?:"|$)|\$\d+|(\$\w*\$)[^]*?(?:\1|$)|(?:\b[exb]|\bu&)?'(?:[^'\\]|''|\\[^])*(?:'|$)|(?<![\w$.])\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?\b/gi;
 
 type Redaction = (value: AttributeValue) => AttributeValue;
 
@@ -56,7 +24,8 @@ const EXPORTED: ReadonlyMap<string, Redaction> = new Map(
     'db.system.name': unchanged,
     'db.namespace': unchanged,
     'db.operation.name': unchanged,
-    'db.query.text': (value) => withoutLiterals(String(value)),
+    // Values are parameters, which are not in the text.
+    'db.query.text': unchanged,
     'registry.error.code': unchanged,
     'registry.source.name': unchanged,
     'registry.source.kind': unchanged,

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
-import { diag, type DiagLogger, DiagLogLevel, SpanKind } from '@opentelemetry/api';
-import { parseTraceParent, setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { diag, type DiagLogger, DiagLogLevel } from '@opentelemetry/api';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { registerInstrumentations } from '@opentelemetry/instrumentation';
 import {
   detectResources,
@@ -16,11 +15,9 @@ import {
   type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics';
 import {
-  AlwaysOnSampler,
   BatchSpanProcessor,
   NodeTracerProvider,
   ParentBasedSampler,
-  type Sampler,
   type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-node';
@@ -28,8 +25,7 @@ import type { Logger } from 'pino';
 import type { OtlpTarget, TelemetryConfig } from '../../config/telemetry-config.js';
 import type { Metrics } from '../metrics.js';
 import { useTracing } from '../tracing.js';
-import { LeanContextManager } from './context-manager.js';
-import { instrumentations, skipUntraced } from './instrumentations.js';
+import { instrumentations } from './instrumentations.js';
 import { SpanRedaction } from './span-redaction.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { spanTracing } from './span-tracing.js';
@@ -87,43 +83,8 @@ async function metricExporter({ url, protocol }: OtlpTarget): Promise<PushMetric
   return new OTLPMetricExporter({ url });
 }
 
-/**
- * Samples a fixed ratio of new traces, and continues callers' sampled traces (reference/configuration). Requests without
- * `traceparent` are sampled before the instrumentation runs, so that unsampled ones cost as little as without tracing.
- */
-class ShareSampling {
-  readonly sampler: Sampler;
-
-  /** @param propagates whether requests continue the trace of their `traceparent`. */
-  constructor(
-    private readonly ratio: number,
-    private readonly propagates: boolean,
-  ) {
-    const others = new TraceIdRatioBasedSampler(ratio);
-    const chosen = new AlwaysOnSampler();
-    const root: Sampler = {
-      shouldSample: (...args) =>
-        // For requests, `isUnsampled` has already decided.
-        args[3] === SpanKind.SERVER ? chosen.shouldSample() : others.shouldSample(args[0], args[1]),
-      toString: () => `ShareSampling{${ratio}}`,
-    };
-    this.sampler = new ParentBasedSampler({ root });
-  }
-
-  /** Decides at random whether to sample a request. Call once per request. */
-  isUnsampled({ headers }: IncomingMessage): boolean {
-    return !this.continuesTrace(headers['traceparent']) && Math.random() >= this.ratio;
-  }
-
-  private continuesTrace(header: string | string[] | undefined): boolean {
-    return this.propagates && typeof header === 'string' && parseTraceParent(header) !== null;
-  }
-}
-
 /** Time limit for the final export at shutdown. */
 const LAST_EXPORT_MS = 2_000;
-/** Polled by probes and Prometheus on the internal port (reference/commands); never traced. */
-const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
 export interface StartedOpenTelemetry {
   stop(): Promise<void>;
@@ -168,16 +129,16 @@ async function startTraces(
   resource: Resource,
 ): Promise<NodeTracerProvider | null> {
   if (!traces) return null;
-  const sampling = sampleRatio === null ? null : new ShareSampling(sampleRatio, propagates);
   const provider = new NodeTracerProvider({
     resource,
-    // By default the provider reads OTEL_TRACES_SAMPLER.
-    ...(sampling ? { sampler: sampling.sampler } : {}),
+    // By default the provider reads OTEL_TRACES_SAMPLER. Sampled traces of callers are continued (reference/configuration).
+    ...(sampleRatio === null
+      ? {}
+      : { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }) }),
     spanProcessors: [new SpanRedaction(new BatchSpanProcessor(await spanExporter(traces)))],
   });
   const propagator = new W3CTraceContextPropagator();
   provider.register({
-    contextManager: new LeanContextManager(),
     // The undici instrumentation injects `traceparent` into outgoing requests, depending on the host.
     propagator: {
       inject: () => undefined,
@@ -195,13 +156,8 @@ async function startTraces(
   // Instrumentation hooks into require(). Once a module has been required, ES modules get its patched classes too.
   const require = createRequire(import.meta.url);
   for (const name of ['http', 'pg']) require(name);
-  skipUntraced((request) => isInternal(request) || (sampling?.isUnsampled(request) ?? false));
   useTracing(spanTracing(provider.getTracer('registry-server')));
   return provider;
-}
-
-function isInternal({ url }: IncomingMessage): boolean {
-  return INTERNAL_PATHS.has(url?.split('?', 1)[0] ?? '');
 }
 
 async function startMetrics(
