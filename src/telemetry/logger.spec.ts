@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { LogDestination } from './logger.js';
+import { logDestination } from './logger.js';
 
 const LINE = `${'x'.repeat(1_023)}\n`;
 const LINES = 20_000;
@@ -17,7 +17,7 @@ afterAll(() => reader.kill('SIGKILL'));
 it('drops lines over the buffer limit while the reader is stopped and reports their number afterwards', async () => {
   const { fd } = (reader.stdin as unknown as { _handle: { fd: number } })._handle;
   let lost = 0;
-  const destination = new LogDestination(fd, (lines) => (lost += lines));
+  const destination = logDestination(fd, (lines) => (lost += lines));
   reader.kill('SIGSTOP');
   for (let line = 0; line < LINES; line += 1) {
     destination.write(LINE);

@@ -5,66 +5,30 @@ import { tracing } from './tracing.js';
 
 /** The maximum number of bytes buffered for a stalled reader. Further lines are dropped. */
 const MAX_BUFFERED_BYTES = 8 * 1_024 * 1_024;
-/** A batch of lines is written after this interval or this many characters. */
-const BATCH_MS = 20;
-const MAX_BATCH = 64 * 1_024;
+/** Lines are written together after this interval or this many bytes: one write per line would double the cost of logging. */
+const BATCH_MS = 100;
+const BATCH_BYTES = 8 * 1_024;
 
 /**
- * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the
- * cost of logging. Writes the remaining lines when the process exits.
+ * Returns a log destination on a file descriptor. pino writes the remaining lines when the process exits.
+ *
+ * @param onDropped called with the number of dropped lines once the reader continues.
  */
-export class LogDestination implements DestinationStream {
-  private readonly stream;
-  private batch = '';
-  /** The number of dropped lines not yet reported. */
-  private dropped = 0;
-  private hasExitListener = false;
-
-  /**
-   * @param stream file descriptor.
-   * @param onDropped called with the number of dropped lines once the reader continues.
-   */
-  constructor(
-    stream: number,
-    private readonly onDropped: (lines: number) => void,
-  ) {
-    this.stream = pino.destination({ dest: stream, sync: false, maxLength: MAX_BUFFERED_BYTES });
-    this.stream.on('drop', (lines: string) => (this.dropped += lines.split('\n').length - 1));
-    this.stream.on('drain', () => this.reportDropped());
-  }
-
-  write(line: string): void {
-    if (!this.hasExitListener) this.flushOnExit();
-    if (this.batch === '') setTimeout(() => this.writeBatch(), BATCH_MS);
-    this.batch += line;
-    if (this.batch.length >= MAX_BATCH) this.writeBatch();
-  }
-
-  /** Called by pino after fatal lines. */
-  flushSync(): void {
-    this.writeBatch();
-    this.stream.flushSync();
-  }
-
-  private flushOnExit(): void {
-    this.hasExitListener = true;
-    // Must run before pino's exit listener, which flushes the stream.
-    process.prependListener('exit', () => this.writeBatch());
-  }
-
-  private writeBatch(): void {
-    if (this.batch === '') return;
-    const { batch } = this;
-    this.batch = '';
-    this.stream.write(batch);
-  }
-
-  private reportDropped(): void {
-    const { dropped } = this;
-    if (dropped === 0) return;
-    this.dropped = 0;
-    this.onDropped(dropped);
-  }
+export function logDestination(stream: number, onDropped: (lines: number) => void): DestinationStream {
+  const destination = pino.destination({
+    dest: stream,
+    sync: false,
+    minLength: BATCH_BYTES,
+    periodicFlush: BATCH_MS,
+    maxLength: MAX_BUFFERED_BYTES,
+  });
+  let dropped = 0;
+  destination.on('drop', (lines: string) => (dropped += lines.split('\n').length - 1));
+  destination.on('drain', () => {
+    if (dropped > 0) onDropped(dropped);
+    dropped = 0;
+  });
+  return destination;
 }
 
 /** Standard output. */
@@ -78,7 +42,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   const options = {
     level,
     base: null,
-    timestamp: timestamp(),
+    timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     mixin: () => {
@@ -89,21 +53,11 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   if (destination) return pino(options, destination);
   const logger: Logger = pino(
     options,
-    new LogDestination(STDOUT, (dropped) =>
+    logDestination(STDOUT, (dropped) =>
       logger.warn({ context: 'log', dropped }, 'Log lines were dropped because the reader was too slow'),
     ),
   );
   return logger;
-}
-
-/** Formats timestamps once per millisecond. */
-function timestamp(): () => string {
-  let [at, text] = [NaN, ''];
-  return () => {
-    const now = Date.now();
-    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
-    return text;
-  };
 }
 
 /** Creates a logger on stdout or stderr. */
