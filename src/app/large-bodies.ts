@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { CheckedElsewhere, type CheckedDocument } from '../documents/document-check.js';
+import { CheckedElsewhere, type CheckedDocument, receivedVersion } from '../documents/document-check.js';
 import type { DocumentIn } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { type AbortSource, Semaphore } from '../limits/semaphore.js';
@@ -61,16 +61,6 @@ function bodyFrom(answer: ReadBody): unknown {
   return whole ? whole[1] : Object.assign(answer.body, Object.fromEntries(documents));
 }
 
-// Buffers arrive as plain byte arrays.
 function received(outcome: CheckedDocument): CheckedDocument {
-  if (!outcome.version) return outcome;
-  const { version } = outcome;
-  return {
-    problems: [],
-    version: { ...version, document: bufferOf(version.document), digest: bufferOf(version.digest) },
-  };
-}
-
-function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, length);
+  return outcome.version ? { problems: [], version: receivedVersion(outcome.version) } : outcome;
 }

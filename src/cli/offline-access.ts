@@ -105,7 +105,7 @@ async function readOffline(config: SourceConfig): Promise<readonly KnownEntry[] 
 async function readFileOf(config: SourceConfig, path: string): Promise<readonly KnownEntry[] | null> {
   try {
     const { bytes } = await readLocalFile(path);
-    const { entries } = await readRegistryFile(bytes, config.filter, { add: () => undefined });
+    const { entries } = readRegistryFile(bytes, config.filter, { add: () => undefined });
     const names = new Map(entries.map(({ type, name }) => [`${type} ${name}`, { type, name }]));
     return [...names.values()].map((entry) => ({ ...entry, claims: config.claims, status: COMMON_STATUS }));
   } catch {

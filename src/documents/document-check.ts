@@ -151,6 +151,15 @@ export class CheckedElsewhere {
   constructor(readonly result: CheckedDocument) {}
 }
 
+/** Returns a version that another thread sent: its buffers arrive as plain byte arrays. */
+export function receivedVersion(version: IncomingVersion): IncomingVersion {
+  return { ...version, document: bufferOf(version.document), digest: bufferOf(version.digest) };
+}
+
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
+}
+
 /**
  * Checks a synced or published document before it is stored: the rules of its type, the limits of 1 MiB, 100 levels and
  * 20,000 values, and that every JSON parser reads it (no unpaired surrogates, no 1e999). Accepts any value that JSON.parse

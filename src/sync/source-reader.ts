@@ -1,12 +1,12 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { receivedVersion } from '../documents/document-check.js';
 import type { IncomingVersion, ListKey } from '../documents/entry-types.js';
 import { JsonSliceError } from '../json/json-slices.js';
-import { unlessAborted } from '../limits/abortable.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { ThreadMemoryError, WorkerThread } from '../limits/worker-thread.js';
 import type { EntryFilter } from '../sources/entry-filter.js';
 import type { ReadEntries } from './entry-validator.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
-import { unpackEntries, unpackVersions } from './packed-entries.js';
 import type { MemoryShare } from './read-memory.js';
 import { type ListedVersion, type Page, readPage } from './registry-api/registry-page.js';
 import type { SourceMessage, SourceText } from './source-reader.worker.js';
@@ -16,6 +16,8 @@ const WORKER_FROM_BYTES = 128 * 1024;
 /** The heap holds one parsed document and the names; the bytes of files and documents are outside it. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
 const TOO_LARGE = 'Reading it takes too much memory: split it';
+/** No text waits this long. */
+const PATIENCE_MS = 24 * 60 * 60_000;
 
 /**
  * Reads what sources contain: registry files and pages of other registries. Large texts are read in a worker thread, one at a
@@ -23,8 +25,7 @@ const TOO_LARGE = 'Reading it takes too much memory: split it';
  */
 @Injectable()
 export class SourceReader implements OnApplicationShutdown {
-  /** Settles when the worker is idle. */
-  private lastRead: Promise<unknown> = Promise.resolve();
+  private readonly turns = new Semaphore(1, PATIENCE_MS);
   private readonly thread = new WorkerThread<SourceText, SourceMessage>(
     new URL('./source-reader.worker.js', import.meta.url),
     WORKER_HEAP,
@@ -43,56 +44,55 @@ export class SourceReader implements OnApplicationShutdown {
   ): Promise<ReadEntries> {
     if (bytes.length < WORKER_FROM_BYTES) return readRegistryFile(bytes, filter, memory);
     const { length } = bytes;
-    const batches: IncomingVersion[][] = [];
-    const content = await this.inThread(
-      { kind: 'file', bytes: transferable(bytes), filter },
-      signal,
-      (message) => {
-        if (message.kind === 'file') return { ...message.content, entries: batches.flat() };
-        if (message.kind === 'refused') throw new RegistryFileError(message.sentence);
-        if (message.kind !== 'entries') throw new Error('The worker thread sent a page instead of a file');
-        memory.add(message.bytes);
-        batches.push(unpackEntries(message.entries));
-        return undefined;
-      },
-    );
+    const text = { bytes: transferable(bytes), filter, list: null };
+    const count = (held: number) => memory.add(held);
+    const { versions, rest } = await this.inThread(text, signal, RegistryFileError, count);
     memory.release(length);
-    return content;
+    return { ...(rest as ReadEntries), entries: versions.map((one) => receivedVersion(one as IncomingVersion)) };
   }
 
   /** Like `readPage`, but transfers a large page's `bytes` to the worker. */
-  page(bytes: Buffer, list: ListKey, filter: EntryFilter | null, signal: AbortSignal): Promise<Page> {
-    if (bytes.length < WORKER_FROM_BYTES) return readPage(bytes, list, filter);
-    const versions: ListedVersion[] = [];
-    return this.inThread({ kind: 'page', bytes: transferable(bytes), list, filter }, signal, (message) => {
-      if (message.kind === 'page') return { ...message.page, versions };
-      if (message.kind === 'refused') throw new JsonSliceError(message.sentence);
-      if (message.kind !== 'versions') throw new Error('The worker thread sent a file instead of a page');
-      for (const version of unpackVersions(message)) versions.push(version);
-      return undefined;
-    });
+  async page(bytes: Buffer, list: ListKey, filter: EntryFilter | null, signal: AbortSignal): Promise<Page> {
+    if (bytes.length < WORKER_FROM_BYTES) {
+      const versions: ListedVersion[] = [];
+      return { ...readPage(bytes, list, filter, (version) => versions.push(version)), versions };
+    }
+    const text = { bytes: transferable(bytes), filter, list };
+    const { versions, rest } = await this.inThread(text, signal, JsonSliceError);
+    return { ...(rest as Page), versions: versions.map((one) => receivedListed(one as ListedVersion)) };
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.thread.stop();
   }
 
-  /** @param onMessage receives the worker's messages and returns the result with the last one. */
-  private inThread<T>(
+  private async inThread(
     text: SourceText,
     signal: AbortSignal,
-    onMessage: (message: SourceMessage) => T | undefined,
-  ): Promise<T> {
-    const reading = this.lastRead.then(() =>
-      this.thread.run(text, onMessage, signal, [text.bytes.buffer]).catch((error: unknown) => {
-        if (!(error instanceof ThreadMemoryError)) throw error;
-        return onMessage({ kind: 'refused', sentence: TOO_LARGE }) as never;
-      }),
-    );
-    const ended = () => undefined;
-    this.lastRead = reading.then(ended, ended);
-    return unlessAborted(reading, signal);
+    Refusal: new (sentence: string) => Error,
+    count: (held: number) => void = () => undefined,
+  ): Promise<{ versions: unknown[]; rest: object }> {
+    const versions: unknown[] = [];
+    const onMessage = ({ batch, held, rest, refused }: SourceMessage) => {
+      if (refused !== undefined) throw new Refusal(refused);
+      count(held);
+      for (const version of batch) versions.push(version);
+      return rest;
+    };
+    try {
+      const rest = await this.turns.run('', signal, () =>
+        this.thread.run(text, onMessage, signal, [text.bytes.buffer]),
+      );
+      return { versions, rest };
+    } catch (error) {
+      throw error instanceof ThreadMemoryError ? new Refusal(TOO_LARGE) : error;
+    }
   }
+}
+
+function receivedListed({ checked, ...listed }: ListedVersion): ListedVersion {
+  const { version } = checked;
+  return { ...listed, checked: { ...checked, version: version && receivedVersion(version) } };
 }
 
 // A pooled buffer cannot be transferred.

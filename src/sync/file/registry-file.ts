@@ -11,7 +11,6 @@ import {
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import { toStorable } from '../../validation/storable-text.js';
 import { type Candidate, EntryValidator, type MemoryCounter, type ReadEntries } from '../entry-validator.js';
@@ -23,19 +22,19 @@ export class RegistryFileError extends Error {}
 
 /**
  * Reads a file in the registry format: `version`, `meta.last_updated`, `data.servers` and optional lists of other
- * types. Invalid and duplicate entries are skipped with their reasons. Yields to the event loop regularly.
+ * types. Invalid and duplicate entries are skipped with their reasons.
  *
  * @param memory counts the size of the entries; the caller has already counted `bytes`.
  * @param onEntry receives the entries, as in `EntryValidator`.
  * @throws RegistryFileError if the file is malformed or none of its entries is valid.
  * @throws ReadMemoryError if the entries take too much memory.
  */
-export async function readRegistryFile(
+export function readRegistryFile(
   bytes: Buffer,
   filter: EntryFilter | null,
   memory: MemoryCounter,
   { onEntry }: { readonly onEntry?: (version: IncomingVersion) => void } = {},
-): Promise<ReadEntries> {
+): ReadEntries {
   if (!isUtf8(bytes)) throw new RegistryFileError('The file is not UTF-8 text');
   const types = new Map(
     ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]),
@@ -46,9 +45,8 @@ export async function readRegistryFile(
     onEntry,
     onDuplicate: { skipBecause: 'the file contains this name and version twice; the first one is used' },
   });
-  const slice = new TimeSlice();
   try {
-    for await (const element of slicer.slices()) {
+    for (const element of slicer.slices()) {
       const type = types.get(element.list);
       const readProblem = unreadableProblem(element);
       const value = readProblem
@@ -57,7 +55,6 @@ export async function readRegistryFile(
       if (type) validator.add(candidate(type, element, value, readProblem));
       if (validator.skippedCount > MAX_SKIPPED)
         throw new RegistryFileError(`The file has more than ${MAX_SKIPPED} invalid entries`);
-      await slice.pause();
     }
     checkSkeleton(parseSkeleton(slicer));
   } catch (error) {

@@ -21,7 +21,6 @@ import {
   withMember,
 } from '../../json/json-text.js';
 import { isObject, member } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
 import type { EntryFilter } from '../../sources/entry-filter.js';
 import { type Candidate, checkCandidate, type CheckedCandidate } from '../entry-validator.js';
 
@@ -55,57 +54,29 @@ export interface ListedVersion {
 
 /**
  * Parses the body of a list: `{ <list>: [...], metadata: { nextCursor | next_cursor } }`. The last page has no cursor.
- * Yields to the event loop regularly.
  *
+ * @param onVersion receives the versions in order.
  * @throws JsonSliceError if the body is malformed.
  */
-export async function readPage(bytes: Buffer, list: ListKey, filter: EntryFilter | null): Promise<Page> {
-  const reader = new PageReader(bytes, list, filter);
-  const slice = new TimeSlice();
-  const versions: ListedVersion[] = [];
-  for await (const version of reader.versions()) {
-    versions.push(version);
-    await slice.pause();
+export function readPage(
+  bytes: Buffer,
+  list: ListKey,
+  filter: EntryFilter | null,
+  onVersion: (version: ListedVersion) => void,
+): Omit<Page, 'versions'> {
+  if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
+  const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + ENVELOPE.bytes, 'root');
+  const digest = createHash('sha256');
+  const type = BARE_TYPES.find((each) => ENTRY_TYPES[each].listKey === list);
+  for (const element of slicer.slices()) {
+    digest.update(`${element.text}\n`);
+    onVersion(type ? readBare(type, element, filter) : readServerItem(element, filter));
   }
-  return { versions, ...reader.end() };
-}
-
-/** Reads one page, version by version. */
-export class PageReader {
-  private readonly slicer: JsonSlicer;
-  private readonly digest = createHash('sha256');
-
-  /** @throws JsonSliceError */
-  constructor(
-    bytes: Buffer,
-    private readonly list: ListKey,
-    private readonly filter: EntryFilter | null,
-  ) {
-    if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
-    this.slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + ENVELOPE.bytes, 'root');
-  }
-
-  /** @throws JsonSliceError */
-  async *versions(): AsyncGenerator<ListedVersion> {
-    const type = BARE_TYPES.find((each) => ENTRY_TYPES[each].listKey === this.list);
-    for await (const element of this.slicer.slices()) {
-      this.digest.update(`${element.text}\n`);
-      yield type ? readBare(type, element, this.filter) : readServerItem(element, this.filter);
-    }
-  }
-
-  /**
-   * Call it after the last version.
-   *
-   * @throws JsonSliceError
-   */
-  end(): Omit<Page, 'versions'> {
-    const body = parseSkeleton(this.slicer);
-    // Some servers send null for an empty list.
-    if (!isObject(body) || (body[this.list] !== null && !Array.isArray(body[this.list])))
-      throw new JsonSliceError(`it is not an object with a list "${this.list}"`);
-    return { nextCursor: cursorOf(body['metadata']), digest: this.digest.digest('base64url') };
-  }
+  const body = parseSkeleton(slicer);
+  // Some servers send null for an empty list.
+  if (!isObject(body) || (body[list] !== null && !Array.isArray(body[list])))
+    throw new JsonSliceError(`it is not an object with a list "${list}"`);
+  return { nextCursor: cursorOf(body['metadata']), digest: digest.digest('base64url') };
 }
 
 /** Reads an item `{ server, _meta? }` of a server list. */
