@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { CHANGES_TOO_FAST, type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
@@ -8,12 +7,7 @@ import { ApiError } from '../http/errors.js';
 import type { StorableText } from '../validation/storable-text.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { CURRENCY } from '../visibility/views.queries.js';
-import {
-  type ContentFile,
-  isCheckedOutEverywhere,
-  type ListedEntry,
-  type MarketplaceEntry,
-} from './plugin-tree.js';
+import type { ContentFile, ListedEntry, MarketplaceEntry } from './plugin-tree.js';
 
 /** The latest version of a plugin or skill, with its content. */
 export interface ContentVersion extends Pick<ListedEntry, 'type' | 'name' | 'version'> {
@@ -25,12 +19,6 @@ export interface ContentVersion extends Pick<ListedEntry, 'type' | 'name' | 'ver
 }
 
 export type DescribedVersion = ContentVersion & ListedEntry;
-
-export interface ContentTotals {
-  readonly files: number;
-  readonly pathBytes: number;
-  readonly bytes: number;
-}
 
 type Row = CurrencyRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
 
@@ -70,20 +58,8 @@ from content_file f join content_blob b on b.digest = f.blob
 where f.tree in (select decode(t, 'hex') from unnest($1::text[]) as t)
 order by f.tree, f.path`;
 
-const TOTALS = `
-select count(*)::int as files, coalesce(sum(octet_length(f.path)), 0)::float8 as "pathBytes", coalesce(sum(b.bytes), 0)::float8 as bytes
-from unnest($1::text[]) t join content_file f on f.tree = decode(t, 'hex') join content_blob b on b.digest = f.blob`;
-
-const PATHS = `
-select encode(tree, 'hex') as tree, path from content_file
-where tree in (select decode(t, 'hex') from unnest($1::text[]) as t)`;
-
-/** Trees of up to 2,048 files each whose paths are checked at once. */
-const TREES_AT_ONCE = 16;
 /** Entries of up to 2,048 files each that are in memory at once. */
 const ENTRIES_AT_ONCE = 4;
-/** Remembered trees; one takes about 200 bytes. */
-const MAX_KNOWN_TREES = 50_000;
 
 export type ContentType = ListedEntry['type'];
 
@@ -100,9 +76,6 @@ export interface ContentList {
 /** Reads the plugins and skills of a view that have content in their latest version. */
 @Injectable()
 export class MarketplaceEntries {
-  /** By digest of a tree. */
-  private readonly checkedOut = new LRUCache<string, boolean>({ max: MAX_KNOWN_TREES });
-
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly views: RegistryViews,
@@ -135,27 +108,14 @@ export class MarketplaceEntries {
     });
   }
 
-  /** Returns the entries that Git checks out everywhere. */
-  async checkedOutEverywhere(versions: readonly ContentVersion[]): Promise<DescribedVersion[]> {
-    const refused = await this.refusedAmong([...new Set(versions.map(({ tree }) => tree))]);
-    return (await this.described(versions)).filter(({ tree }) => !refused.has(tree));
-  }
-
   /** Yields the entries with their files, a few at a time, because publishers decide how many files there are. */
   async *withFiles(versions: readonly ContentVersion[]): AsyncGenerator<MarketplaceEntry> {
     for (let at = 0; at < versions.length; at += ENTRIES_AT_ONCE)
       yield* await this.filesOf(await this.described(versions.slice(at, at + ENTRIES_AT_ONCE)));
   }
 
-  /** Returns the number of all files, and the bytes of their paths and contents. */
-  async totals(versions: readonly ContentVersion[]): Promise<ContentTotals> {
-    const [totals] = await this.prepared.query<ContentTotals[]>(TOTALS, [versions.map(({ tree }) => tree)]);
-    if (!totals) throw new Error('A statement without groups returned no row');
-    return totals;
-  }
-
   /** @throws ApiError 503 `database_timeout` if a version has changed since it was read. */
-  private async described(versions: readonly ContentVersion[]): Promise<DescribedVersion[]> {
+  async described(versions: readonly ContentVersion[]): Promise<DescribedVersion[]> {
     const rows = await this.prepared.query<{ id: string; description: string }[]>(DESCRIPTIONS, [
       versions.map(({ id }) => id),
     ]);
@@ -184,18 +144,5 @@ export class MarketplaceEntries {
       if (!content) throw new ApiError('database_timeout', CHANGES_TOO_FAST);
       return { type, name, version, description, files: content };
     });
-  }
-
-  /** Returns the trees with a path that Git does not check out everywhere. */
-  private async refusedAmong(trees: readonly string[]): Promise<Set<string>> {
-    const unknown = trees.filter((tree) => this.checkedOut.get(tree) === undefined);
-    const refused = new Set(trees.filter((tree) => this.checkedOut.get(tree) === false));
-    for (let at = 0; at < unknown.length; at += TREES_AT_ONCE) {
-      const some = unknown.slice(at, at + TREES_AT_ONCE);
-      const rows = await this.prepared.query<{ tree: string; path: string }[]>(PATHS, [some]);
-      for (const { tree, path } of rows) if (!isCheckedOutEverywhere(path)) refused.add(tree);
-    }
-    for (const tree of unknown) this.checkedOut.set(tree, !refused.has(tree));
-    return refused;
   }
 }

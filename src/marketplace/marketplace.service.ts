@@ -3,7 +3,6 @@ import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
-import { LRUCache } from 'lru-cache';
 import { PluginConfigs } from '../catalog/client-config.controller.js';
 import type { ClientName } from '../client-config/client-config.js';
 import { PLUGIN_CLIENTS, pluginSettings } from '../client-config/plugin-settings.js';
@@ -14,11 +13,7 @@ import { CachedJson } from '../http/json-answers.js';
 import { requestedHost } from '../http/requested-host.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { Semaphore } from '../limits/semaphore.js';
-import {
-  type ContentTotals,
-  type DescribedVersion,
-  MarketplaceEntries,
-} from './marketplace-entries.queries.js';
+import { type DescribedVersion, MarketplaceEntries } from './marketplace-entries.queries.js';
 import {
   manifestsIn,
   type MarketplacePlugin,
@@ -33,7 +28,6 @@ import {
   RepositoryCache,
   type RepositoryLease,
   type RepositoryPlan,
-  type RepositorySize,
 } from './repository-cache.js';
 
 /** The path of the repository below the registry's. */
@@ -41,11 +35,10 @@ export const REPOSITORY = 'git/marketplace.git';
 
 /** Part of every key: changes with the format of the tree. */
 const FORMAT = 2;
-/** Plugins of one marketplace, and of the cached ones together; one takes about 2 KiB. */
+/** Plugins of one marketplace; one takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
-const MAX_CACHED_PLUGINS = 10_000;
-/** Limits of what a repository is built from in memory: bytes of paths, and of the manifests of plugins. */
-const MAX_PATH_BYTES = 16 * 1_024 * 1_024;
+/** Limits of what a repository is built from in memory: characters of paths, and bytes of the manifests of plugins. */
+const MAX_PATH_LENGTH = 16 * 1_024 * 1_024;
 const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
 
 /** How long a request waits for its repository: the connection would be closed as idle after 120 s. */
@@ -64,10 +57,6 @@ interface Marketplace {
 /** Serves the plugins and skills that a caller sees as a marketplace (reference/marketplace). */
 @Injectable()
 export class MarketplaceService extends PluginConfigs {
-  private readonly plugins = new LRUCache<string, readonly Plugin<DescribedVersion>[]>({
-    maxSize: MAX_CACHED_PLUGINS,
-    sizeCalculation: (plugins) => Math.max(plugins.length, 1),
-  });
   /** Lists of plugins that are read at once. */
   private readonly reading = new Semaphore(1);
 
@@ -151,15 +140,13 @@ export class MarketplaceService extends PluginConfigs {
     const { key, plugins } = await this.find(access);
     return {
       key,
-      size: async () => {
-        const listed = await plugins();
-        const callerKey = access.client.callerKey(access.caller);
-        return sizeOf(await this.reading.run(callerKey, undefined, () => this.entries.totals(listed)));
-      },
       files: async () => {
         const shown: MarketplacePlugin[] = [];
-        for await (const entry of this.entries.withFiles(await plugins()))
+        const size = { files: 0, paths: 0, bytes: 0 };
+        for await (const entry of this.entries.withFiles(await plugins())) {
+          addSize(size, entry.files);
           shown.push({ ...entry, pluginName: pluginNameOf(entry.name) });
+        }
         return marketplaceTree(settings, shown, await this.manifestsOf(shown));
       },
       read: (digest) => this.content.read(digest),
@@ -190,24 +177,25 @@ export class MarketplaceService extends PluginConfigs {
     const key = createHash('sha256')
       .update(JSON.stringify([FORMAT, settingsOf(access), contents]))
       .digest('hex');
-    const plugins = async () => {
-      const cached = this.plugins.get(key);
-      if (cached) return cached;
-      return this.reading.run(access.client.callerKey(access.caller), undefined, async () => {
-        const found = this.plugins.get(key) ?? pluginsOf(await this.entries.checkedOutEverywhere(versions));
-        this.plugins.set(key, found);
-        return found;
-      });
-    };
+    const callerKey = access.client.callerKey(access.caller);
+    const plugins = () =>
+      this.reading.run(callerKey, undefined, async () => pluginsOf(await this.entries.described(versions)));
     return { key, plugins };
   }
 }
 
 /** @throws ApiError 507 `marketplace_too_large`. */
-function sizeOf({ files, pathBytes, bytes }: ContentTotals): RepositorySize {
-  if (files > CACHE_LIMITS.files || pathBytes > MAX_PATH_BYTES || bytes > CACHE_LIMITS.bytes)
+function addSize(
+  size: { files: number; paths: number; bytes: number },
+  files: MarketplacePlugin['files'],
+): void {
+  size.files += files.length;
+  for (const { path, bytes } of files) {
+    size.paths += path.length;
+    size.bytes += bytes;
+  }
+  if (size.files > CACHE_LIMITS.files || size.paths > MAX_PATH_LENGTH || size.bytes > CACHE_LIMITS.bytes)
     throw new ApiError('marketplace_too_large');
-  return { files, bytes };
 }
 
 function settingsOf({ marketplace }: VerifiedAccess) {

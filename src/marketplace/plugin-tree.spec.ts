@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  isCheckedOutEverywhere,
   manifestsIn,
   type MarketplaceEntry,
   marketplaceTree,
@@ -62,29 +61,6 @@ describe('the names of plugins', () => {
     expect(namesOf(...both)).toEqual(['plugin io-acme-x']);
     expect(namesOf(...both.toReversed())).toEqual(['plugin io-acme-x']);
     expect(namesOf(entry('io.acme.x/y'), entry('io.acme/x-y', ['SKILL.md'], { type: 'skill' }))).toEqual([]);
-  });
-});
-
-describe('isCheckedOutEverywhere', () => {
-  it.each([
-    '.git/config',
-    'a/.GIT/x',
-    'git~1/x',
-    'git~2/x',
-    'a\\.git\\x',
-    '.git /x',
-    '.g\u200cit',
-    '.git::$INDEX',
-    '../x',
-    'a//b',
-    'a/con/x',
-    'what?.md',
-  ])('refuses %s, as Git does', (path) => {
-    expect(isCheckedOutEverywhere(path)).toBe(false);
-  });
-
-  it.each(['.gitignore', '.github/x', 'git/x', 'digit~1'])('accepts %s', (path) => {
-    expect(isCheckedOutEverywhere(path)).toBe(true);
   });
 });
 

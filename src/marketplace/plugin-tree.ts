@@ -1,5 +1,4 @@
 import type { MarketplaceConfig } from '../config/config.js';
-import { segmentProblem } from '../content/archive.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 
@@ -60,14 +59,6 @@ export function pluginsOf<Entry extends ListedEntry>(entries: readonly Entry[]):
     .filter(([pluginName]) => !ambiguous.has(pluginName))
     .map(([pluginName, entry]) => ({ ...entry, pluginName }))
     .sort((one, other) => (one.pluginName < other.pluginName ? -1 : 1));
-}
-
-/**
- * Returns whether Git checks out a path everywhere. One refused path would fail the clones of every caller who sees it, and
- * content that an earlier version of the server stored may have one.
- */
-export function isCheckedOutEverywhere(path: string): boolean {
-  return path.split('/').every((segment) => segmentProblem(segment) === undefined);
 }
 
 /** Where clients look for the manifest of a plugin, in lower case. */

@@ -8,21 +8,13 @@ import { Semaphore } from '../limits/semaphore.js';
 import { runLocalGit } from './local-git.js';
 import type { TreeFile } from './plugin-tree.js';
 
-/** The size of a repository: bytes before compression. */
-export interface RepositorySize {
-  readonly bytes: number;
-  readonly files: number;
-}
-
-/** Limits of the repositories on disk. */
+/** Limits of the repositories on disk, in bytes before compression. */
 export interface CacheLimits {
-  /** Of all repositories, and of one. */
+  readonly totalBytes: number;
+  /** Of one repository. */
   readonly bytes: number;
   /** Of one repository. */
   readonly files: number;
-  /** A repository up to this size is small: it waits for no large one, and has some space beyond `bytes`. */
-  readonly small: RepositorySize;
-  readonly smallBytes: number;
   readonly buildMs: number;
   /** How long clients may read a repository, without a break, before it makes room for a smaller one. */
   readonly readMs: number;
@@ -30,13 +22,14 @@ export interface CacheLimits {
 
 const MIB = 1024 ** 2;
 export const CACHE_LIMITS: CacheLimits = {
+  totalBytes: 576 * MIB,
   bytes: 512 * MIB,
   files: 100_000,
-  small: { bytes: 16 * MIB, files: 2_000 },
-  smallBytes: 64 * MIB,
   buildMs: 300_000,
   readMs: 60_000,
 };
+/** Repositories that are built at once. */
+const MAX_BUILDS = 2;
 
 const DIRECTORY_PREFIX = 'registry-marketplaces-';
 /** Running servers refresh their directories more often. Longer than a build takes. */
@@ -47,8 +40,6 @@ const REFRESH_MS = 60_000;
 export interface RepositoryPlan {
   /** Equal for equal trees. */
   readonly key: string;
-  /** The size of the stored files, without generated ones. */
-  size(): Promise<RepositorySize>;
   files(): Promise<readonly TreeFile[]>;
   read(digest: string): AsyncIterable<Buffer>;
 }
@@ -83,16 +74,14 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   private readonly building = new Map<string, Promise<Stored>>();
   /** The directories that are being written. */
   private readonly unfinished = new Set<string>();
-  private readonly smallBuilds: Semaphore;
-  private readonly largeBuilds: Semaphore;
+  private readonly builds: Semaphore;
   private readonly stopping = new AbortController();
   private refreshing: NodeJS.Timeout | undefined;
   /** Of stored repositories, and of those that are being built. */
   private bytes = 0;
 
   constructor(private readonly limits: CacheLimits) {
-    this.smallBuilds = new Semaphore(1, limits.buildMs);
-    this.largeBuilds = new Semaphore(1, limits.buildMs);
+    this.builds = new Semaphore(MAX_BUILDS, limits.buildMs);
   }
 
   onApplicationBootstrap(): void {
@@ -103,7 +92,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   /**
    * Returns the repository, building it if it is not on disk.
    *
-   * @param callerKey identifies the caller, for turns: one small and one large repository are built at a time.
+   * @param callerKey identifies the caller, for turns.
    * @param signal aborts when the caller no longer waits. The build goes on.
    * @throws ApiError 507 `marketplace_too_large`, 503 `overloaded`; SemaphoreTimeout; the reason of `signal`.
    */
@@ -146,14 +135,12 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   }
 
   private async build(plan: RepositoryPlan, callerKey: string): Promise<Stored> {
-    const isSmall = this.isSmall(await plan.size());
-    const release = await (isSmall ? this.smallBuilds : this.largeBuilds).acquire(callerKey);
-    try {
+    return this.builds.run(callerKey, undefined, async () => {
       const files = await plan.files();
       const bytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
       if (files.length > this.limits.files || bytes > this.limits.bytes)
         throw new ApiError('marketplace_too_large');
-      await this.takeRoom(bytes, this.limits.bytes + (isSmall ? this.limits.smallBytes : 0));
+      await this.takeRoom(bytes);
       try {
         const written = await this.write(plan, files);
         const readSince = performance.now();
@@ -166,14 +153,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
         this.bytes -= bytes;
         throw error;
       }
-    } finally {
-      release();
-    }
-  }
-
-  private isSmall({ bytes, files }: RepositorySize): boolean {
-    const { small } = this.limits;
-    return bytes <= small.bytes && files <= small.files;
+    });
   }
 
   /**
@@ -181,7 +161,8 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
    *
    * @throws ApiError 503 `overloaded` if clients are still reading too many of the stored repositories.
    */
-  private async takeRoom(bytes: number, limit: number): Promise<void> {
+  private async takeRoom(bytes: number): Promise<void> {
+    const limit = this.limits.totalBytes;
     const isUnused = ({ users }: Stored) => users === 0;
     const isSlow = ({ bytes: size, readSince }: Stored) =>
       size > bytes && performance.now() - readSince > this.limits.readMs;

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { LRUCache } from 'lru-cache';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import type { GitProcess } from '../git/git-process.js';
 import { ApiError } from '../http/errors.js';
@@ -30,22 +29,12 @@ export type UploadPackRequest =
   | { readonly kind: 'advertisement' }
   | { readonly kind: 'command'; readonly body: Buffer };
 
-/** Limits of answers that are kept in memory: all of them, one, and the command that it answers. */
-const MAX_KEPT_BYTES = 4 * 1_024 * 1_024;
-const MAX_KEPT_ANSWER_BYTES = 16 * 1_024;
-const MAX_KEPT_COMMAND_BYTES = 1_024;
-
 /** Runs `git upload-pack` on the repository of the caller's view. Each request determines the view again. */
 @Injectable()
 export class UploadPack {
   private readonly processes = new Semaphore(MAX_PROCESSES);
   private readonly reserve = new Semaphore(RESERVED_PROCESSES);
   private readonly perCaller = new Quota({ perKey: MAX_PER_CALLER });
-  /** Answers about references, by repository, protocol version and command: a repository never changes. */
-  private readonly kept = new LRUCache<string, Buffer>({
-    maxSize: MAX_KEPT_BYTES,
-    sizeCalculation: (answer, key) => answer.length + 2 * key.length + 100,
-  });
 
   constructor(
     private readonly marketplaces: MarketplaceService,
@@ -74,16 +63,8 @@ export class UploadPack {
       const foundAt = performance.now();
       ended.push(release);
       const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
-      const question = questionOf(request);
-      const keptKey = `${directory} ${version} ${question}`;
-      const kept = question === undefined ? undefined : this.kept.get(keptKey);
       response.setHeader('Cache-Control', 'no-store');
       response.setHeader('Content-Type', request.kind === 'command' ? RESULT : ADVERTISEMENT);
-      if (kept) {
-        end();
-        response.end(kept);
-        return;
-      }
       const timeout = AbortSignal.timeout(MAX_ANSWER_MS);
       const gone = AbortSignal.any([left, deleted, timeout]);
       ended.push(await this.permit(key, access.client.abortSource));
@@ -93,8 +74,7 @@ export class UploadPack {
       git.stderr.resume();
       git.stdin.end(request.kind === 'command' ? request.body : undefined);
       git.code.then(end, end);
-      const keep = (answer: Buffer) => void (question !== undefined && this.kept.set(keptKey, answer));
-      const chunks = this.whileAdmitted(access, answerOf(git, request, version, keep), foundAt);
+      const chunks = this.whileAdmitted(access, answerOf(git, request, version), foundAt);
       void sendChunks(response, { chunks, gone });
     } catch (error) {
       end();
@@ -125,44 +105,18 @@ export class UploadPack {
   }
 }
 
-const LIST_REFERENCES = Buffer.from('0014command=ls-refs');
-
-/** Returns the text of a request that only asks for references, whose answer is the same each time; undefined for others. */
-function questionOf(request: UploadPackRequest): string | undefined {
-  if (request.kind === 'advertisement') return '';
-  const { body } = request;
-  const isKept = body.length <= MAX_KEPT_COMMAND_BYTES && body.indexOf(LIST_REFERENCES) === 0;
-  return isKept ? body.toString('latin1') : undefined;
-}
-
 const SERVICE_LINE = '# service=git-upload-pack\n';
 
-/**
- * Yields the answer of Git as it comes.
- *
- * @param keep receives a whole short answer.
- */
+/** Yields the answer of Git as it comes. */
 async function* answerOf(
   git: GitProcess,
   { kind }: UploadPackRequest,
   version: string | undefined,
-  keep: (answer: Buffer) => void,
 ): AsyncGenerator<Buffer> {
-  let chunks: Buffer[] | undefined = [];
   // gitprotocol-http: before version 2, the advertisement begins with the name of the service.
-  if (kind === 'advertisement' && version !== '2') {
-    chunks.push(Buffer.from(`${(SERVICE_LINE.length + 4).toString(16).padStart(4, '0')}${SERVICE_LINE}0000`));
-    yield* chunks;
-  }
-  let length = 0;
-  for await (const chunk of git.stdout as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_KEPT_ANSWER_BYTES) chunks = undefined;
-    chunks?.push(chunk);
-    yield chunk;
-  }
+  if (kind === 'advertisement' && version !== '2')
+    yield Buffer.from(`${(SERVICE_LINE.length + 4).toString(16).padStart(4, '0')}${SERVICE_LINE}0000`);
+  yield* git.stdout as AsyncIterable<Buffer>;
   // Git reports refusals, such as objects that it does not have, in its output, and exits with 128.
-  const code = await git.code;
-  if (code === null) throw new Error('git upload-pack was stopped');
-  if (code === 0 && chunks) keep(Buffer.concat(chunks));
+  if ((await git.code) === null) throw new Error('git upload-pack was stopped');
 }
