@@ -153,7 +153,7 @@ class SourceContacts {
       RESOURCES.map((resource) => collectionOf(resource, namespace, API_VERSIONS[0])),
     );
     for (const collection of collections)
-      await client.list(collection, { limit: '1' }, signal, 16 * MIB).catch((error: unknown) => {
+      await client.list(collection, 1, '', signal).catch((error: unknown) => {
         if (!(error instanceof ClusterError && error.status === 404)) throw error;
       });
   }

@@ -6,7 +6,7 @@ import { within } from '../support/within.js';
 
 const COUNT = inSoak(5_000, 1_250);
 /** Page size of the service's list requests. */
-const PAGE = 250;
+const PAGE = 10;
 const A_WHILE = 60_000;
 /** Largest share of the CPU time of one turn of the event loop; the fake cluster and the test share the process. */
 const A_TURN = 0.3;

@@ -14,9 +14,6 @@ export class ClusterError extends Error {
   }
 }
 
-/** The response body exceeds its limit. */
-export class ResponseTooLarge extends ClusterError {}
-
 /**
  * Returns an error that explains why the API server refused the request and how to fix it.
  *

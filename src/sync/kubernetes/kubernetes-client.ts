@@ -1,30 +1,29 @@
 import { get as getPlain, type IncomingMessage } from 'node:http';
 import { get as getOverTls, type RequestOptions } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
 import { member } from '../../json/json-values.js';
 import { retryAfterMs } from '../../outbound/http-client.js';
 import { serverSaid } from '../../validation/storable-text.js';
-import { ClusterError, connectionProblem, ResponseTooLarge, statusError } from './cluster-error.js';
+import { ClusterError, connectionProblem, statusError } from './cluster-error.js';
 import { describeCollection, type ResourceCollection } from './custom-resources.js';
 import { type Connection, Kubeconfig } from './kubeconfig.js';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 60_000;
-const MAX_ERROR_BYTES = 64 * 1024;
-/** Objects are limited to 1.5 MiB by default; JSON escapes make them larger. */
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
-const NEWLINE = 0x0a;
 
 /** Requests metadata only; API servers that don't support this format send whole objects. */
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
-/** The response to one list request. */
-export interface ListResponse {
-  readonly json: unknown;
-  readonly bytes: number;
+interface ObjectPage {
+  readonly items: readonly unknown[];
+  /** The version from which a watch continues; it is the same on all pages. */
+  readonly resourceVersion: string;
+  /** Continues the list; empty on the last page. */
+  readonly next: string;
 }
 
 export interface WatchEvent {
@@ -44,20 +43,25 @@ export class KubernetesClient {
     this.kubeconfig = new Kubeconfig(kubeconfig);
   }
 
-  /** @throws ClusterError; ResponseTooLarge if the body exceeds `maxBytes`. */
+  /**
+   * Lists up to `limit` objects.
+   *
+   * @param next of the previous page; empty for the first one.
+   * @throws ClusterError
+   */
   async list(
     collection: ResourceCollection,
-    query: Record<string, string>,
+    limit: number,
+    next: string,
     signal: AbortSignal,
-    maxBytes: number,
-  ): Promise<ListResponse> {
+  ): Promise<ObjectPage> {
+    const query = { limit: String(limit), ...(next === '' ? {} : { continue: next }) };
     const { response, connection } = await this.open('list', collection, query, signal);
     response.setTimeout(PAGE_TIMEOUT_MS, () =>
       response.destroy(new Error(`no data for ${PAGE_TIMEOUT_MS / 1000} s`)),
     );
     try {
-      const bytes = await readAll(response, maxBytes);
-      return { json: JSON.parse(bytes.toString()) as unknown, bytes: bytes.length };
+      return parsePage(collection, JSON.parse(await text(response)));
     } catch (error) {
       if (error instanceof SyntaxError)
         throw new ClusterError(
@@ -104,12 +108,11 @@ export class KubernetesClient {
     const { statusCode: status = 0, headers } = response;
     if (status === 200) return { response, connection };
     response.setTimeout(HEADERS_TIMEOUT_MS, () => response.destroy());
-    const body = await readAll(response, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0));
-    response.destroy();
+    const body = await text(response).catch(() => '');
     if (status === 401) this.kubeconfig.forget({ credentials: true });
     throw statusError(verb, collection, {
       status,
-      body: body.toString(),
+      body,
       retryAfterMs: retryAfterMs(headers['retry-after'], Date.now()),
     });
   }
@@ -150,15 +153,16 @@ function send(
   });
 }
 
-async function readAll(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBytes) throw new ResponseTooLarge(`The API server sent more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
+function parsePage(collection: ResourceCollection, value: unknown): ObjectPage {
+  const items = member(value, 'items');
+  const metadata = member(value, 'metadata');
+  const next = member(metadata, 'continue');
+  const resourceVersion = member(metadata, 'resourceVersion');
+  if (!Array.isArray(items) || typeof resourceVersion !== 'string')
+    throw new ClusterError(
+      `The API server's list of ${describeCollection(collection)} has no items or no resource version`,
+    );
+  return { items, next: typeof next === 'string' ? next : '', resourceVersion };
 }
 
 /**
@@ -168,9 +172,14 @@ async function readAll(response: IncomingMessage, maxBytes: number): Promise<Buf
  */
 export async function* watchEvents(
   collection: ResourceCollection,
-  stream: AsyncIterable<Buffer>,
+  stream: IncomingMessage,
 ): AsyncGenerator<WatchEvent> {
-  for await (const line of wholeLines(collection, stream)) yield parseEvent(collection, line);
+  let rest = '';
+  for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') yield parseEvent(collection, line);
+  }
 }
 
 /** Returns the error described by an ERROR event, whose object is a Status. */
@@ -183,31 +192,6 @@ export function watchError(collection: ResourceCollection, status: unknown): Clu
     typeof code === 'number' ? code : undefined,
     typeof seconds === 'number' ? seconds * 1_000 : null,
   );
-}
-
-async function* wholeLines(
-  collection: ResourceCollection,
-  stream: AsyncIterable<Buffer>,
-): AsyncGenerator<string> {
-  let parts: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream) {
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      parts.push(chunk.subarray(start, end));
-      const line = Buffer.concat(parts).toString().trim();
-      if (line !== '') yield line;
-      parts = [];
-      length = 0;
-      start = end + 1;
-    }
-    parts.push(chunk.subarray(start));
-    length += chunk.length - start;
-    if (length > MAX_LINE_BYTES)
-      throw new ClusterError(
-        `The API server sent an event of more than ${MAX_LINE_BYTES} bytes in the watch of ${describeCollection(collection)}`,
-      );
-  }
 }
 
 function parseEvent(collection: ResourceCollection, line: string): WatchEvent {

@@ -10,8 +10,9 @@ import {
   type ResourceCollection,
 } from './custom-resources.js';
 import { type KubernetesClient, type WatchEvent, watchError, watchEvents } from './kubernetes-client.js';
-import { listObjects, readNewestVersion } from './object-pages.js';
 
+/** Objects per page. They have up to 1.5 MiB each, and parsing a page must not block the event loop. */
+const PAGE = 10;
 const FIRST_DELAY_MS = 100;
 /** The first failures have a shorter maximum delay. They span about a minute, so an API server can restart. */
 const EARLY_FAILURES = 20;
@@ -136,9 +137,10 @@ export class ResourceWatch<T> {
     if (this.resourceVersion === null || Date.now() >= this.relistAt) return true;
     if (!this.hasBroken) return false;
     // A watch that starts from a future version looks healthy but sends nothing.
-    const newest = await readNewestVersion(this.client, this.collection(this.apiVersion), signal);
+    const metadata = { ...this.collection(this.apiVersion), needsSpec: false };
+    const { resourceVersion } = await this.client.list(metadata, 1, '', signal);
     this.hasBroken = false;
-    return isEarlierVersion(newest, this.resourceVersion);
+    return isEarlierVersion(resourceVersion, this.resourceVersion);
   }
 
   /** @returns false if the kind is not installed. */
@@ -159,15 +161,17 @@ export class ResourceWatch<T> {
   private async listAs(version: string, signal: AbortSignal): Promise<void> {
     const slice = new TimeSlice();
     const listed = new Map<string, T>();
-    let resourceVersion: string | null = null;
-    for await (const page of listObjects(this.client, this.collection(version), signal)) {
+    let next = '';
+    let resourceVersion: string;
+    do {
+      const page = await this.client.list(this.collection(version), PAGE, next, signal);
       for (const object of page.items) {
         const outcome = this.listener.read(this.resource, object);
         if (outcome !== null) listed.set(nameOf(object), outcome);
         await slice.pause();
       }
-      ({ resourceVersion } = page);
-    }
+      ({ next, resourceVersion } = page);
+    } while (next !== '');
     this.apiVersion = version;
     this.resourceVersion = resourceVersion;
     this.hasBroken = false;
@@ -188,7 +192,7 @@ export class ResourceWatch<T> {
     const endsAt = Date.now() + seconds * 1_000;
     this.throttledSince = null;
     this.clearError();
-    const events = watchEvents(collection, body as AsyncIterable<Buffer>);
+    const events = watchEvents(collection, body);
     try {
       for (;;) {
         // A broken connection is not a failure: the next watch resumes after the last complete event.
