@@ -7,9 +7,6 @@ import type { Express } from 'express';
 export const STOP_LIMIT_MS = 9_500;
 /** How long requests in flight may run after the server stops accepting connections; reference/commands allows 10 s in total. */
 const DRAIN_MS = 6_000;
-/** The load balancer is assumed to have stopped sending requests once none has arrived for this long. */
-const QUIET_MS = 250;
-const LONGEST_EXTRA_MS = 1_000;
 
 /**
  * Stops the public application without losing a request (reference/commands): serves new requests during the notice period, with
@@ -19,7 +16,7 @@ export async function drain(app: NestExpressApplication, noticeMs: number): Prom
   const server: Server = app.getHttpServer();
   closeWithAnswers(app.getHttpAdapter().getInstance() as Express);
   if (server.listening) {
-    if (noticeMs > 0) await giveNotice(server, noticeMs);
+    if (noticeMs > 0) await pause(noticeMs);
     await finish(server);
   }
   await app.close();
@@ -32,19 +29,6 @@ function closeWithAnswers({ response }: Express): void {
     if (!this.headersSent) this.setHeader('Connection', 'close');
     return writeHead.apply(this, head);
   } as typeof writeHead;
-}
-
-async function giveNotice(server: Server, noticeMs: number): Promise<void> {
-  let lastRequest = performance.now();
-  server.prependListener('request', () => (lastRequest = performance.now()));
-  await pause(noticeMs);
-  const deadline = performance.now() + LONGEST_EXTRA_MS;
-  for (;;) {
-    const now = performance.now();
-    const quietAt = Math.min(lastRequest + QUIET_MS, deadline);
-    if (now >= quietAt) return;
-    await pause(quietAt - now);
-  }
 }
 
 /** Resolves when all connections have ended. */

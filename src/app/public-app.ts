@@ -1,5 +1,4 @@
-import { type ClientRequest, IncomingMessage, type Server, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { CorsOptions, CorsOptionsDelegate } from '@nestjs/common/internal';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -147,17 +146,17 @@ function warnIfOpen(server: Server, logger: Logger): void {
 }
 
 /**
- * Returns the security headers for all responses. Omits HSTS and upgrade-insecure-requests: TLS, if any, is terminated in
+ * Sends the security headers of all responses. Omits HSTS and upgrade-insecure-requests: TLS, if any, is terminated in
  * front of this server. /docs loads files only from this server, and connects to the identity providers for login.
  */
-function securityHeaders(oauth: OAuthConfig | null): ReadonlyMap<string, string> {
+function securityHeaders(oauth: OAuthConfig | null): Middleware {
   const logins = new Set(
     (oauth?.providers ?? []).flatMap(({ issuerUrl, connectOrigins }) => [
       new URL(issuerUrl).origin,
       ...connectOrigins,
     ]),
   );
-  const middleware = helmet({
+  return helmet({
     strictTransportSecurity: false,
     crossOriginOpenerPolicy: false,
     // Pages from the origins that CORS allows may read responses.
@@ -176,23 +175,6 @@ function securityHeaders(oauth: OAuthConfig | null): ReadonlyMap<string, string>
       },
     },
   });
-  // The headers are the same on every response, so helmet runs once.
-  const request = new IncomingMessage(new Socket());
-  const response = new ServerResponse(request);
-  middleware(request, response, () => undefined);
-  // Preserves the case of header names. The types declare this method only for requests.
-  const { getRawHeaderNames } = response as unknown as Pick<ClientRequest, 'getRawHeaderNames'>;
-  return new Map(getRawHeaderNames.call(response).map((name) => [name, String(response.getHeader(name))]));
-}
-
-/** Sets these headers on every response. */
-export function setHeaders(
-  headers: () => ReadonlyMap<string, string>,
-): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
-  return (_request, response, next) => {
-    for (const [name, value] of headers()) response.setHeader(name, value);
-    next();
-  };
 }
 
 /** Creates the public application, ready to listen. Middleware runs in the order listed, before Nest's own steps. */
@@ -235,7 +217,8 @@ export async function createPublicApp(
   app.use(limitUnreadBytes());
   app.use(refuseUnclearHost);
   if (isAnonymous) app.use(refuseForeignHosts(httpServer));
-  app.use(setHeaders(inForce.derive(securityHeaders)));
+  const secure = inForce.derive(securityHeaders);
+  app.use((...args: Parameters<Middleware>) => secure()(...args));
   app.enableCors(corsFor(config.cors.origins));
   if (isAnonymous) app.use(refuseForeignOrigins(config.cors.origins));
   app.use(admitKeys(app.get(RegistryCallers)));
