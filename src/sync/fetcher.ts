@@ -75,7 +75,8 @@ export abstract class Fetcher<K extends SyncedKind> {
 export const MAX_CONNECTIONS = 8;
 
 // Limits for one run against another MCP registry.
-export const MAX_RUN_MS = 60 * 60 * 1_000;
+/** A slow upstream must not keep other large sources waiting for long. */
+export const MAX_RUN_MS = 20 * 60 * 1_000;
 export const MAX_PAGES = 20_000;
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 /** A list is considered endless after this many consecutive pages without a new version. */

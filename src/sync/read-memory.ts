@@ -8,8 +8,6 @@ const MAX_BYTES = 208 * MIB;
 const PER_FILE_BYTE = MAX_BYTES / (64 * MIB);
 /** A run that uses more is large. */
 const SMALL_BYTES = 2 * MIB;
-/** How long a large run may read while others wait for its place. */
-const MAX_READ_MS = 10 * 60_000;
 /** No run waits this long: each ahead of it ends or fails. */
 const PATIENCE_MS = 24 * 60 * 60_000;
 
@@ -35,14 +33,9 @@ const BUSY = new ReadMemoryError('Other syncs hold the memory that this one need
 @Injectable()
 export class ReadMemory {
   private readonly place = new Semaphore(1, PATIENCE_MS);
-  private waiting = 0;
 
   /** @param maxBytes the limit for one run. */
   constructor(readonly maxBytes = MAX_BYTES) {}
-
-  get isAwaited(): boolean {
-    return this.waiting > 0;
-  }
 
   /** Starts counting the memory of one run. */
   begin(): MemoryShare {
@@ -55,12 +48,7 @@ export class ReadMemory {
    * @returns the share for the next attempt of a run that had to wait (`mustWait`); rejects with the signal's reason if it aborts.
    */
   async waitForPlace(owner: string, signal: AbortSignal): Promise<MemoryShare> {
-    this.waiting += 1;
-    try {
-      return new MemoryShare(this, await this.place.acquire(owner, signal));
-    } finally {
-      this.waiting -= 1;
-    }
+    return new MemoryShare(this, await this.place.acquire(owner, signal));
   }
 
   /** Returns a function that frees the place, or undefined if another run has it. */
@@ -75,8 +63,6 @@ export class MemoryShare {
   refusal: ReadMemoryError | undefined;
   /** Bytes in use. */
   bytes = 0;
-  private isRead = false;
-  private readonly since = performance.now();
 
   /** @param giveBack frees the place for large runs, if the run has it. */
   constructor(
@@ -109,11 +95,6 @@ export class MemoryShare {
     this.bytes -= bytes;
   }
 
-  /** Call it when all content has been read: from then on the run only writes, and is not interrupted. */
-  endRead(): void {
-    this.isRead = true;
-  }
-
   /** Frees the place for large runs, if the run has it. */
   end(): void {
     this.giveBack?.();
@@ -126,19 +107,12 @@ export class MemoryShare {
   }
 
   private refusalOf(bytes: number): ReadMemoryError | undefined {
-    const { maxBytes, isAwaited } = this.memory;
+    const { maxBytes } = this.memory;
     if (bytes > maxBytes)
       return new ReadMemoryError(
         `The source takes more than ${Math.floor(maxBytes / MIB)} MiB of memory, the maximum: split it, or filter it upstream`,
       );
-    if (bytes <= SMALL_BYTES) return undefined;
-    this.giveBack ??= this.memory.tryTakePlace();
-    if (!this.giveBack) return BUSY;
-    // A slow upstream must not keep other sources waiting forever.
-    if (this.isRead || !isAwaited || performance.now() - this.since <= MAX_READ_MS) return undefined;
-    const minutes = MAX_READ_MS / 60_000;
-    return new ReadMemoryError(
-      `Reading the source took more than ${minutes} minutes while other syncs waited for its memory`,
-    );
+    if (bytes > SMALL_BYTES) this.giveBack ??= this.memory.tryTakePlace();
+    return bytes > SMALL_BYTES && !this.giveBack ? BUSY : undefined;
   }
 }

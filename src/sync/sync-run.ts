@@ -172,7 +172,6 @@ export class SyncRun {
         fetched.kind === 'file'
           ? await this.sourceReader.file(fetched.bytes, source.filter, memory, signal)
           : fetched.content;
-      memory.endRead();
       signal.throwIfAborted();
       if (fetched.kind !== 'changes')
         await checkNotEmpty(source, content, () => countLiveEntries(this.dataSource.manager, source.id));

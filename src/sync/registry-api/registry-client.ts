@@ -120,7 +120,7 @@ export class RegistryClient {
     this.pages += 1;
     if (this.pages > MAX_PAGES) throw new FetchError(`${this.base}: it has more than ${MAX_PAGES} pages`);
     if (performance.now() - this.startedAt > MAX_RUN_MS)
-      throw new FetchError(`${this.base}: reading it takes longer than an hour`);
+      throw new FetchError(`${this.base}: reading it takes longer than ${MAX_RUN_MS / 60_000} minutes`);
     const { response, readAt } = await this.request(url);
     try {
       return { ...(await this.options.readPage(response.bytes, list)), readAt };
