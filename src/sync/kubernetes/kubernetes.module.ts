@@ -6,10 +6,11 @@ import { Entry } from '../../entries/entry.entity.js';
 import { SourcesModule } from '../../sources/sources.module.js';
 import { ClusterWatcher } from './cluster-watcher.js';
 import { KubernetesClient } from './kubernetes-client.js';
+import { WatchServices } from './source-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Entry]), AuditModule, EntriesModule, SourcesModule],
-  providers: [ClusterWatcher, KubernetesClient, StoredEntries],
+  providers: [ClusterWatcher, KubernetesClient, StoredEntries, WatchServices],
 })
 export class KubernetesModule {}

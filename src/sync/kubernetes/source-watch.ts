@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
-import type { AuditTrail } from '../../audit/audit-trail.js';
+import { AuditTrail } from '../../audit/audit-trail.js';
 import type { WrittenEvent } from '../../audit/audit.queries.js';
+import { limitsConfig } from '../../config/slices.js';
 import { isDatabaseUnreachable, isStorageFull } from '../../database/database-errors.js';
 import { AdmissionGate } from '../../entries/admission-gate.js';
 import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer.js';
 import { KINDS } from '../../source-kinds/kinds.js';
-import type { AdminNamespaces } from '../../sources/admin-limits.js';
+import { AdminNamespaces } from '../../sources/admin-limits.js';
 import { passesFilter } from '../../sources/entry-filter.js';
 import { SourceLeases, type WatchedSource } from '../../sources/source-leases.queries.js';
 import { SourceStates, type WatchState } from '../../sources/source-states.queries.js';
@@ -83,21 +86,25 @@ function named(texts: readonly string[], others: string): string[] {
   return [...texts.slice(0, MAX_NAMED), ...(rest > 0 ? [`and ${rest} ${others}`] : [])];
 }
 
-/** The services that a source watch uses. */
-interface WatchDependencies {
-  readonly owner: string;
-  readonly dataSource: DataSource;
-  readonly leases: SourceLeases;
-  readonly states: SourceStates;
-  readonly writer: EntryWriter;
-  readonly admission: AdmissionGate;
-  readonly stored: StoredEntries;
-  readonly client: KubernetesClient;
-  readonly metrics: SyncMetrics;
-  readonly namespaces: AdminNamespaces;
-  readonly audit: AuditTrail;
-  /** The maximum number of claim sets of a source (reference/configuration, `claimSetsPerSource`). */
-  readonly maxClaimSets: number;
+/** The services that watches use. */
+@Injectable()
+export class WatchServices {
+  /** Identifies this replica. */
+  readonly owner = randomUUID();
+
+  constructor(
+    readonly dataSource: DataSource,
+    readonly leases: SourceLeases,
+    readonly states: SourceStates,
+    readonly writer: EntryWriter,
+    readonly admission: AdmissionGate,
+    readonly stored: StoredEntries,
+    readonly client: KubernetesClient,
+    readonly metrics: SyncMetrics,
+    readonly namespaces: AdminNamespaces,
+    readonly audit: AuditTrail,
+    @Inject(limitsConfig.KEY) readonly limits: ConfigType<typeof limitsConfig>,
+  ) {}
 }
 
 type Watch = ResourceWatch<Outcome>;
@@ -125,7 +132,7 @@ export class SourceWatch {
 
   constructor(
     readonly source: WatchedSource,
-    private readonly dependencies: WatchDependencies,
+    private readonly services: WatchServices,
   ) {
     const { namespaces = [], relistInterval = KINDS.kubernetes.defaults.relistInterval } = source.settings;
     const watched = namespaces.length === 0 ? [null] : namespaces;
@@ -137,11 +144,11 @@ export class SourceWatch {
       onStateChange: () => this.wake(),
       onInternalError: (error: unknown) => this.logInternalError(error),
     };
-    this.refusal = source.origin === 'config' ? undefined : dependencies.namespaces.findRefusal(source);
+    this.refusal = source.origin === 'config' ? undefined : services.namespaces.findRefusal(source);
     const resources = this.refusal === undefined ? RESOURCES : [];
     this.watches = resources.flatMap((resource) =>
       watched.map(
-        (namespace) => new ResourceWatch(resource, namespace, relistMs, dependencies.client, listener),
+        (namespace) => new ResourceWatch(resource, namespace, relistMs, services.client, listener),
       ),
     );
   }
@@ -219,7 +226,7 @@ export class SourceWatch {
 
   /** @returns false if nothing was written because the lease was lost or the settings have changed. */
   private async flush(): Promise<boolean> {
-    const { owner, leases, states, writer, admission, stored, metrics, audit } = this.dependencies;
+    const { owner, leases, states, writer, admission, stored, metrics, audit } = this.services;
     const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
@@ -284,7 +291,7 @@ export class SourceWatch {
       objects: unlisted.has(watch) ? this.retained.of(watch) : watch.objects,
     }));
     const mustWrite = (name: string) => names === null || names.has(name) || this.beyondLimit.has(name);
-    return collectObjects(known, mustWrite, this.dependencies.maxClaimSets);
+    return collectObjects(known, mustWrite, this.services.limits.claimSetsPerSource);
   }
 
   private logWrite(
@@ -297,7 +304,7 @@ export class SourceWatch {
     const source = this.source.name;
     const touched = names && new Set([...names].map((name) => entryOf(name).name));
     const newlySkipped = skipped.filter(({ name }) => name !== null && (touched?.has(name) ?? true));
-    this.dependencies.metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
+    this.services.metrics.wrote('kubernetes', { ...counts, skipped: newlySkipped.length });
     for (const warning of warnings)
       this.logger.warn({ source, ...warning }, 'Invalid annotations of an object are ignored or shortened');
     if (unlisted === 0) this.logger.log({ source, ...counts, ms }, 'Cluster synced');
@@ -317,7 +324,7 @@ export class SourceWatch {
     const { state } = this;
     const text = JSON.stringify(state);
     if (text === this.savedState) return;
-    const { dataSource, owner, states } = this.dependencies;
+    const { dataSource, owner, states } = this.services;
     await states.saveWatchState(dataSource.manager, owner, this.source.id, state);
     const report = { source: this.source.name, ...state };
     if (state.status === 'failed')
