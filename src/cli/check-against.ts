@@ -62,7 +62,6 @@ interface Difference {
   readonly what: string;
 }
 
-/** A caller's rights, each described as gained and as lost. */
 type Rights = Map<string, readonly [gained: string, lost: string]>;
 
 /** Rights that follow from the first one, and are not reported beside it. */

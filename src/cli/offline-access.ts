@@ -79,7 +79,6 @@ async function sourceOf(config: SourceConfig, stored: StoredCatalogue | undefine
   return { name, config, entries: await readOffline(config), isStored: false };
 }
 
-/** Whether the source's filter accepts this name. */
 function mayHold({ filter }: SourceConfig, name: string): boolean {
   return !filter?.names || passesFilter({ names: filter.names }, name, []);
 }
@@ -227,7 +226,6 @@ export class OfflineAccess {
     return shown;
   }
 
-  /** Returns the distinct claims of a registry's entries. */
   claimsOf(registry: string): Claims[] {
     return distinct(this.sourcesOf(registry).flatMap((source) => [...setsOf(source).values()]));
   }

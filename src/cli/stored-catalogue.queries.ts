@@ -12,7 +12,6 @@ export interface StoredEntry {
   readonly status: string;
 }
 
-/** The catalog as stored in the database. */
 export interface StoredCatalogue {
   readonly sources: readonly string[];
   readonly entries: readonly StoredEntry[];

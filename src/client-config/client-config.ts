@@ -30,7 +30,6 @@ const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
   codex: CODEX,
 };
 
-/** Returns the forms that a client has (reference/client-config). */
 export function formsOf(client: ClientName): readonly ConfigForm[] {
   return FORMATS[client].forms;
 }
@@ -53,7 +52,6 @@ export const MAX_DOCUMENT_BYTES = 64 * 1_024;
 /** Servers with a longer configuration are omitted. */
 const MAX_PART_CHARACTERS = 64 * 1_024;
 
-/** A version of a server. */
 export interface ServerVersion {
   readonly name: string;
   readonly version: string;
@@ -78,7 +76,6 @@ type ReadItems<Position> = (key: string, after: Position | null) => Promise<Item
 /** Builds the configuration or a list of one client (reference/client-config). */
 export class ClientConfig {
   private readonly format: ClientFormat;
-  /** The configuration without servers. */
   private readonly empty: ConfigPart;
   /** The values of all members without servers, in order. */
   private readonly members: ConfigPart;
@@ -329,7 +326,6 @@ const tomlItem: ItemText = (key, name, item) => {
   return `${key === CODEX.serversKey ? text : text.replace(/^/gm, '# ')}\n`;
 };
 
-/** Returns the configuration of one server as TOML. */
 export function tomlOf(part: ConfigPart): string {
   return Object.keys(part)
     .flatMap((key) => itemsIn(key, part, tomlItem))

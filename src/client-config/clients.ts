@@ -60,7 +60,6 @@ export interface ClientFormat<Allowed = unknown> {
   /** The forms that the client has. */
   readonly forms: readonly ConfigForm[];
   readonly rules: TextRules;
-  /** Returns the key of a server's entry. */
   readonly keyOf: (server: string) => string;
   /** @throws Inexpressible */
   readonly entry: (connection: Connection, writer: ServerWriter) => ServerEntry;

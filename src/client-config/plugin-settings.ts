@@ -1,7 +1,6 @@
 import { stringify } from 'smol-toml';
 import { type ClientName, syntaxOf } from './client-config.js';
 
-/** A marketplace and the plugins in it. */
 export interface PluginMarketplace {
   readonly name: string;
   /** The URL of its Git repository. */
@@ -33,7 +32,6 @@ const SETTINGS: Readonly<Partial<Record<ClientName, (marketplace: PluginMarketpl
   codex: tomlSettings,
 };
 
-/** The clients that install plugins by their settings. */
 export const PLUGIN_CLIENTS = Object.keys(SETTINGS) as readonly ClientName[];
 
 /**

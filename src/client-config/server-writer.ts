@@ -13,7 +13,6 @@ export function isBatchFileOnWindows(command: string): boolean {
   return command === 'npx' || command === 'dnx';
 }
 
-/** How a client interprets text in a configuration. */
 export interface TextRules {
   /** Matches text that the client would expand as a variable. */
   readonly reference: RegExp;
@@ -86,7 +85,6 @@ export class ServerWriter {
     return { [key]: members } as { [key in Key]: Record<string, string> };
   }
 
-  /** Returns the input with its names, and adds it to `inputs`. */
   named(input: Input): NamedInput {
     const key = JSON.stringify(input);
     const known = this.known.get(key);

@@ -122,7 +122,6 @@ export function isOpen(template: Template): boolean {
   return template.some((part) => typeof part !== 'string');
 }
 
-/** Returns the text of a template without its inputs. */
 export function textOf(template: Template): string {
   return template.filter((part) => typeof part === 'string').join('');
 }

@@ -97,12 +97,10 @@ async function firstBytes(path: string, count: number): Promise<Buffer> {
   }
 }
 
-/** Unpacks a tar.gz stream; see `unpackArchive`. */
 export function unpackTarGz(packed: Readable, unpacked: UnpackedFiles): Promise<void> {
   return unpackTar(packed, unpacked, [createGunzip()]);
 }
 
-/** Unpacks a tar stream; see `unpackArchive`. */
 export async function unpackTar(
   packed: Readable,
   unpacked: UnpackedFiles,
@@ -190,7 +188,6 @@ function checkZipEntry(entry: Entry, name: string): { type: number; mode: number
   return { type, mode };
 }
 
-/** Reads the target of a symbolic link. */
 async function linkTarget(data: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -9,7 +9,6 @@ export interface Fetch {
   readonly sourceId: number;
 }
 
-/** What is fetched. */
 export interface FetchedVersion extends VersionName {
   readonly document: string;
   readonly packages: string;

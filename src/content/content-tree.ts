@@ -34,7 +34,6 @@ export function sortFiles<File extends TreeFile>(files: readonly File[]): File[]
 /** The digest and size of a tree. */
 export type TreeSummary = Omit<Tree, 'files'>;
 
-/** Returns the summary of the tree with these files, in any order. */
 export function summaryOf(files: readonly TreeFile[]): TreeSummary {
   return { digest: treeDigest(sortFiles(files)), bytes: bytesOf(files) };
 }

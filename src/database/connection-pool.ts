@@ -27,7 +27,6 @@ export class ConnectionPool extends pg.Pool {
     this.on('remove', () => (this.open -= 1));
   }
 
-  /** Whether this pool has an open connection. */
   get isConnected(): boolean {
     return this.open > 0;
   }

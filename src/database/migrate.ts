@@ -126,7 +126,6 @@ export async function migrateDown(
   return inMigrationTransaction(dataSource, revertNewest, log);
 }
 
-/** Returns all migrations, oldest first, with their state in this database. */
 export async function migrationStatus(dataSource: DataSource): Promise<MigrationStatus[]> {
   const names = await appliedNames(dataSource);
   const applied = new Set(names);

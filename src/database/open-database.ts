@@ -221,7 +221,6 @@ async function connectPreferring(
   }
 }
 
-/** Opens pools, which connect on first use. */
 function openPools(dataSource: DataSource, connection: ConnectionConfig, opening: Opening) {
   const { log, server } = opening;
   const onError = (error: Error) => logBroken(log, error);

@@ -14,7 +14,6 @@ export interface PollingMessages {
  * logs the failure only once.
  */
 export class Polling {
-  /** Undefined during a poll. */
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> = Promise.resolve();
   private ended = false;

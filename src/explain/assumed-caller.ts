@@ -14,7 +14,6 @@ type Held = Readonly<Record<string, unknown>>;
 
 /** The caller whom a question is about (reference/explain): exactly one member is present. */
 export interface CallerForm {
-  /** Mapped claims. */
   readonly claims?: Held;
   /** The claims of a verified token before the provider's mapping. */
   readonly token?: { readonly provider: string; readonly claims: Held };
@@ -40,7 +39,6 @@ export interface Identifying {
   readonly knowsProviders: boolean;
 }
 
-/** A caller as the server identifies them. */
 export interface IdentifiedCaller {
   /** Undefined if the request is refused without looking at claims. */
   readonly caller: Caller | undefined;

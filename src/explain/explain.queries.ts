@@ -92,7 +92,6 @@ export class FactsQueries {
     return this.read(BY_SOURCE, source, entry);
   }
 
-  /** Returns the claims of the registries that have a key of this name. */
   async claimsWithKey(name: string): Promise<Claims[]> {
     if (!isStorable(name)) return [];
     const rows = await this.prepared.query<Pick<RegistryFacts, 'claims' | 'origin'>[]>(WITH_KEY, [name]);

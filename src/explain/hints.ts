@@ -66,7 +66,6 @@ const NOT_FOR_ACCESS: ReadonlySet<string> = new Set(
     'name given_name family_name preferred_username email email_verified locale picture'
   ).split(' '),
 );
-/** Claims that only an unmapped token has. */
 const ONLY_IN_TOKENS = ['aud', 'exp', 'iat', 'realm_access', 'resource_access'];
 const MAX_UNMAPPED = 10;
 
@@ -102,7 +101,6 @@ export function unmappedHints(
   return [`The mapping of provider ${name} does not read ${names.join(', ')}`];
 }
 
-/** Returns the paths of all values that are not objects. */
 function leavesOf(claims: Held, above: Pointer = []): Pointer[] {
   return Object.entries(claims).flatMap(([name, value]): Pointer[] => {
     const path = [...above, name];

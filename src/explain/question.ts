@@ -55,12 +55,10 @@ export async function refusalOf(part: () => unknown): Promise<Answer | undefined
   }
 }
 
-/** The parts of a registry that the asker may know about. */
 export interface KnownRegistry {
   /** Undefined if the asker may not know that the registry exists. */
   readonly facts: RegistryFacts | undefined;
   readonly knowsGate: boolean;
-  /** Whether the asker may know about all entries of the registry. */
   readonly isWhole: boolean;
   /** The sources for which the asker may know about the entry with the requested name. */
   readonly sources: readonly SourceFacts[];

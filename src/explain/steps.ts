@@ -167,7 +167,6 @@ export function judgeSources<Source extends Candidate>(
   });
 }
 
-/** The result of reading an entry. */
 export interface EntryRead {
   readonly answer: Answer;
   /** The source whose entry shadows all others; undefined if no entry is visible. */

@@ -66,7 +66,6 @@ function valuesOf(values: readonly string[], arrays: ArrayValues): string {
   return named.length === 2 ? `both ${list}` : `all of ${list}`;
 }
 
-/** Maximum number of claim sets in a response. */
 const MAX_CLAIM_SETS = 1_000;
 /** Maximum number of sources per name, because each is listed with all earlier sources. */
 const MAX_SHADOWING = 100;
@@ -242,7 +241,6 @@ export class WhoService {
   }
 }
 
-/** Returns the claims that a check requires. */
 function requirementOf(
   check: (record: Recorder) => boolean,
 ): Condition | typeof EVERYBODY | typeof SUPER_ADMINS {

@@ -45,7 +45,6 @@ export class JsonLines {
   ) {}
 }
 
-/** A streamed JSON response. */
 export class StreamedJson {
   /**
    * @param chunks UTF-8; each chunk is produced once the client has read the previous chunks.

@@ -70,7 +70,6 @@ class AdminListCursor {
   @IsOptional() @Validate(storableText) readonly search?: string;
 }
 
-/** An item of a list. */
 interface ListItem {
   readonly name: string;
   /** Null if the caller may no longer see it. */

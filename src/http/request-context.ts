@@ -44,7 +44,6 @@ export interface RequestContext {
   readonly permit?: Permit;
 }
 
-/** A request that holds a permit. */
 export interface RequestWithPermit extends Request {
   permit?: Permit;
 }
@@ -59,7 +58,6 @@ export function requestContextOf(request: RequestWithPermit): RequestContext {
   };
 }
 
-/** The context of the current request. */
 export const CurrentRequest = createParamDecorator((_: unknown, context: ExecutionContext) =>
   requestContextOf(context.switchToHttp().getRequest<Request>()),
 );

@@ -26,7 +26,6 @@ const BACKLOG = 4_096;
 
 const logger = new Logger('http');
 
-/** Resolves with the port once the server listens. */
 export async function listen(server: Server, { host, port }: Address): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

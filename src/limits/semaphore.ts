@@ -65,7 +65,6 @@ export class Semaphore {
     return release ? Promise.resolve(release) : this.wait(key, signal);
   }
 
-  /** Runs work with a permit; see `acquire`. */
   async run<T>(key: string, signal: AbortSource | undefined, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(key, signal);
     try {

@@ -2,7 +2,6 @@ import type { MarketplaceConfig } from '../config/config.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 
-/** A file of a version's content. */
 export interface ContentFile {
   /** Relative, with `/` as separator. */
   readonly path: string;

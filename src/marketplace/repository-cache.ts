@@ -295,7 +295,6 @@ async function* instructions(
   yield '\ndone\n';
 }
 
-/** Quotes a path for `git fast-import`. */
 function quoted(path: string): string {
   return `"${path.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }

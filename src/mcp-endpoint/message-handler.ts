@@ -22,7 +22,6 @@ export interface McpAnswer {
   readonly isModern: boolean;
 }
 
-/** A file of a skill. */
 export type SkillFile = { readonly uri: string; readonly mimeType: string } & (
   | { readonly text: string }
   | { readonly blob: string }
@@ -48,7 +47,6 @@ export interface MessageServer {
   readFile(uri: string): Promise<SkillFile | null>;
 }
 
-/** The headers that the protocol defines. */
 export type ProtocolHeaders = Readonly<Record<string, string>>;
 
 /** Clients send schemas only for elicitation, which this server does not use. */

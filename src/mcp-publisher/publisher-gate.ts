@@ -7,7 +7,6 @@ import { ApiError } from '../http/errors.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { useAdminApi } from './unsupported-writes.controller.js';
 
-/** A registry with `publishClaims`. */
 export interface PublishingRegistry {
   readonly name: string;
   /** The claims given to every entry published through the registry. */

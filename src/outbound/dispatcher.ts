@@ -6,7 +6,6 @@ import type { ProxyConfig, ProxyServer } from '../config/config.js';
 import type { ResolveAll } from './name-resolution.js';
 import { lookupFor, type Reach } from './private-address.js';
 
-/** No proxy. */
 export const DIRECT: ProxyConfig = { http: null, https: null, noProxy: [] };
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;

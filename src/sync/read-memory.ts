@@ -57,7 +57,6 @@ export class ReadMemory {
   }
 }
 
-/** The memory of one attempt of a run. */
 export class MemoryShare {
   /** Why the attempt must end; undefined while it may continue. */
   refusal: ReadMemoryError | undefined;

@@ -56,7 +56,6 @@ export class SyncQueries {
     @InjectRepository(SourceState) private readonly states: Repository<SourceState>,
   ) {}
 
-  /** Returns the local files of all sources. */
   async watchedFiles(): Promise<WatchedFile[]> {
     return this.dataSource.query<WatchedFile[]>(
       `select s.id, s.settings #>> n.path as path, y.last_attempt_at as "lastAttemptAt"

@@ -60,7 +60,6 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   return logger;
 }
 
-/** Creates a logger on stdout or stderr. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
   if (format === 'json') {
     // Short-lived commands log to stderr, synchronously so that no line is lost.

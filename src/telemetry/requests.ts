@@ -78,7 +78,6 @@ export function routeOf(request: IncomingMessage): string | undefined {
   return typeof path === 'string' ? path : undefined;
 }
 
-/** The error of a refused or failed request. */
 export interface RequestRefusal {
   /** Error code of the response. */
   readonly code: string;
@@ -95,7 +94,6 @@ export interface RequestSubject {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Id of the trace, if the request is traced. */
     traceId?: string;
     /** Runs work in the trace context of the request. */
     inTrace?: ((work: () => void) => void) | undefined;

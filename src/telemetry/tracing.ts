@@ -2,11 +2,9 @@
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Tracing {
-  /** Returns the id of the current trace. */
   traceId(): string | undefined;
   /** Captures the current context; the returned function runs work in it. Returns undefined without tracing. */
   capture(): ((work: () => void) => void) | undefined;
-  /** Runs background work outside any trace. */
   outside<T>(work: () => T): T;
   /** Runs work in a child span, or in the root span of a new trace. */
   inSpan<T>(

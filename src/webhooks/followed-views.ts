@@ -47,9 +47,7 @@ export interface ViewMessages {
   readonly compared?: Comparison;
 }
 
-/** A page of the trail, as far as views are concerned. */
 interface ViewPage extends TrailPage {
-  /** The events of changes. */
   readonly changes: readonly TrailEvent[];
   /** The entries that these are about, by key. */
   readonly named: ReadonlyMap<string, EntryName>;

@@ -108,7 +108,6 @@ class NameStream {
     return this.page ? this.page.last : this.start;
   }
 
-  /** Reads the next page if all names of this one were taken. */
   async fill(): Promise<void> {
     if (this.page && (this.page.last === null || this.taken < this.page.names.length)) return;
     this.page = await this.read(this.last);

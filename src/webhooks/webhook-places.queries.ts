@@ -54,7 +54,6 @@ export interface HeldWebhook extends TrailPlace {
   readonly lagMs: number;
 }
 
-/** An event of the trail. */
 export interface TrailEvent {
   readonly id: string;
   /** RFC 3339 in UTC. */

@@ -30,7 +30,6 @@ interface PendingPage {
   readonly next: TrailPlace;
   /** Measured with `performance.now()`. */
   readonly readAt: number;
-  /** Failed attempts by message. */
   readonly failures: Map<Message, number>;
 }
 

@@ -37,7 +37,6 @@ export class WebhookStates {
     @InjectRepository(WebhookDelivery) private readonly attempts: Repository<WebhookDelivery>,
   ) {}
 
-  /** Returns the states of these webhooks, by name. */
   async all(names: readonly string[]): Promise<Map<string, WebhookState>> {
     const rows = await this.webhooks
       .createQueryBuilder('webhook')

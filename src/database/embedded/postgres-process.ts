@@ -116,7 +116,6 @@ function* candidates(owner: { uid: number; gid: number } | undefined): Generator
   yield { identity: {}, wrapper: ['unshare', '-U'] };
 }
 
-/** Restricts a directory to this account. */
 export function restrictTo(path: string, { identity }: PostgresAccount): void {
   chmodSync(path, 0o700);
   if (identity.uid !== undefined && identity.gid !== undefined) chownSync(path, identity.uid, identity.gid);

@@ -265,7 +265,6 @@ function inOrderOf(path: string): (one: Parameters[number], other: Parameters[nu
   return (one, other) => place(one) - place(other);
 }
 
-/** Returns the part of the document that describes the consumer API. */
 function consumerApi(document: OpenAPIObject): OpenAPIObject {
   const paths = pathsOf(document, (path) => CONSUMER_PATH.test(path));
   return {

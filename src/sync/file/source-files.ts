@@ -12,7 +12,6 @@ import { type LocalFile, maxFileBytes, readLocalFile } from './local-file.js';
 const MAX_SECRET_BYTES = 1024 * 1024;
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
-/** The source that reads a file. */
 interface FileSource extends ReadingSource {
   readonly origin: Origin;
 }

@@ -22,7 +22,6 @@ const MIN_VERSION_TO_PIN = { major: 2, minor: 37 };
 
 /** Limits for fetching one file. */
 export interface GitLimits extends ProcessLimits {
-  /** Timeout for `ls-remote`. */
   readonly lsRemoteMs: number;
   /** Timeout for all commands combined. */
   readonly totalMs: number;
@@ -64,7 +63,6 @@ export const LOCKED_DOWN = {
   transfer: { bundleURI: 'false' },
 } as const;
 
-/** The result of a git command. */
 export interface GitResult {
   readonly code: number | null;
   /** The end of stderr, which includes messages from the remote: see `explain`. */

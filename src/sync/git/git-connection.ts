@@ -164,7 +164,6 @@ export interface GitConnection {
   readonly configuration: GitConfiguration;
   /** Contents of the files that the configuration names, by file name. */
   readonly files: Readonly<Record<string, string>>;
-  /** The repository's secrets, in every encoding in which they are sent. */
   readonly secrets: readonly string[];
   /** The proxy's secrets, in every encoding in which they are sent. */
   readonly proxySecrets: readonly string[];

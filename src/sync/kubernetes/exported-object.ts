@@ -21,7 +21,6 @@ const MAX_TEXT_LENGTH = 100;
 const MAX_ICON_URL_LENGTH = 255;
 const HTTP_URL = /^https?:\/\/\S+$/;
 
-/** Returns the full key of an annotation. */
 function annotationKey(name: string): string {
   return `${API_GROUP}/${name}`;
 }
@@ -87,7 +86,6 @@ export function isUsableVersion(version: string): boolean {
   return version.length <= MAX_VERSION_LENGTH && USABLE_VERSION.test(version);
 }
 
-/** Returns the tag and the digest of an image reference. */
 export function partsOf(image: string): { tag: string | undefined; digest: string | undefined } {
   const [reference = '', digest] = image.split('@', 2);
   // A colon before the last slash belongs to the host's port.
@@ -102,7 +100,6 @@ export function packageVersionOf(image: string): string | undefined {
   return tag !== undefined && packageVersionProblem(tag) === null ? tag : undefined;
 }
 
-/** The server entry of a valid exported object. */
 export interface ExportedServer {
   readonly outcome: 'entry';
   readonly version: IncomingVersion;

@@ -72,7 +72,6 @@ interface WatchListener<T> {
   isSame(before: T | undefined, after: T | undefined): boolean;
   /** Called when the objects with these names have been added, changed or removed. */
   onChange(names: readonly string[]): void;
-  /** Called when `error`, `failures` or `isListed` has changed. */
   onStateChange(): void;
   /** Called after an error in this server; the watch is retried as after a cluster failure. */
   onInternalError(error: unknown): void;

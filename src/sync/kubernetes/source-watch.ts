@@ -86,7 +86,6 @@ function named(texts: readonly string[], others: string): string[] {
   return [...texts.slice(0, MAX_NAMED), ...(rest > 0 ? [`and ${rest} ${others}`] : [])];
 }
 
-/** The services that watches use. */
 @Injectable()
 export class WatchServices {
   /** Identifies this replica. */

@@ -31,7 +31,6 @@ const MAX_MESSAGE_LENGTH = 2_000;
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** One page of a list. */
 export interface Page {
   readonly versions: readonly ListedVersion[];
   readonly nextCursor: string | null;
@@ -39,7 +38,6 @@ export interface Page {
   readonly digest: string;
 }
 
-/** A version in a list. */
 export interface ListedVersion {
   readonly checked: CheckedCandidate;
   /** Length of the list item in UTF-8. */
