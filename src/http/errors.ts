@@ -12,205 +12,147 @@ function refusalDetails(status: number, details: readonly string[]): readonly st
   return status === 403 ? [...details, WHERE_TO_ASK] : details;
 }
 
-/** The error catalog (reference/errors): status and sentence by code. Codes are stable, sentences are not. */
-export const ERROR_CATALOGUE = {
-  invalid_parameter: { status: 400, sentence: 'A parameter of the request is not valid' },
-  invalid_cursor: {
-    status: 400,
-    sentence: 'The cursor is not valid: start again without a cursor',
-  },
-  malformed_path: { status: 400, sentence: 'The path contains a malformed percent-encoding' },
-  malformed_json: { status: 400, sentence: 'The body is not valid JSON' },
-  malformed_body: { status: 400, sentence: 'The body does not match its headers' },
-  invalid_body: { status: 400, sentence: 'The body is not valid' },
-  invalid_name: {
-    status: 400,
-    sentence:
+/** The sentences of the errors (reference/errors), by status and code. Codes are stable, sentences are not. */
+const SENTENCES = {
+  400: {
+    invalid_parameter: 'A parameter of the request is not valid',
+    invalid_cursor: 'The cursor is not valid: start again without a cursor',
+    malformed_path: 'The path contains a malformed percent-encoding',
+    malformed_json: 'The body is not valid JSON',
+    malformed_body: 'The body does not match its headers',
+    invalid_body: 'The body is not valid',
+    invalid_name:
       'The name must be a DNS label: lower-case letters, digits and "-" inside, at most 63 characters',
-  },
-  kind_immutable: {
-    status: 400,
-    sentence: 'The kind of a source cannot be changed: delete the source and create it again',
-  },
-  unknown_source: { status: 400, sentence: 'The request names a source that does not exist' },
-  path_not_allowed: {
-    status: 400,
-    sentence:
+    kind_immutable: 'The kind of a source cannot be changed: delete the source and create it again',
+    unknown_source: 'The request names a source that does not exist',
+    path_not_allowed:
       'Sources created through the API may only read regular files below an adminFileRoots entry whose claims the caller satisfies',
-  },
-  namespace_not_allowed: {
-    status: 400,
-    sentence:
+    namespace_not_allowed:
       'Kubernetes sources created through the API may only watch the namespaces in adminKubernetesNamespaces',
-  },
-  not_synced: { status: 400, sentence: 'A source of this kind is not synced' },
-  invalid_document: { status: 400, sentence: 'The document is not valid' },
-  invalid_archive: { status: 400, sentence: 'The archive is not valid' },
-  too_many_claims: { status: 400, sentence: 'The body holds more than 1000 claim values, the maximum' },
-  settings_too_long: {
-    status: 400,
-    sentence: 'The settings of a source or registry may have at most 64 KiB of JSON',
-  },
-  claims_mismatch: {
-    status: 400,
-    sentence: 'The claims must equal the claims of the versions already published',
-  },
-  claims_required: { status: 400, sentence: 'Claims are required' },
-  claims_not_subset: { status: 400, sentence: 'The claims are not a subset of your claims' },
-  name_reserved: {
-    status: 400,
-    sentence: 'The name is reserved: both you and the entry need the claims it is reserved for',
-  },
-  malformed_request: { status: 400, sentence: 'The request is not valid HTTP' },
-  host_refused: {
-    status: 400,
-    sentence:
+    not_synced: 'A source of this kind is not synced',
+    invalid_document: 'The document is not valid',
+    invalid_archive: 'The archive is not valid',
+    too_many_claims: 'The body holds more than 1000 claim values, the maximum',
+    settings_too_long: 'The settings of a source or registry may have at most 64 KiB of JSON',
+    claims_mismatch: 'The claims must equal the claims of the versions already published',
+    claims_required: 'Claims are required',
+    claims_not_subset: 'The claims are not a subset of your claims',
+    name_reserved: 'The name is reserved: both you and the entry need the claims it is reserved for',
+    malformed_request: 'The request is not valid HTTP',
+    host_refused:
       'In anonymous mode on a loopback address, the Host header must be a loopback name such as localhost',
   },
-  token_missing: { status: 401, sentence: 'A bearer token is required in the Authorization header' },
-  token_invalid: { status: 401, sentence: 'The token is not accepted by this server' },
-  claims_incomplete: {
-    status: 401,
-    sentence: "The token's group list is too long or could not be fetched",
+  401: {
+    token_missing: 'A bearer token is required in the Authorization header',
+    token_invalid: 'The token is not accepted by this server',
+    claims_incomplete: "The token's group list is too long or could not be fetched",
+    no_subject: 'The token names neither a subject nor a client',
+    caller_blocked: 'The operator of this server has blocked you',
+    anonymous_mode: 'This server runs in anonymous mode: callers are not identified',
   },
-  no_subject: { status: 401, sentence: 'The token names neither a subject nor a client' },
-  caller_blocked: { status: 401, sentence: 'The operator of this server has blocked you' },
-  anonymous_mode: { status: 401, sentence: 'This server runs in anonymous mode: callers are not identified' },
-  role_required: { status: 403, sentence: 'You have no role that allows this' },
-  read_only: { status: 403, sentence: 'This server is read-only: nothing can be changed through its API' },
-  origin_refused: {
-    status: 403,
-    sentence: 'In anonymous mode, only pages from this server or from cors.origins may make changes',
-  },
-  route_not_found: { status: 404, sentence: 'There is nothing at this path' },
-  registry_not_found: { status: 404, sentence: 'There is no such registry' },
-  source_not_found: { status: 404, sentence: 'There is no such source' },
-  webhook_not_found: { status: 404, sentence: 'There is no such webhook' },
-  entry_not_found: { status: 404, sentence: 'There is no such entry' },
-  version_not_found: { status: 404, sentence: 'This entry has no such version' },
-  registry_forbidden: { status: 403, sentence: "You don't have access to this registry" },
-  config_managed: {
-    status: 403,
-    sentence: 'This is declared in the configuration file and can only be changed there',
-  },
-  config_only: {
-    status: 403,
-    sentence:
+  403: {
+    role_required: 'You have no role that allows this',
+    read_only: 'This server is read-only: nothing can be changed through its API',
+    origin_refused: 'In anonymous mode, only pages from this server or from cors.origins may make changes',
+    registry_forbidden: "You don't have access to this registry",
+    config_managed: 'This is declared in the configuration file and can only be changed there',
+    config_only:
       'Only the configuration file may open a registry to anonymous callers or keys, unless it sets adminOpenAccess: leave out `anonymous` and `keys`',
+    access_undeclared: 'This route does not declare who may use it',
+    blocked: 'This version is blocked',
+    admission_rejected: 'An admission webhook rejected this version',
+    own_publication: 'You published this, so somebody else must decide',
+    not_reviewer: 'You can see this item, but deciding it is up to others',
   },
-  method_not_allowed: { status: 405, sentence: 'This path does not support this method' },
-  access_undeclared: { status: 403, sentence: 'This route does not declare who may use it' },
-  request_timeout: { status: 408, sentence: 'The request took too long to arrive' },
-  source_in_use: {
-    status: 409,
-    sentence: 'The source is part of a registry: remove it from the registry first',
+  404: {
+    route_not_found: 'There is nothing at this path',
+    registry_not_found: 'There is no such registry',
+    source_not_found: 'There is no such source',
+    webhook_not_found: 'There is no such webhook',
+    entry_not_found: 'There is no such entry',
+    version_not_found: 'This entry has no such version',
+    marketplace_not_found: 'This registry is not served as a marketplace',
+    item_not_found: 'There is no such item',
+    block_not_found: 'There is no such block',
   },
-  managed_source_exists: {
-    status: 409,
-    sentence: 'A managed source already exists, and there can be only one',
+  405: {
+    method_not_allowed: 'This path does not support this method',
   },
-  entry_full: {
-    status: 409,
-    sentence:
+  408: {
+    request_timeout: 'The request took too long to arrive',
+  },
+  409: {
+    source_in_use: 'The source is part of a registry: remove it from the registry first',
+    managed_source_exists: 'A managed source already exists, and there can be only one',
+    entry_full:
       'The entry has reached its limit of stored versions or bytes: delete versions or use another name',
-  },
-  too_many_sources: {
-    status: 409,
-    sentence:
+    too_many_sources:
       'The limit of sources created through the API is reached: delete one, or ask an operator to raise limits.apiSources',
-  },
-  too_many_registries: {
-    status: 409,
-    sentence:
+    too_many_registries:
       'The limit of registries created through the API is reached: delete one, or ask an operator to raise limits.apiRegistries',
+    digest_mismatch: 'The digest of this item is different: read the item again before you decide',
+    already_decided: 'This item has already been decided',
+    already_approved: 'You have already approved this item',
+    change_pending: 'Another change to this entry is awaiting review',
+    too_many_held: 'You have 1000 publications and changes that are held, the maximum: withdraw some',
+    too_many_comments: 'The item has 200 decisions and comments, the maximum',
+    too_many_blocks: 'There are 1000 blocks, the maximum: delete one',
+    version_exists: 'This version is already published and cannot change: publish a new version',
+    no_managed_source: 'There is no managed source to publish to: an administrator has to declare one',
+    content_exists: 'The version already has content, which never changes: publish a new version',
   },
-  marketplace_not_found: { status: 404, sentence: 'This registry is not served as a marketplace' },
-  marketplace_too_large: {
-    status: 507,
-    sentence: 'You can see more plugins, skills or files than a marketplace may contain',
+  412: {
+    precondition_failed: 'The resource does not match If-Match or If-None-Match: read it again',
   },
-  item_not_found: { status: 404, sentence: 'There is no such item' },
-  block_not_found: { status: 404, sentence: 'There is no such block' },
-  blocked: { status: 403, sentence: 'This version is blocked' },
-  admission_rejected: { status: 403, sentence: 'An admission webhook rejected this version' },
-  own_publication: { status: 403, sentence: 'You published this, so somebody else must decide' },
-  not_reviewer: { status: 403, sentence: 'You can see this item, but deciding it is up to others' },
-  digest_mismatch: {
-    status: 409,
-    sentence: 'The digest of this item is different: read the item again before you decide',
+  413: {
+    body_too_large: 'The body is larger than this service accepts',
+    content_too_large: 'The content is larger than content.maxBytesPerVersion allows',
   },
-  already_decided: { status: 409, sentence: 'This item has already been decided' },
-  already_approved: { status: 409, sentence: 'You have already approved this item' },
-  change_pending: { status: 409, sentence: 'Another change to this entry is awaiting review' },
-  too_many_held: {
-    status: 409,
-    sentence: 'You have 1000 publications and changes that are held, the maximum: withdraw some',
+  415: {
+    unsupported_media_type: 'The body must be JSON in UTF-8 (application/json)',
   },
-  too_many_comments: { status: 409, sentence: 'The item has 200 decisions and comments, the maximum' },
-  too_many_blocks: { status: 409, sentence: 'There are 1000 blocks, the maximum: delete one' },
-  version_exists: {
-    status: 409,
-    sentence: 'This version is already published and cannot change: publish a new version',
+  417: {
+    expectation_failed: 'The Expect header requires something this service does not support',
   },
-  no_managed_source: {
-    status: 409,
-    sentence: 'There is no managed source to publish to: an administrator has to declare one',
+  422: {
+    unprocessable_document: 'The document is not valid',
   },
-  content_exists: {
-    status: 409,
-    sentence: 'The version already has content, which never changes: publish a new version',
+  429: {
+    too_many_requests: 'You have too many requests in progress: try again shortly',
   },
-  precondition_failed: {
-    status: 412,
-    sentence: 'The resource does not match If-Match or If-None-Match: read it again',
+  431: {
+    headers_too_large: `The request headers exceed ${maxHeaderSize / 1_024} KiB, the maximum`,
   },
-  body_too_large: { status: 413, sentence: 'The body is larger than this service accepts' },
-  content_too_large: {
-    status: 413,
-    sentence: 'The content is larger than content.maxBytesPerVersion allows',
+  500: {
+    internal_error: 'Internal error: the log has the cause under this requestId',
   },
-  unprocessable_document: { status: 422, sentence: 'The document is not valid' },
-  unsupported_media_type: { status: 415, sentence: 'The body must be JSON in UTF-8 (application/json)' },
-  expectation_failed: {
-    status: 417,
-    sentence: 'The Expect header requires something this service does not support',
+  501: {
+    use_admin_api: 'Entries are changed through the admin API, below /v1/entries',
   },
-  too_many_requests: {
-    status: 429,
-    sentence: 'You have too many requests in progress: try again shortly',
-  },
-  headers_too_large: {
-    status: 431,
-    sentence: `The request headers exceed ${maxHeaderSize / 1_024} KiB, the maximum`,
-  },
-  use_admin_api: { status: 501, sentence: 'Entries are changed through the admin API, below /v1/entries' },
-  internal_error: {
-    status: 500,
-    sentence: 'Internal error: the log has the cause under this requestId',
-  },
-  content_full: {
-    status: 507,
-    sentence: 'The content store is full: an operator can raise content.maxBytes',
-  },
-  provider_unavailable: {
-    status: 503,
-    sentence: 'The identity provider of this token is unavailable: try again shortly',
-  },
-  search_too_broad: {
-    status: 503,
-    sentence: 'The search takes too long: use a longer or rarer search text',
-  },
-  overloaded: { status: 503, sentence: 'The server is busy with other requests: try again shortly' },
-  database_unavailable: { status: 503, sentence: 'PostgreSQL is not reachable: try again shortly' },
-  storage_full: {
-    status: 503,
-    sentence:
+  503: {
+    provider_unavailable: 'The identity provider of this token is unavailable: try again shortly',
+    search_too_broad: 'The search takes too long: use a longer or rarer search text',
+    overloaded: 'The server is busy with other requests: try again shortly',
+    database_unavailable: 'PostgreSQL is not reachable: try again shortly',
+    storage_full:
       'The disk of PostgreSQL is full or read-only: nothing can be stored until an operator frees space on it',
+    database_timeout: 'PostgreSQL took too long to respond: try again shortly',
   },
-  database_timeout: { status: 503, sentence: 'PostgreSQL took too long to respond: try again shortly' },
-} as const satisfies Record<string, { status: number; sentence: string }>;
+  507: {
+    marketplace_too_large: 'You can see more plugins, skills or files than a marketplace may contain',
+    content_full: 'The content store is full: an operator can raise content.maxBytes',
+  },
+} as const;
 
-export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+type Sentences = typeof SENTENCES;
+export type ErrorCode = { [Status in keyof Sentences]: keyof Sentences[Status] }[keyof Sentences];
+
+/** The error catalog (reference/errors): status and sentence by code. */
+export const ERROR_CATALOGUE = Object.fromEntries(
+  Object.entries(SENTENCES).flatMap(([status, sentences]) =>
+    Object.entries(sentences).map(([code, sentence]) => [code, { status: Number(status), sentence }]),
+  ),
+) as Record<ErrorCode, { readonly status: number; readonly sentence: string }>;
 
 interface ApiErrorOptions {
   readonly cause?: unknown;
