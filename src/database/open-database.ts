@@ -142,19 +142,13 @@ export async function openDatabase(
   const running = settings.onlyReads === true ? await findRunningPostgres(folder) : undefined;
   if (running) return openConfigured({ ...running, poolMax: SHARED_POOL }, connect, opening);
   const embedded = await startEmbeddedPostgres(folder, { log });
-  const connection = { ...embedded.connection, poolMax: EMBEDDED_POOL };
   try {
-    const dataSource = await connect(connection);
-    const pools = openPools(dataSource, connection, opening);
+    const opened = await openConfigured({ ...embedded.connection, poolMax: EMBEDDED_POOL }, connect, opening);
     return {
-      dataSource,
-      ...pools.opened,
+      ...opened,
       lost: embedded.exited,
-      migrate: () => migrateUp(dataSource, log),
-      undoMigration: (destructive) => migrateDown(dataSource, destructive, log),
       close: async () => {
-        await pools.close();
-        await dataSource.destroy();
+        await opened.close();
         await embedded.stop();
       },
     };
