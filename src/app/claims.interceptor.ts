@@ -28,42 +28,21 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly items: SeenItems,
   ) {}
 
-  intercept(
-    context: ExecutionContext,
-    next: CallHandler,
-  ): Observable<unknown> | Promise<Observable<unknown>> {
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const loads = this.reflector.get(LoadsOf, context.getHandler());
     const request = context.switchToHttp().getRequest<LoadedRequest>();
-    if (loads === undefined) return next.handle();
-    if (loads === 'view') return this.enter(context, request, next);
-    const loading =
-      loads === 'publisher'
-        ? this.publishers.enter(this.publisherIn(context), request)
-        : this.loadNamed(callerOf(context), request, loads);
-    return loading.then((loaded) => {
-      request.loaded = loaded;
-      return next.handle();
-    });
-  }
-
-  private enter(
-    context: ExecutionContext,
-    request: CatalogRequest,
-    next: CallHandler,
-  ): Observable<unknown> | Promise<Observable<unknown>> {
-    const registry = String(request.params['registry']);
-    const access = this.views.enterFromMemory(callerOf(context), clientIn(context), registry);
-    if (this.reflector.get(IsCatalogRead, context.getHandler()) !== undefined)
-      // Most access decisions are cached, and awaiting them would be slower.
-      return access instanceof Promise
-        ? access.then((entered) => this.readCatalog(request, entered, next))
-        : this.readCatalog(request, access, next);
-    const verified = access instanceof Promise ? access : this.views.verify(access);
-    return verified.then((entered) => {
+    if (loads === 'view') {
+      const registry = String(request.params['registry']);
+      const access = await this.views.enterFromMemory(callerOf(context), clientIn(context), registry);
+      if (this.reflector.get(IsCatalogRead, context.getHandler()) !== undefined)
+        return this.readCatalog(request, access, next);
+      const entered = access.isVerified ? access : await this.views.verify(access);
       request.loaded = entered;
       request.entered = entered.entered;
-      return next.handle();
-    });
+    } else if (loads === 'publisher')
+      request.loaded = await this.publishers.enter(this.publisherIn(context), request);
+    else if (loads !== undefined) request.loaded = await this.loadNamed(callerOf(context), request, loads);
+    return next.handle();
   }
 
   private readCatalog(
