@@ -58,28 +58,13 @@ export class SpanRedaction implements SpanProcessor {
   }
 }
 
-// Copies the span, so that the export queue does not retain the request.
 function redacted(span: ReadableSpan): ReadableSpan {
-  const spanContext = span.spanContext();
-  return {
-    name: span.name,
-    kind: span.kind,
-    spanContext: () => spanContext,
-    ...(span.parentSpanContext ? { parentSpanContext: span.parentSpanContext } : {}),
-    startTime: span.startTime,
-    endTime: span.endTime,
-    duration: span.duration,
-    ended: span.ended,
-    resource: span.resource,
-    instrumentationScope: span.instrumentationScope,
-    attributes: exportedAttributes(span.attributes),
-    status: { code: span.status.code },
-    events: [],
-    links: [],
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
-  };
+  return Object.create(span, {
+    attributes: { value: exportedAttributes(span.attributes) },
+    status: { value: { code: span.status.code } },
+    events: { value: [] },
+    links: { value: [] },
+  }) as ReadableSpan;
 }
 
 function exportedAttributes(attributes: Attributes): Attributes {
