@@ -1,5 +1,5 @@
+import { on } from 'node:events';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { unlessAborted } from './abortable.js';
 
 /** An idle thread is stopped after this time, to free its memory. Until then it is reused: starting one takes 100 ms. */
 const IDLE_MS = 15_000;
@@ -34,18 +34,21 @@ export class WorkerThread<Job, Message> {
     signal.throwIfAborted();
     clearTimeout(this.idle);
     const thread = (this.thread ??= this.start());
-    const ended = new AbortController();
     try {
-      const answer = resultOf(thread, onMessage, ended.signal);
+      const messages = on(thread, 'message', { signal, close: ['exit'] });
       thread.postMessage(job, transfer);
-      const result = await unlessAborted(answer, signal);
-      this.idle = setTimeout(() => void this.stop(), IDLE_MS).unref();
-      return result;
+      for await (const [message] of messages as AsyncIterable<[Message]>) {
+        const result = onMessage(message);
+        if (result === undefined) continue;
+        this.idle = setTimeout(() => void this.stop(), IDLE_MS).unref();
+        return result;
+      }
+      throw new Error('The worker thread ended before it had done its job');
     } catch (error) {
       await this.stop();
-      throw error;
-    } finally {
-      ended.abort();
+      signal.throwIfAborted();
+      const { code } = error as NodeJS.ErrnoException;
+      throw code === 'ERR_WORKER_OUT_OF_MEMORY' ? new ThreadMemoryError() : error;
     }
   }
 
@@ -64,36 +67,11 @@ export class WorkerThread<Job, Message> {
       resourceLimits: this.heap,
     });
     thread.unref();
-    // `resultOf` handles errors during a job.
+    // `run` handles errors during a job.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       if (this.thread === thread) this.thread = undefined;
     });
     return thread;
   }
-}
-
-/** Collects the thread's messages until one yields the result or `ended` aborts. */
-function resultOf<Message, Result>(
-  thread: Worker,
-  onMessage: (message: Message) => Result | undefined,
-  ended: AbortSignal,
-): Promise<Result> {
-  return new Promise<Result>((resolve, reject) => {
-    const onPosted = (message: Message) => {
-      try {
-        const result = onMessage(message);
-        if (result !== undefined) resolve(result);
-      } catch (error) {
-        reject(error as Error);
-      }
-    };
-    const onError = (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new ThreadMemoryError() : error);
-    const onExit = () => reject(new Error('The worker thread ended before it had done its job'));
-    thread.on('message', onPosted).on('error', onError).on('exit', onExit);
-    ended.addEventListener('abort', () => {
-      thread.off('message', onPosted).off('error', onError).off('exit', onExit);
-    });
-  });
 }
