@@ -28,8 +28,7 @@ function startFailure(error: unknown): string {
 
 /** Reloads the configuration on each SIGHUP, one reload at a time (reference/commands). */
 class ReloadOnSignal {
-  private isReloading = false;
-  private isRequested = false;
+  private last: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly file: string,
@@ -41,23 +40,13 @@ class ReloadOnSignal {
 
   /** A signal during a reload triggers another reload, because the file may have changed since it was read. */
   readonly request = (): void => {
-    this.isRequested = true;
-    if (!this.isReloading) void this.reloadWhileRequested();
+    this.last = this.last.then(() => this.reload()).catch((error: unknown) =>
+      this.logger.error(
+        { err: error },
+        `SIGHUP: the configuration was not applied; send the signal again: ${startFailure(error)}`,
+      ),
+    );
   };
-
-  private async reloadWhileRequested(): Promise<void> {
-    this.isReloading = true;
-    while (this.isRequested) {
-      this.isRequested = false;
-      await this.reload().catch((error: unknown) =>
-        this.logger.error(
-          { err: error },
-          `SIGHUP: the configuration was not applied; send the signal again: ${startFailure(error)}`,
-        ),
-      );
-    }
-    this.isReloading = false;
-  }
 
   private async reload(): Promise<void> {
     const service = await this.service;

@@ -1,3 +1,4 @@
+import { promisify } from 'node:util';
 import {
   applyDecorators,
   type CallHandler,
@@ -155,11 +156,7 @@ export async function receiveBody(
       ? request.is('application/json') !== false && /^utf-8$/i.test(charsetOf(request))
       : request.is(bytesOf) !== false;
   if (!isAccepted) throw new ApiError('unsupported_media_type');
-  await new Promise<void>((resolve, reject) => {
-    readerFor(limits)(request, response, (problem?: unknown) =>
-      problem === undefined ? resolve() : reject(problem as Error),
-    );
-  });
+  await promisify(readerFor(limits))(request, response);
   const bytes: unknown = request.body;
   request.body = undefined;
   if (Buffer.isBuffer(bytes) && bytes.length > 0) request.rawBody = bytes;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import {
   type IncomingMessage,
   maxHeaderSize,
@@ -27,15 +28,9 @@ const BACKLOG = 4_096;
 const logger = new Logger('http');
 
 export async function listen(server: Server, { host, port }: Address): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, host, backlog: BACKLOG }, () => {
-      server.off('error', reject);
-      // Without file descriptors, a connection cannot be accepted.
-      server.on('error', (error) => logger.warn({ err: error }, 'A connection could not be accepted'));
-      resolve();
-    });
-  });
+  await once(server.listen({ port, host, backlog: BACKLOG }), 'listening');
+  // Without file descriptors, a connection cannot be accepted.
+  server.on('error', (error) => logger.warn({ err: error }, 'A connection could not be accepted'));
   return (server.address() as AddressInfo).port;
 }
 

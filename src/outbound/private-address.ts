@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { promisify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import { isLoopbackHost } from '../validation/urls.js';
 import { type ResolveAll, resolveApart } from './name-resolution.js';
@@ -94,12 +95,8 @@ export function lookupFor(reach: Reach, resolve: ResolveAll = resolveApart): Loo
 export async function publicAddresses(host: string, resolve?: ResolveAll): Promise<LookupAddress[]> {
   checkLiteralAddress(new URL(`http://${host}`));
   if (isIP(withoutBrackets(host)) !== 0) return [];
-  return new Promise((done, fail) => {
-    lookupFor('public', resolve)(host, { all: true }, (error, found) => {
-      if (error) fail(error);
-      else done(typeof found === 'string' ? [] : found);
-    });
-  });
+  const found = await promisify(lookupFor('public', resolve))(host, { all: true });
+  return typeof found === 'string' ? [] : found;
 }
 
 /**

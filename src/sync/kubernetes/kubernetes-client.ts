@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { get as getPlain, type IncomingMessage } from 'node:http';
 import { get as getOverTls, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -123,34 +124,28 @@ function acceptOf(verb: 'list' | 'watch', { needsSpec }: ResourceCollection): st
   return verb === 'list' ? METADATA_LIST : METADATA;
 }
 
-function send(
+async function send(
   url: URL,
   options: RequestOptions,
   accept: string,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const headers = { ...options.headers, accept };
-    const request = (url.protocol === 'http:' ? getPlain : getOverTls)(url, { ...options, headers });
-    const stop = () => request.destroy(new Error('stopped'));
-    const timer = setTimeout(
-      () => request.destroy(new Error(`no response within ${HEADERS_TIMEOUT_MS / 1000} s`)),
-      HEADERS_TIMEOUT_MS,
-    );
-    signal.addEventListener('abort', stop, { once: true });
-    // Lets the operating system detect that the peer has disappeared without closing the connection.
-    request.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
-    request.on('error', reject);
-    request.once('response', (response) => {
-      clearTimeout(timer);
-      resolve(response);
-    });
-    request.once('close', () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', stop);
-    });
-  });
+  const headers = { ...options.headers, accept };
+  const request = (url.protocol === 'http:' ? getPlain : getOverTls)(url, { ...options, headers, signal });
+  const timer = setTimeout(
+    () => request.destroy(new Error(`no response within ${HEADERS_TIMEOUT_MS / 1000} s`)),
+    HEADERS_TIMEOUT_MS,
+  );
+  // Lets the operating system detect that the peer has disappeared without closing the connection.
+  request.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
+  // Errors of the body also reach the reader of the response.
+  request.on('error', () => undefined);
+  try {
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    return response;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function parsePage(collection: ResourceCollection, value: unknown): ObjectPage {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { member } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { backOffMs } from '../../limits/back-off.js';
@@ -53,16 +54,7 @@ export function retryMs(failures: number, random?: number): number {
 
 /** Waits for `ms`, or until the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
-  });
+  return setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
 
 /** Receives the objects and the state of one watch. */
