@@ -163,16 +163,8 @@ export class HttpClient {
     form: Readonly<Record<string, string>>,
     options: OutboundRequest,
   ): Promise<unknown> {
-    const post = (signal: AbortSignal) =>
-      this.send(new URL(url), reachOf(options), signal, {
-        method: 'POST',
-        body: new URLSearchParams(form).toString(),
-        headers: {
-          ...authorized(options),
-          'content-type': 'application/x-www-form-urlencoded',
-        },
-      });
-    return parseJson(url, await this.respond(url, options, post));
+    const headers = { ...options.headers, 'content-type': 'application/x-www-form-urlencoded' };
+    return this.postJson(url, new URLSearchParams(form).toString(), { ...options, headers });
   }
 
   /**
@@ -181,13 +173,8 @@ export class HttpClient {
    * @throws OutboundError also for a status other than 200 and for invalid JSON.
    */
   async postJson(url: string, body: string, options: OutboundRequest): Promise<unknown> {
-    const post = (signal: AbortSignal) =>
-      this.send(new URL(url), reachOf(options), signal, {
-        method: 'POST',
-        body,
-        headers: authorized(options),
-      });
-    return parseJson(url, await this.respond(url, options, post));
+    const response = await this.respond(url, options, (signal) => this.posted(url, body, options, signal));
+    return parseJson(url, response);
   }
 
   /**
@@ -203,11 +190,7 @@ export class HttpClient {
     let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
     try {
       await this.respond(url, { ...options, maxBytes: MAX_DISCARDED_BYTES }, async (signal) => {
-        const response = await this.send(new URL(url), reachOf(options), signal, {
-          method: 'POST',
-          body,
-          headers: authorized(options),
-        });
+        const response = await this.posted(url, body, options, signal);
         head = { status: response.statusCode, headers: response.headers };
         return response;
       });
@@ -217,6 +200,11 @@ export class HttpClient {
     }
     if (!head) throw new Error('A request ended without a response');
     return head;
+  }
+
+  private posted(url: string, body: string, options: OutboundRequest, signal: AbortSignal): Promise<Answer> {
+    const reach = options.allowPrivate ? 'any' : 'public';
+    return this.send(new URL(url), reach, signal, { method: 'POST', body, headers: authorized(options) });
   }
 
   /** Aborts all requests in progress. */
@@ -347,10 +335,6 @@ function redirectTarget(location: string, from: URL, origin: string, policy: Red
   if (from.protocol === 'https:' && next.protocol === 'http:')
     return 'it redirects from https to http, which is not allowed';
   return next;
-}
-
-function reachOf({ allowPrivate }: OutboundRequest): Reach {
-  return allowPrivate ? 'any' : 'public';
 }
 
 function authorized({ headers, authorization }: OutboundRequest): Record<string, string> {
