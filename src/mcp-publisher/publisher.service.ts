@@ -36,20 +36,6 @@ function issuesOf({ problems }: CheckedDocument): ValidationIssue[] {
   }));
 }
 
-/** Verifies a CI provider's token (reference/publishing) and returns it unchanged: the server accepts it as a bearer token. */
-async function exchangeToken(
-  authenticator: Authenticator,
-  token: string,
-  request: Request,
-): Promise<RegistryTokenAnswer> {
-  await authenticator.identifyToken(token, request);
-  const expiry = readJwt(token)?.payload['exp'];
-  return {
-    registry_token: token,
-    ...(typeof expiry === 'number' ? { expires_at: Math.floor(expiry) } : {}),
-  };
-}
-
 /**
  * Publishes for `mcp-publisher` (reference/publishing): applies the rules of `/v1/entries` and responds in the client's
  * format.
@@ -97,8 +83,14 @@ export class PublisherService {
     return withinPublisherLimit(checkPublishedServer(sent), this.limits.publisherMeta);
   }
 
-  exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {
-    return exchangeToken(this.authenticator, token, request);
+  /** Verifies a CI provider's token (reference/publishing) and returns it unchanged: the server accepts it as a bearer token. */
+  async exchange(token: string, request: Request): Promise<RegistryTokenAnswer> {
+    await this.authenticator.identifyToken(token, request);
+    const expiry = readJwt(token)?.payload['exp'];
+    return {
+      registry_token: token,
+      ...(typeof expiry === 'number' ? { expires_at: Math.floor(expiry) } : {}),
+    };
   }
 }
 
