@@ -40,12 +40,14 @@ class ReloadOnSignal {
 
   /** A signal during a reload triggers another reload, because the file may have changed since it was read. */
   readonly request = (): void => {
-    this.last = this.last.then(() => this.reload()).catch((error: unknown) =>
-      this.logger.error(
-        { err: error },
-        `SIGHUP: the configuration was not applied; send the signal again: ${startFailure(error)}`,
-      ),
-    );
+    this.last = this.last
+      .then(() => this.reload())
+      .catch((error: unknown) =>
+        this.logger.error(
+          { err: error },
+          `SIGHUP: the configuration was not applied; send the signal again: ${startFailure(error)}`,
+        ),
+      );
   };
 
   private async reload(): Promise<void> {

@@ -174,6 +174,6 @@ describe('slicing', () => {
   });
 
   it('counts the keys around the elements', () => {
-    expect((slice('{"a":{"b":1,"b":":"},"data":{"servers":[{"c":1}]}}')).skeletonKeys).toBe(5);
+    expect(slice('{"a":{"b":1,"b":":"},"data":{"servers":[{"c":1}]}}').skeletonKeys).toBe(5);
   });
 });

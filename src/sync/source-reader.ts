@@ -48,7 +48,10 @@ export class SourceReader implements OnApplicationShutdown {
     const count = (held: number) => memory.add(held);
     const { versions, rest } = await this.inThread(text, signal, RegistryFileError, count);
     memory.release(length);
-    return { ...(rest as ReadEntries), entries: versions.map((one) => receivedVersion(one as IncomingVersion)) };
+    return {
+      ...(rest as ReadEntries),
+      entries: versions.map((one) => receivedVersion(one as IncomingVersion)),
+    };
   }
 
   /** Like `readPage`, but transfers a large page's `bytes` to the worker. */

@@ -14,7 +14,7 @@ const BATCH_BYTES = 8 * 1_024;
  *
  * @param onDropped called with the number of dropped lines once the reader continues.
  */
-export function logDestination(stream: number, onDropped: (lines: number) => void): DestinationStream {
+export function logDestination(stream: number, onDropped: (lines: number) => void) {
   const destination = pino.destination({
     dest: stream,
     sync: false,

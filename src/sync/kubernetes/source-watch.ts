@@ -146,9 +146,7 @@ export class SourceWatch {
     this.refusal = source.origin === 'config' ? undefined : services.namespaces.findRefusal(source);
     const resources = this.refusal === undefined ? RESOURCES : [];
     this.watches = resources.flatMap((resource) =>
-      watched.map(
-        (namespace) => new ResourceWatch(resource, namespace, relistMs, services.client, listener),
-      ),
+      watched.map((namespace) => new ResourceWatch(resource, namespace, relistMs, services.client, listener)),
     );
   }
 
