@@ -246,6 +246,35 @@ describe('web UI: manager', () => {
     expect(await order()).toEqual(['company', 'published', 'community']);
   });
 
+  it('keeps settings that the page does not know', async () => {
+    const later = { later: { is: [1] } };
+    const shown = {
+      mixed: { name: 'mixed', sources: ['company', 'community'] },
+      other: { name: 'other', kind: 'api', api: { endpoint: 'https://other.invalid' } },
+    };
+    const sent: unknown[] = [];
+    await manager.page.route(/\/v1\/(registries|sources)\/(mixed|other)$/, (route) => {
+      const request = route.request();
+      if (request.method() === 'PUT') sent.push(request.postDataJSON());
+      const resource = shown[request.url().endsWith('mixed') ? 'mixed' : 'other'];
+      return route.fulfill({ json: { ...resource, claims: { org: 'acme' }, origin: 'api', ...later } });
+    });
+    for (const [path, button] of [
+      ['/registries/mixed', 'Save order'],
+      ['/registries/mixed/edit', 'Save'],
+      ['/sources/other/edit', 'Save'],
+    ] as const) {
+      await manager.goTo('/registries');
+      await manager.goTo(path);
+      if (button === 'Save order') await manager.button('Move community up').click();
+      await manager.button(button).click();
+      await expect.poll(() => sent.length).toBe(1);
+      expect(sent.pop()).toMatchObject({ claims: { org: 'acme' }, ...later });
+    }
+    await manager.page.unrouteAll({ behavior: 'wait' });
+    await manager.goTo('/registries/mixed');
+  });
+
   it('reorders sources with buttons', async () => {
     await manager.page.getByRole('button', { name: 'Move community up' }).click();
     await expect.poll(order).toEqual(['company', 'community', 'published']);

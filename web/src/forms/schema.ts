@@ -56,6 +56,16 @@ export function labelOf(key: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Returns the value without some members. */
+export function without(value: object, ...keys: readonly string[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+}
+
+/** The settings of a source or registry as PUT accepts them, including those that this page does not know. */
+export function settingsOf(stored: object): Readonly<Record<string, unknown>> {
+  return without(stored, 'name', 'kind', 'origin', 'createdAt', 'updatedAt', 'sync');
+}
+
 /** Removes empty fields: an empty input means the setting is absent. */
 export function dropEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(dropEmpty).filter((item) => item !== undefined && item !== '');

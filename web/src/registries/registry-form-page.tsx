@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
 import type { Registry, RegistrySettings } from '../api/types.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
-import { dropEmpty, readSchemas, type Schemas } from '../forms/schema.js';
+import { dropEmpty, readSchemas, type Schemas, settingsOf } from '../forms/schema.js';
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
 import { isOffered, useSession } from '../session/session.js';
 import { readSources } from '../sources/sources-page.js';
@@ -21,7 +21,7 @@ export function RegistryFormPage({ name }: { name: string | null }): JSX.Element
     const schemas = await readSchemas();
     if (name === null) return { schemas, values: { sources: [] }, etag: null };
     const { registry, etag } = await readRegistry(name, signal);
-    return { schemas, values: { ...settingsOf(registry) }, etag };
+    return { schemas, values: settingsOf(registry), etag };
   });
   return (
     <ResourceFormPage resource="registries" name={name} query={query}>
@@ -44,9 +44,7 @@ function RegistryForm({
       resource="registries"
       stored={stored}
       canSave={sources.length > 0}
-      save={(name) =>
-        putRegistry(name, etag, { ...(dropEmpty(values) as Partial<RegistrySettings>), sources })
-      }
+      save={(name) => putRegistry(name, etag, { ...(dropEmpty(values) as Values), sources })}
     >
       {(problems) => (
         <>
@@ -72,7 +70,7 @@ function RegistryForm({
   );
 }
 
-const HINTS = {
+const HINTS: Partial<Record<keyof RegistrySettings, string>> = {
   claims: 'People must hold all of these to access the registry.',
   anonymous: 'Opens the registry to readers without a token, who then hold these claims.',
   keys: 'For clients that cannot log in: a key in the URL opens the registry for reading.',
@@ -140,16 +138,12 @@ export async function readRegistry(name: string, signal: AbortSignal): Promise<S
   return { registry: value, etag };
 }
 
-/** The settings that PUT accepts. */
-export function settingsOf(registry: Registry): RegistrySettings {
-  const { sources, claims, anonymous, keys, publishClaims, marketplace } = registry;
-  // Only registries of the configuration, which cannot be edited, have keys without a file.
-  const editable = keys?.map((key) => ({ ...key, secretFile: key.secretFile ?? '' }));
-  return { sources, claims, anonymous, keys: editable, publishClaims, marketplace };
-}
-
-/** @param etag the ETag of the registry to replace. Null creates a new registry. */
-export async function putRegistry(name: string, etag: string | null, body: RegistrySettings): Promise<void> {
+/**
+ * @param etag the ETag of the registry to replace. Null creates a new registry.
+ * @param settings all of them: PUT removes the others.
+ */
+export async function putRegistry(name: string, etag: string | null, settings: Values): Promise<void> {
   const header = etag === null ? { 'If-None-Match': '*' as const } : { 'If-Match': etag };
+  const body = settings as unknown as RegistrySettings;
   await unwrap(api.PUT('/v1/registries/{name}', { params: { path: { name }, header }, body }));
 }

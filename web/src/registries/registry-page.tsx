@@ -4,6 +4,7 @@ import { api, API_BASE, unwrap } from '../api/client.js';
 import type { Registry } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { ConnectRegistry } from '../connect/connect-page.js';
+import { settingsOf } from '../forms/schema.js';
 import { hashOf } from '../navigation/route.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
 import { useSession } from '../session/session.js';
@@ -11,7 +12,7 @@ import { useAction } from '../ui/action.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Detail, DetailList } from '../ui/table.js';
-import { putRegistry, readRegistry, settingsOf, type StoredRegistry } from './registry-form-page.js';
+import { putRegistry, readRegistry, type StoredRegistry } from './registry-form-page.js';
 import { ShadowedNames } from './shadowed-names.js';
 import { SourceOrder } from './source-order.js';
 
@@ -108,7 +109,7 @@ function OrderSection({ registry, etag, refresh }: StoredRegistry & { refresh: (
   const [sources, setSources] = useState(registry.sources);
   const isChanged = sources.join(' ') !== registry.sources.join(' ');
   const save = useAction(async () => {
-    await putRegistry(name, etag, { ...settingsOf(registry), sources: [...sources] });
+    await putRegistry(name, etag, { ...settingsOf(registry), sources });
     refresh();
   });
   return (

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Source } from '../api/types.js';
 import { LinesField, OneOf, TextField } from '../forms/fields.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
-import { type FieldProblems, resolveRef, type Schemas } from '../forms/schema.js';
+import { type FieldProblems, resolveRef, type Schemas, without } from '../forms/schema.js';
 
 type Kind = Source['kind'];
 
@@ -27,11 +27,6 @@ export const KIND_FIELDS: Readonly<Record<Kind, (props: KindProps) => JSX.Elemen
   managed: ManagedFields,
   kubernetes: KubernetesFields,
 };
-
-/** Returns the value without other members, so that a choice leaves nothing of its alternatives. */
-function without(value: Values, ...keys: readonly string[]): Values {
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
-}
 
 function FileFields({ value, change, problems }: KindProps): JSX.Element {
   const [place, setPlace] = useState<'url' | 'path'>(value['path'] === undefined ? 'url' : 'path');
@@ -57,7 +52,7 @@ function FileFields({ value, change, problems }: KindProps): JSX.Element {
           placeholder="https://example.com/registry.json"
           hint="A JSON file in the registry format. It is read again only when it has changed."
           value={value['url']}
-          change={(url) => change({ url })}
+          change={(url) => change({ ...value, url })}
           problems={problems.at('file.url')}
         />
       ) : (
@@ -68,7 +63,7 @@ function FileFields({ value, change, problems }: KindProps): JSX.Element {
           placeholder="registry.json"
           hint={ON_THE_SERVER}
           value={value['path']}
-          change={(path) => change({ path })}
+          change={(path) => change({ ...value, path })}
           problems={problems.at('file.path')}
         />
       )}

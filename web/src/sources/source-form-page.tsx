@@ -5,7 +5,14 @@ import type { Claims, Source, SourceSettings, SourceTest } from '../api/types.js
 import { ClaimsEditor } from '../claims/claims-editor.js';
 import { LinesField, OneOf, Problems, TextField } from '../forms/fields.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
-import { dropEmpty, type FieldProblems, readSchemas, type Schemas } from '../forms/schema.js';
+import {
+  dropEmpty,
+  type FieldProblems,
+  readSchemas,
+  type Schemas,
+  settingsOf,
+  without,
+} from '../forms/schema.js';
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
 import { pluralize } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
@@ -19,6 +26,8 @@ interface KindForm {
   readonly description: string;
   /** Whether the form has a sync policy. */
   readonly isSynced: boolean;
+  /** Whether a source with this section is guarded from losing most entries, as it is read from another server. */
+  readonly isGuarded: (section: Values) => boolean;
   readonly claimsHint: string;
 }
 
@@ -29,30 +38,35 @@ const FORMS: Readonly<Record<Kind, KindForm>> = {
     title: 'Git repository',
     description: 'A registry file in a Git repository',
     isSynced: true,
+    isGuarded: () => false,
     claimsHint: SEE_AND_MANAGE,
   },
   api: {
     title: 'Another registry',
     description: 'Another MCP registry, such as the official one',
     isSynced: true,
+    isGuarded: () => true,
     claimsHint: SEE_AND_MANAGE,
   },
   file: {
     title: 'File',
     description: 'A registry file at a URL or on the server',
     isSynced: true,
+    isGuarded: ({ path }) => path === undefined,
     claimsHint: SEE_AND_MANAGE,
   },
   kubernetes: {
     title: 'Kubernetes cluster',
     description: 'Custom resources in a cluster',
     isSynced: false,
+    isGuarded: () => false,
     claimsHint: MANAGE,
   },
   managed: {
     title: 'Published entries',
     description: 'What people publish here; at most one such source',
     isSynced: false,
+    isGuarded: () => false,
     claimsHint: MANAGE,
   },
 };
@@ -85,18 +99,23 @@ const INTERVALS = ['5m', '30m', '1h', '6h', '24h'];
 
 function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
   const [kind, setKind] = useState<Kind>(source?.kind ?? 'git');
-  const [values, setValues] = useState<Values>(() => ({ syncPolicy: { interval: '30m' }, ...source }));
+  const [values, setValues] = useState<Values>(() => ({
+    syncPolicy: { interval: '30m' },
+    ...settingsOf(source ?? {}),
+  }));
   const [tested, setTested] = useState<{ readonly of: string; readonly result: SourceTest }>();
-  const { isSynced, claimsHint } = FORMS[kind];
+  const { isSynced, isGuarded, claimsHint } = FORMS[kind];
   const Fields = KIND_FIELDS[kind];
-  const { [kind]: section, syncPolicy, filter, admission, allowShrink, claims } = values;
-  const shared = dropEmpty({
-    ...(isSynced ? { syncPolicy, admission } : {}),
-    filter,
-    claims,
-    ...(canShrink(kind, section) ? { allowShrink } : {}),
-  });
-  const body = { ...(shared as object), [kind]: dropEmpty(section ?? {}) } as SourceSettings;
+  const { [kind]: section, syncPolicy, filter, allowShrink, claims } = values;
+  const policy = (syncPolicy ?? {}) as Values;
+  const canShrink = isGuarded((section ?? {}) as Values);
+  const unused = [
+    ...KINDS,
+    ...(isSynced ? [] : ['syncPolicy', 'admission']),
+    ...(canShrink ? [] : ['allowShrink']),
+  ];
+  const shared = dropEmpty(without(values, ...unused)) as Values;
+  const body = { ...shared, [kind]: dropEmpty(section ?? {}) } as unknown as SourceSettings;
   const key = JSON.stringify(body);
   const change = (to: Values) => setValues({ ...values, ...to });
   const save = async (name: string) => {
@@ -133,8 +152,8 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
               isRequired
               hint="How often the source is read, such as 30m or 6h."
               suggestions={INTERVALS}
-              value={(syncPolicy as Values | undefined)?.['interval']}
-              change={(interval) => change({ syncPolicy: { interval } })}
+              value={policy['interval']}
+              change={(interval) => change({ syncPolicy: { ...policy, interval } })}
               problems={[...problems.at('syncPolicy.interval'), ...problems.at('syncPolicy')]}
             />
           )}
@@ -155,22 +174,17 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
             ))}
           </fieldset>
           <FilterFields value={(filter ?? {}) as Values} change={change} problems={problems} />
-          {isSynced && (
-            <SchemaFields
-              schema={{
-                properties: { admission: schemas['SourceSettings']?.properties?.['admission'] ?? {} },
-              }}
-              schemas={schemas}
-              path=""
-              problems={problems}
-              hints={{
-                admission: 'What may come in: versions can wait, be held for review, or be rejected.',
-              }}
-              value={values}
-              change={setValues}
-            />
-          )}
-          {canShrink(kind, section) && (
+          <SchemaFields
+            schema={schemas['SourceSettings'] ?? {}}
+            schemas={schemas}
+            path=""
+            problems={problems}
+            leaveOut={[...SHOWN_HERE, ...unused]}
+            hints={HINTS}
+            value={values}
+            change={setValues}
+          />
+          {canShrink && (
             <div class="field">
               <label class="check">
                 <input
@@ -193,10 +207,10 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
   );
 }
 
-/** Only sources that are read from another server are guarded from shrinking. */
-function canShrink(kind: Kind, section: unknown): boolean {
-  return kind === 'api' || (kind === 'file' && (section as Values | undefined)?.['path'] === undefined);
-}
+/** The settings with fields of their own. */
+const SHOWN_HERE = ['syncPolicy', 'filter', 'claims', 'allowShrink'];
+
+const HINTS = { admission: 'What may come in: versions can wait, be held for review, or be rejected.' };
 
 const FILTERS = [
   ['names', 'include', 'Only these names', 'For example com.acme/*: * is any text, ? one character.'],
