@@ -1,7 +1,7 @@
+import type { AdmissionConfig } from '../config/config.js';
 import type { HoldReason, Verdict } from '../entries/admission-gate.js';
 import { ADMIT } from '../entries/admission-gate.js';
 import { matchesGlob } from '../sources/entry-filter.js';
-import type { AdmissionRuleSettings, AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { parseDuration } from '../validation/value-checks.js';
 import { isInRange } from './block-rule.js';
 
@@ -19,16 +19,11 @@ export interface CuratedVersion {
   readonly isServed: boolean;
 }
 
-/** The settings of a source as stored. */
-export type StoredAdmission = {
-  readonly [K in keyof AdmissionSettings]: AdmissionSettings[K];
-};
-
 /**
  * Decides about a version of a synced source (reference/admission): the first rule that matches the name decides;
  * without one, `minAge`, `newNames` and `changed`. Names match case-insensitively.
  */
-export function curate(settings: StoredAdmission | null, version: CuratedVersion, now: Date): Verdict {
+export function curate(settings: AdmissionConfig | null, version: CuratedVersion, now: Date): Verdict {
   if (!settings) return ADMIT;
   const rule = ruleOf(settings, version.name);
   if (rule) {
@@ -53,19 +48,21 @@ export function curate(settings: StoredAdmission | null, version: CuratedVersion
 }
 
 /** Returns whether a rule takes back even what is served under a name. */
-export function rejectsName(settings: StoredAdmission | null, name: string): boolean {
+export function rejectsName(settings: AdmissionConfig | null, name: string): boolean {
   const mayReject = settings?.rules?.some(({ action }) => action === 'reject') === true;
   return mayReject && ruleOf(settings, name)?.action === 'reject';
 }
 
-function ruleOf({ rules }: StoredAdmission, name: string): AdmissionRuleSettings | undefined {
+function ruleOf({ rules }: AdmissionConfig, name: string): Rule | undefined {
   const lower = name.toLowerCase();
   return rules?.find((rule) => globsOf(rule).some((glob) => matchesGlob(glob, lower)));
 }
 
-const lowered = new WeakMap<AdmissionRuleSettings, readonly string[]>();
+type Rule = NonNullable<AdmissionConfig['rules']>[number];
 
-function globsOf(rule: AdmissionRuleSettings): readonly string[] {
+const lowered = new WeakMap<Rule, readonly string[]>();
+
+function globsOf(rule: Rule): readonly string[] {
   const globs = lowered.get(rule) ?? rule.names.map((glob) => glob.toLowerCase());
   lowered.set(rule, globs);
   return globs;

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
+import type { AdmissionConfig } from '../config/config.js';
 import { transactionTime } from '../database/statements.js';
 import { documentDigest } from '../documents/document-check.js';
 import {
@@ -26,7 +27,7 @@ import { TimeSlice } from '../json/time-slice.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks, reasonOf } from './blocks.queries.js';
-import { curate, rejectsName, type StoredAdmission, withReasons } from './curation.js';
+import { curate, rejectsName, withReasons } from './curation.js';
 import {
   countHeld,
   deleteItems,
@@ -264,7 +265,7 @@ function pendingReasons({ reasons }: HeldVersion): HoldReason[] {
 }
 
 // The digest still identifies the upstream's document.
-function rewritten(admission: StoredAdmission | null, version: IncomingVersion): IncomingVersion {
+function rewritten(admission: AdmissionConfig | null, version: IncomingVersion): IncomingVersion {
   const document = rewriteDocument(admission?.rewrite ?? [], version.document);
   return document ? { ...version, document } : version;
 }

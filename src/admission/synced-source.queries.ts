@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
+import type { AdmissionConfig } from '../config/config.js';
 import { insertMany } from '../database/bulk.js';
 import type { EntryName, EntryType, VersionName } from '../documents/entry-types.js';
 import { Entry } from '../entries/entry.entity.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { Source } from '../sources/source.entity.js';
 import { KnownName } from './admission.entity.js';
-import type { StoredAdmission } from './curation.js';
 
 /** Names per statement. */
 const BATCH = 1_000;
@@ -73,7 +73,7 @@ export async function rewrittenVersions(
 export interface SyncedSource {
   readonly name: string;
   readonly claims: Claims;
-  readonly admission: StoredAdmission | null;
+  readonly admission: AdmissionConfig | null;
   /** Whether no sync has succeeded yet. */
   readonly isFirst: boolean;
   /** Whether this sync is the first with the current settings. */

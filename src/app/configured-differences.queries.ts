@@ -1,6 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import { canonicalClaims, givenForm } from '../claims/claims.js';
-import type { Config, RegistryConfig, SourceConfig } from '../config/config.js';
+import { canonicalClaims, type Claims } from '../claims/claims.js';
+import type { Config } from '../config/config.js';
+import { declaredColumns as declaredRegistry } from '../registries/registry-writer.js';
+import { Registry } from '../registries/registry.entity.js';
+import { declaredColumns as declaredSource } from '../sources/source-writer.js';
+import { Source } from '../sources/source.entity.js';
 
 /** Declared names whose rows are missing or different, and ids of rows to remove. */
 interface Difference {
@@ -21,39 +25,34 @@ interface DifferentRow {
   readonly isLeaving: boolean;
 }
 
-const DIFFERENT_SOURCES = `
+/**
+ * SQL: where the rows of a table differ from the declarations in `$1`, a list of objects with the values of columns and
+ * of `more`.
+ *
+ * @param more SQL: values that a row `r` does not contain, as an object.
+ */
+const differentRows = (table: 'source' | 'registry', more: string) => `
 with declared as materialized (
-  select * from jsonb_to_recordset($1::jsonb) as d(name text collate "C", kind text, settings jsonb, filter jsonb,
-    admission jsonb, interval_ms bigint, allow_shrink boolean, claims jsonb, given_claims jsonb)
-)
-select coalesce(d.name, s.name) as name, s.id, d.name is not null as "isDeclared",
-  s.id is not null and d.kind is distinct from s.kind as "isLeaving"
-from declared d full join (source s join claim_set c on c.id = s.claim_set_id) on s.name = d.name
-where (d.name is not null or s.origin = 'config')
-  and ('config', d.kind, d.settings, d.filter, d.admission, d.interval_ms, d.allow_shrink, d.claims, d.given_claims)
-    is distinct from
-      (s.origin, s.kind, s.settings, s.filter, s.admission, s.interval_ms, s.allow_shrink, c.claims, s.given_claims)
-order by name`;
-
-const DIFFERENT_REGISTRIES = `
-with declared as materialized (
-  select * from jsonb_to_recordset($1::jsonb) as d(name text collate "C", position int, sources jsonb, claims jsonb,
-    given_claims jsonb, anonymous_claims jsonb, keys jsonb, publish_claims jsonb, marketplace jsonb)
+  select (form ->> 'name') collate "C" as name, form from jsonb_array_elements($1::jsonb) form
 ), stored as materialized (
-  select r.*, c.claims, (
-    select coalesce(jsonb_agg(s.name order by p.position), '[]')
-    from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id
-  ) as sources
-  from registry r join claim_set c on c.id = r.claim_set_id
+  select r.id, r.name, to_jsonb(r) || ${more} as form
+  from ${table} r join claim_set c on c.id = r.claim_set_id
   where r.origin = 'config' or r.name in (select name from declared)
 )
 select coalesce(d.name, r.name) as name, r.id, d.name is not null as "isDeclared",
-  r.id is not null and d.name is null as "isLeaving"
+  r.id is not null and (d.name is null or d.form -> 'kind' is distinct from r.form -> 'kind') as "isLeaving"
 from declared d full join stored r on r.name = d.name
-where ('config', d.position, d.sources, d.claims, d.given_claims, d.anonymous_claims, d.keys, d.publish_claims, d.marketplace)
-    is distinct from
-      (r.origin, r.position, r.sources, r.claims, r.given_claims, r.anonymous_claims, r.keys, r.publish_claims, r.marketplace)
+where (r.form || d.form = r.form) is not true
 order by name`;
+
+const DIFFERENT_SOURCES = differentRows('source', `jsonb_build_object('claims', c.claims)`);
+const DIFFERENT_REGISTRIES = differentRows(
+  'registry',
+  `jsonb_build_object('claims', c.claims, 'sources', (
+    select coalesce(jsonb_agg(s.name order by p.position), '[]')
+    from registry_source p join source s on s.id = p.source_id where p.registry_id = r.id
+  ))`,
+);
 
 /** Compares the rows with the configuration file, in two statements that lock nothing. */
 export async function differencesFrom(
@@ -61,9 +60,48 @@ export async function differencesFrom(
   manager: EntityManager,
 ): Promise<Differences> {
   return {
-    sources: await difference(manager, DIFFERENT_SOURCES, sources.map(sourceRow)),
-    registries: await difference(manager, DIFFERENT_REGISTRIES, registries.map(registryRow)),
+    sources: await difference(
+      manager,
+      DIFFERENT_SOURCES,
+      sources.map((source) => {
+        const { name, kind, claims } = source;
+        const columns = { name, kind, origin: 'config' as const, ...declaredSource(source) };
+        return { ...byColumn<Source>(manager, Source, columns), claims: canonical(claims) };
+      }),
+    ),
+    registries: await difference(
+      manager,
+      DIFFERENT_REGISTRIES,
+      registries.map((registry, position) => {
+        const { name, sources: held, claims } = registry;
+        const columns = { name, position, origin: 'config' as const, ...declaredRegistry(registry) };
+        return {
+          ...byColumn<Registry>(manager, Registry, columns),
+          sources: held,
+          claims: canonical(claims),
+        };
+      }),
+    ),
   };
+}
+
+/** Renames the properties of an entity to its columns. */
+function byColumn<Row extends object>(
+  manager: EntityManager,
+  entity: new () => Row,
+  properties: Partial<Row>,
+): object {
+  const metadata = manager.dataSource.getMetadata(entity);
+  const columns = Object.entries(properties).map(([property, value]) => {
+    const column = metadata.findColumnWithPropertyName(property);
+    if (!column) throw new Error(`${metadata.name}.${property} has no column`);
+    return [column.databaseName, value] as const;
+  });
+  return Object.fromEntries(columns);
+}
+
+function canonical(claims: Claims): object {
+  return JSON.parse(canonicalClaims(claims)) as object;
 }
 
 export function isDifferent({ sources, registries }: Differences): boolean {
@@ -80,36 +118,4 @@ async function difference(
     declared: new Set(rows.flatMap(({ name, isDeclared }) => (isDeclared ? [name] : []))),
     leaving: rows.flatMap(({ id, isLeaving }) => (id !== null && isLeaving ? [id] : [])),
   };
-}
-
-function sourceRow({
-  name,
-  kind,
-  settings,
-  filter,
-  admission,
-  intervalMs,
-  allowShrink,
-  claims,
-}: SourceConfig) {
-  return {
-    ...{ name, kind, settings, filter, admission, interval_ms: intervalMs, allow_shrink: allowShrink },
-    ...claimsColumns(claims),
-  };
-}
-
-function registryRow(
-  { name, sources, claims, anonymousClaims, keys, publishClaims, marketplace }: RegistryConfig,
-  position: number,
-) {
-  return {
-    ...{ name, position, sources, keys, marketplace },
-    ...claimsColumns(claims),
-    anonymous_claims: anonymousClaims,
-    publish_claims: publishClaims,
-  };
-}
-
-function claimsColumns(claims: SourceConfig['claims']) {
-  return { claims: JSON.parse(canonicalClaims(claims)) as object, given_claims: givenForm(claims) };
 }

@@ -13,7 +13,10 @@ import type { Claims } from '../claims/claims.js';
 import { type ClaimRuleSettings, claimRuleOf } from '../config/auth-settings.dto.js';
 import type { AuthConfig, Config, ProviderConfig, RegistryConfig, SourceConfig } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
+import { REGISTRY_SETTINGS } from '../config/registry-settings.dto.js';
 import { isReserved } from '../entries/publish-request.js';
+import { toStored } from '../source-kinds/settings-table.js';
+import { SOURCE_SETTINGS } from '../source-kinds/source-settings.dto.js';
 import { changes } from './check-against.js';
 import { type ComparedCaller, tokenOf } from './compared-callers.js';
 import { type Catalogue, OfflineAccess } from './offline-access.js';
@@ -151,7 +154,7 @@ class Draw {
         })),
       );
       const names = [{ include: [random.pick(['com.a/*', 'com.*'])], claims: this.claims(1, false) }];
-      const common = { name, filter: null, admission: null, allowShrink: false, claims };
+      const common = { ...toStored(SOURCE_SETTINGS, {}), name, claims };
       return isManaged
         ? { ...common, kind: 'managed', intervalMs: null, settings: random.chance(0.5) ? { names } : {} }
         : { ...common, kind: 'file', intervalMs: 1, settings: { path: `/${name}.json` } };
@@ -162,6 +165,7 @@ class Draw {
   registries(): RegistryConfig[] {
     const { random } = this;
     return random.some(['r1', 'r2'], 0.9).map((name) => ({
+      ...toStored(REGISTRY_SETTINGS, {}),
       name,
       sources: random.shuffle(random.some(['s1', 's2', 's3'], 0.7)),
       claims: this.claims(random.between(0, 2), true),
@@ -174,7 +178,6 @@ class Draw {
         expires: random.chance(0.2) ? '2020-01-01' : null,
       })),
       publishClaims: random.chance(0.2) ? this.claims(1, false) : null,
-      marketplace: null,
     }));
   }
 

@@ -8,6 +8,7 @@ import { type Config, oauthInUse, type ProviderConfig } from '../config/config.j
 import { isExpired } from '../config/registry-keys.js';
 import { bothOf } from '../explain/who.service.js';
 import type { Pointer } from '../json/json-values.js';
+import { KINDS } from '../source-kinds/kinds.js';
 import type { OfflineAccess } from './offline-access.js';
 
 /** One value of a token: a member of the list at a JSON Pointer. */
@@ -177,7 +178,7 @@ function* tokensOf(
 
 /** Whether a configuration has entries that carry claims of their own, which nobody can know in advance. */
 export function mayRequireAnyClaim({ sources }: Pick<Config, 'sources'>): boolean {
-  return sources.some(({ kind }) => kind === 'managed' || kind === 'kubernetes');
+  return sources.some(({ kind }) => !KINDS[kind].inheritsClaims);
 }
 
 /** Returns the smallest claims with which a caller may do each thing. */

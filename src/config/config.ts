@@ -1,11 +1,13 @@
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
+import type { Plain } from '../source-kinds/settings-table.js';
+import type { StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { ClaimRule, GroupsLocation, IdTokenUse, IntrospectionUse } from './auth-settings.dto.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
 import type { DatabaseTls } from './database-settings.js';
 import type { Address } from './environment.js';
-import type { RegistryKey } from './registry-keys.js';
+import type { MarketplaceSettings, StoredRegistrySettings } from './registry-settings.dto.js';
 import type { TelemetryConfig } from './telemetry-config.js';
 import type { WebConfig } from './web-config.js';
 
@@ -156,52 +158,25 @@ export interface AuthzConfig {
 
 /** A declared source; `kind` determines the type of `settings`. */
 export type SourceConfig<K extends SourceKind = SourceKind> = {
-  [P in K]: {
+  [P in K]: StoredSourceSettings & {
     readonly name: string;
     readonly kind: P;
     readonly settings: SettingsOf<P>;
-    /** Null: not synced. */
-    readonly intervalMs: number | null;
-    readonly filter: EntryFilterConfig | null;
-    /** What may come in; null: everything. */
-    readonly admission: AdmissionConfig | null;
-    /** Whether one sync may remove most entries. */
-    readonly allowShrink: boolean;
     readonly claims: Claims;
   };
 }[K];
 
-/** The settings of `admission`, as written. */
-export type AdmissionConfig = Readonly<AdmissionSettings>;
+/** What may come in from a source. */
+export type AdmissionConfig = Plain<AdmissionSettings>;
 
-export interface EntryFilterConfig {
-  readonly names?: PatternFilterConfig;
-  readonly tags?: PatternFilterConfig;
-}
-
-export interface PatternFilterConfig {
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-}
-
-export interface RegistryConfig {
+export interface RegistryConfig extends StoredRegistrySettings {
   readonly name: string;
   readonly sources: readonly string[];
   readonly claims: Claims;
-  /** Claims of callers without a token, for reads; null: a token is required. */
-  readonly anonymousClaims: Claims | null;
-  readonly keys: readonly RegistryKey[];
-  /** Claims of entries published through this registry; null: publishing is disabled. */
-  readonly publishClaims: Claims | null;
-  /** Null: plugins and skills are not served as a marketplace. */
-  readonly marketplace: MarketplaceConfig | null;
 }
 
 /** How a registry appears to clients that install plugins (reference/marketplace). */
-export interface MarketplaceConfig {
-  readonly name: string;
-  readonly owner: string;
-}
+export type MarketplaceConfig = Plain<MarketplaceSettings>;
 
 /** The audit trail (reference/audit), which always records changes and refusals. */
 export interface AuditConfig {

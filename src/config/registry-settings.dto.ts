@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { member } from '../json/json-values.js';
+import { asWritten, type Setting, type Stored } from '../source-kinds/settings-table.js';
 import {
   IsClaims,
   IsDnsLabel,
@@ -21,7 +22,7 @@ import {
   text,
   textUpTo,
 } from '../validation/value-checks.js';
-import { parseExpiry } from './registry-keys.js';
+import { parseExpiry, type RegistryKey } from './registry-keys.js';
 
 /** Limited, because a request's key is compared with every key of the registry. */
 const MAX_KEYS = 20;
@@ -74,6 +75,71 @@ export class RegistrySettings {
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() publishClaims?: Claims;
   /** Serves plugins and skills with content as a marketplace; absent: not served. */
   @IsOptional() @ValidateNested(() => MarketplaceSettings) marketplace?: MarketplaceSettings;
+}
+
+interface RegistrySetting<Written, Read> extends Setting<Read> {
+  /** The claims that it gives to callers or entries; whoever sets it must hold them. */
+  readonly grants: (written: Written) => readonly Claims[];
+  /** Whether only callers with `manageRegistries` see it. Otherwise, with `registryListing: readers`, readers do too. */
+  readonly isForManagers: boolean;
+}
+
+/** Every setting of a registry besides its sources and claims. A new one does not compile without its row and its column in `Registry`. */
+export const REGISTRY_SETTINGS = {
+  anonymous: {
+    column: 'anonymousClaims',
+    stored: (anonymous) => anonymous?.claims ?? null,
+    shown: (claims: Claims | null) => (claims ? { claims } : undefined),
+    grants: ({ claims }) => [claims],
+    isForManagers: false,
+  },
+  keys: {
+    column: 'keys',
+    stored: (keys) => keys ?? [],
+    shown: (keys: readonly RegistryKey[], origin: 'config' | 'api') =>
+      keys.length > 0 ? keys.map((key) => shownKey(key, origin)) : undefined,
+    grants: (keys) => keys.map(({ claims }) => claims),
+    isForManagers: true,
+  },
+  publishClaims: {
+    column: 'publishClaims',
+    ...asWritten<Claims>(),
+    grants: (claims) => [claims],
+    isForManagers: false,
+  },
+  marketplace: {
+    column: 'marketplace',
+    ...asWritten<MarketplaceSettings>(),
+    grants: () => [],
+    isForManagers: false,
+  },
+} as const satisfies {
+  [K in Exclude<keyof RegistrySettings, 'sources' | 'claims'>]: RegistrySetting<
+    NonNullable<RegistrySettings[K]>,
+    // The digests of keys are stored, not the paths of their files alone.
+    K extends 'keys' ? readonly RegistryKey[] : NonNullable<RegistrySettings[K]>
+  >;
+};
+
+/** The settings of a registry besides its sources and claims, as stored. */
+export type StoredRegistrySettings = Stored<typeof REGISTRY_SETTINGS>;
+
+/** Returns the claims that the settings give to callers and entries. */
+export function grantedClaims(settings: RegistrySettings): Claims[] {
+  return Object.entries(REGISTRY_SETTINGS).flatMap(([name, { grants }]) => {
+    const written = member(settings, name);
+    return written === undefined ? [] : grants(written as never);
+  });
+}
+
+// Omits the digest, which could be used to confirm a guessed key, and the paths of the operator's secret files.
+function shownKey({ name, secretFile, claims, expires }: RegistryKey, origin: 'config' | 'api') {
+  return {
+    name,
+    ...(origin === 'api' ? { secretFile } : {}),
+    claims,
+    ...(expires === null ? {} : { expires }),
+  };
 }
 
 /** The body of `PUT /v1/registries/{name}`: it may repeat members that only the server sets (reference/sources). */

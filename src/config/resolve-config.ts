@@ -3,7 +3,13 @@ import { resolve } from 'node:path';
 import { elements, member } from '../json/json-values.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { storedSettings } from '../source-kinds/named-files.js';
-import { kindOf, type KindSections, type SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { toStored } from '../source-kinds/settings-table.js';
+import {
+  kindOf,
+  type KindSections,
+  SOURCE_SETTINGS,
+  type SourceSettings,
+} from '../source-kinds/source-settings.dto.js';
 import type { Unchecked } from '../validation/class-validation.js';
 import { parseHost, parseHostAndPort } from '../validation/urls.js';
 import { below, type Issue, issue, parseDuration, parseSize, type Path } from '../validation/value-checks.js';
@@ -40,7 +46,7 @@ import type {
 import { type DatabaseTls, type DatabaseUrl, parseDatabaseUrl } from './database-settings.js';
 import { DEFAULTS } from './defaults.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
-import type { RegistryKeySettings } from './registry-settings.dto.js';
+import { REGISTRY_SETTINGS, type RegistryKeySettings } from './registry-settings.dto.js';
 import { webOf } from './web-config.js';
 import {
   type AdmissionWebhookItem,
@@ -182,36 +188,26 @@ export function resolveSource(name: string, settings: SourceSettings, directory:
 function sourceOfKind<K extends SourceKind>(
   kind: K,
   name: string,
-  { syncPolicy, filter, admission, allowShrink = false, claims = {}, ...sections }: SourceSettings,
+  written: SourceSettings,
   directory: string,
 ): SourceConfig<K> {
-  const section = (sections satisfies KindSections as KindSections)[kind];
+  const section = (written satisfies KindSections as KindSections)[kind];
   if (section === undefined) throw new Error(`A source of kind ${kind} has no ${kind} section`);
   return {
     name,
     kind,
     settings: storedSettings(kind, section, (file) => resolve(directory, file)),
-    intervalMs: syncPolicy ? (parseDuration(syncPolicy.interval) ?? null) : null,
-    filter: filter ? plain(filter) : null,
-    admission: admission ? plain(admission) : null,
-    allowShrink,
-    claims,
+    claims: written.claims ?? {},
+    ...toStored(SOURCE_SETTINGS, written),
   };
 }
 
 function registryOf(registry: RegistryItem, files: Files): RegistryConfig {
-  const { name, sources, claims = {}, anonymous, keys = [], publishClaims = null, marketplace } = registry;
-  return {
-    name,
-    sources,
-    claims,
-    anonymousClaims: anonymous?.claims ?? null,
-    keys: keys.map((key) =>
-      registryKeyOf(key, resolve(files.directory, key.secretFile), contentOf(key.secretFile, files) ?? ''),
-    ),
-    publishClaims,
-    marketplace: marketplace ? { name: marketplace.name, owner: marketplace.owner } : null,
-  };
+  const { name, sources, claims = {} } = registry;
+  const keys = registry.keys?.map((key) =>
+    registryKeyOf(key, resolve(files.directory, key.secretFile), contentOf(key.secretFile, files) ?? ''),
+  );
+  return { name, sources, claims, ...toStored(REGISTRY_SETTINGS, { ...registry, keys }) };
 }
 
 /**
@@ -351,11 +347,6 @@ type Compact<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
 /** Removes members that are undefined: settings absent from the file are absent from the result. */
 function compact<T extends object>(value: T): Compact<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Compact<T>;
-}
-
-// Converts class instances to plain data without undefined members.
-function plain(value: object): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
 }
 
 /** Checks that each admin file root is a directory and listed only once. */

@@ -6,7 +6,7 @@ import { ON_PRIMARY } from '../database/primary.js';
 import { lockCreation, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { firstRegistries } from './registries.queries.js';
+import { FIRST_REGISTRIES } from './registries.queries.js';
 import { Registry, RegistrySource } from './registry.entity.js';
 
 /** A registry without its settings and claims, which may be large. */
@@ -34,10 +34,12 @@ export class RegistriesRepository {
   }
 
   /** Returns the first of these registries, in order: as many as take up to 1 MiB, and at least one if any exists. */
-  async loadFirst(rows: readonly RegistryRow[]): ReturnType<typeof firstRegistries> {
-    return firstRegistries(
-      this.registries.manager,
-      rows.map(({ id }) => id),
+  async loadFirst(rows: readonly RegistryRow[]): Promise<Registry[]> {
+    const ids = rows.map(({ id }) => id);
+    return withSources(
+      this.select(this.registries.manager)
+        .where(`registry.id in (${FIRST_REGISTRIES})`, { ids })
+        .orderBy('array_position(:ids::int[], registry.id)'),
     );
   }
 
@@ -61,11 +63,11 @@ export class RegistriesRepository {
 
   async findByName(name: string, manager: EntityManager = this.registries.manager): Promise<Registry | null> {
     if (!isStorable(name)) return null;
-    return withSources(this.select(manager).where({ name }));
+    return firstWithSources(this.select(manager).where({ name }));
   }
 
   async findById(manager: EntityManager, id: number): Promise<Registry | null> {
-    return withSources(this.select(manager).where({ id }));
+    return firstWithSources(this.select(manager).where({ id }));
   }
 
   /**
@@ -74,7 +76,7 @@ export class RegistriesRepository {
    */
   async findPublishable(name: string): Promise<(Registry & { publishClaims: Claims }) | null> {
     if (!isStorable(name)) return null;
-    const found = await withSources(
+    const found = await firstWithSources(
       this.select(this.registries.manager)
         .innerJoin('registry.sources', 'filled')
         .innerJoin('filled.source', 'managed', 'managed.kind = :kind', { kind: MANAGED_KIND })
@@ -86,7 +88,7 @@ export class RegistriesRepository {
   /** Finds a registry and locks its name until the transaction ends, even if the registry does not exist. */
   async lockByName(manager: EntityManager, name: string): Promise<Registry | null> {
     await lockForChange(manager, 'registry', name);
-    return withSources(
+    return firstWithSources(
       this.select(manager).where({ name }).setLock('pessimistic_write', undefined, ['registry']),
     );
   }
@@ -116,17 +118,22 @@ export class RegistriesRepository {
 }
 
 /** Returns the first registry of a query with its sources; null if there is none. */
-async function withSources(query: SelectQueryBuilder<Registry>): Promise<Registry | null> {
+async function firstWithSources(query: SelectQueryBuilder<Registry>): Promise<Registry | null> {
+  const [registry] = await withSources(query);
+  return registry ?? null;
+}
+
+/** Returns the registries of a query with their sources. */
+async function withSources(query: SelectQueryBuilder<Registry>): Promise<Registry[]> {
   const { entities, raw } = await query.getRawAndEntities<{
     held_sources: { sourceId: number; name: string }[];
   }>();
-  const [registry] = entities;
-  if (!registry) return null;
-  registry.sources = (raw[0]?.held_sources ?? []).map(({ sourceId, name }, index) => ({
-    registryId: registry.id,
-    position: index + 1,
-    sourceId,
-    source: { id: sourceId, name },
-  })) as RegistrySource[];
-  return registry;
+  for (const [row, registry] of entities.entries())
+    registry.sources = (raw[row]?.held_sources ?? []).map(({ sourceId, name }, index) => ({
+      registryId: registry.id,
+      position: index + 1,
+      sourceId,
+      source: { id: sourceId, name },
+    })) as RegistrySource[];
+  return entities;
 }

@@ -1,11 +1,10 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
-import { MarketplaceSettings } from '../config/registry-settings.dto.js';
-import type { RegistryKey } from '../config/registry-keys.js';
+import { MarketplaceSettings, REGISTRY_SETTINGS, RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
-import type { Origin } from '../sources/source.entity.js';
-import type { ShownRegistry } from './registries.queries.js';
+import { type Plain, storedIn, toShown } from '../source-kinds/settings-table.js';
+import type { Registry } from './registry.entity.js';
 
 export class RegistrySummary {
   /** The name used in consumer API paths. */
@@ -42,8 +41,11 @@ export class RegistryKeyAnswer {
   expires?: string;
 }
 
+/** The settings whose description differs in answers; all others are shown as they are written. */
+const DESCRIBED_HERE = ['sources', 'claims', 'anonymous', 'keys', 'publishClaims', 'marketplace'] as const;
+
 /** A registry as declared in the configuration. */
-export class RegistryAnswer {
+export class RegistryAnswer extends OmitType(RegistrySettings, DESCRIBED_HERE) {
   name: string;
 
   /** In order of precedence: earlier sources shadow later ones. */
@@ -84,57 +86,37 @@ export class RegistryAnswerList {
 /**
  * Returns a registry as the admin API shows it (reference/sources).
  *
- * @param isManager whether to show the keys; with `registryListing: readers`, readers get the registry without its
- *   keys.
+ * @param isManager whether to show everything; with `registryListing: readers`, readers do not see the keys.
  */
-export function describeRegistry(registry: ShownRegistry, isManager: boolean): RegistryAnswer {
-  const { keys, ...declared } = declaredForm(registry);
+export function describeRegistry(registry: Registry, isManager: boolean): Plain<RegistryAnswer> {
+  const { sources, claims, ...settings } = declaredForm(registry);
+  const shown = Object.entries(settings).filter(([name]) => isManager || !FOR_MANAGERS.includes(name));
   return {
     name: registry.name,
-    ...declared,
-    ...(keys && isManager ? { keys } : {}),
+    sources,
+    claims,
+    ...Object.fromEntries(shown),
     origin: registry.origin,
     createdAt: registry.createdAt.toISOString(),
     updatedAt: registry.updatedAt.toISOString(),
   };
 }
 
-/** Returns the ETag of a registry: a digest of everything a PUT may change. */
-export function registryTag({
-  sourceNames,
-  shownClaims,
-  anonymousClaims,
-  keys,
-  publishClaims,
-  marketplace,
-}: ShownRegistry): string {
-  return contentTag([sourceNames, shownClaims, anonymousClaims, keys, publishClaims, marketplace]);
-}
+const FOR_MANAGERS = Object.entries(REGISTRY_SETTINGS).flatMap(([name, { isForManagers }]) =>
+  isForManagers ? [name] : [],
+);
 
-type DeclaredRegistry = Pick<
-  RegistryAnswer,
-  'sources' | 'claims' | 'anonymous' | 'keys' | 'publishClaims' | 'marketplace'
->;
+/** Returns the ETag of a registry: a digest of everything a PUT may change. */
+export function registryTag(registry: Registry): string {
+  const settings = Object.values(storedIn(REGISTRY_SETTINGS, registry));
+  return contentTag([registry.sourceNames, registry.shownClaims, ...settings]);
+}
 
 /** Returns the declaration of a registry (reference/sources), also for the audit trail. */
-export function declaredForm(registry: ShownRegistry): DeclaredRegistry {
-  const { anonymousClaims, keys, publishClaims, marketplace, origin } = registry;
+export function declaredForm(registry: Registry): Pick<Plain<RegistryAnswer>, keyof RegistrySettings> {
   return {
-    sources: [...registry.sourceNames],
+    sources: registry.sourceNames,
     claims: registry.shownClaims,
-    ...(anonymousClaims ? { anonymous: { claims: anonymousClaims } } : {}),
-    ...(keys.length > 0 ? { keys: keys.map((key) => describeKey(key, origin)) } : {}),
-    ...(publishClaims ? { publishClaims } : {}),
-    ...(marketplace ? { marketplace } : {}),
-  };
-}
-
-// Omits the digest, which could be used to confirm a guessed key, and the paths of the operator's secret files.
-function describeKey({ name, secretFile, claims, expires }: RegistryKey, origin: Origin): RegistryKeyAnswer {
-  return {
-    name,
-    ...(origin === 'api' ? { secretFile } : {}),
-    claims,
-    ...(expires === null ? {} : { expires }),
+    ...toShown(REGISTRY_SETTINGS, registry, registry.origin),
   };
 }

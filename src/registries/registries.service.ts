@@ -7,7 +7,12 @@ import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
 import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
-import { REGISTRY_READ_ONLY, type RegistryBody } from '../config/registry-settings.dto.js';
+import {
+  grantedClaims,
+  REGISTRY_READ_ONLY,
+  REGISTRY_SETTINGS,
+  type RegistryBody,
+} from '../config/registry-settings.dto.js';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -15,10 +20,10 @@ import { type AdminListQuery, listPage } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { checkReadOnlyMembers } from '../http/validation.pipe.js';
+import { type Plain, toStored } from '../source-kinds/settings-table.js';
 import { checkSettingsLength } from '../sources/admin-limits.js';
 import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
 import { OpenAccess } from './open-access.js';
-import type { ShownRegistry } from './registries.queries.js';
 import { RegistriesRepository, type RegistryRow } from './registries.repository.js';
 import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from './registries.responses.js';
 import { AdminKeys, RegistryWriter } from './registry-writer.js';
@@ -91,12 +96,12 @@ export class RegistriesService {
   ): Promise<{ created: boolean; answer: JsonText }> {
     checkSettingsLength(body, REGISTRY_READ_ONLY);
     this.openAccess.check(body);
-    const { sources: sourceNames, claims = {}, anonymous, keys: sentKeys = [], publishClaims = null } = body;
-    const marketplace = body.marketplace ? { ...body.marketplace } : null;
+    const { sources: sourceNames, claims = {} } = body;
     this.policy.checkGrant(caller, claims);
-    const delegated = [anonymous?.claims, ...sentKeys.map((key) => key.claims), publishClaims];
-    for (const held of delegated) if (held) this.policy.checkDelegation(caller, held);
-    const keys = await this.adminKeys.read(caller, sentKeys, claims);
+    for (const granted of grantedClaims(body)) this.policy.checkDelegation(caller, granted);
+    const keys = await this.adminKeys.read(caller, body.keys ?? [], claims);
+    const settings = toStored(REGISTRY_SETTINGS, { ...body, keys });
+    const declared = { name, sources: sourceNames, claims, ...settings };
     return this.audit.transaction({ caller, context }, async (manager, record) => {
       const found = await this.registries.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'registry_not_found');
@@ -105,16 +110,6 @@ export class RegistriesService {
       const sources = await this.getSources(manager, caller, sourceNames, found);
       if (!found && (await this.registries.countMade(manager)) >= this.limits.apiRegistries)
         throw new ApiError('too_many_registries');
-      const anonymousClaims = anonymous?.claims ?? null;
-      const declared = {
-        name,
-        sources: sourceNames,
-        claims,
-        anonymousClaims,
-        keys,
-        publishClaims,
-        marketplace,
-      };
       const before = found && { claims: found.shownClaims, form: declaredForm(found) };
       const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
       if (outcome !== 'unchanged')
@@ -175,7 +170,7 @@ export class RegistriesService {
     return sources;
   }
 
-  private describe(caller: Caller, registry: ShownRegistry): RegistryAnswer {
+  private describe(caller: Caller, registry: Registry): Plain<RegistryAnswer> {
     return describeRegistry(registry, this.policy.mayAct(caller, 'manageRegistries'));
   }
 }

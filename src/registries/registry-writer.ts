@@ -8,9 +8,10 @@ import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, givenForm } from '../claims/claims.js';
 import type { RegistryConfig } from '../config/config.js';
 import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
-import type { RegistryKeySettings } from '../config/registry-settings.dto.js';
+import { REGISTRY_SETTINGS, type RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
 import { invalidBody } from '../http/validation.pipe.js';
+import { hasColumns, storedIn } from '../source-kinds/settings-table.js';
 import { AdminFiles } from '../sources/admin-limits.js';
 import type { Origin } from '../sources/source.entity.js';
 import type { SourceRow } from '../sources/sources.repository.js';
@@ -44,31 +45,18 @@ export class RegistryWriter {
     position: number,
   ): Promise<WrittenRegistry> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const givenClaims = givenForm(declared.claims);
+    const columns = { ...declaredColumns(declared), origin, claimSetId: claimSet.id };
     const hasSameSources =
       found !== null &&
       isDeepStrictEqual(
         found.sources.map(({ sourceId }) => sourceId),
         sources.map(({ id }) => id),
       );
-    const hasSameContent =
-      found !== null &&
-      hasSameSources &&
-      found.origin === origin &&
-      found.claimSetId === claimSet.id &&
-      isDeepStrictEqual(found.givenClaims, givenClaims) &&
-      isDeepStrictEqual(openingOf(found), openingOf(declared));
+    const hasSameContent = found !== null && hasSameSources && hasColumns<Registry>(found, columns);
     if (hasSameContent && found.position === position) return { outcome: 'unchanged', registry: found };
     const registry = found ?? manager.create(Registry, { name: declared.name });
-    Object.assign(registry, {
-      origin,
-      claimSet,
-      claimSetId: claimSet.id,
-      givenClaims,
-      position,
-      ...openingOf(declared),
-    });
-    if (found) registry.updatedAt = await this.update(manager, registry);
+    Object.assign(registry, columns, { claimSet, position });
+    if (found) registry.updatedAt = await this.update(manager, registry.id, { ...columns, position });
     else await manager.insert(Registry, registry);
     if (!hasSameSources) await this.putSources(manager, registry, sources);
     if (!found) return { outcome: 'created', registry };
@@ -89,12 +77,11 @@ export class RegistryWriter {
     );
   }
 
-  private async update(manager: EntityManager, registry: Registry): Promise<Date> {
-    const { id, claimSetId, givenClaims, position, origin } = registry;
+  private async update(manager: EntityManager, id: number, columns: Partial<Registry>): Promise<Date> {
     const { raw } = await manager
       .createQueryBuilder()
       .update(Registry)
-      .set({ claimSetId, givenClaims, position, origin, ...openingOf(registry), updatedAt: () => 'now()' })
+      .set({ ...columns, updatedAt: () => 'now()' })
       .where({ id })
       .returning('updated_at')
       .execute();
@@ -104,14 +91,9 @@ export class RegistryWriter {
   }
 }
 
-/** Returns the settings for access without a token, for publishing and for the marketplace. */
-function openingOf({
-  anonymousClaims,
-  keys,
-  publishClaims,
-  marketplace,
-}: Pick<RegistryConfig, 'anonymousClaims' | 'keys' | 'publishClaims' | 'marketplace'>) {
-  return { anonymousClaims, keys: [...keys], publishClaims, marketplace };
+/** Returns the values of the columns that a declaration alone decides. */
+export function declaredColumns(declared: RegistryConfig) {
+  return { givenClaims: givenForm(declared.claims), ...storedIn(REGISTRY_SETTINGS, declared) };
 }
 
 /** Reads the keys of registries created through the API from files below `adminFileRoots`. */

@@ -14,6 +14,7 @@ import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/cla
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
+import type { StoredRegistrySettings } from '../config/registry-settings.dto.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/statements.js';
 import { type Origin, Source } from '../sources/source.entity.js';
 
@@ -48,7 +49,7 @@ export class RegistrySource {
 @Entity('registry')
 @Unique('registry_name_key', ['name'])
 @Check('registry_origin_check', `origin in ('config', 'api')`)
-export class Registry {
+export class Registry implements StoredRegistrySettings {
   @IdColumn('registry')
   id: number;
 
@@ -69,7 +70,7 @@ export class Registry {
   anonymousClaims: Claims | null;
 
   @Column({ type: 'jsonb', default: [] })
-  keys: RegistryKey[];
+  keys: readonly RegistryKey[];
 
   /** The claims given to entries published through the registry; null if publishing is disabled. */
   @Column({ name: 'publish_claims', type: 'jsonb', nullable: true })

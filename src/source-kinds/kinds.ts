@@ -6,6 +6,7 @@ import {
   KubernetesSettings,
   ManagedSettings,
 } from './kind-settings.dto.js';
+import type { Plain } from './settings-table.js';
 
 /** How entries get into a source: by reading it at an interval, by watching it, or by publishing to it. */
 type FilledBy = 'sync' | 'watch' | 'publishing';
@@ -154,15 +155,8 @@ export const MANAGED_KIND: KindFilledBy<'publishing'> extends 'managed' ? 'manag
 /** The settings of a kind as written in the configuration: an instance of its settings class. */
 export type WrittenSettings<K extends SourceKind> = InstanceType<(typeof KINDS)[K]['settings']>;
 
-/** The settings as read-only plain data instead of a class instance. */
-type Stored<T> = T extends readonly (infer E)[]
-  ? readonly Stored<E>[]
-  : T extends object
-    ? { readonly [M in keyof T]: Stored<T[M]> }
-    : T;
-
 /** The settings of a kind as stored: plain data with absolute file paths. */
-export type SettingsOf<K extends SourceKind> = Stored<WrittenSettings<K>>;
+export type SettingsOf<K extends SourceKind> = Plain<WrittenSettings<K>>;
 
 /**
  * Parses the kind of a stored source.

@@ -10,7 +10,15 @@ import {
   ValidateClass,
   ValidateNested,
 } from '../validation/class-validation.js';
-import { anything, below, globs, type Issue, issue } from '../validation/value-checks.js';
+import {
+  anything,
+  below,
+  formatDuration,
+  globs,
+  type Issue,
+  issue,
+  parseDuration,
+} from '../validation/value-checks.js';
 import { AdmissionSettings } from './admission-settings.dto.js';
 import {
   ApiSettings,
@@ -27,6 +35,7 @@ import {
   type SourceKind,
   type WrittenSettings,
 } from './kinds.js';
+import { asWritten, type Setting, type Stored } from './settings-table.js';
 
 export class SyncPolicy {
   /** The sync interval. */
@@ -63,6 +72,34 @@ export class SourceSettings implements KindSections {
   @IsOptional() @IsBoolean() allowShrink?: boolean;
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
 }
+
+interface SourceSetting<Written> extends Setting<Written> {
+  /** Whether a change makes the next sync read everything. */
+  readonly isContent: boolean;
+}
+
+/** Every setting of a source besides its kind and claims. A new one does not compile without its row and its column in `Source`. */
+export const SOURCE_SETTINGS = {
+  syncPolicy: {
+    column: 'intervalMs',
+    stored: (policy) => (policy ? (parseDuration(policy.interval) ?? null) : null),
+    shown: (ms: number | null) => (ms === null ? undefined : { interval: formatDuration(ms) }),
+    isContent: false,
+  },
+  filter: { column: 'filter', ...asWritten<EntryFilter>(), isContent: true },
+  admission: { column: 'admission', ...asWritten<AdmissionSettings>(), isContent: true },
+  allowShrink: {
+    column: 'allowShrink',
+    stored: (isAllowed) => isAllowed ?? false,
+    shown: (isAllowed: boolean) => isAllowed || undefined,
+    isContent: false,
+  },
+} as const satisfies {
+  [K in Exclude<keyof SourceSettings, SourceKind | 'claims'>]: SourceSetting<NonNullable<SourceSettings[K]>>;
+};
+
+/** The settings of a source besides its kind and claims, as stored. */
+export type StoredSourceSettings = Stored<typeof SOURCE_SETTINGS>;
 
 /** The body of `PUT /v1/sources/{name}`: it may repeat members that only the server sets (reference/sources). */
 export class SourceBody extends SourceSettings {

@@ -4,6 +4,8 @@ import type { EntityManager } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { givenForm } from '../claims/claims.js';
 import type { SourceConfig } from '../config/config.js';
+import { hasColumns, storedIn } from '../source-kinds/settings-table.js';
+import { SOURCE_SETTINGS } from '../source-kinds/source-settings.dto.js';
 import { SourceStates } from './source-states.queries.js';
 import { type Origin, Source } from './source.entity.js';
 import { inheritClaims } from './sources.queries.js';
@@ -55,18 +57,13 @@ export class SourceWriter {
       manager,
       declared.map(({ claims }) => claims),
     );
-    const sources = declared.map(({ name, kind, intervalMs, allowShrink, claims, ...rest }, index) =>
+    const sources = declared.map((source, index) =>
       manager.create(Source, {
-        name,
-        kind,
-        settings: plain(rest.settings),
-        filter: plain(rest.filter),
-        admission: plain(rest.admission),
-        intervalMs,
-        allowShrink,
+        name: source.name,
+        kind: source.kind,
+        ...declaredColumns(source),
         origin,
         changedBy,
-        givenClaims: givenForm(claims),
         claimSet: claimSets[index],
         claimSetId: claimSets[index]?.id,
       }),
@@ -84,41 +81,16 @@ export class SourceWriter {
     changedBy: Buffer | null,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const { intervalMs, allowShrink } = declared;
-    const settings = plain(declared.settings);
-    const filter = plain(declared.filter);
-    const admission = plain(declared.admission);
-    const hasNewContent =
-      !isDeepStrictEqual(source.settings, settings) ||
-      !isDeepStrictEqual(source.filter, filter) ||
-      !isDeepStrictEqual(source.admission, admission);
+    const columns = { ...declaredColumns(declared), origin, claimSetId: claimSet.id };
+    if (hasColumns<Source>(source, columns)) return { outcome: 'unchanged', source };
+    const { intervalMs } = columns;
+    const hasNewContent = CONTENT.some((column) => !isDeepStrictEqual(source[column], columns[column]));
     const hasNewInterval = source.intervalMs !== intervalMs;
     const hasNewClaims = source.claimSetId !== claimSet.id;
-    const givenClaims = givenForm(declared.claims);
-    const isSame =
-      !hasNewContent &&
-      !hasNewInterval &&
-      !hasNewClaims &&
-      source.origin === origin &&
-      isDeepStrictEqual(source.givenClaims, givenClaims) &&
-      source.allowShrink === allowShrink;
-    if (isSame) return { outcome: 'unchanged', source };
     const { raw } = await manager
       .createQueryBuilder()
       .update(Source)
-      .set({
-        settings,
-        filter,
-        admission,
-        intervalMs,
-        allowShrink,
-        origin,
-        changedBy,
-        claimSetId: claimSet.id,
-        givenClaims,
-        revision: () => 'revision + 1',
-        updatedAt: () => 'now()',
-      })
+      .set({ ...columns, changedBy, revision: () => 'revision + 1', updatedAt: () => 'now()' })
       .where({ id: source.id })
       .returning('updated_at')
       .execute();
@@ -130,22 +102,19 @@ export class SourceWriter {
       source.state.nextRunAt = await this.states.reschedule(manager, source.id, intervalMs);
     if (hasNewClaims)
       await inheritClaims(manager, source, claimSet, { claimSets: this.claimSets, states: this.states });
-    const changed = {
-      settings,
-      filter,
-      admission,
-      intervalMs,
-      allowShrink,
-      origin,
-      claimSet,
-      claimSetId: claimSet.id,
-      givenClaims,
-    };
-    return { outcome: 'changed', source: Object.assign(source, changed, { updatedAt: row.updated_at }) };
+    Object.assign(source, columns, { claimSet, updatedAt: row.updated_at });
+    return { outcome: 'changed', source };
   }
 }
 
-// Removes undefined members, so that the value equals the one read back from the database.
-function plain<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
+/** The columns that decide what a sync reads. */
+const CONTENT = [
+  'settings',
+  ...Object.values(SOURCE_SETTINGS).flatMap(({ column, isContent }) => (isContent ? [column] : [])),
+] as const;
+
+/** Returns the values of the columns that a declaration alone decides. */
+export function declaredColumns(declared: SourceConfig) {
+  const { settings, claims } = declared;
+  return { settings, givenClaims: givenForm(claims), ...storedIn(SOURCE_SETTINGS, declared) };
 }

@@ -11,10 +11,12 @@ import {
 } from 'typeorm';
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import type { AdmissionConfig, EntryFilterConfig } from '../config/config.js';
+import type { AdmissionConfig } from '../config/config.js';
 import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/statements.js';
 import type { SkippedEntry } from '../documents/entry-types.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
+import type { Plain } from '../source-kinds/settings-table.js';
+import type { EntryFilter, StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
 
 /** Where a source or registry was declared: in the configuration file or through the admin API. */
 export type Origin = 'config' | 'api';
@@ -94,7 +96,7 @@ export class SourceState {
 @Check('source_kind_check', isOneOf('kind', SOURCE_KINDS))
 @Check('source_origin_check', `origin in ('config', 'api')`)
 @Index('source_one_managed', ['kind'], { unique: true, where: `kind = '${MANAGED_KIND}'` })
-export class Source {
+export class Source implements StoredSourceSettings {
   @IdColumn('source')
   id: number;
 
@@ -109,7 +111,7 @@ export class Source {
   settings: object;
 
   @Column({ type: 'jsonb', nullable: true })
-  filter: EntryFilterConfig | null;
+  filter: Plain<EntryFilter> | null;
 
   /** What may come in from a synced source (reference/admission). */
   @Column({ type: 'jsonb', nullable: true })

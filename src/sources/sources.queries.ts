@@ -1,56 +1,18 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import { asGiven, type Claims } from '../claims/claims.js';
 import type { ClaimSet, ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import { type OrderedRows, readFirst } from '../database/bulk.js';
+import { firstRows } from '../database/statements.js';
 import { KINDS, MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import type { SourceStates } from './source-states.queries.js';
-import { Source, type SourceState } from './source.entity.js';
+import { Source } from './source.entity.js';
 
-/** A source as the admin API shows it. */
-export interface ShownSource extends Pick<
-  Source,
-  | 'name'
-  | 'kind'
-  | 'settings'
-  | 'filter'
-  | 'admission'
-  | 'intervalMs'
-  | 'allowShrink'
-  | 'shownClaims'
-  | 'origin'
-> {
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  readonly state: ShownState;
-}
-
-type ShownState = Pick<
-  SourceState,
-  'status' | 'attempts' | 'lastAttemptAt' | 'lastSuccessAt' | 'nextRunAt' | 'error' | 'counts' | 'skipped'
->;
-
-const FIRST_SOURCES: OrderedRows = {
-  columns: `s.name, s.kind, s.settings, s.filter, s.admission, s.interval_ms::float8 as "intervalMs",
-    s.allow_shrink as "allowShrink", s.claim_set_id as "claimSetId", c.claims, s.given_claims as "givenClaims", s.origin,
-    s.created_at as "createdAt", s.updated_at as "updatedAt", y.status, y.attempts, y.last_attempt_at as "lastAttemptAt",
-    y.last_success_at as "lastSuccessAt", y.next_run_at as "nextRunAt", y.error, y.counts, y.skipped`,
-  bytes: `octet_length(s.settings::text) + coalesce(octet_length(s.filter::text), 0) + coalesce(octet_length(s.admission::text), 0)
-    + 2 * octet_length(c.claims::text) + octet_length(y.skipped::text)`,
-  from: `unnest($1::int[]) with ordinality asked(id, number) join source s on s.id = asked.id
+/** SQL: the ids of the first of the sources `:ids`: up to 1 MiB in total, but at least one. */
+export const FIRST_SOURCES = `select id from (${firstRows(
+  's.id',
+  'octet_length(s::text) + octet_length(c.claims::text) + octet_length(y.skipped::text)',
+  `unnest(:ids::int[]) with ordinality asked(id, number) join source s on s.id = asked.id
   join claim_set c on c.id = s.claim_set_id join source_sync y on y.source_id = s.id`,
-  order: 'asked.number',
-};
-
-/** Returns the first of these sources that exist: up to 1 MiB in total, but at least one. */
-export async function firstSources(
-  manager: EntityManager,
-  ids: readonly number[],
-): Promise<(ShownSource & { readonly claimSetId: number })[]> {
-  type Row = Omit<ShownSource, 'shownClaims' | 'state'> &
-    ShownState & { claimSetId: number; claims: Claims; givenClaims: Claims | null };
-  const rows = await readFirst<Row>(manager, FIRST_SOURCES, [ids]);
-  return rows.map((row) => ({ ...row, state: row, shownClaims: asGiven(row.claims, row.givenClaims) }));
-}
+  'asked.number',
+)}) listed`;
 
 /** Selects a source, without its settings, with the lock of whoever changes its entries. */
 export function lockSource(manager: EntityManager, id: number): SelectQueryBuilder<Source> {

@@ -5,7 +5,7 @@ import { lockCreation, lockForChange } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { Source } from './source.entity.js';
-import { firstSources } from './sources.queries.js';
+import { FIRST_SOURCES } from './sources.queries.js';
 
 /** A source without its settings, which may be large. */
 export type SourceRow = Pick<Source, 'id' | 'name' | 'claimSetId'>;
@@ -24,11 +24,12 @@ export class SourcesRepository {
   }
 
   /** Returns the first of these sources, in order: up to 1 MiB in total, but at least one if any exists. */
-  async loadFirst(rows: readonly SourceRow[]): ReturnType<typeof firstSources> {
-    return firstSources(
-      this.sources.manager,
-      rows.map(({ id }) => id),
-    );
+  async loadFirst(rows: readonly SourceRow[]): Promise<Source[]> {
+    const ids = rows.map(({ id }) => id);
+    return this.select(this.sources.manager)
+      .where(`source.id in (${FIRST_SOURCES})`, { ids })
+      .orderBy('array_position(:ids::int[], source.id)')
+      .getMany();
   }
 
   /**

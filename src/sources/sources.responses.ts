@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, OmitType } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { MAX_SHOWN_SKIPPED } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
@@ -7,10 +7,9 @@ import { withoutQuery } from '../outbound/http-client.js';
 import { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { withoutSecretFiles } from '../source-kinds/named-files.js';
-import { EntryFilter, SyncPolicy } from '../source-kinds/source-settings.dto.js';
-import { formatDuration } from '../validation/value-checks.js';
+import { type Plain, storedIn, toShown } from '../source-kinds/settings-table.js';
+import { SOURCE_SETTINGS, SourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { Source } from './source.entity.js';
-import type { ShownSource } from './sources.queries.js';
 
 export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })
@@ -51,21 +50,14 @@ export class SourceSyncAnswer {
 }
 
 /** A source; its settings are under the name of its kind, as in the configuration. */
-export class SourceAnswer {
+export class SourceAnswer extends OmitType(SourceSettings, ['claims', 'admission', 'allowShrink'] as const) {
   name: string;
 
   @ApiProperty({ enum: SOURCE_KINDS })
   kind: string;
 
-  syncPolicy?: SyncPolicy;
+  admission?: AdmissionSettings;
 
-  @ApiPropertyOptional({ type: () => EntryFilter })
-  filter?: object;
-
-  @ApiPropertyOptional({ type: () => AdmissionSettings })
-  admission?: object;
-
-  @ApiPropertyOptional({ type: Boolean })
   allowShrink?: boolean;
 
   @ApiProperty(CLAIMS_SCHEMA)
@@ -83,16 +75,13 @@ export class SourceAnswer {
   sync?: SourceSyncAnswer | undefined;
 }
 
-for (const kind of SOURCE_KINDS)
-  ApiPropertyOptional({ type: () => KINDS[kind].settings })(SourceAnswer.prototype, kind);
-
 export class SourceList {
   sources: SourceAnswer[];
   metadata: AdminListMetadata;
 }
 
 /** Returns the declaration of a source (reference/sources) for the audit trail, with queries removed from URLs. */
-export function declaredForm(source: ShownSource): object {
+export function declaredForm(source: Source): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,
   );
@@ -100,7 +89,7 @@ export function declaredForm(source: ShownSource): object {
 }
 
 /** Returns a source as the admin API shows it (reference/sources). Settings contain no secrets. */
-export function describeSource(source: ShownSource): SourceAnswer {
+export function describeSource(source: Source): Plain<SourceAnswer> {
   return {
     name: source.name,
     ...declarationOf(source),
@@ -111,26 +100,23 @@ export function describeSource(source: ShownSource): SourceAnswer {
   };
 }
 
-function declarationOf(source: ShownSource) {
+function declarationOf(source: Source) {
   return {
     kind: source.kind,
     [source.kind]:
       source.origin === 'config' ? withoutSecretFiles(source.kind, source.settings) : source.settings,
-    ...(source.intervalMs === null ? {} : { syncPolicy: { interval: formatDuration(source.intervalMs) } }),
-    ...(source.filter ? { filter: source.filter } : {}),
-    ...(source.admission ? { admission: source.admission } : {}),
-    ...(source.allowShrink ? { allowShrink: true } : {}),
+    ...toShown(SOURCE_SETTINGS, source, source.origin),
     claims: source.shownClaims,
   };
 }
 
 /** Returns the ETag of a source: a digest of everything a PUT may change. */
 export function sourceTag(source: Source): string {
-  const { kind, settings, filter, admission, intervalMs, allowShrink, shownClaims } = source;
-  return contentTag([kind, settings, filter, admission, intervalMs, allowShrink, shownClaims]);
+  const { kind, settings, shownClaims } = source;
+  return contentTag([kind, settings, shownClaims, ...Object.values(storedIn(SOURCE_SETTINGS, source))]);
 }
 
-function describeSync({ state }: ShownSource): SourceAnswer['sync'] {
+function describeSync({ state }: Source): Plain<SourceAnswer>['sync'] {
   return {
     status: state.status,
     lastAttemptAt: state.lastAttemptAt?.toISOString() ?? null,

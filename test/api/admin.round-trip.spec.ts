@@ -11,7 +11,12 @@ describe('a PUT with the body of the GET', () => {
   const hour = { syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
   const BODIES: Record<string, Document> = {
     '/v1/sources/file': { file: { path }, ...hour },
-    '/v1/sources/url': { file: { url: 'http://127.0.0.1:9/x.json' }, allowShrink: true, ...hour },
+    '/v1/sources/url': {
+      file: { url: 'http://127.0.0.1:9/x.json' },
+      allowShrink: true,
+      admission: { minAge: '3d', rules: [{ names: ['io.*'], action: 'hold' }] },
+      ...hour,
+    },
     '/v1/sources/git': {
       git: { repository: 'https://git.example.com/x.git', branch: 'main', path: 'a/b.json' },
       filter: { names: { include: ['io.*'], exclude: [] }, tags: { exclude: ['old'] } },
@@ -38,6 +43,10 @@ describe('a PUT with the body of the GET', () => {
 
   it.each(PATHS)('is accepted for %s', async (at) => {
     const { body, etag } = await made(at);
+    expect(body).toMatchObject(BODIES[at] ?? {});
+    const [, , list = '', name] = at.split('/');
+    const listed = (await admin().get(`/v1/${list}?search=${name}`)).json as Record<string, Document[]>;
+    expect(listed[list]?.find((each) => each['name'] === name)).toMatchObject(BODIES[at] ?? {});
     const again = await admin().put(at, body, { 'If-Match': etag });
     expect({ status: again.status, body: again.json as unknown }).toMatchObject({
       status: 200,
@@ -58,6 +67,18 @@ describe('a PUT with the body of the GET', () => {
       });
     }
     expect((await admin().get(at)).json).toMatchObject({ updatedAt: body['updatedAt'] });
+  });
+
+  it('is tried with every setting of a source', async () => {
+    const { components } = (await service.get('/openapi.json')).json as {
+      components: { schemas: Record<string, { properties: object }> };
+    };
+    const settings = new Set(
+      PATHS.filter((at) => at.startsWith('/v1/sources/')).flatMap((at) => Object.keys(BODIES[at] ?? {})),
+    );
+    expect([...settings].sort()).toEqual(
+      Object.keys(components.schemas['SourceSettings']?.properties ?? {}).sort(),
+    );
   });
 
   it('ignores `sync`', async () => {

@@ -3,6 +3,7 @@ import { openRegistriesIn, outcomeOf, registriesIn, serversIn } from '../support
 import { ACME_DATA, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
+import { aKey } from '../support/registry-keys.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const acme = { org: 'acme' };
@@ -56,7 +57,25 @@ describe('changes of the configuration file between starts', () => {
   });
 
   it('an unchanged file changes nothing', async () => {
+    const claims = { org: 'acme', team: ['b', 'a', 'b'] };
+    const registry = {
+      sources: ['tools'],
+      anonymous: { claims },
+      publishClaims: claims,
+      marketplace: { name: 'acme', owner: 'Acme' },
+    };
+    const keys = [{ name: 'ide', secretFile: folder.write('key', aKey()), claims, expires: '2999-12-31' }];
+    const source = { claims, filter: { names: { include: ['io.*'] } }, admission: { minAge: '1d' } };
+    await service.restart((described) =>
+      described
+        .source('tools', { ...source, servers: [aServer('io.acme/tool')] })
+        .registry('side', { ...registry, keys }),
+    );
+    expect(planOf(service)).toEqual(['source tools: changed', 'registry side: changed']);
+    const shown = { ...registry, keys: [{ name: 'ide', claims, expires: '2999-12-31' }] };
+    expect(await rowOf('/v1/registries/side')).toMatchObject(shown);
     const before = await rowOf('/v1/sources/tools');
+    expect(before).toMatchObject({ ...source, claims: { org: 'acme', team: ['b', 'a'] } });
     await service.restart();
     expect(planOf(service)).toEqual([]);
     const after = await rowOf('/v1/sources/tools');

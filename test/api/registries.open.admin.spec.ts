@@ -49,6 +49,18 @@ describe('anonymous access and keys of an API-made registry', () => {
     const shown = await admin().get('/v1/registries/kept');
     expect(shown.json).toMatchObject(settings);
     expect(shown.text).not.toMatch(/digest/);
+    const { components } = (await managed.get('/openapi.json')).json as {
+      components: { schemas: Record<string, { properties: object }> };
+    };
+    expect(Object.keys(settings).sort()).toEqual(
+      Object.keys(components.schemas['RegistrySettings']?.properties ?? {}).sort(),
+    );
+    expect((await admin().get('/v1/registries?search=kept')).json).toMatchObject({
+      registries: [shown.json],
+    });
+    expect((await admin().get('/v1/audit?action=registry.create')).json).toMatchObject({
+      events: [{ change: { after: settings } }],
+    });
     const again = await admin().put('/v1/registries/kept', shown.json, {
       'If-Match': String(shown.headers.etag),
     });

@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import { member } from '../json/json-values.js';
+
+/** A value as read-only plain data instead of a class instance. */
+export type Plain<T> = T extends readonly (infer E)[]
+  ? readonly Plain<E>[]
+  : T extends object
+    ? { readonly [M in keyof T]: Plain<T[M]> }
+    : T;
+
+/** How one setting of a source or registry is stored and shown. */
+export interface Setting<Written> {
+  /** The property of the entity that stores it. */
+  readonly column: string;
+  /** @param written undefined if the setting is absent. */
+  readonly stored: (written: Written | undefined) => unknown;
+  /** Returns the value in answers and in the audit trail, in the form in which it is written; undefined: none. */
+  readonly shown: (stored: never, origin: 'config' | 'api') => unknown;
+}
+
+/** The settings of a source or registry, by the name under which they are written. */
+type Table = Readonly<Record<string, Setting<never>>>;
+
+type Written<T extends Table> = { readonly [K in keyof T]?: Parameters<T[K]['stored']>[0] };
+
+/** The settings of a table in their stored form: the properties of the entity. */
+export type Stored<T extends Table> = {
+  readonly [K in keyof T as T[K]['column']]: ReturnType<T[K]['stored']>;
+};
+
+type Shown<T extends Table> = { [K in keyof T]?: Exclude<ReturnType<T[K]['shown']>, undefined> };
+
+/** A setting that is stored as written; null if absent. */
+export function asWritten<Written>() {
+  return {
+    // Converts class instances to plain data without undefined members, which equals what the database returns.
+    stored: (written: Written | undefined) =>
+      written === undefined ? null : (JSON.parse(JSON.stringify(written)) as Plain<Written>),
+    shown: (stored: Plain<Written> | null) => stored ?? undefined,
+  };
+}
+
+/** Converts validated settings into their stored form. */
+export function toStored<T extends Table>(table: T, written: Written<T>): Stored<T> {
+  const columns = Object.entries(table).map(([name, { column, stored }]) => [
+    column,
+    stored(member(written, name) as undefined),
+  ]);
+  return Object.fromEntries(columns) as Stored<T>;
+}
+
+/** Converts stored settings into the form of answers and of the audit trail. */
+export function toShown<T extends Table>(table: T, row: Stored<T>, origin: 'config' | 'api'): Shown<T> {
+  const settings = Object.entries(table)
+    .map(([name, { column, shown }]) => [name, shown(member(row, column) as never, origin)] as const)
+    .filter(([, value]) => value !== undefined);
+  return Object.fromEntries(settings) as Shown<T>;
+}
+
+/** Picks the settings from a row or a declaration. */
+export function storedIn<T extends Table>(table: T, row: Stored<T>): Stored<T> {
+  const columns = Object.values(table).map(({ column }) => [column, member(row, column)]);
+  return Object.fromEntries(columns) as Stored<T>;
+}
+
+/** Returns whether a row has these values already. */
+export function hasColumns<Row extends object>(row: Row, columns: Partial<Row>): boolean {
+  return Object.entries(columns).every(([column, value]) => isDeepStrictEqual(member(row, column), value));
+}
