@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import { nextCursor } from '#service/catalog/list-request.js';
+import { nextListCursor } from '#service/catalog/list-request.js';
 import { changeRevisions, SEES_ALL } from './data/catalogue.js';
 import type { BareReads } from './harness/bare-reads.js';
 import { Child, freePort } from './harness/child.js';
@@ -154,7 +154,7 @@ function pagesOf(versions: readonly Row[], limit: number): { reads: Read[]; page
   for (let page = 0; page < PAGES; page += 1) {
     const after = versions[page * apart];
     if (!after) break;
-    const cursor = nextCursor('server', { filter: {}, limit, after: null }, after);
+    const cursor = nextListCursor('server', { filter: {}, limit, after: null }, after);
     reads.push({ path: listPath({ cursor }), barePath: `/lists/${page}` });
     pages.push(versions.slice(page * apart + 1, page * apart + 1 + limit).map(({ id }) => id));
   }

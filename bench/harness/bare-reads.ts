@@ -8,7 +8,7 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import pg from 'pg';
 import 'reflect-metadata';
-import { nextCursor } from '#service/catalog/list-request.js';
+import { nextListCursor } from '#service/catalog/list-request.js';
 import { itemBody, listBody, type VersionRow } from '#service/catalog/page-body.js';
 
 export interface BareReads {
@@ -63,7 +63,7 @@ class BareReadsController {
     const values = [pages[Number(page)]];
     const { rows } = await pool.query<VersionRow>({ name: 'by-ids', text: BY_IDS, values });
     const last = rows.at(-1);
-    const cursor = last && nextCursor('server', { filter: {}, limit, after: null }, last);
+    const cursor = last && nextListCursor('server', { filter: {}, limit, after: null }, last);
     return listBody('server', rows, cursor).join('');
   }
 

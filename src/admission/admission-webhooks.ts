@@ -17,8 +17,8 @@ import { Quota } from '../limits/quota.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { HttpClient, withoutAddress } from '../outbound/http-client.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
-import { AdmissionMetrics } from '../telemetry/registry-metrics.js';
 import { toStorable } from '../validation/storable-text.js';
+import { AdmissionMetrics } from './admission-metrics.js';
 
 /** Requests to one webhook at a time about publications, and as many about held versions. */
 export const MAX_CONCURRENT = 8;
@@ -40,7 +40,7 @@ export interface AskedVersion extends VersionName {
 }
 
 /** What a webhook answered; `failure` if it did not answer as it should. */
-export interface WebhookAnswer {
+export interface AdmissionAnswer {
   readonly outcome: 'admit' | 'hold' | 'reject' | 'failure';
   readonly reasons: readonly string[];
 }
@@ -126,10 +126,10 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
         ),
       );
       const rejections = answers.flatMap(({ config, answer }) =>
-        outcomeOf(config, answer) === 'reject' ? reasonsOf(config, answer) : [],
+        answerOutcome(config, answer) === 'reject' ? reasonsOf(config, answer) : [],
       );
       if (rejections.length > 0) throw rejected(rejections);
-      const held = answers.filter(({ config, answer }) => outcomeOf(config, answer) === 'hold');
+      const held = answers.filter(({ config, answer }) => answerOutcome(config, answer) === 'hold');
       return {
         id,
         reasons: held.flatMap(({ config, answer }) => reasonsOf(config, answer)),
@@ -141,7 +141,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   }
 
   /** Asks one webhook. Redirects and anything else that is no answer within the limits count as a failure. */
-  async ask(config: AdmissionWebhookConfig, asked: AskedVersion): Promise<WebhookAnswer> {
+  async ask(config: AdmissionWebhookConfig, asked: AskedVersion): Promise<AdmissionAnswer> {
     const body = bodyOf(asked);
     const started = performance.now();
     const answer = await this.http
@@ -161,7 +161,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
     return answer;
   }
 
-  private failed({ name, onFailure }: AdmissionWebhookConfig, error: unknown): WebhookAnswer {
+  private failed({ name, onFailure }: AdmissionWebhookConfig, error: unknown): AdmissionAnswer {
     const report = { webhook: name, onFailure, reason: withoutAddress(error) };
     if (!this.failing.has(name)) this.logger.warn(report, 'An admission webhook fails');
     this.failing.add(name);
@@ -176,9 +176,9 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
 }
 
 /** Returns what an answer means for the version. */
-export function outcomeOf(
+export function answerOutcome(
   { onFailure }: AdmissionWebhookConfig,
-  { outcome }: WebhookAnswer,
+  { outcome }: AdmissionAnswer,
 ): 'admit' | 'hold' | 'reject' {
   return outcome === 'failure' ? onFailure : outcome;
 }
@@ -186,7 +186,7 @@ export function outcomeOf(
 /** Returns why a webhook holds or rejects a version, as people see it. */
 export function reasonsOf(
   { name }: Pick<AdmissionWebhookConfig, 'name'>,
-  answer: WebhookAnswer,
+  answer: AdmissionAnswer,
 ): HoldReason[] {
   const { outcome, reasons } = answer;
   if (outcome === 'failure')
@@ -229,7 +229,7 @@ function bodyOf({ document, publisher, ...others }: AskedVersion): string {
 }
 
 /** @throws Error if the answer has another form. */
-function readAnswer(json: unknown): WebhookAnswer {
+function readAnswer(json: unknown): AdmissionAnswer {
   const outcome = member(json, 'outcome');
   const reasons = isObject(json) ? json['reasons'] : undefined;
   if (outcome !== 'admit' && outcome !== 'hold' && outcome !== 'reject')

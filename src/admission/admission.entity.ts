@@ -1,7 +1,8 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
-import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/statements.js';
+import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
+import { isOneOf } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { HoldReason, ItemChange } from '../entries/admission-gate.js';

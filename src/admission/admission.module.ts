@@ -10,6 +10,7 @@ import { ViewsModule } from '../visibility/visibility.module.js';
 import { Admission } from './admission.js';
 import { AdmissionItem, Block, BlockChange } from './admission.entity.js';
 import { AdmissionController } from './admission.controller.js';
+import { AdmissionMetrics } from './admission-metrics.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { BlockChanges } from './block-changes.queries.js';
@@ -41,6 +42,7 @@ import { WebhookQuestions } from './webhook-questions.js';
   providers: [
     Admission,
     { provide: AdmissionGate, useExisting: Admission },
+    AdmissionMetrics,
     AdmissionWebhooks,
     AdmittedItems,
     BlockChanges,

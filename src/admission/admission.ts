@@ -5,7 +5,7 @@ import { publisherOf } from '../audit/audit-event.js';
 import type { RecordChange } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { type Claims, shownForm } from '../claims/claims.js';
-import { transactionTime } from '../database/statements.js';
+import { transactionTime } from '../database/clock.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import {
   type AdmittedContent,

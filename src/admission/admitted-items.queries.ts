@@ -2,14 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { type EntityManager, Raw } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
-import { transactionTime } from '../database/statements.js';
+import { transactionTime } from '../database/clock.js';
 import { entryMapKey, type EntryName } from '../documents/entry-types.js';
 import { queueContent } from '../entries/content-queue.queries.js';
-import { electLatest } from '../entries/entry-status.queries.js';
 import { noteChanged } from '../entries/entry-revisions.queries.js';
+import { demoteUpstreamLatest, electLatest } from '../entries/latest-version.queries.js';
 import { batches } from '../entries/writer/catalog-diff.js';
-import { demoteUpstreamLatest, insertEntries } from '../entries/writer/entry-writer.queries.js';
+import { insertEntries } from '../entries/writer/entry-writer.queries.js';
 import { Source } from '../sources/source.entity.js';
+import { inheritedClaimSet } from '../sources/inherited-claims.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { AdmissionItem } from './admission.entity.js';
 import { markAdmitted } from './held-items.queries.js';
@@ -77,7 +78,10 @@ export class AdmittedItems {
     if (!source) return;
     const now = await transactionTime(manager);
     await dropSuperseded(manager, sourceId, ids);
-    const inherited = await this.inheritedClaimSet(manager, source);
+    const inherited = await inheritedClaimSet(manager, source, {
+      claimSets: this.claimSets,
+      states: this.states,
+    });
     const touched = new Set<string>();
     for await (const batch of batches(ids, BATCH)) {
       const rows = await manager.query<AdmittedRow[]>(
@@ -95,15 +99,6 @@ export class AdmittedItems {
       await electLatest(manager, batch);
       await noteChanged(manager, sourceId, batch);
     }
-  }
-
-  // Until a source whose settings changed has been read, its entries are hidden; see `inheritClaims`.
-  private async inheritedClaimSet(
-    manager: EntityManager,
-    { id, claimSetId }: AdmittingSource,
-  ): Promise<number> {
-    if (await this.states.isRead(manager, id)) return claimSetId;
-    return (await this.claimSets.findOrCreate(manager, {})).id;
   }
 
   private async rewrite(

@@ -2,8 +2,8 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, In, Not, Raw, Repository } from 'typeorm';
 import { isLockConflict } from '../database/database-errors.js';
+import { limitLockWaits } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
-import { limitLockWaits } from '../database/statements.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';

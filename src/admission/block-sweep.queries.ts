@@ -3,12 +3,12 @@ import { type EntityManager, type EntityTarget, In } from 'typeorm';
 import { type AuditActor, SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { readInParts } from '../database/bulk.js';
-import { enterAdmission } from '../database/statements.js';
+import { enterAdmission } from '../database/locks.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { EntryVersion } from '../entries/entry.entity.js';
 import { noteChanged } from '../entries/entry-revisions.queries.js';
-import { electLatest } from '../entries/entry-status.queries.js';
 import type { ConsideredBlocks, HoldReason } from '../entries/admission-gate.js';
+import { electLatest } from '../entries/latest-version.queries.js';
 import { batches } from '../entries/writer/catalog-diff.js';
 import { deleteEmptyEntries, deleteVersions } from '../entries/writer/entry-writer.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
@@ -22,7 +22,7 @@ import { matchingBlocks } from './block-rule.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { PUBLISHER_KEY } from './review.js';
-import { likePattern } from './seen-items.queries.js';
+import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 
 /** Rows read at once, without and with documents; and rows moved by one statement. */
@@ -330,7 +330,7 @@ function mayMatchValues(
   { rule: { types, names, digests } }: CompiledBlock,
   among: readonly number[] | null,
 ): unknown[] {
-  return [among, types ?? null, names?.map(likePattern) ?? null, digests ?? null];
+  return [among, types ?? null, names?.map(globPattern) ?? null, digests ?? null];
 }
 
 function selectItems(block: CompiledBlock | null, condition: string): string {

@@ -5,7 +5,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
-import { closeAdmission } from '../database/statements.js';
+import { closeAdmission } from '../database/locks.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';

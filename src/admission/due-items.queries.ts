@@ -4,23 +4,19 @@ import { DataSource, type EntityManager, Raw, Repository } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
-import {
-  lockEntry,
-  timeIn,
-  transactionTime,
-  tryLockBulkWrite,
-  waitForLocks,
-} from '../database/statements.js';
+import { transactionTime } from '../database/clock.js';
+import { lockEntry, tryLockBulkWrite, waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
+import { timeIn } from '../database/sql-expressions.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmissionItem } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
-import { PartitionLimit } from '../visibility/views.queries.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { lockSource } from '../sources/sources.queries.js';
+import { PartitionLimit } from '../visibility/partition-limit.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks } from './blocks.queries.js';

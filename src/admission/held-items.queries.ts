@@ -67,7 +67,7 @@ export async function heldVersions(manager: EntityManager, sourceId: number): Pr
 }
 
 /** Returns the state of a version in the form of `HeldVersion.state`. */
-export function stateOf(version: IncomingVersion, firstSeenAt: Date): string {
+export function columnState(version: IncomingVersion, firstSeenAt: Date): string {
   const { status, statusMessage, statusChangedAt, publishedAt, isUpstreamLatest = false } = version;
   return [
     keyOf(version, firstSeenAt),

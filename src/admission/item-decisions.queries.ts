@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { currentTime } from '../database/statements.js';
+import { currentTime } from '../database/clock.js';
 import type { EntryName } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { Entry } from '../entries/entry.entity.js';

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
+import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
 import type { Claims } from '../claims/claims.js';
 import { bind } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -149,7 +149,7 @@ export class SeenItems {
     ];
     if (seen.length === 0) return { items: [], reached: null };
     const patterns = (reviewed?.rules ?? []).flatMap(({ names }, position) =>
-      names.map((glob) => ({ position, pattern: likePattern(glob) })),
+      names.map((glob) => ({ position, pattern: globPattern(glob) })),
     );
     const values: Record<string, unknown> = {
       ...named,
@@ -240,7 +240,7 @@ cross join lateral (
 ) decidable`;
 
 /** Converts a glob to a pattern for LIKE on lower-case names. */
-export function likePattern(glob: string): string {
+export function globPattern(glob: string): string {
   return glob
     .toLowerCase()
     .replaceAll(/[\\%_]/g, (special) => `\\${special}`)

@@ -4,7 +4,6 @@ import type { EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
 import type { AdmissionConfig } from '../config/config.js';
-import { transactionTime } from '../database/statements.js';
 import { documentDigest } from '../documents/document-check.js';
 import {
   entryMapKey,
@@ -14,20 +13,17 @@ import {
   type VersionName,
 } from '../documents/entry-types.js';
 import {
-  ADMIT,
   type AdmittedContent,
   type ConsideredBlocks,
   type HoldReason,
   shownReasons,
   type SyncedContent,
-  type Verdict,
 } from '../entries/admission-gate.js';
 import type { RefusedVersion } from '../entries/entry-limits.js';
+import type { StoredVersion } from '../entries/writer/catalog-diff.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
-import { candidateOf, matchingBlocks } from './block-rule.js';
-import { Blocks, reasonOf } from './blocks.queries.js';
-import { curate, rejectsName, withReasons } from './curation.js';
+import { AdmissionWebhooks } from './admission-webhooks.js';
+import { Blocks } from './blocks.queries.js';
 import {
   countHeld,
   deleteItems,
@@ -36,7 +32,7 @@ import {
   insertItems,
   markAdmitted,
   type NewItem,
-  stateOf,
+  columnState,
   updateItems,
 } from './held-items.queries.js';
 import { REWRITTEN, rewriteDocument } from './rewrite.js';
@@ -47,17 +43,12 @@ import {
   sourceOf,
   type SyncedSource,
 } from './synced-source.queries.js';
+import { hasFailed, type SeenVersion, type SyncRules, verdictOn } from './synced-verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
+import { transactionTime } from '../database/clock.js';
 
 /** Audit events of one sync or block; its own event counts all. */
 export const MAX_ITEM_EVENTS = 1_000;
-
-/** Returns the verdict on a document that a person or webhook has already rejected. */
-function earlierRejection({ reasons, isRejectedByPerson }: HeldVersion): Verdict {
-  const answers = reasons.filter(({ policy }) => policy === 'webhook').map(({ message }) => message);
-  const message = isRejectedByPerson || answers.length === 0 ? 'rejected here' : answers.join('; ');
-  return { outcome: 'reject', reasons: [{ policy: 'rule', message }] };
-}
 
 /** The items of a sync, by what happens to them. */
 interface ItemChanges {
@@ -79,90 +70,37 @@ export class SyncedAdmission {
   async split(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent> {
     const { sourceId, incoming, stored } = content;
     const source = await sourceOf(manager, sourceId);
-    const blocks = await this.blocks.inForce(manager);
-    const items = await heldVersions(manager, sourceId);
     const { admission } = source;
+    const blocks = await this.blocks.inForce(manager);
     const webhooks = this.webhooks.on('sync').map((config) => config.name);
+    const items = await heldVersions(manager, sourceId);
     const mayBeRewritten = source.isFresh && stored.length > 0;
     const isFree = !admission && blocks.length === 0 && webhooks.length === 0;
     if (isFree && items.length === 0 && !mayBeRewritten) return admitAll(incoming, blocks);
-    const now = await transactionTime(manager);
+
+    const rules = { admission, blocks, webhooks, now: await transactionTime(manager) };
     const storedByKey = new Map(stored.map((version) => [versionMapKey(version), version]));
-    const itemsByKey = groupedByKey(items);
     const storedNames = new Set(admission?.newNames === 'hold' ? stored.map(entryMapKey) : []);
-    const arriving = distinctNames(incoming.filter((name) => !storedNames.has(entryMapKey(name))));
-    const isKnown = await this.nameFilter(manager, sourceId, source, arriving);
-    const changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
-    /** The ids of the items that each webhook is asked about for the first time. */
-    const asked = new Map(webhooks.map((name): [string, string[]] => [name, []]));
-    const admitted: IncomingVersion[] = [];
-    const staying = new Set<string>();
-    const rejected: RefusedVersion[] = [];
+    const isStored = (name: EntryName) => storedNames.has(entryMapKey(name));
+    const isKnown = await nameFilter(
+      manager,
+      sourceId,
+      source,
+      incoming.filter((name) => !isStored(name)),
+    );
+    const sorted = new SortedContent(rules, content.claimsOf);
+    const seenOf = seenWith(storedByKey, items, isKnown);
     const slice = new TimeSlice();
     for (const [index, version] of incoming.entries()) {
       // Blocks may parse documents.
       if (blocks.length > 0 || slice.isOverAt(index)) await slice.pause();
-      const key = versionMapKey(version);
-      const known = itemsByKey.get(key) ?? [];
-      const served = storedByKey.get(key);
-      const same = known.find(({ digest }) => digest.equals(version.digest));
-      const held = same?.status === 'held' ? same : undefined;
-      const firstSeenAt = held?.firstSeenAt ?? now;
-      const isServed = served?.digest.equals(version.digest) === true;
-      // Most versions of most syncs.
-      if (isServed && known.length === 0 && blocks.length === 0 && !rejectsName(admission, version.name)) {
-        admitted.push(rewritten(admission, version));
-        continue;
-      }
-      // A webhook that failed is asked again.
-      const hasFailed = same?.status === 'rejected' && same.reasons.some(({ failed }) => failed);
-      const rejection =
-        !isServed && same?.status === 'rejected' && !hasFailed ? earlierRejection(same) : null;
-      const facts = {
-        name: version.name,
-        version: version.version,
-        publishedAt: version.publishedAt ?? null,
-        firstSeenAt,
-        isKnownName: isKnown(version),
-        isServed: served !== undefined,
-      };
-      // Served versions stay when the settings change; only blocks hold approved ones.
-      const isDecided = isServed || held?.isApproved === true;
-      const curated = judged(curate(admission, facts, now), isDecided, rejection);
-      const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);
-      const answers = isDecided ? [] : [...(held ? pendingReasons(held) : []), ...unasked.map(waitingFor)];
-      const verdict = withReasons(curated, [...answers, ...blockReasons(curated, blocks, version)]);
-      for (const item of known)
-        if (item.status === 'held' && item !== held && !(item.isApproved && verdict.outcome === 'hold'))
-          changes.deleted.push(item.id);
-      if (
-        served &&
-        !isServed &&
-        (verdict.outcome === 'hold' || (rejection !== null && curated === rejection))
-      )
-        staying.add(key);
-      if (verdict.outcome === 'admit') {
-        admitted.push(rewritten(admission, version));
-        if (held) changes.admitted.push(held);
-      } else if (verdict.outcome === 'reject') {
-        rejected.push(refusedBy(version, verdict.reasons));
-        if (held) changes.deleted.push(held.id);
-      } else {
-        const claims = content.claimsOf?.(version) ?? null;
-        const item = { id: held?.id ?? randomUUID(), version, reasons: verdict.reasons, firstSeenAt, claims };
-        if (!held) changes.inserted.push(item);
-        else if (hasChanged(held, item)) changes.updated.push(item);
-        for (const name of unasked) asked.get(name)?.push(item.id);
-        if (same && hasFailed) changes.deleted.push(same.id);
-      }
+      sorted.add(seenOf(version));
     }
-    const shown = items.length === 0 ? new Set() : new Set(incoming.map(versionMapKey));
-    for (const item of items)
-      if (item.status === 'held' && !shown.has(versionMapKey(item)) && content.isGone(item))
-        changes.deleted.push(item.id);
-    await this.writeItems(manager, sourceId, source, changes, now);
-    for (const [name, ids] of asked) await insertQuestions(manager, sourceId, ids, [name]);
-    const isStored = (name: EntryName) => storedNames.has(entryMapKey(name));
+    sorted.dropGone(items, incoming, content.isGone);
+
+    await this.writeItems(manager, sourceId, source, sorted.changes, rules.now);
+    for (const [name, ids] of sorted.asked) await insertQuestions(manager, sourceId, ids, [name]);
+    const { admitted, staying, rejected } = sorted;
     await remember(manager, sourceId, source, { admitted, stored, incoming, isStored });
     const outdated = mayBeRewritten ? await outdatedVersions(manager, sourceId, storedByKey, admitted) : null;
     return {
@@ -174,19 +112,6 @@ export class SyncedAdmission {
       held: (await countHeld(manager, [sourceId]))[0]?.held ?? 0,
       blocks,
     };
-  }
-
-  private async nameFilter(
-    manager: EntityManager,
-    sourceId: number,
-    { admission, isFirst }: SyncedSource,
-    arriving: readonly EntryName[],
-  ): Promise<(name: EntryName) => boolean> {
-    if (admission?.newNames !== 'hold' || isFirst) return () => true;
-    const known = await knownNames(manager, sourceId, arriving);
-    const keys = new Set(known.map(entryMapKey));
-    const unknown = new Set(arriving.map(entryMapKey).filter((key) => !keys.has(key)));
-    return (name) => !unknown.has(entryMapKey(name));
   }
 
   private async writeItems(
@@ -229,6 +154,110 @@ export class SyncedAdmission {
   }
 }
 
+/** The versions and items of a sync, sorted by what happens to them. */
+class SortedContent {
+  readonly admitted: IncomingVersion[] = [];
+  /** Stored versions that stay although their source has another document, by `versionMapKey`. */
+  readonly staying = new Set<string>();
+  readonly rejected: RefusedVersion[] = [];
+  readonly changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
+  /** The ids of the items that each webhook is asked about for the first time. */
+  readonly asked: ReadonlyMap<string, string[]>;
+
+  constructor(
+    private readonly rules: SyncRules,
+    private readonly claimsOf: SyncedContent['claimsOf'],
+  ) {
+    this.asked = new Map(rules.webhooks.map((name) => [name, []]));
+  }
+
+  add(seen: SeenVersion): void {
+    const { version, stored, isServed, items, held } = seen;
+    const { verdict, unasked, isRejectedAgain } = verdictOn(seen, this.rules);
+    for (const item of items)
+      if (item.status === 'held' && item !== held && !(item.isApproved && verdict.outcome === 'hold'))
+        this.changes.deleted.push(item.id);
+    if (stored && !isServed && (verdict.outcome === 'hold' || isRejectedAgain))
+      this.staying.add(versionMapKey(version));
+    if (verdict.outcome === 'admit') {
+      this.admitted.push(rewritten(this.rules.admission, version));
+      if (held) this.changes.admitted.push(held);
+    } else if (verdict.outcome === 'reject') {
+      this.rejected.push(refusedBy(version, verdict.reasons));
+      if (held) this.changes.deleted.push(held.id);
+    } else this.hold(seen, verdict.reasons, unasked);
+  }
+
+  /** Drops the held versions that the source no longer has. */
+  dropGone(
+    items: readonly HeldVersion[],
+    incoming: readonly IncomingVersion[],
+    isGone: SyncedContent['isGone'],
+  ): void {
+    const shown = items.length === 0 ? new Set() : new Set(incoming.map(versionMapKey));
+    for (const item of items)
+      if (item.status === 'held' && !shown.has(versionMapKey(item)) && isGone(item))
+        this.changes.deleted.push(item.id);
+  }
+
+  private hold(
+    { version, held, rejected }: SeenVersion,
+    reasons: readonly HoldReason[],
+    unasked: readonly string[],
+  ): void {
+    const item = {
+      id: held?.id ?? randomUUID(),
+      version,
+      reasons,
+      firstSeenAt: held?.firstSeenAt ?? this.rules.now,
+      claims: this.claimsOf?.(version) ?? null,
+    };
+    if (!held) this.changes.inserted.push(item);
+    else if (hasChanged(held, item)) this.changes.updated.push(item);
+    for (const name of unasked) this.asked.get(name)?.push(item.id);
+    if (rejected && hasFailed(rejected)) this.changes.deleted.push(rejected.id);
+  }
+}
+
+/** Returns a function that looks up what is stored and held of a version. */
+function seenWith(
+  storedByKey: ReadonlyMap<string, StoredVersion>,
+  items: readonly HeldVersion[],
+  isKnown: (name: EntryName) => boolean,
+): (version: IncomingVersion) => SeenVersion {
+  const itemsByKey = groupedByKey(items);
+  return (version) => {
+    const key = versionMapKey(version);
+    const stored = storedByKey.get(key);
+    const known = itemsByKey.get(key) ?? [];
+    const same = known.find(({ digest }) => digest.equals(version.digest));
+    return {
+      version,
+      isKnownName: isKnown(version),
+      stored,
+      isServed: stored?.digest.equals(version.digest) === true,
+      items: known,
+      held: same?.status === 'held' ? same : undefined,
+      rejected: same?.status === 'rejected' ? same : undefined,
+    };
+  };
+}
+
+/** Returns whether the source has shown a name before; true for all names if that decides nothing. */
+async function nameFilter(
+  manager: EntityManager,
+  sourceId: number,
+  { admission, isFirst }: SyncedSource,
+  arriving: readonly EntryName[],
+): Promise<(name: EntryName) => boolean> {
+  if (admission?.newNames !== 'hold' || isFirst) return () => true;
+  const names = distinctNames(arriving);
+  const known = await knownNames(manager, sourceId, names);
+  const keys = new Set(known.map(entryMapKey));
+  const unknown = new Set(names.map(entryMapKey).filter((key) => !keys.has(key)));
+  return (name) => !unknown.has(entryMapKey(name));
+}
+
 function admitAll(incoming: readonly IncomingVersion[], blocks: ConsideredBlocks): AdmittedContent {
   const none = () => false;
   return { admitted: incoming, stays: none, staying: 0, isOutdated: none, rejected: [], held: 0, blocks };
@@ -241,27 +270,6 @@ function groupedByKey(items: readonly HeldVersion[]): Map<string, HeldVersion[]>
     grouped.set(key, [...(grouped.get(key) ?? []), item]);
   }
   return grouped;
-}
-
-/** Applies earlier decisions about this document to the verdict of the settings. */
-function judged(verdict: Verdict, isDecided: boolean, rejection: Verdict | null): Verdict {
-  if (verdict.outcome === 'reject') return verdict;
-  if (rejection) return rejection;
-  return isDecided ? ADMIT : verdict;
-}
-
-function blockReasons(
-  verdict: Verdict,
-  blocks: Parameters<typeof matchingBlocks>[0],
-  version: IncomingVersion,
-): HoldReason[] {
-  if (blocks.length === 0 || verdict.outcome === 'reject') return [];
-  return matchingBlocks(blocks, candidateOf(version)).map(reasonOf);
-}
-
-/** Returns why webhooks hold a version. A reason that has ended waits for nothing but being admitted. */
-function pendingReasons({ reasons }: HeldVersion): HoldReason[] {
-  return reasons.filter(({ policy, dueAt }) => policy === 'webhook' && dueAt === undefined);
 }
 
 // The digest still identifies the upstream's document.
@@ -278,7 +286,7 @@ function refusedBy({ type, name, version }: VersionName, reasons: readonly HoldR
 function hasChanged({ reasons, state }: HeldVersion, item: NewItem): boolean {
   return (
     JSON.stringify(shownAndBlocks(reasons)) !== JSON.stringify(shownAndBlocks(item.reasons)) ||
-    state !== stateOf(item.version, item.firstSeenAt)
+    state !== columnState(item.version, item.firstSeenAt)
   );
 }
 

@@ -1,7 +1,7 @@
 import { type EntityManager, In } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
-import { timeIn } from '../database/statements.js';
+import { timeIn } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { HoldReason } from '../entries/admission-gate.js';
 import { batches } from '../entries/writer/catalog-diff.js';
@@ -11,7 +11,7 @@ import type { AskedVersion } from './admission-webhooks.js';
 const BATCH = 1_000;
 
 /** A question that this replica asks now. */
-export interface Question {
+export interface WebhookQuestion {
   readonly itemId: string;
   readonly sourceId: number;
   /** Failures so far. */
@@ -59,8 +59,8 @@ export async function takeQuestions(
   webhook: string,
   limit: number,
   leaseMs: number,
-): Promise<Question[]> {
-  const [rows] = await manager.query<[Question[], number]>(
+): Promise<WebhookQuestion[]> {
+  const [rows] = await manager.query<[WebhookQuestion[], number]>(
     `with due as materialized (
        select d.item_id from source s cross join lateral (
          select item_id, row_number() over (order by ask_at) as turn from admission_question

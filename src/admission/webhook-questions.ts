@@ -3,8 +3,9 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { ADMISSION_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
+import { transactionTime } from '../database/clock.js';
+import { waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
-import { transactionTime, waitForLocks } from '../database/statements.js';
 import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -14,9 +15,9 @@ import { lockSource } from '../sources/sources.queries.js';
 import {
   AdmissionWebhooks,
   MAX_CONCURRENT,
-  outcomeOf,
+  answerOutcome,
   reasonsOf,
-  type WebhookAnswer,
+  type AdmissionAnswer,
 } from './admission-webhooks.js';
 import { DueItems } from './due-items.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
@@ -27,7 +28,7 @@ import {
   endQuestions,
   lockAnswered,
   postponeQuestion,
-  type Question,
+  type WebhookQuestion,
   takeQuestions,
 } from './webhook-questions.queries.js';
 
@@ -38,9 +39,9 @@ const LEASE_MS = 120_000;
 const MAX_ANSWERS = 200;
 
 interface Answered {
-  readonly question: Question;
+  readonly question: WebhookQuestion;
   readonly config: AdmissionWebhookConfig;
-  readonly answer: WebhookAnswer;
+  readonly answer: AdmissionAnswer;
   /** When another replica may ask again; measured with `performance.now()`. */
   readonly until: number;
 }
@@ -100,7 +101,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
   }
 
   // Never rejects. A question that fails here is taken again after its lease.
-  private async ask(config: AdmissionWebhookConfig, question: Question): Promise<void> {
+  private async ask(config: AdmissionWebhookConfig, question: WebhookQuestion): Promise<void> {
     const { name } = config;
     const until = performance.now() + LEASE_MS;
     try {
@@ -164,7 +165,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     for (const { question, config, answer } of answered) {
       const item = items.get(question.itemId);
       if (item?.open.includes(config.name) !== true) continue;
-      const outcome = outcomeOf(config, answer);
+      const outcome = answerOutcome(config, answer);
       const others = (changed.get(item) ?? item.reasons).filter(({ webhook }) => webhook !== config.name);
       changed.set(item, outcome === 'admit' ? others : [...others, ...reasonsOf(config, answer)]);
       if (outcome === 'reject') rejected.add(item);

@@ -33,7 +33,9 @@ import { BodyInterceptor } from './body.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
 import { AppliedSettings } from './applied-settings.js';
+import { ConfiguredRegistries } from './configured-registries.js';
 import { ConfiguredResources } from './configured-resources.js';
+import { ConfiguredSources } from './configured-sources.js';
 import { LargeBodies } from './large-bodies.js';
 import { OpenRegistries, Reload } from './reload.js';
 
@@ -71,7 +73,9 @@ export class AppModule {
       ],
       providers: [
         AppliedSettings,
+        ConfiguredRegistries,
         ConfiguredResources,
+        ConfiguredSources,
         LargeBodies,
         Reload,
         OpenRegistries,

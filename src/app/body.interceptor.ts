@@ -2,7 +2,8 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
 import { finalize, type Observable } from 'rxjs';
-import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
+import { type AuthenticatedRequest, UNIDENTIFIED_CALLER } from '../auth/caller.js';
+import { clientIn } from '../auth/client.js';
 import { bodyBytes, type BodyOptions, discardBody, HasBody, receiveBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { Quota } from '../limits/quota.js';

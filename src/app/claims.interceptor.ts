@@ -1,10 +1,11 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { catchError, type Observable } from 'rxjs';
-import { type Caller, callerOf, clientIn } from '../auth/caller.js';
+import { type Caller, callerOf } from '../auth/caller.js';
 import { type LoadedRequest, LoadsOf, type NamedResource, RouteAccessOf } from '../auth/route.js';
 import { type CatalogRequest, IsCatalogRead } from '../catalog/catalog-read.js';
 import { SeenItems } from '../admission/seen-items.queries.js';
+import { clientIn } from '../auth/client.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';

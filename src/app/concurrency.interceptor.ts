@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { finalize, type Observable } from 'rxjs';
-import { type AuthenticatedRequest, clientIn, UNIDENTIFIED_CALLER } from '../auth/caller.js';
+import { type AuthenticatedRequest, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { LoadsOf, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { HasBody, largeBodyOf, type RequestWithBody, StreamsBody } from '../http/body.js';
@@ -10,6 +10,7 @@ import type { RequestWithPermit } from '../http/request-context.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { Permit, Semaphore } from '../limits/semaphore.js';
 import { LargeBodies } from './large-bodies.js';
+import { clientIn } from '../auth/client.js';
 
 /** Maximum concurrent registry reads by POST. A parsed body may take up twenty times its size in memory. */
 const MAX_PARSED = 32;

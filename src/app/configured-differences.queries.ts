@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { Config } from '../config/config.js';
-import { declaredColumns as declaredRegistry } from '../registries/registry-writer.js';
+import { registryColumns as declaredRegistry } from '../registries/registry-writer.js';
 import { Registry } from '../registries/registry.entity.js';
-import { declaredColumns as declaredSource } from '../sources/source-writer.js';
+import { sourceColumns as declaredSource } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 
 /** Declared names whose rows are missing or different, and ids of rows to remove. */
@@ -13,7 +13,7 @@ interface Difference {
 }
 
 /** Where sources and registries differ from the configuration file. */
-export interface Differences {
+interface Differences {
   readonly sources: Difference;
   readonly registries: Difference;
 }

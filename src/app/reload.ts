@@ -4,11 +4,12 @@ import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
-import { OpenAccess } from '../registries/open-access.js';
+import { OpenAccess } from '../authz/open-access.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
 import { WebhookSender } from '../webhooks/webhook-sender.js';
-import { type Changes, ConfiguredResources } from './configured-resources.js';
+import type { Changes } from './configuration-run.js';
+import { ConfiguredResources } from './configured-resources.js';
 
 /** Registries created through the API whose entries are counted: more would delay the start. */
 const MAX_COUNTED = 20;

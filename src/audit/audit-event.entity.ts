@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { BytewiseText, Timestamp } from '../database/statements.js';
+import { BytewiseText, Timestamp } from '../database/columns.js';
 import type { AuditScope } from './audit-event.js';
 
 /** One audit event (reference/audit). Only audit.queries.ts writes events. */

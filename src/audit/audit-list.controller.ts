@@ -1,11 +1,12 @@
 import { Controller, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Route } from '../auth/route.js';
 import { type JsonLines, JsonText, LINES_TYPE } from '../http/json-answers.js';
 import { AuditEventList, AuditListParameters } from './audit-list.dto.js';
 import { AuditListService } from './audit-list.service.js';
+import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('audit')
 @Controller('v1/audit')

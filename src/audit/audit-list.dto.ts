@@ -13,7 +13,7 @@ import {
   wordParameter,
 } from '../validation/value-checks.js';
 
-export const OUTCOMES = ['allowed', 'refused'] as const;
+const OUTCOMES = ['allowed', 'refused'] as const;
 export const MAX_EVENTS = 1_000;
 export const DEFAULT_EVENTS = 100;
 

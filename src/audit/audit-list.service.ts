@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { Caller, Client } from '../auth/caller.js';
+import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../database/search-pool.js';
@@ -79,7 +80,7 @@ function auditListRequest(query: AuditListParameters): AuditListRequest {
 }
 
 /** Encodes the request for the next page as a cursor. */
-export function nextCursor({ conditions }: AuditListRequest, limit: number): string {
+function nextCursor({ conditions }: AuditListRequest, limit: number): string {
   return encodeCursor(LIST, { conditions, limit });
 }
 

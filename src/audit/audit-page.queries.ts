@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache';
 import type { StatementRunner } from '../database/search-pool.js';
-import { utcText } from '../database/statements.js';
+import { utcText } from '../database/sql-expressions.js';
 import { TimeSlice } from '../json/time-slice.js';
 import type { AuditScope } from './audit-event.js';
 

@@ -9,7 +9,7 @@ import {
 import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { Client, clientIn } from '../auth/caller.js';
+import { Client, clientIn } from '../auth/client.js';
 import {
   type AuditDeclaration,
   AuditedAs,
@@ -21,12 +21,12 @@ import {
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { READ_ACTIONS } from '../config/audit-actions.js';
-import { withoutKeys } from '../config/registry-keys.js';
 import { auditConfig } from '../config/slices.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import { type ApiError, type ErrorCode, refusalStep } from '../http/errors.js';
 import { requestContextOf } from '../http/request-context.js';
+import { withoutKeys } from '../validation/hidden-keys.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
 
@@ -37,7 +37,7 @@ export interface DeclaredRoute {
 }
 
 /** Returns the resource that the route's decorators identify, or else the route itself (reference/audit). */
-export function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
+function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): AuditTarget {
   const text = (parameter: string): string | undefined => {
     const value: unknown = request.params?.[parameter];
     return typeof value === 'string' && value !== '' ? value : undefined;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { advisoryLock, utcText } from '../database/statements.js';
+import { advisoryLock } from '../database/locks.js';
+import { utcText } from '../database/sql-expressions.js';
 import { type AuditEvent, boundedText, eventText, storedScope } from './audit-event.js';
 
 /** Advisory lock held by the replica that deletes old events. */

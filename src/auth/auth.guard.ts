@@ -4,14 +4,15 @@ import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import type { OAuthConfig } from '../config/config.js';
 import { ApiError, ERROR_CATALOGUE, type TokenRefusal } from '../http/errors.js';
-import { AuthMetrics } from '../telemetry/registry-metrics.js';
+import { AuthMetrics } from './auth-metrics.js';
 import type { BlockedCallers } from './blocked-callers.js';
-import { basicToken, challenge, type SentToken, sentToken } from './bearer-token.js';
+import { basicToken, type SentToken, sentToken } from './bearer-token.js';
+import { challenge } from './challenge.js';
 import { type AuthenticatedRequest, type Caller, identityOf, UNIDENTIFIED_CALLER } from './caller.js';
 import { AcceptsBasic, LoadsOf, RouteAccessOf, WritesNothingOf } from './route.js';
 import { BLOCKED, EXPIRED, ID_TOKEN, refusalLabel, shownClaim } from './token-claims.js';
 import type { TokenVerifier } from './token-verifier.js';
-import type { Accepted, Attempt, NotAccepted } from './verdict.js';
+import type { Accepted, ProviderAttempt, NotAccepted } from './verdict.js';
 
 /**
  * Whether a path needs no token (reference/access). Compares whole, decoded segments; a pattern ending in `/*` matches
@@ -192,7 +193,7 @@ export class TokenAuthenticator extends Authenticator {
 const MAX_AUDITED_ATTEMPTS = 5;
 
 /** Returns the attempts for the audit trail (reference/audit), those at the token's own issuer first. */
-function relevant(attempts: readonly Attempt[]): TokenRefusal['attempts'] {
+function relevant(attempts: readonly ProviderAttempt[]): TokenRefusal['attempts'] {
   const byRelevance = attempts.toSorted(
     (one, other) => Number(one.check === 'issuer') - Number(other.check === 'issuer'),
   );
@@ -208,7 +209,7 @@ function relevant(attempts: readonly Attempt[]): TokenRefusal['attempts'] {
  * Adds a hint for the operator to refusals that stock providers cause: tokens without this server's audience (Keycloak), and
  * access tokens that look like ID tokens (Dex).
  */
-function withHint(attempt: Attempt): Attempt & { hint?: string } {
+function withHint(attempt: ProviderAttempt): ProviderAttempt & { hint?: string } {
   const { check, method, received, reason } = attempt;
   if (reason === ID_TOKEN)
     return {
@@ -227,7 +228,7 @@ function withHint(attempt: Attempt): Attempt & { hint?: string } {
 }
 
 /** Reveals only whether a new token would help; details go to the log. */
-function sentenceFor(attempts: readonly Attempt[]): string {
+function sentenceFor(attempts: readonly ProviderAttempt[]): string {
   const is = (expected: string) => attempts.some(({ reason }) => reason === expected);
   if (is(EXPIRED)) return 'The token has expired';
   return is(ID_TOKEN) ? 'The token is an ID token' : ERROR_CATALOGUE.token_invalid.sentence;

@@ -1,7 +1,7 @@
 import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
-import { AuthMetrics } from '../telemetry/registry-metrics.js';
+import { AuthMetrics } from './auth-metrics.js';
 import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './auth.guard.js';
 import { BlockedCallers } from './blocked-callers.js';
 import { OAuthInForce } from './oauth-in-force.js';
@@ -12,6 +12,7 @@ type AuthenticationConfig = ConfigType<typeof authenticationConfig>;
 /** Provides the Authenticator for the configured `auth.mode`. */
 @Module({
   providers: [
+    AuthMetrics,
     { provide: TokenVerifier, useFactory: verifierFor, inject: [authenticationConfig.KEY] },
     {
       provide: BlockedCallers,

@@ -1,6 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Request } from 'express';
-import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
 
 /** Content of the Authorization header. */
 export type SentToken =
@@ -61,45 +60,4 @@ export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): s
 /** Cache key of a token; caches must not contain the token itself (reference/authentication). */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'base64url');
-}
-
-/** Path of the protected resource metadata (RFC 9728 §3), which describes how clients get a token. */
-const METADATA_PATH = '/.well-known/oauth-protected-resource';
-
-/** Inserts the well-known path between the resource's host and path; drops a lone "/" (RFC 9728 §3.1). */
-export function resourceMetadataUrl(resourceUrl: string): string {
-  const { origin, pathname } = new URL(resourceUrl);
-  return `${origin}${METADATA_PATH}${pathname === '/' ? '' : pathname}`;
-}
-
-/**
- * Builds `WWW-Authenticate` for a 401 (RFC 6750 §3, RFC 9728 §5.1, reference/authentication).
- *
- * @param problem Why the token was refused; null when none was sent, which omits the `error` parameter (RFC 6750 §3.1).
- */
-export function challenge(realm: string, resourceUrl: string, problem: string | null): string {
-  const parameters = [
-    ['realm', realm],
-    ...(problem === null
-      ? []
-      : [['error', 'invalid_token'] as const, ['error_description', problem] as const]),
-    ['resource_metadata', resourceMetadataUrl(resourceUrl)],
-  ];
-  return `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(', ')}`;
-}
-
-/**
- * Finds the unexpired registry key that was sent instead of a token (reference/access). Compares all keys in constant time, so
- * timing reveals nothing about the keys.
- */
-export function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {
-  const digest = Buffer.from(keyDigest(sent));
-  const now = Date.now();
-  let matching: RegistryKey | undefined;
-  for (const key of keys) {
-    const expected = Buffer.from(key.digest);
-    if (expected.length === digest.length && timingSafeEqual(expected, digest) && !isExpired(key, now))
-      matching = key;
-  }
-  return isKey(sent) ? matching : undefined;
 }

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { expect, it } from 'vitest';
 import { ClientGone } from '../http/errors.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { Client } from './caller.js';
+import { Client } from './client.js';
 
 const LONG_MS = 60_000;
 

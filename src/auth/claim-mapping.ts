@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { type Claims, claimText, covers, MAX_VALUES } from '../claims/claims.js';
+import { type Claims, claimText, covers, MAX_VALUES_PER_CLAIM } from '../claims/claims.js';
 import type { ClaimPattern, ClaimRule } from '../config/auth-settings.dto.js';
 import { isObject, valueAt } from '../json/json-values.js';
 import type { Caller } from './caller.js';
@@ -42,8 +42,8 @@ export function mapClaims(
     if (held.size > 0) mapped.set(rule.to, held);
   }
   const members = [...mapped].map(([key, values]): [string, Claims[string]] => {
-    if (values.size > MAX_VALUES)
-      throw new ClaimsIncomplete(`${key} would have more than ${MAX_VALUES} values`);
+    if (values.size > MAX_VALUES_PER_CLAIM)
+      throw new ClaimsIncomplete(`${key} would have more than ${MAX_VALUES_PER_CLAIM} values`);
     const [first = '', ...more] = values;
     return [key, more.length === 0 ? first : [first, ...more]];
   });

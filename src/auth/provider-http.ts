@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { ProxyConfig } from '../config/config.js';
+import type { ProxyConfig } from '../outbound/dispatcher.js';
 import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../outbound/http-client.js';
 import { type ResolveAll, resolveHere } from '../outbound/name-resolution.js';
 

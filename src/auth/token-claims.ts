@@ -157,11 +157,11 @@ export const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const;
 
 /** Returns `sub`, or the client if there is no `sub` (reference/authentication); undefined if the token has neither. */
 export function subjectIn(claims: Claims): string | undefined {
-  return nonEmpty(claims['sub']) ?? clientIn(claims);
+  return nonEmpty(claims['sub']) ?? clientNamedIn(claims);
 }
 
 /** Returns the client a token was issued to, if it names one. */
-export function clientIn(claims: Claims): string | undefined {
+export function clientNamedIn(claims: Claims): string | undefined {
   return CLIENT_CLAIMS.map((name) => nonEmpty(claims[name])).find((client) => client !== undefined);
 }
 
@@ -190,7 +190,7 @@ export function callerOfClaims(
   { issuerUrl, displayName: nameClaim }: Pick<ProviderConfig, 'issuerUrl' | 'displayName'>,
   held: Claims = claims,
 ): Caller {
-  const client = clientIn(claims);
+  const client = clientNamedIn(claims);
   const name =
     nameClaim !== undefined && Object.hasOwn(claims, nameClaim) ? displayName(claims[nameClaim]) : undefined;
   return {

@@ -28,12 +28,12 @@ import {
 import {
   type Accepted,
   accepted,
-  type Check,
+  type TokenCheck,
   isCaller,
   isRefusal,
-  type Outcome,
-  outcomeOf,
-  type Verdict,
+  type CheckedToken,
+  runCheck,
+  type TokenVerdict,
   verdictOf,
 } from './verdict.js';
 
@@ -95,7 +95,7 @@ type CachedCaller = Pick<VerifiedJwt, 'expiresAt' | 'isCurrent'> & Omit<Accepted
 export class TokenVerifier {
   private readonly passport = new passport.Passport();
   private readonly logger = new Logger('auth');
-  private readonly running = new Set<Promise<Verdict>>();
+  private readonly running = new Set<Promise<TokenVerdict>>();
   private providers: readonly Provider[];
   private readonly verified = new LRUCache<string, CachedCaller>({
     maxSize: MAX_CACHED_CHARACTERS,
@@ -141,7 +141,7 @@ export class TokenVerifier {
   }
 
   /** @param request The request that carries the token; the passport strategies read it from there. */
-  async verify(token: string, request: Request): Promise<Verdict> {
+  async verify(token: string, request: Request): Promise<TokenVerdict> {
     const cached = this.cachedVerdict(token);
     if (cached) return cached;
     const { providers } = this;
@@ -156,11 +156,11 @@ export class TokenVerifier {
     await Promise.all(this.providers.map(({ connection }) => connection.http.close()));
   }
 
-  private async judge(token: string, request: Request): Promise<Verdict> {
+  private async judge(token: string, request: Request): Promise<TokenVerdict> {
     const jwt = readJwt(token);
-    const outcomes: Outcome[] = [];
+    const outcomes: CheckedToken[] = [];
     for (const check of this.keyChecks(token, jwt, request)) {
-      const outcome = await outcomeOf(check);
+      const outcome = await runCheck(check);
       if (isCaller(outcome.result)) return accepted(check, outcome.result);
       outcomes.push(outcome);
       // The signature is valid: introspection must not produce another caller, or one with fewer claims.
@@ -174,9 +174,9 @@ export class TokenVerifier {
       : verdictOf([...outcomes, ...asked], jwt);
   }
 
-  private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): Check[] {
+  private keyChecks(token: string, jwt: UnverifiedJwt | null, request: Request): TokenCheck[] {
     const byKeys = this.providers.filter(({ config }) => config.introspection !== 'always');
-    return byKeys.map((provider): Check => ({
+    return byKeys.map((provider): TokenCheck => ({
       provider: provider.config,
       method: 'jwt',
       refusal: jwt ? jwtRefusal(jwt.payload, provider.config, Date.now()) : refusal('the token is not a JWT'),
@@ -185,7 +185,11 @@ export class TokenVerifier {
   }
 
   // An opaque token is sent to several providers until one has accepted it, then only to that provider until it refuses.
-  private async introspect(token: string, jwt: UnverifiedJwt | null, client: string): Promise<Outcome[]> {
+  private async introspect(
+    token: string,
+    jwt: UnverifiedJwt | null,
+    client: string,
+  ): Promise<CheckedToken[]> {
     const asked = this.introspecting(token, jwt);
     const ask = (some: typeof asked) =>
       firstAccepted(
@@ -327,11 +331,11 @@ function isSameConnection(one: ProviderConfig, other: ProviderConfig): boolean {
  * Runs all checks concurrently. Resolves with the outcomes in the order of the checks, up to the first that is no refusal:
  * only what every earlier provider has refused may be another provider's.
  */
-async function firstAccepted(checks: readonly Check[]): Promise<Outcome[]> {
-  const runs = checks.map(outcomeOf);
+async function firstAccepted(checks: readonly TokenCheck[]): Promise<CheckedToken[]> {
+  const runs = checks.map(runCheck);
   // The later ones are not awaited.
   for (const run of runs) run.catch(() => undefined);
-  const outcomes: Outcome[] = [];
+  const outcomes: CheckedToken[] = [];
   for (const run of runs) {
     const outcome = await run;
     outcomes.push(outcome);

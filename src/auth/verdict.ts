@@ -4,10 +4,10 @@ import { ClaimsIncomplete } from './claim-mapping.js';
 import { ProviderUnavailable } from './provider-http.js';
 import { ProviderLimitExceeded } from './provider-limits.js';
 import { NoSubject } from './token-callers.js';
-import { clientIn, failedCheck, type Refusal, shownClaim, type UnverifiedJwt } from './token-claims.js';
+import { clientNamedIn, failedCheck, type Refusal, shownClaim, type UnverifiedJwt } from './token-claims.js';
 
 /** Why one provider did not accept a token, for the log and the audit trail. */
-export interface Attempt extends Refusal {
+export interface ProviderAttempt extends Refusal {
   readonly provider: string;
   readonly method: 'jwt' | 'introspection';
   /** The check that failed, in one word. */
@@ -20,7 +20,7 @@ export interface ClaimedOrigin {
   readonly client?: string;
 }
 
-export type Verdict =
+export type TokenVerdict =
   | {
       readonly kind: 'accepted';
       readonly caller: Caller;
@@ -34,32 +34,32 @@ export type Verdict =
        * - `limited`: at least one provider was skipped, because the client has too many lookups in progress.
        */
       readonly kind: 'refused' | 'no_subject' | 'incomplete' | 'unavailable' | 'limited';
-      readonly attempts: readonly Attempt[];
+      readonly attempts: readonly ProviderAttempt[];
       readonly claimed: ClaimedOrigin;
     };
 
-export type Accepted = Extract<Verdict, { kind: 'accepted' }>;
-export type NotAccepted = Exclude<Verdict, Accepted>;
+export type Accepted = Extract<TokenVerdict, { kind: 'accepted' }>;
+export type NotAccepted = Exclude<TokenVerdict, Accepted>;
 
 /** One method by which one provider might accept a token. */
-export interface Check {
+export interface TokenCheck {
   readonly provider: ProviderConfig;
-  readonly method: Attempt['method'];
+  readonly method: ProviderAttempt['method'];
   /** Why the token is refused without verifying it or sending a request; null if it must be checked. */
   readonly refusal: Refusal | null;
   /** @throws ProviderUnavailable, ProviderLimitExceeded, NoSubject, ClaimsIncomplete */
   readonly run: () => Promise<Caller | Refusal>;
 }
 
-export interface Outcome {
-  readonly check: Check;
+export interface CheckedToken {
+  readonly check: TokenCheck;
   readonly result: Caller | Refusal | Unverified;
 }
 
 type Unverified = ProviderUnavailable | ProviderLimitExceeded | NoSubject | ClaimsIncomplete;
 
 /** Runs one check. An error that decides nothing about the token is its result. */
-export async function outcomeOf(check: Check): Promise<Outcome> {
+export async function runCheck(check: TokenCheck): Promise<CheckedToken> {
   try {
     return { check, result: check.refusal ?? (await check.run()) };
   } catch (error) {
@@ -69,13 +69,13 @@ export async function outcomeOf(check: Check): Promise<Outcome> {
 }
 
 /** The verdict when this check accepted the token. */
-export function accepted({ provider }: Check, caller: Caller): Accepted {
+export function accepted({ provider }: TokenCheck, caller: Caller): Accepted {
   return { kind: 'accepted', caller, provider };
 }
 
 /** The verdict when no check accepted the token. */
-export function verdictOf(outcomes: readonly Outcome[], jwt: UnverifiedJwt | null): NotAccepted {
-  const attempts = outcomes.flatMap(({ check: { provider, method }, result }): Attempt[] => {
+export function verdictOf(outcomes: readonly CheckedToken[], jwt: UnverifiedJwt | null): NotAccepted {
+  const attempts = outcomes.flatMap(({ check: { provider, method }, result }): ProviderAttempt[] => {
     if (isCaller(result)) return [];
     const refused = result instanceof Error ? { reason: result.message } : result;
     return [{ provider: provider.name, method, check: checkOf(result, refused), ...refused }];
@@ -87,7 +87,7 @@ export function verdictOf(outcomes: readonly Outcome[], jwt: UnverifiedJwt | nul
   return { kind: kind ?? 'refused', attempts, claimed: claimedOrigin(jwt) };
 }
 
-function checkOf(result: Outcome['result'], { reason }: Refusal): string {
+function checkOf(result: CheckedToken['result'], { reason }: Refusal): string {
   if (result instanceof ClaimsIncomplete) return 'groups';
   const isUnanswered = result instanceof ProviderUnavailable || result instanceof ProviderLimitExceeded;
   return isUnanswered ? 'provider' : failedCheck(reason);
@@ -95,14 +95,14 @@ function checkOf(result: Outcome['result'], { reason }: Refusal): string {
 
 function claimedOrigin(jwt: UnverifiedJwt | null): ClaimedOrigin {
   const { iss } = jwt?.payload ?? {};
-  const client = clientIn(jwt?.payload ?? {});
+  const client = clientNamedIn(jwt?.payload ?? {});
   return {
     ...(iss === undefined ? {} : { issuer: shownClaim(iss) }),
     ...(client === undefined ? {} : { client: shownClaim(client) }),
   };
 }
 
-function kindOf(result: Outcome['result']): NotAccepted['kind'] {
+function kindOf(result: CheckedToken['result']): NotAccepted['kind'] {
   if (result instanceof ClaimsIncomplete) return result.why;
   if (result instanceof NoSubject) return 'no_subject';
   if (result instanceof ProviderUnavailable) return 'unavailable';
@@ -115,10 +115,10 @@ function isUnverified(error: unknown): error is Unverified {
   );
 }
 
-export function isCaller(result: Outcome['result']): result is Caller {
+export function isCaller(result: CheckedToken['result']): result is Caller {
   return 'claims' in result;
 }
 
-export function isRefusal(result: Outcome['result']): result is Refusal {
+export function isRefusal(result: CheckedToken['result']): result is Refusal {
   return 'reason' in result;
 }

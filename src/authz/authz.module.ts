@@ -4,7 +4,9 @@ import { AuthModule } from '../auth/auth.module.js';
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeController } from './me.controller.js';
+import { OpenAccess } from './open-access.js';
 import { policyFor, PolicyInForce, warnIfAuthOnly } from './policy-in-force.js';
+import { ReachableClaimSets } from './reachable-claim-sets.queries.js';
 import { RolesGuard } from './roles.guard.js';
 
 type AuthorizationConfig = ConfigType<typeof authorizationConfig>;
@@ -14,6 +16,8 @@ type AuthorizationConfig = ConfigType<typeof authorizationConfig>;
   imports: [AuthModule],
   controllers: [MeController],
   providers: [
+    OpenAccess,
+    ReachableClaimSets,
     RolesGuard,
     {
       provide: PolicyInForce,
@@ -22,7 +26,7 @@ type AuthorizationConfig = ConfigType<typeof authorizationConfig>;
     },
     { provide: AccessPolicy, useExisting: PolicyInForce },
   ],
-  exports: [RolesGuard, AccessPolicy, PolicyInForce],
+  exports: [AccessPolicy, OpenAccess, PolicyInForce, ReachableClaimSets, RolesGuard],
 })
 export class AuthzModule implements OnApplicationBootstrap {
   constructor(@Inject(authorizationConfig.KEY) private readonly auth: AuthorizationConfig) {}

@@ -4,8 +4,8 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { bind, PreparedStatements } from '../database/statements.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
-import { CURRENCY } from '../visibility/views.queries.js';
 import { isVisible, nameFrom, type Position, versionAfter } from './list-request.js';
 import {
   FOUND_COLUMNS,
@@ -15,7 +15,6 @@ import {
   PAGE_WINDOW,
   VERSION_COLUMNS_WITHOUT_LONG,
 } from './page-body.js';
-import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
 /** SQL: the claims of a held item `i` of source `s`, whose claims `c` has. */
 const CLAIMS = `coalesce(i.claims, c.claims)`;
@@ -90,9 +89,9 @@ export async function blockedVersions(
   { limit, after, maxDocumentBytes }: { limit: number; after: Position | null; maxDocumentBytes: number },
 ): Promise<FoundVersion[]> {
   if (visible.length === 0) return [];
-  const rows = await sql.query<MaybeVersion & CurrencyRow>(
+  const rows = await sql.query<MaybeVersion & CheckedRow>(
     `
-with ${CURRENCY},
+with ${FRESHNESS},
 ranked as materialized (
   select source_id, rank::int from unnest((select $sourceIds::int[])) with ordinality as r(source_id, rank)
 ),
@@ -101,9 +100,9 @@ blocked as materialized (
   where (b.source_id, b.claims) in (
     select * from unnest((select $blockedSources::int[]), (select $blockedClaims::text[])::jsonb[]))
 )
-select currency."isCurrent",
+select freshness."isCurrent",
     ${FOUND_COLUMNS}
-from currency left join (
+from freshness left join (
   select v.name, ${VERSION_COLUMNS_WITHOUT_LONG}
   from blocked b cross join lateral (
     select i.name, i.version, concat(i.version_key, ' ', i.id) as version_key, i.document, i.version_status as status,

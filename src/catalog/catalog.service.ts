@@ -8,16 +8,17 @@ import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson, StreamedJson } from '../http/json-answers.js';
 import type { AbortSource } from '../limits/semaphore.js';
+import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from '../visibility/freshness.queries.js';
 import {
   type RegistryAccess,
   RegistryViews,
   type RememberedAccess,
   type VerifiedAccess,
 } from '../visibility/registry-views.js';
-import { haveSamePartitions, type View } from '../visibility/view-cache.js';
+import { haveSamePartitions, type View } from '../visibility/view.js';
 import { BlockedVersions } from './blocked-versions.queries.js';
 import {
-  type ConfigFile,
+  type ClientConfigFile,
   type ConfigPosition,
   type ConfigRequest,
   headersOf,
@@ -28,7 +29,6 @@ import type { ListRequest, VersionsRequest } from './list-request.js';
 import { PageCache } from './page-cache.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
-import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from './view-sql.queries.js';
 
 /** Pages of at least this size are large. */
 const LARGE_BYTES = 256 * 1_024;
@@ -111,7 +111,7 @@ export class CatalogService {
    */
   async clientConfig(
     access: VerifiedAccess,
-    { client, form }: ConfigFile,
+    { client, form }: ClientConfigFile,
   ): Promise<CachedJson | StreamedJson> {
     if (!formsOf(client).includes(form))
       throw new ApiError('invalid_parameter', `form: ${client} has only ${formsOf(client).join(', ')}`);

@@ -4,18 +4,18 @@ import {
   type ClientName,
   type ConfigForm,
   type ConfigPart,
-  MAX_DOCUMENT_BYTES,
+  MAX_SERVER_BYTES,
   OMITTED,
   syntaxOf,
   type VersionKind,
 } from '../client-config/client-config.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { TimeSlice } from '../json/time-slice.js';
+import type { ViewSql } from '../visibility/freshness.queries.js';
 import { type BlockedView, blockedVersions } from './blocked-versions.queries.js';
 import { readList } from './list-strategies.js';
 import type { ListFilter, Position } from './list-request.js';
 import { type PageBody, type RowsPerName, type VersionRow, withinPage } from './page-body.js';
-import type { ViewSql } from './view-sql.queries.js';
 
 /** Limits of a configuration that is built in memory and cached; the documents count too. A longer one is streamed. */
 const MAX_SERVERS = 10_000;
@@ -29,13 +29,13 @@ export class LongConfig extends Error {
 }
 
 /** A file of a client. */
-export interface ConfigFile {
+export interface ClientConfigFile {
   readonly client: ClientName;
   readonly form: ConfigForm;
 }
 
 /** A file of a client; `blocked` is set if it lists what is denied. */
-export interface ConfigRequest extends ConfigFile {
+export interface ConfigRequest extends ClientConfigFile {
   readonly blocked?: BlockedView;
 }
 
@@ -128,7 +128,7 @@ export class ConfigReader {
     after: Position | null,
     add: (version: VersionRow) => boolean,
   ): Promise<Position | null> {
-    const page = { limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_DOCUMENT_BYTES };
+    const page = { limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_SERVER_BYTES };
     const found =
       kind === 'blocked'
         ? await blockedVersions(sql, blocked?.visible ?? [], page)
@@ -179,6 +179,6 @@ export async function clientConfigPage(
 }
 
 /** @param omitted the number of versions without an entry. */
-export function headersOf({ client }: ConfigFile, omitted: number): Readonly<Record<string, string>> {
+export function headersOf({ client }: ClientConfigFile, omitted: number): Readonly<Record<string, string>> {
   return { 'Content-Type': syntaxOf(client).mediaType, 'X-Omitted-Count': String(omitted) };
 }

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { SearchContext } from '../database/search-pool.js';
 import { ApiError } from '../http/errors.js';
+import type { ViewSql } from '../visibility/freshness.queries.js';
 import { type EntrySearch, nextSearchCursor } from './entry-search.js';
 import { nothingVisible } from './page.queries.js';
 import type { ScanResult } from './search-index/entry-scan.js';
 import { readShown, type ShownRow } from './search-index/search-index.queries.js';
 import { SearchIndex } from './search-index/search-index.service.js';
-import { isEmptyView } from '../visibility/view-cache.js';
-import type { ViewSql } from './view-sql.queries.js';
+import { isEmptyView } from '../visibility/view.js';
 
 /** Maximum size of the facets as JSON: publishers choose the tags. */
 const MAX_FACET_BYTES = 8 * 1_024 * 1_024;

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { utcText } from '../database/statements.js';
+import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { CURRENCY } from '../visibility/views.queries.js';
+import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
 import type { PageBody } from './page-body.js';
-import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
 const MAX_ENTRIES = 100;
 /** Entries with longer documents have no title or summary. */
@@ -15,7 +14,7 @@ const MAX_TEXT = 1_000;
 export const ATOM_TYPE = 'application/atom+xml';
 
 /** The latest version of a name; all columns are null if the view is empty. */
-interface FeedRow extends CurrencyRow {
+interface FeedRow extends CheckedRow {
   readonly type: EntryType | null;
   readonly name: string;
   readonly version: string;
@@ -26,7 +25,7 @@ interface FeedRow extends CurrencyRow {
 
 // The first visible entry of a name shadows the others, even if none of its versions is shown (reference/catalog).
 const NEWEST = `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 names as materialized (
   select distinct on (e.type, e.name) e.id, e.type, e.name, e.claims_changed_at
@@ -40,9 +39,9 @@ newest as materialized (
   where ${hasShownStatus()}
   order by greatest(v.updated_at, n.claims_changed_at) desc, n.type, n.name limit ${MAX_ENTRIES}
 )
-select currency."isCurrent", n.type, n.name, v.version, ${utcText('n.changed_at')} as "changedAt",
+select freshness."isCurrent", n.type, n.name, v.version, ${utcText('n.changed_at')} as "changedAt",
   case when octet_length(v.document) <= ${MAX_DOCUMENT_BYTES} then v.document else '' end as document
-from currency left join (newest n join entry_version v on v.id = n.id) on true
+from freshness left join (newest n join entry_version v on v.id = n.id) on true
 order by n.changed_at desc, n.type, n.name`;
 
 /**

@@ -1,6 +1,6 @@
 import type { EntryType } from '../documents/entry-types.js';
 import { COMMON_STATUS } from '../documents/statuses.js';
-import { CURRENCY } from '../visibility/views.queries.js';
+import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import {
   changedSince,
   conditionValues,
@@ -13,7 +13,6 @@ import {
   versionAfter,
 } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
-import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
 /** A filter condition that has its own index, and the SQL that reads the index. */
 export interface IndexScan {
@@ -67,7 +66,7 @@ export interface ScanStep {
 }
 
 /** A version, or nulls if none was found. `complete` means that the index has no further candidates. */
-export type ScanRow = MaybeVersion & CurrencyRow & { readonly complete: boolean };
+export type ScanRow = MaybeVersion & CheckedRow & { readonly complete: boolean };
 
 /**
  * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them
@@ -82,7 +81,7 @@ export function scanInOrder(
   const { filter } = request;
   return sql.query<ScanRow>(
     `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('$rankedSources::int[]')},
 total as materialized (
   select count(*) as n, count(*) <= $maxCandidates as complete from (
@@ -118,7 +117,7 @@ export function scanChanges(
   const { filter } = request;
   return sql.query<ScanRow>(
     `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('$rankedSources::int[]')},
 relabeled as materialized (
   select e.id from entry e
@@ -190,7 +189,7 @@ shown as materialized (
   )
   order by s.name, s.version_key desc limit $rows
 )
-select (select "isCurrent" from currency), total.complete,
+select (select "isCurrent" from freshness), total.complete,
     ${FOUND_COLUMNS}
 from total left join (
   select s.name,

@@ -1,4 +1,5 @@
-import { isOneOf, type NamedValues } from '../database/statements.js';
+import { isOneOf } from '../database/sql-expressions.js';
+import type { NamedValues } from '../database/statements.js';
 import { type BareType, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { SHOWN_STATUSES, SHOWN_STATUSES_WITH_DELETED } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
@@ -12,7 +13,7 @@ import {
   ValidateNested,
 } from '../validation/class-validation.js';
 import { type Issue, issue, MAX_PAGE, parseTimestamp, storableText } from '../validation/value-checks.js';
-import { IS_WORTH_READING } from '../visibility/views.queries.js';
+import { IS_WORTH_READING } from '../visibility/freshness.queries.js';
 import type {
   BareListQuery,
   PageQuery,
@@ -110,7 +111,7 @@ export function bareListRequest(type: BareType, query: BareListQuery): ListReque
 }
 
 /** Returns the cursor for the page after this position, with the same query. */
-export function nextCursor(type: EntryType, request: ListRequest, last: Position): string {
+export function nextListCursor(type: EntryType, request: ListRequest, last: Position): string {
   const after: Position = { name: last.name, key: last.key };
   return encodeCursor(ENTRY_TYPES[type].listKey, { filter: request.filter, limit: request.limit, after });
 }
@@ -242,7 +243,7 @@ export function conditionValues(type: EntryType, { filter, after }: Omit<ListReq
 }
 
 /** LIKE pattern for a substring. */
-export function likePattern(search: string): string {
+function likePattern(search: string): string {
   return `%${likeText(search)}%`;
 }
 

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { viewOfSources, type VisibleSource } from '../visibility/view-cache.js';
-import { CURRENCY } from '../visibility/views.queries.js';
+import { FRESHNESS, type CheckedRow, SnapshotCheck, ViewSql } from '../visibility/freshness.queries.js';
+import { viewOfSources, type VisibleSource } from '../visibility/view.js';
 import { hasShownStatus } from './list-request.js';
 import { firstEntry, missingVersion, WHICH } from './version.queries.js';
-import { type CurrencyRow, SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** One version of a name; the latest if `version` is undefined. */
 export interface TracedName {
@@ -24,7 +23,7 @@ export interface NameTrace {
   readonly code?: 'entry_not_found' | 'version_not_found';
 }
 
-interface TraceRow extends CurrencyRow {
+interface TraceRow extends CheckedRow {
   readonly sourceId: number | null;
   readonly status: string | null;
   readonly isShown: boolean | null;
@@ -48,11 +47,11 @@ export class NameTraces {
     const sql = new ViewSql(this.prepared, new SnapshotCheck(viewOfSources(visible)));
     const [row] = await sql.query<TraceRow>(
       `
-with ${CURRENCY}
-select currency."isCurrent", e.source_id as "sourceId",
+with ${FRESHNESS}
+select freshness."isCurrent", e.source_id as "sourceId",
   asked.status, asked."isShown",
   exists (select from entry_version v where v.entry_id = e.id and ${WHICH.latest} and ${hasShownStatus()}) as "hasLatest"
-from currency left join ((${firstEntry('$name')}) first_entry join entry e on e.id = first_entry.id) on true
+from freshness left join ((${firstEntry('$name')}) first_entry join entry e on e.id = first_entry.id) on true
 left join lateral (
   select v.status, ${hasShownStatus()} as "isShown" from entry_version v where v.entry_id = e.id and ${WHICH[which]}
 ) asked on true`,

@@ -1,4 +1,4 @@
-import { utcText } from '../database/statements.js';
+import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPES, type EntryType, officialMeta } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { Counter } from 'prom-client';
+import { Metrics } from '../telemetry/metrics.js';
 import { CachedJson } from '../http/json-answers.js';
-import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import type { PageBody } from './page-body.js';
 
 /** Maximum total size of the cached pages, including all encodings. */
@@ -18,17 +19,28 @@ export class PageCache {
     sizeCalculation: ({ size }, key) => size + 2 * key.length + OVERHEAD_BYTES,
   });
 
-  constructor(private readonly metrics: CatalogMetrics) {}
+  private readonly requests: Counter<'outcome'>;
+
+  constructor({ register }: Metrics) {
+    this.requests = new Counter({
+      name: 'registry_page_cache_requests_total',
+      help: 'Pages of the consumer API found in the cache (hit) or read from the database (miss)',
+      labelNames: ['outcome'],
+      registers: [register],
+    });
+    // Prometheus sees increases only in series that it has scraped before.
+    for (const outcome of ['hit', 'miss']) this.requests.inc({ outcome }, 0);
+  }
 
   get(key: string): CachedJson | undefined {
     const page = this.pages.get(key);
-    if (page) this.metrics.pageFound();
+    if (page) this.requests.inc({ outcome: 'hit' });
     return page;
   }
 
   /** Counts a cache miss: the page is about to be read. */
   missed(): void {
-    this.metrics.pageRead();
+    this.requests.inc({ outcome: 'miss' });
   }
 
   has(key: string): boolean {

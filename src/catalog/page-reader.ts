@@ -6,7 +6,8 @@ import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { SemaphoreTimeout } from '../limits/semaphore.js';
 import { isStorable } from '../validation/storable-text.js';
-import { isEmptyView } from '../visibility/view-cache.js';
+import { type SnapshotCheck, ViewSql } from '../visibility/freshness.queries.js';
+import { isEmptyView } from '../visibility/view.js';
 import {
   clientConfigPage,
   type ConfigPosition,
@@ -20,7 +21,12 @@ import { feedPage } from './feed-page.queries.js';
 import { readByNames, readList } from './list-strategies.js';
 import type { ListPart } from './search-index/entry-scan.js';
 import { SearchIndex } from './search-index/search-index.service.js';
-import { type ListRequest, nextCursor, nextVersionsCursor, type VersionsRequest } from './list-request.js';
+import {
+  type ListRequest,
+  nextListCursor,
+  nextVersionsCursor,
+  type VersionsRequest,
+} from './list-request.js';
 import {
   type FoundVersion,
   isVersion,
@@ -33,13 +39,12 @@ import {
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
 import {
-  MAX_VERSIONS,
+  MAX_LISTED_VERSIONS,
   missingVersion,
   type NamedVersions,
   singleVersion,
   versionsOfName,
 } from './version.queries.js';
-import { type SnapshotCheck, ViewSql } from './view-sql.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
 export type PageRequest =
@@ -170,7 +175,7 @@ export class PageReader {
   ): Promise<readonly string[]> {
     const found = isStorable(name) ? await readVersions(sql, { type, name, ...request }) : [];
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');
-    const rows = withinPage(found.slice(0, MAX_VERSIONS));
+    const rows = withinPage(found.slice(0, MAX_LISTED_VERSIONS));
     const last = rows.at(-1);
     const hasMore = found.length > rows.length;
     return listBody(type, rows, last && hasMore ? nextVersionsCursor(name, request, last) : undefined);
@@ -205,7 +210,7 @@ function listOf(type: EntryType, request: ListRequest, found: readonly FoundVers
   const rows = withinPage(found.slice(0, request.limit));
   const last = rows.at(-1);
   const hasMore = found.length > rows.length;
-  return listBody(type, rows, last && hasMore ? nextCursor(type, request, last) : undefined);
+  return listBody(type, rows, last && hasMore ? nextListCursor(type, request, last) : undefined);
 }
 
 /** Reads the versions of one name, newest first, from the first source with a visible entry. */

@@ -1,6 +1,12 @@
 import type { NamedValues } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { CURRENCY, IS_WORTH_READING } from '../visibility/views.queries.js';
+import {
+  FRESHNESS,
+  type CheckedRow,
+  IS_WORTH_READING,
+  type ViewSql,
+} from '../visibility/freshness.queries.js';
+import { partitionValues } from '../visibility/view-parameters.js';
 import {
   conditionValues,
   isVisibleAmongMany,
@@ -17,7 +23,6 @@ import {
   VERSION_COLUMNS_WITHOUT_LONG,
 } from './page-body.js';
 import { firstEntry } from './version.queries.js';
-import { type CurrencyRow, partitionValues, type ViewSql } from './view-sql.queries.js';
 
 // The *.queries.ts files in this folder contain all statements that read pages; test/api/page-statements/*.sql shows
 // them as sent. A statement's text depends only on which fields of the filter and the position are set. Statements
@@ -38,7 +43,7 @@ export interface WalkStep {
 
 /** A version, or nulls if none was found, and the progress of the step. */
 export type WalkRow = MaybeVersion &
-  CurrencyRow & {
+  CheckedRow & {
     /** The last name of this step; null at the end of the view. */
     readonly reached: string | null;
     /** Share of visible entries among the entries read, from 0 to 1; null if no entry was read. */
@@ -57,7 +62,7 @@ export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkS
     'partitions',
     request,
     () => `
-with ${CURRENCY},
+with ${FRESHNESS},
 partitions as materialized (
   select * from unnest(
     (select $partitionSources::int[]), (select $partitionClaimSets::int[]), (select $partitionRanks::int[])
@@ -87,7 +92,7 @@ progress as (
   select case when (select count(*) from names) = $names then (select max(name) from names)
     else (select last_name from complete) end as reached
 )
-select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
+select (select "isCurrent" from freshness), progress.reached, 1 as "visibleShare",
     ${versionsOfNames(request)}`,
   );
   return sql.query<WalkRow>(text, {
@@ -107,7 +112,7 @@ export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep
     'sources',
     request,
     () => `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 next_entries as materialized (
   select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, ${isVisibleAmongMany('e')} as visible
@@ -133,7 +138,7 @@ progress as (
     else (select last_name from complete) end as reached,
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
-select (select "isCurrent" from currency), progress.reached, progress."visibleShare",
+select (select "isCurrent" from freshness), progress.reached, progress."visibleShare",
     ${versionsOfNames(request)}`,
   );
   return sql.query<WalkRow>(text, { ...walkValues(type, request), ...sizes });
@@ -184,14 +189,14 @@ export function versionsOfListed(
   sql: ViewSql,
   { type, request, rows }: Pick<WalkStep, 'type' | 'request' | 'rows'>,
   names: readonly string[],
-): Promise<(MaybeVersion & CurrencyRow)[]> {
+): Promise<(MaybeVersion & CheckedRow)[]> {
   const entry = { id: 'e.id', name: 'n.name', claimsChangedAt: 'null' };
-  return sql.query<MaybeVersion & CurrencyRow>(
+  return sql.query<MaybeVersion & CheckedRow>(
     `
-with ${CURRENCY}
-select currency."isCurrent",
+with ${FRESHNESS}
+select freshness."isCurrent",
     ${FOUND_COLUMNS}
-from currency left join (
+from freshness left join (
   select n.name,
     ${VERSION_COLUMNS}
   from (
@@ -214,7 +219,7 @@ order by found.name, found.key desc`,
 /** Returns no entries, but checks that the empty view is current: entries may have become visible since. */
 export async function nothingVisible(sql: ViewSql): Promise<[]> {
   await sql.query(`
-with ${CURRENCY}
-select "isCurrent" from currency`);
+with ${FRESHNESS}
+select "isCurrent" from freshness`);
   return [];
 }

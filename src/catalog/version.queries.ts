@@ -1,11 +1,13 @@
 import type { EntryType } from '../documents/entry-types.js';
 import type { StorableText } from '../validation/storable-text.js';
 import {
-  CURRENCY,
-  CURRENCY_ITEM,
+  FRESHNESS,
+  FRESHNESS_ITEM,
+  type CheckedRow,
   IS_ITEM_WORTH_READING,
   IS_WORTH_READING,
-} from '../visibility/views.queries.js';
+  type ViewSql,
+} from '../visibility/freshness.queries.js';
 import { hasShownStatus, isVisible } from './list-request.js';
 import {
   FOUND_COLUMNS,
@@ -15,7 +17,6 @@ import {
   type ShownVersion,
   VERSION_COLUMNS,
 } from './page-body.js';
-import type { CurrencyRow, ViewSql } from './view-sql.queries.js';
 
 /** SQL: the condition that selects version `v` of a name. */
 export const WHICH = {
@@ -24,7 +25,7 @@ export const WHICH = {
 } as const;
 
 /** Maximum number of versions of a name per page: their rows are read even if their documents do not fit. */
-export const MAX_VERSIONS = 2_000;
+export const MAX_LISTED_VERSIONS = 2_000;
 
 export interface NamedVersions {
   readonly type: EntryType;
@@ -41,13 +42,13 @@ export interface NamedVersions {
 export function versionsOfName(
   sql: ViewSql,
   { type, name, includeDeleted, after = null }: NamedVersions,
-): Promise<(MaybeVersion & CurrencyRow)[]> {
-  return sql.query<MaybeVersion & CurrencyRow>(
+): Promise<(MaybeVersion & CheckedRow)[]> {
+  return sql.query<MaybeVersion & CheckedRow>(
     `
-with ${CURRENCY}
-select currency."isCurrent",
+with ${FRESHNESS}
+select freshness."isCurrent",
     ${FOUND_COLUMNS}
-from currency left join (
+from freshness left join (
   select $name::text as name,
     ${VERSION_COLUMNS}
   from (
@@ -57,7 +58,7 @@ from currency left join (
     and ($afterKey::text is null or v.version_key < $afterKey)
 ) found on true
 window page as ${PAGE_WINDOW}
-order by found.key desc limit ${MAX_VERSIONS + 1}`,
+order by found.key desc limit ${MAX_LISTED_VERSIONS + 1}`,
     { type, name, afterKey: after },
   );
 }
@@ -68,7 +69,7 @@ export interface SingleVersion {
   readonly includeDeleted: boolean;
 }
 
-export interface VersionName {
+interface VersionName {
   readonly name: StorableText;
   /** Required for `exact`. */
   readonly version?: StorableText;
@@ -89,8 +90,8 @@ export async function singleVersion(
   { name, version }: VersionName,
 ): Promise<ShownVersion | undefined> {
   const text = (SINGLE_VERSION[`${which} ${includeDeleted}`] ??= singleVersionText(which, includeDeleted));
-  const rows = await sql.query<MaybeShown & CurrencyRow>(text, { type, name, version });
-  return rows.find((row): row is ShownVersion & CurrencyRow => row.document !== null);
+  const rows = await sql.query<MaybeShown & CheckedRow>(text, { type, name, version });
+  return rows.find((row): row is ShownVersion & CheckedRow => row.document !== null);
 }
 
 /** Texts by kind of version: putting one together for each request would take longer than binding it. */
@@ -98,8 +99,8 @@ const SINGLE_VERSION: Record<string, string> = {};
 
 function singleVersionText(which: SingleVersion['which'], includeDeleted: boolean): string {
   return `
-select currency."isCurrent", ${SHOWN_COLUMNS}
-from ${CURRENCY_ITEM} left join entry_version v on v.entry_id = (
+select freshness."isCurrent", ${SHOWN_COLUMNS}
+from ${FRESHNESS_ITEM} left join entry_version v on v.entry_id = (
   ${firstEntry('$name', IS_ITEM_WORTH_READING)}
 ) and ${WHICH[which]} and ${hasShownStatus(includeDeleted)}`;
 }

@@ -1,15 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { PreparedStatements } from '../database/statements.js';
-import type { EntryType } from '../documents/entry-types.js';
-import type { View } from '../visibility/view-cache.js';
-import { CURRENCY } from '../visibility/views.queries.js';
+import type { EntryName, EntryType } from '../documents/entry-types.js';
+import { FRESHNESS, type CheckedRow, readCurrent } from '../visibility/freshness.queries.js';
+import type { View } from '../visibility/view.js';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
-import { type CurrencyRow, readCurrent } from './view-sql.queries.js';
-
-export interface EntryName {
-  readonly type: EntryType;
-  readonly name: string;
-}
 
 /** A name that a view shows, and the source that provides its versions. */
 export interface ShownName extends EntryName {
@@ -24,7 +18,7 @@ export interface NamesPage<Name extends EntryName = ShownName> {
 }
 
 type Nullable<Columns> = Columns | { readonly [column in keyof Columns]: null };
-type Row = CurrencyRow & Nullable<ShownName>;
+type Row = CheckedRow & Nullable<ShownName>;
 type PageRow = Row & Nullable<{ readonly lastType: EntryType; readonly lastName: string }>;
 
 // The first visible entry of a name shadows the others, even if none of its versions is shown (reference/catalog).
@@ -36,7 +30,7 @@ named as (
 )`;
 
 const SOME = `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 names as materialized (
   select distinct on (e.type, e.name) e.id, e.type, e.name, e.source_id
@@ -48,11 +42,11 @@ names as materialized (
   order by e.type, e.name, r.rank
 ),
 ${NAMED}
-select currency."isCurrent", n.type, n.name, n.source from currency left join named n on true`;
+select freshness."isCurrent", n.type, n.name, n.source from freshness left join named n on true`;
 
 // Reads as many entries of each source. Beyond the first of their last names, entries of the other sources may be missing.
 const PAGE = `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 candidates as materialized (
   select r.rank, e.*
@@ -73,8 +67,8 @@ names as materialized (
   order by c.type, c.name, c.rank
 ),
 ${NAMED}
-select currency."isCurrent", l.type as "lastType", l.name as "lastName", n.type, n.name, n.source
-from currency left join last l on true left join named n on true
+select freshness."isCurrent", l.type as "lastType", l.name as "lastName", n.type, n.name, n.source
+from freshness left join last l on true left join named n on true
 order by n.type, n.name`;
 
 /** Reads the names that a view shows, by the conditions of the lists (reference/catalog). */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, type EntityManager, In, JoinColumn, ManyToOne, Unique } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
-import { IdColumn } from '../database/statements.js';
+import { IdColumn } from '../database/columns.js';
 
 /** A distinct claims value, stored once. `{}` is stored as well, so that references are never null. */
 @Entity('claim_set')

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { advisoryLock } from '../database/statements.js';
+import { advisoryLock } from '../database/locks.js';
 
 /** Advisory lock held by the replica that deletes claim sets. */
 const CLEANUP_LOCK = 7_264_018_533;

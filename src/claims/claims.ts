@@ -8,7 +8,7 @@ export interface ClaimsIssue {
 }
 
 export const MAX_CLAIMS = 100;
-export const MAX_VALUES = 1_000;
+export const MAX_VALUES_PER_CLAIM = 1_000;
 /** reference/limits: the maximum number of claim values in one body. */
 export const MAX_CLAIM_VALUES = 1_000;
 
@@ -51,7 +51,7 @@ export function claimsProblems(value: unknown): string[] {
 function memberIssue(member: unknown): string | undefined {
   const values: unknown[] = Array.isArray(member) ? member : [member];
   if (values.length === 0) return 'must not be an empty list';
-  if (values.length > MAX_VALUES) return `must not have more than ${MAX_VALUES} values`;
+  if (values.length > MAX_VALUES_PER_CLAIM) return `must not have more than ${MAX_VALUES_PER_CLAIM} values`;
   if (!values.every((value): value is string => typeof value === 'string'))
     return 'must be a string or a list of strings';
   return values.some((value) => UNSTORABLE.test(value)) ? 'has characters that cannot be stored' : undefined;

@@ -42,7 +42,7 @@ export class Expectation {
 }
 
 /** The result for one expectation, which is met if there are no failures. */
-export interface Verdict {
+export interface ExpectationResult {
   readonly name: string;
   readonly registry: string;
   readonly failures: readonly string[];
@@ -74,7 +74,7 @@ function readExpectations(file: string): {
  *
  * @throws UnknownToken
  */
-async function judge(access: OfflineAccess, expected: Expectation): Promise<Verdict> {
+async function judge(access: OfflineAccess, expected: Expectation): Promise<ExpectationResult> {
   const { caller: form, registry, enters, sees = [], not = [], roles } = expected;
   const name = expected.name ?? JSON.stringify(form.claims ?? form);
   if (!access.registry(registry))
@@ -115,7 +115,7 @@ async function callerOf(
 }
 
 /** Formats verdicts as JUnit XML, which CI systems display: https://github.com/testmoapp/junitxml */
-function junitXml(file: string, verdicts: readonly Verdict[]): string {
+function junitXml(file: string, verdicts: readonly ExpectationResult[]): string {
   const failures = verdicts.filter((verdict) => verdict.failures.length > 0).length;
   const counts = `tests="${verdicts.length}" failures="${failures}" errors="0"`;
   const cases = verdicts.map(({ name, registry, failures: found }) => {
@@ -168,7 +168,7 @@ export async function checkAccess(config: Config, file: string, junit: string | 
   }
   const catalogue = await readCatalogue(config);
   const access = new OfflineAccess(config, catalogue);
-  const verdicts: Verdict[] = [];
+  const verdicts: ExpectationResult[] = [];
   try {
     for (const expected of expectations)
       verdicts.push(await judge(access, inFolder(dirname(file), expected)));
@@ -192,7 +192,7 @@ function inFolder(folder: string, expected: Expectation): Expectation {
   return { ...expected, caller: { tokenFile: resolve(folder, tokenFile) } };
 }
 
-function table(verdicts: readonly Verdict[]): string {
+function table(verdicts: readonly ExpectationResult[]): string {
   const width = Math.min(MAX_NAME_WIDTH, Math.max(0, ...verdicts.map(({ name }) => name.length)));
   return verdicts
     .flatMap(({ name, registry, failures }) => [

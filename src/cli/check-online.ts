@@ -2,16 +2,16 @@ import { contactProviders, inTime, nameOf, withAdvice } from '../auth/provider-c
 import { ProviderUnavailable } from '../auth/provider-http.js';
 import { policyFor } from '../authz/policy-in-force.js';
 import { type Config, type DatabaseConfig, oauthInUse, type SourceConfig } from '../config/config.js';
-import { addressOf, databaseStartError } from '../database/database-errors.js';
+import { databaseAddress, databaseStartError } from '../database/database-errors.js';
 import { checkServerVersion } from '../database/open-database.js';
 import { mayBePlain } from '../content/content-reference.js';
+import { FetchError } from '../outbound/fetch-error.js';
 import { HttpClient, OutboundError, withoutQuery } from '../outbound/http-client.js';
 import { AdminFiles } from '../sources/admin-limits.js';
-import { FetchError } from '../sync/fetcher.js';
 import { readLocalFile } from '../sync/file/local-file.js';
 import { SourceFiles } from '../sync/file/source-files.js';
-import { GitConnections } from '../sync/git/git-connection.js';
-import { GitRemote } from '../sync/git/git-remote.js';
+import { GitConnections } from '../git/git-connection.js';
+import { GitRemote } from '../git/git-remote.js';
 import { ClusterError } from '../sync/kubernetes/cluster-error.js';
 import { API_VERSIONS, collectionOf, RESOURCES } from '../sync/kubernetes/custom-resources.js';
 import { KubernetesClient } from '../sync/kubernetes/kubernetes-client.js';
@@ -64,10 +64,10 @@ async function contactDatabase(connection: DatabaseConfig | null): Promise<Conta
   if (!connection) return { what, isOk: true, message: 'embedded, it starts with the server' };
   try {
     checkServerVersion(await inTime(readServerVersion(connection)), connection);
-    return { what, isOk: true, message: addressOf(connection) };
+    return { what, isOk: true, message: databaseAddress(connection) };
   } catch (error) {
     const { message } = databaseStartError(error, connection) ?? {
-      message: `${addressOf(connection)} did not respond; check database.host and the network`,
+      message: `${databaseAddress(connection)} did not respond; check database.host and the network`,
     };
     return { what, isOk: false, message };
   }

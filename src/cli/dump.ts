@@ -3,7 +3,7 @@ import { ENTITIES } from '../app/entities.js';
 import { parseDatabaseUrl } from '../config/database-settings.js';
 import { DatabaseStartError } from '../database/database-errors.js';
 import { migrationStatus } from '../database/migrate.js';
-import { type DatabaseSettings, type OpenDatabase, openDatabase } from '../database/open-database.js';
+import { type DatabaseOptions, type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { configuration } from './check.js';
 import { copyDatabase } from './copy-database.queries.js';
 
@@ -18,7 +18,7 @@ export async function dump(file: string, url: string): Promise<number> {
   }
   const { database, dataDirectory } = loaded.config;
   const opened: OpenDatabase[] = [];
-  const open = async (connection: DatabaseSettings['connection'], onlyReads = false) => {
+  const open = async (connection: DatabaseOptions['connection'], onlyReads = false) => {
     const log = (message: string) => process.stderr.write(`${message}\n`);
     const one = await openDatabase({ connection, dataDirectory, onlyReads }, ENTITIES, log);
     opened.push(one);

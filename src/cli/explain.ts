@@ -5,7 +5,7 @@ import { type IdentifiedCaller, NoSuchCaller } from '../explain/assumed-caller.j
 import { hintsFor, providerHints, unmappedHints } from '../explain/hints.js';
 import {
   ABSENT_ENTRY,
-  type Answer,
+  type StatusAnswer,
   decisionOf,
   entrySteps,
   firstRefusal,
@@ -102,7 +102,7 @@ function explained(
   access: OfflineAccess,
   caller: Caller,
   { registry: name, entry, type }: Pick<ExplainOptions, 'registry' | 'entry' | 'type'>,
-): { answer: Answer; steps: Step[] } {
+): { answer: StatusAnswer; steps: Step[] } {
   const registry = access.registry(name);
   if (!registry) {
     const code = 'registry_not_found';
@@ -114,7 +114,7 @@ function explained(
   const mayEnter = policy.mayReach(caller, registry.claims, (recorded) => (gate = recorded));
   const steps: Step[] = [{ step: 'registry', outcome: 'passed' }];
   if (gate) steps.push(judgedStep('gate', gate, claims, mayEnter ? {} : { code: 'registry_forbidden' }));
-  let answer: Answer = mayEnter ? SHOWN : { status: 403, code: 'registry_forbidden' };
+  let answer: StatusAnswer = mayEnter ? SHOWN : { status: 403, code: 'registry_forbidden' };
   if (entry !== undefined) {
     const [sources = []] = access.candidates(name, entry, type);
     const judged = judgeSources(policy, caller, sources);

@@ -8,7 +8,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ENTITIES } from '../app/entities.js';
-import { Client } from '../auth/caller.js';
+import { Client } from '../auth/client.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import type { Claims } from '../claims/claims.js';
@@ -22,7 +22,7 @@ import {
 } from '../client-config/client-config.js';
 import { configurationModule } from '../config/slices.js';
 import type { Config } from '../config/config.js';
-import { makeFolder } from '../config/make-folder.js';
+import { makeFolder } from '../database/embedded/make-folder.js';
 import { parseYamlValue } from '../config/yaml.js';
 import { DatabaseModule } from '../database/database.module.js';
 import { migrationStatus } from '../database/migrate.js';

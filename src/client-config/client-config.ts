@@ -12,7 +12,7 @@ import {
   type ServerEntry,
   VSCODE,
 } from './clients.js';
-import { type Connection, connectionsOf } from './connections.js';
+import { type ServerConnection, connectionsOf } from './connections.js';
 import { ServerWriter } from './server-writer.js';
 import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
 
@@ -48,14 +48,14 @@ export function syntaxOf(client: ClientName): (typeof SYNTAXES)[keyof typeof SYN
 export const OMITTED = 'x-omitted';
 
 /** Servers with a longer document are omitted (reference/client-config). */
-export const MAX_DOCUMENT_BYTES = 64 * 1_024;
+export const MAX_SERVER_BYTES = 64 * 1_024;
 /** Servers with a longer configuration are omitted. */
 const MAX_PART_CHARACTERS = 64 * 1_024;
 
 export interface ServerVersion {
   readonly name: string;
   readonly version: string;
-  /** JSON text; may be empty if it is longer than `MAX_DOCUMENT_BYTES`. */
+  /** JSON text; may be empty if it is longer than `MAX_SERVER_BYTES`. */
   readonly document: string;
 }
 
@@ -242,13 +242,13 @@ export class ClientConfig {
 }
 
 interface Connected {
-  readonly connection: Connection;
+  readonly connection: ServerConnection;
   readonly entry: ServerEntry;
   readonly writer: ServerWriter;
 }
 
 function isTooLong({ document }: ServerVersion): boolean {
-  return document === '' || Buffer.byteLength(document) > MAX_DOCUMENT_BYTES;
+  return document === '' || Buffer.byteLength(document) > MAX_SERVER_BYTES;
 }
 
 /** Returns the part, or only the reason for its omission. */

@@ -3,7 +3,7 @@ import {
   ClientConfig,
   type ClientName,
   CLIENTS,
-  MAX_DOCUMENT_BYTES,
+  MAX_SERVER_BYTES,
   OMITTED,
   type ServerVersion,
   syntaxOf,
@@ -49,7 +49,7 @@ export const MAX_OPTIONS = 10;
  */
 export function optionsOf({ name, version, document: text }: ServerVersion): readonly ServerOption[] {
   const { remotes, packages } = JSON.parse(text) as Record<string, unknown>;
-  const isTooLong = Buffer.byteLength(text) > MAX_DOCUMENT_BYTES;
+  const isTooLong = Buffer.byteLength(text) > MAX_SERVER_BYTES;
   const positions = [
     ...elements(remotes).map((each, index) => ({ kind: 'remote' as const, index, each })),
     ...elements(packages).map((each, index) => ({ kind: 'package' as const, index, each })),

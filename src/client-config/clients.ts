@@ -1,5 +1,5 @@
 import { elements } from '../json/json-values.js';
-import type { Connection, NamedTemplate, RemoteConnection } from './connections.js';
+import type { ServerConnection, NamedTemplate, RemoteConnection } from './connections.js';
 import {
   isBatchFileOnWindows,
   limitedKey,
@@ -20,7 +20,11 @@ export type AllowedServer = { readonly serverUrl: string } | { readonly serverCo
  * @param expands whether the client expands variables in the allow-list as it does in the configuration.
  * @throws Inexpressible
  */
-function allowedServer(connection: Connection, command: readonly string[], expands: boolean): AllowedServer {
+function allowedServer(
+  connection: ServerConnection,
+  command: readonly string[],
+  expands: boolean,
+): AllowedServer {
   if (connection.kind === 'remote') return { serverUrl: urlPattern(connection.url) };
   if (!expands && connection.args.some(isOpen)) throw new Inexpressible('chosen_by_user');
   return { serverCommand: command };
@@ -62,20 +66,20 @@ export interface ClientFormat<Allowed = unknown> {
   readonly rules: TextRules;
   readonly keyOf: (server: string) => string;
   /** @throws Inexpressible */
-  readonly entry: (connection: Connection, writer: ServerWriter) => ServerEntry;
+  readonly entry: (connection: ServerConnection, writer: ServerWriter) => ServerEntry;
   /** The member that contains the entries by key. */
   readonly serversKey: 'servers' | 'mcpServers' | 'mcp_servers';
   /** The member that lists the inputs, which is left out without inputs. */
   readonly inputsKey: 'inputs' | 'x-environment';
   readonly input: (input: NamedInput) => object;
   /** Returns what users have to add to the entry themselves, for the same member as the inputs. */
-  readonly settings?: (connection: Connection, server: string) => readonly object[];
+  readonly settings?: (connection: ServerConnection, server: string) => readonly object[];
   /**
    * Returns the entry of an allow-list or deny-list for exactly this server.
    *
    * @throws Inexpressible
    */
-  readonly listed: (connection: Connection, entry: ServerEntry, server: string) => Allowed;
+  readonly listed: (connection: ServerConnection, entry: ServerEntry, server: string) => Allowed;
   allowlist(allowed: readonly Allowed[]): object;
   denylist?(denied: readonly Allowed[]): object;
 }
@@ -93,7 +97,7 @@ function deniedMcpServers(denied: readonly AllowedServer[]): object {
  *
  * @throws Inexpressible
  */
-function typedEntry(connection: Connection, writer: ServerWriter): ServerEntry {
+function typedEntry(connection: ServerConnection, writer: ServerWriter): ServerEntry {
   if (connection.kind === 'remote')
     return {
       type: connection.transport,

@@ -36,7 +36,7 @@ export interface CommandConnection {
 }
 
 /** How a client connects to a server, in a client-independent form. */
-export type Connection = RemoteConnection | CommandConnection;
+export type ServerConnection = RemoteConnection | CommandConnection;
 
 type Package = Readonly<Record<string, unknown>>;
 
@@ -253,7 +253,7 @@ const MAX_CONNECTIONS = 50;
  *
  * @param limit shared by all connections.
  */
-export function connectionsOf(document: unknown, limit: TextLimit): (() => Connection)[] {
+export function connectionsOf(document: unknown, limit: TextLimit): (() => ServerConnection)[] {
   const remotes = elements(member(document, 'remotes')).filter(isObject);
   const packages = elements(member(document, 'packages')).filter(isObject);
   return [

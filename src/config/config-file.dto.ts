@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import type { Claims } from '../claims/claims.js';
+import { SSL_MODES, type SslMode } from '../database/tls.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
 import {
   IsBoolean,
@@ -30,7 +31,7 @@ import {
   text,
 } from '../validation/value-checks.js';
 import { AuthSettings } from './auth-settings.dto.js';
-import { databaseUrl, parseDatabaseUrl, SSL_MODES, type SslMode, tlsIssues } from './database-settings.js';
+import { databaseUrl, parseDatabaseUrl, tlsIssues } from './database-settings.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { AdmissionSection, MAX_WEBHOOKS, WebhookItem } from './webhook-settings.dto.js';
 

@@ -1,11 +1,12 @@
 import type { Claims } from '../claims/claims.js';
+import type { DatabaseTls } from '../database/tls.js';
+import type { ProxyConfig } from '../outbound/dispatcher.js';
 import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
 import type { Plain } from '../source-kinds/settings-table.js';
 import type { StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { ClaimRule, GroupsLocation, IdTokenUse, IntrospectionUse } from './auth-settings.dto.js';
 import type { LogFormat, LogLevel } from './config-file.dto.js';
-import type { DatabaseTls } from './database-settings.js';
 import type { Address } from './environment.js';
 import type { MarketplaceSettings, StoredRegistrySettings } from './registry-settings.dto.js';
 import type { TelemetryConfig } from './telemetry-config.js';
@@ -70,20 +71,6 @@ export interface Config {
   readonly insecureUrls: boolean;
   /** Proxies for outbound requests, from HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
   readonly proxy: ProxyConfig;
-}
-
-export interface ProxyConfig {
-  /** For http:// URLs; null: none. */
-  readonly http: ProxyServer | null;
-  /** For https:// URLs; null: none. */
-  readonly https: ProxyServer | null;
-  /** Hosts and networks that bypass the proxy. */
-  readonly noProxy: readonly string[];
-}
-
-export interface ProxyServer {
-  readonly origin: string;
-  readonly credentials: { readonly username: string; readonly password: string } | null;
 }
 
 /** A directory with files and secrets for sources created through the API (reference/configuration, reference/sources). */
@@ -296,3 +283,6 @@ export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined
   if (!oauth) throw new Error('oauth mode has no settings: validation is broken');
   return oauth;
 }
+
+/** Where a source or registry was declared: in the configuration file or through the admin API. */
+export type Origin = 'config' | 'api';

@@ -1,19 +1,7 @@
 import { parse, toClientConfig } from 'pg-connection-string';
+import { type DatabaseTls, SSL_MODES, type SslMode } from '../database/tls.js';
 import { isObject } from '../json/json-values.js';
 import { below, type Check, type Issue, issue, text } from '../validation/value-checks.js';
-
-export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
-export type SslMode = (typeof SSL_MODES)[number];
-
-/** TLS settings of the PostgreSQL connection; modes are named as in libpq. */
-export interface DatabaseTls {
-  readonly mode: SslMode;
-  /** PEM; default: Node's certificate authorities and NODE_EXTRA_CA_CERTS. */
-  readonly rootCert?: string;
-  /** Client certificate and key: PEM. */
-  readonly cert?: string;
-  readonly key?: string;
-}
 
 /** TLS settings in the file. */
 export interface DatabaseTlsSettings {

@@ -1,6 +1,6 @@
+import type { ProxyConfig, ProxyServer } from '../outbound/dispatcher.js';
 import { parseHttpUrl } from '../validation/urls.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
-import type { ProxyConfig, ProxyServer } from './config.js';
 
 /** Lower-case names take precedence, as in curl and git. */
 const VARIABLES = { https: ['https_proxy', 'HTTPS_PROXY'], http: ['http_proxy', 'HTTP_PROXY'] } as const;

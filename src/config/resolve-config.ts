@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { DatabaseTls } from '../database/tls.js';
 import { elements, member } from '../json/json-values.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { storedSettings } from '../source-kinds/named-files.js';
@@ -43,7 +44,7 @@ import type {
   SourceConfig,
   WebhookConfig,
 } from './config.js';
-import { type DatabaseTls, type DatabaseUrl, parseDatabaseUrl } from './database-settings.js';
+import { type DatabaseUrl, parseDatabaseUrl } from './database-settings.js';
 import { DEFAULTS } from './defaults.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import { REGISTRY_SETTINGS, type RegistryKeySettings } from './registry-settings.dto.js';

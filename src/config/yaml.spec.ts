@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../validation/value-checks.js';
-import { MAX_BYTES, parseYaml, readConfigText } from './yaml.js';
+import { MAX_YAML_BYTES, parseYaml, readConfigText } from './yaml.js';
 
 describe('a YAML file', () => {
   it('becomes plain data with the line of every path', () => {
@@ -109,7 +109,7 @@ it.each([
   [directory, 'is a directory'],
   ['/dev/null', 'is not a regular file'],
   [file('latin1', Buffer.from([0x61, 0xfc, 0x3a])), 'is not a text file in UTF-8'],
-  [file('large', Buffer.alloc(MAX_BYTES + 1, 0x20)), 'is larger than 4 MiB'],
+  [file('large', Buffer.alloc(MAX_YAML_BYTES + 1, 0x20)), 'is larger than 4 MiB'],
 ])('reports that %s %s', (path, fragment) => {
   expect(() => readConfigText(path)).toThrow(ConfigurationError);
   expect(() => readConfigText(path)).toThrow(`${path}: ${fragment}`);

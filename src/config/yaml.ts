@@ -204,7 +204,7 @@ function sentence(error: YAMLError): string {
   return cause ? `is not valid YAML: ${cause}` : 'is not valid YAML';
 }
 
-export const MAX_BYTES = 4 * 1024 * 1024;
+export const MAX_YAML_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads the configuration file.
@@ -225,7 +225,7 @@ function readBytes(file: string): Buffer {
     const stats = statSync(file);
     if (stats.isDirectory()) throw refusal(file, 'is a directory, not a file');
     if (!stats.isFile()) throw refusal(file, 'is not a regular file');
-    if (stats.size > MAX_BYTES) throw refusal(file, 'is larger than 4 MiB');
+    if (stats.size > MAX_YAML_BYTES) throw refusal(file, 'is larger than 4 MiB');
     return readFileSync(file);
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
@@ -242,7 +242,7 @@ export function unreadable(error: unknown): string {
 }
 
 /** Returns an error about the whole file. */
-export function refusal(file: string, message: string, line?: number): ConfigurationError {
+function refusal(file: string, message: string, line?: number): ConfigurationError {
   const problem: Problem = { path: file, message, ...(line === undefined ? {} : { line }) };
   return new ConfigurationError([problem]);
 }

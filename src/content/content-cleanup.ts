@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { deleteInSlices, Polling } from '../database/polling.js';
-import { removeGitLeftovers } from '../sync/git/git-connection.js';
+import { removeGitLeftovers } from '../git/git-connection.js';
 import { removeContentLeftovers } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 

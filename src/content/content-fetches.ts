@@ -16,23 +16,24 @@ import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
+import { waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
-import { timeIn, waitForLocks } from '../database/statements.js';
+import { timeIn } from '../database/sql-expressions.js';
 import { queueMissing } from '../entries/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs } from '../limits/back-off.js';
 import { ownShortage } from '../limits/own-resources.js';
+import { asFetchError, FetchError } from '../outbound/fetch-error.js';
 import { HttpClient } from '../outbound/http-client.js';
-import { asFetchError, FetchError } from '../sync/fetcher.js';
-import { GitConnections } from '../sync/git/git-connection.js';
-import { GitRemote } from '../sync/git/git-remote.js';
+import { GitConnections } from '../git/git-connection.js';
+import { GitRemote } from '../git/git-remote.js';
 import { toStorable } from '../validation/storable-text.js';
 import { inTemporaryFolder, UnpackedFiles, unpackTar } from './archive.js';
 import { ContentFetch } from './content.entity.js';
 import { type Fetch, type FetchedVersion, fetchedVersion, takeFetches } from './content-fetch.queries.js';
 import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
 import { ContentStore } from './content-store.queries.js';
-import { type IncomingFile, summaryOf } from './content-tree.js';
+import { type IncomingFile, treeSummaryOf } from './content-tree.js';
 import { OciRegistry } from './oci-registry.js';
 import { contentProblems } from './skill-file.js';
 
@@ -257,7 +258,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     files: readonly IncomingFile[],
     from: object,
   ): Promise<void> {
-    const { digest, bytes } = summaryOf(files);
+    const { digest, bytes } = treeSummaryOf(files);
     const event = await this.dataSource.transaction(async (manager) => {
       await waitForLocks(manager);
       const written = await this.audit.write(manager, CONTENT_ACTOR, {

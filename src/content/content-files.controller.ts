@@ -11,7 +11,7 @@ import { CachedJson } from '../http/json-answers.js';
 import { Semaphore } from '../limits/semaphore.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CHUNK_BYTES, ContentStore, type Turn } from './content-store.queries.js';
-import type { Tree, TreeFile } from './content-tree.js';
+import type { Tree, ContentTreeFile } from './content-tree.js';
 import { StreamedZip, zipOf } from './content-zip.js';
 import { ContentFiles } from './content.responses.js';
 import { VisibleContent } from './visible-content.queries.js';
@@ -126,7 +126,7 @@ export class ContentFilesController {
 }
 
 /** At the top, and small enough to be read at once. */
-function isShownAsText({ path, bytes }: TreeFile): boolean {
+function isShownAsText({ path, bytes }: ContentTreeFile): boolean {
   return ['skill.md', 'readme.md'].includes(path.toLowerCase()) && bytes <= CHUNK_BYTES;
 }
 

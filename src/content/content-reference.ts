@@ -1,5 +1,5 @@
 import { elements, member } from '../json/json-values.js';
-import { FetchError } from '../sync/fetcher.js';
+import { FetchError } from '../outbound/fetch-error.js';
 import { isInsecure, isLoopbackHost, parseHostAndPort, parseHttpUrl } from '../validation/urls.js';
 
 /** A commit of a Git repository. */

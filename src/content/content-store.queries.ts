@@ -5,7 +5,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Any, DataSource, type EntityManager, In, Repository } from 'typeorm';
 import { contentConfig } from '../config/slices.js';
 import { insertMany } from '../database/bulk.js';
-import { lockContent, tryLockContent } from '../database/statements.js';
+import { lockContent, tryLockContent } from '../database/locks.js';
 import { EntryVersion } from '../entries/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { Source } from '../sources/source.entity.js';
@@ -22,9 +22,9 @@ import {
   bytesOf,
   type IncomingFile,
   sortFiles,
-  summaryOf,
+  treeSummaryOf,
   type Tree,
-  type TreeFile,
+  type ContentTreeFile,
   type TreeSummary,
 } from './content-tree.js';
 
@@ -70,14 +70,14 @@ export class ContentStore {
       .addSelect('file.isExecutable', 'executable')
       .where({ tree: digest })
       .orderBy('file.path')
-      .getRawMany<TreeFile>();
+      .getRawMany<ContentTreeFile>();
     return files.length === 0 ? null : { digest, bytes: bytesOf(files), files };
   }
 
   /**
    * Reads a file, one chunk at a time: as fast as its consumer, without a transaction.
    *
-   * @param digest see `TreeFile`.
+   * @param digest see `ContentTreeFile`.
    * @param turn waits for a permit to read a chunk.
    * @throws Error if the file is deleted while it is read, because the last version with it is gone.
    */
@@ -113,7 +113,7 @@ export class ContentStore {
     incoming: readonly IncomingFile[],
   ): Promise<TreeSummary> {
     const files = sortFiles(incoming);
-    const tree = summaryOf(files);
+    const tree = treeSummaryOf(files);
     if (tree.bytes > this.limits.maxBytesPerVersion) throw new ApiError('content_too_large');
     await lockContent(manager);
     const added = await missingBlobs(manager, files);
@@ -233,7 +233,7 @@ async function* inChunks(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 async function writeTree(
   manager: EntityManager,
   { digest, bytes }: TreeSummary,
-  files: readonly TreeFile[],
+  files: readonly ContentTreeFile[],
 ): Promise<void> {
   if (await manager.existsBy(ContentTree, { digest })) return;
   await manager.insert(ContentTree, { digest, bytes });

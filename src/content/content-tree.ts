@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** A file of a version. */
-export interface TreeFile {
+export interface ContentTreeFile {
   /** Relative, with `/` between its segments. */
   readonly path: string;
   /** SHA-256 of the bytes, in hexadecimal. */
@@ -16,17 +16,17 @@ export interface Tree {
   readonly digest: string;
   /** The sum of the files' sizes. */
   readonly bytes: number;
-  readonly files: readonly TreeFile[];
+  readonly files: readonly ContentTreeFile[];
 }
 
 /** A file to store. */
-export interface IncomingFile extends TreeFile {
+export interface IncomingFile extends ContentTreeFile {
   /** Opens the file's bytes. */
   readonly open: () => AsyncIterable<Buffer>;
 }
 
 /** Returns files in the order of a tree: by the bytes of their paths, like PostgreSQL's collation C. */
-export function sortFiles<File extends TreeFile>(files: readonly File[]): File[] {
+export function sortFiles<File extends ContentTreeFile>(files: readonly File[]): File[] {
   const keyed = files.map((file) => ({ file, key: Buffer.from(file.path) }));
   return keyed.sort((one, other) => Buffer.compare(one.key, other.key)).map(({ file }) => file);
 }
@@ -34,16 +34,16 @@ export function sortFiles<File extends TreeFile>(files: readonly File[]): File[]
 /** The digest and size of a tree. */
 export type TreeSummary = Omit<Tree, 'files'>;
 
-export function summaryOf(files: readonly TreeFile[]): TreeSummary {
+export function treeSummaryOf(files: readonly ContentTreeFile[]): TreeSummary {
   return { digest: treeDigest(sortFiles(files)), bytes: bytesOf(files) };
 }
 
-export function bytesOf(files: readonly Pick<TreeFile, 'bytes'>[]): number {
+export function bytesOf(files: readonly Pick<ContentTreeFile, 'bytes'>[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Returns the SHA-256 of the sorted list of paths, file digests, sizes and executable bits (reference/content). */
-export function treeDigest(sorted: readonly TreeFile[]): string {
+export function treeDigest(sorted: readonly ContentTreeFile[]): string {
   const list = sorted.map(({ path, digest, bytes, executable }) => [path, digest, bytes, executable]);
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');
 }

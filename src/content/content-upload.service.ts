@@ -4,8 +4,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
 import type { Requester } from '../audit/audit-trail.js';
-import { type Caller, type Client, identityOf } from '../auth/caller.js';
+import { type Caller, identityOf } from '../auth/caller.js';
 import { isReviewer, reviewRuleOf } from '../admission/review.js';
+import type { Client } from '../auth/client.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import type { ReviewRule } from '../entries/admission-gate.js';
@@ -19,7 +20,7 @@ import { Quota } from '../limits/quota.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
-import { summaryOf } from './content-tree.js';
+import { treeSummaryOf } from './content-tree.js';
 import { contentProblems } from './skill-file.js';
 
 /** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
@@ -112,7 +113,7 @@ export class ContentUploads {
           this.rules.checkClaims(requester.caller, found.claims);
           this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
           checkReview(requester.caller, found, source.settings.review);
-          const { digest, bytes } = summaryOf(files);
+          const { digest, bytes } = treeSummaryOf(files);
           await record({
             action: 'entry.content',
             target: targetOf(found, source.name, version.version),

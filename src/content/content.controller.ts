@@ -1,11 +1,12 @@
 import { Controller, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
 import { Entry } from '../entries/entry.entity.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ContentUploads } from './content-upload.service.js';
+import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('entries')
 @Controller('v1/entries/:type/:name/versions/:version/content')

@@ -1,5 +1,5 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import { Timestamp } from '../database/statements.js';
+import { Timestamp } from '../database/columns.js';
 import { EntryVersion } from '../entries/entry.entity.js';
 
 /** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */

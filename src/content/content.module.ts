@@ -13,6 +13,7 @@ import { ContentFetches } from './content-fetches.js';
 import { ContentFilesController } from './content-files.controller.js';
 import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
+import { EntriesWithContent } from './entries-with-content.queries.js';
 import { VisibleContent } from './visible-content.queries.js';
 
 /** The files of skills and plugins (reference/content). */
@@ -26,7 +27,15 @@ import { VisibleContent } from './visible-content.queries.js';
     ViewsModule,
   ],
   controllers: [ContentController, ContentFilesController],
-  providers: [ContentCleanup, ContentFetches, ContentMetrics, ContentStore, ContentUploads, VisibleContent],
-  exports: [ContentStore, VisibleContent],
+  providers: [
+    ContentCleanup,
+    ContentFetches,
+    ContentMetrics,
+    ContentStore,
+    ContentUploads,
+    EntriesWithContent,
+    VisibleContent,
+  ],
+  exports: [ContentStore, EntriesWithContent, VisibleContent],
 })
 export class ContentModule {}

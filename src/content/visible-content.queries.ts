@@ -1,17 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus } from '../catalog/list-request.js';
 import { firstEntry } from '../catalog/version.queries.js';
-import { type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { isStorable } from '../validation/storable-text.js';
+import { FRESHNESS, type CheckedRow, readCurrent } from '../visibility/freshness.queries.js';
 import { type RegistryAccess, RegistryViews } from '../visibility/registry-views.js';
-import { CURRENCY } from '../visibility/views.queries.js';
 
 const CONTENT_OF_VERSION = `
-with ${CURRENCY}
-select currency."isCurrent", found.digest
-from currency left join (
+with ${FRESHNESS}
+select freshness."isCurrent", found.digest
+from freshness left join (
   select encode(c.tree, 'hex') as digest
   from (${firstEntry('$name')}) first_entry join entry_version v on v.entry_id = first_entry.id join version_content c on c.version_id = v.id
   where case when $version = 'latest' then v.is_latest else v.version = $version end
@@ -37,7 +36,7 @@ export class VisibleContent {
     { type, name, version }: { readonly type: EntryType; readonly name: string; readonly version: string },
   ): Promise<string | null> {
     if (!isStorable(name) || !isStorable(version)) return null;
-    const rows = await readCurrent<CurrencyRow & { readonly digest: string | null }>(
+    const rows = await readCurrent<CheckedRow & { readonly digest: string | null }>(
       this.prepared,
       async () => (await this.views.verify(access)).view,
       CONTENT_OF_VERSION,

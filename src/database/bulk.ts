@@ -1,5 +1,4 @@
 import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
-import { firstRows } from './statements.js';
 
 /** A column of many rows, as a parameter of one array. */
 interface ColumnValues {
@@ -108,4 +107,25 @@ function columnsOf<T extends ObjectLiteral>(
 /** SQL: the rows whose columns are the parameters, in this order. */
 function unnested(columns: readonly ColumnValues[]): string {
   return `unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')})`;
+}
+
+/** Bytes of texts that are read at once. */
+const MAX_READ_BYTES = 1_024 * 1_024;
+
+/**
+ * SQL: the first rows of a query, in order: up to 1 MiB in total, but at least one. PostgreSQL knows the length of a
+ * text without reading it.
+ *
+ * @param bytes SQL: the size of a row.
+ * @param from the rest of the query, after `from`.
+ */
+export function firstRows(columns: string, bytes: string, from: string, order: string): string {
+  return `
+select * from (
+  select ${columns}, row_number() over listed as place, sum(${bytes}) over listed as bytes
+  from ${from}
+  window listed as (order by ${order} rows unbounded preceding)
+) sized
+where place = 1 or bytes <= ${MAX_READ_BYTES}
+order by place`;
 }

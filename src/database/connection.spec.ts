@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { tlsOptions } from './connection.js';
+import { tlsOptions } from './tls.js';
 
 const ca = { rootCert: 'ca' };
 

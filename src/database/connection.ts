@@ -1,7 +1,5 @@
-import { isIP, Socket } from 'node:net';
-import type { ConnectionOptions } from 'node:tls';
+import { Socket } from 'node:net';
 import type pg from 'pg';
-import type { DatabaseTls } from '../config/database-settings.js';
 import { ON_PRIMARY } from './primary.js';
 
 /** Connection settings, named as in node-postgres. A `host` that starts with "/" is a socket directory. */
@@ -14,29 +12,6 @@ export interface ConnectionConfig {
   readonly ssl?: false | object | undefined;
   /** Maximum number of connections in the main pool of one process. */
   readonly poolMax: number;
-}
-
-/**
- * Translates a libpq sslmode (PostgreSQL documentation §34.19) for node-postgres: `prefer` and `require` skip
- * certificate verification, `verify-ca` skips host name verification, and `require` with a root certificate acts like
- * `verify-ca`.
- */
-export function tlsOptions(tls: DatabaseTls | undefined, host: string): false | ConnectionOptions {
-  // As in libpq, a local socket is never encrypted.
-  if (!tls || tls.mode === 'disable' || host.startsWith('/')) return false;
-  const { mode, rootCert, cert, key } = tls;
-  const options: ConnectionOptions = {
-    ...(rootCert === undefined ? {} : { ca: rootCert }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    // For certificate verification, node-postgres passes host names to Node, but not IP addresses.
-    ...(isIP(host) ? { host } : {}),
-  };
-  if (mode === 'verify-full') return options;
-  const isVerified = mode === 'verify-ca' || (mode === 'require' && rootCert !== undefined);
-  return isVerified
-    ? { ...options, checkServerIdentity: () => undefined }
-    : { ...options, rejectUnauthorized: false };
 }
 
 /** Whether a connection failed because the server does not support TLS; `prefer` then falls back to plain text. */

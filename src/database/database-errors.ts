@@ -119,11 +119,11 @@ export function databaseStartError(error: unknown, where: Where): DatabaseStartE
   const sentence = remedyOf(String(code ?? ''), error, where);
   return sentence === undefined
     ? undefined
-    : new DatabaseStartError(`The database ${addressOf(where)} ${sentence}`, { cause: error });
+    : new DatabaseStartError(`The database ${databaseAddress(where)} ${sentence}`, { cause: error });
 }
 
 /** Name and address of a database for messages. */
-export function addressOf({ host, port, database }: Where): string {
+export function databaseAddress({ host, port, database }: Where): string {
   return `${JSON.stringify(database)} at ${host.startsWith('/') ? host : `${host}:${port}`}`;
 }
 

@@ -3,19 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { DataSource, type EntitySchema, type MixedList } from 'typeorm';
 import { migrations } from '#migrations';
-import type { DatabaseTls } from '../config/database-settings.js';
 import {
   CONNECT_TIMEOUT_MS,
   type ConnectionConfig,
   hasNoTls,
   poolConfig,
   type ServerConnections,
-  tlsOptions,
   useOf,
 } from './connection.js';
 import { ConnectionPool, poolOf } from './connection-pool.js';
 import {
-  addressOf,
+  databaseAddress,
   DatabaseStartError,
   databaseStartError,
   isDatabaseUnreachable,
@@ -27,6 +25,7 @@ import { PoolSemaphores } from './pool-semaphores.js';
 import { ReadinessPool } from './readiness-pool.js';
 import { ResponseWatch } from './response-watch.js';
 import { SearchPool } from './search-pool.js';
+import { type DatabaseTls, tlsOptions } from './tls.js';
 
 /** Oldest supported major version. */
 const MIN_MAJOR = 14;
@@ -41,7 +40,7 @@ export function checkServerVersion(versionNumber: number, where: Where): void {
   const major = Math.floor(versionNumber / 10_000);
   if (major < MIN_MAJOR)
     throw new DatabaseStartError(
-      `The database ${addressOf(where)} is PostgreSQL ${major}: this server needs ${MIN_MAJOR} or newer`,
+      `The database ${databaseAddress(where)} is PostgreSQL ${major}: this server needs ${MIN_MAJOR} or newer`,
     );
 }
 
@@ -76,7 +75,7 @@ export function createDataSource(
   });
 }
 
-export interface DatabaseSettings {
+export interface DatabaseOptions {
   /** Null for embedded PostgreSQL under `dataDirectory`. */
   readonly connection:
     | (Omit<ConnectionConfig, 'ssl'> & {
@@ -130,7 +129,7 @@ type Connect = (connection: ConnectionConfig) => Promise<DataSource>;
  * @throws DatabaseStartError after a minute, or immediately for other errors such as a wrong password.
  */
 export async function openDatabase(
-  settings: DatabaseSettings,
+  settings: DatabaseOptions,
   entities: MixedList<Function | string | EntitySchema>,
   log: Log,
   stopping: AbortSignal = new AbortController().signal,
@@ -159,7 +158,7 @@ export async function openDatabase(
 }
 
 async function openConfigured(
-  settings: NonNullable<DatabaseSettings['connection']>,
+  settings: NonNullable<DatabaseOptions['connection']>,
   connect: Connect,
   opening: Opening,
 ): Promise<OpenDatabase> {

@@ -2,7 +2,13 @@ import { hash } from 'node:crypto';
 import type { Slice } from '../json/json-slices.js';
 import { repeatedKey } from '../json/json-text.js';
 import { member, pathOf } from '../json/json-values.js';
-import { MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_PROBLEMS, MAX_VALUES, type Problem } from './document-problem.js';
+import {
+  MAX_DEPTH,
+  MAX_DOCUMENT_BYTES,
+  MAX_PROBLEMS,
+  MAX_DOCUMENT_VALUES,
+  type DocumentProblem,
+} from './document-problem.js';
 import {
   type Document,
   ENTRY_TYPES,
@@ -14,7 +20,7 @@ import {
 } from './entry-types.js';
 import { PUBLISHER_PROVIDED } from './document-rules.js';
 
-export { type Problem, formatProblem } from './document-problem.js';
+export { type DocumentProblem, formatProblem } from './document-problem.js';
 
 /** Returns the SHA-256 of a document as it is stored, in UTF-8. */
 export function documentDigest(document: string | Buffer): Buffer {
@@ -26,9 +32,9 @@ interface WalkResult {
   /** The number of keys in all objects. */
   readonly keys: number;
   /** Set if the document is nested too deeply, or has too many values, for the work that each read of it takes. */
-  readonly beyondLimit: Problem | undefined;
+  readonly beyondLimit: DocumentProblem | undefined;
   /** Values that cannot be served as they were given. */
-  readonly unservable: readonly Problem[];
+  readonly unservable: readonly DocumentProblem[];
 }
 
 /**
@@ -53,7 +59,7 @@ class Counter {
   /** Returns whether the value is within the limits, and serializing and parsing it would not change it. */
   finds(value: unknown, levels: number): boolean {
     this.values += 1;
-    if (this.values > MAX_VALUES) return false;
+    if (this.values > MAX_DOCUMENT_VALUES) return false;
     if (typeof value === 'string') return isServable(value);
     if (typeof value === 'number') return Number.isFinite(value);
     if (typeof value !== 'object' || value === null) return true;
@@ -74,8 +80,8 @@ function isServable(text: string): boolean {
 
 class Walker implements WalkResult {
   keys = 0;
-  beyondLimit: Problem | undefined;
-  readonly unservable: Problem[] = [];
+  beyondLimit: DocumentProblem | undefined;
+  readonly unservable: DocumentProblem[] = [];
   private values = 0;
   private readonly path: (string | number)[] = [];
 
@@ -83,7 +89,7 @@ class Walker implements WalkResult {
 
   visit(value: unknown): void {
     this.values += 1;
-    if (this.values > MAX_VALUES) this.beyondLimit ??= TOO_MANY_VALUES;
+    if (this.values > MAX_DOCUMENT_VALUES) this.beyondLimit ??= TOO_MANY_VALUES;
     if (this.beyondLimit) return;
     this.checkScalar(value);
     if (typeof value !== 'object' || value === null) return;
@@ -134,7 +140,7 @@ class Walker implements WalkResult {
 }
 
 /** The text of a synced document. */
-export interface SourceText {
+export interface SyncedText {
   /** Without white space between tokens, no longer than the limit; stored unchanged. */
   readonly text: string;
   /** The number of keys, counting duplicates. */
@@ -143,7 +149,7 @@ export interface SourceText {
 
 /** The problems of a document, at most 20, or the version to store. */
 export type CheckedDocument =
-  | { readonly problems: readonly [Problem, ...Problem[]]; readonly version?: undefined }
+  | { readonly problems: readonly [DocumentProblem, ...DocumentProblem[]]; readonly version?: undefined }
   | { readonly problems: readonly []; readonly version: IncomingVersion };
 
 /** Stands for a document that was checked in another thread. */
@@ -169,7 +175,7 @@ function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
  *   rejected. A published document is serialized again: values that this could change (`__proto__`, NUL) are rejected,
  *   because the publisher can correct them.
  */
-export function checkDocument(type: EntryType, document: unknown, sourceText?: SourceText): CheckedDocument {
+export function checkDocument(type: EntryType, document: unknown, sourceText?: SyncedText): CheckedDocument {
   if (document instanceof CheckedElsewhere) return document.result;
   const { keys, beyondLimit, unservable } = walkDocument(document, sourceText === undefined);
   if (beyondLimit) return { problems: [beyondLimit] };
@@ -184,16 +190,16 @@ export function checkDocument(type: EntryType, document: unknown, sourceText?: S
   return { problems: [], version: versionOf(type, document as Document, text) };
 }
 
-const TOO_MANY_VALUES: Problem = {
+const TOO_MANY_VALUES: DocumentProblem = {
   path: '',
-  message: `has more than ${MAX_VALUES} values, objects and lists included`,
+  message: `has more than ${MAX_DOCUMENT_VALUES} values, objects and lists included`,
 };
 
 /**
  * Returns the problem of a document whose publisher's block, as compact JSON, is longer than `maxBytes`
  * (`limits.publisherMeta`). The block has no schema and is part of every response with the document.
  */
-export function publisherBlockProblem(document: Buffer, maxBytes: number): Problem | undefined {
+export function publisherBlockProblem(document: Buffer, maxBytes: number): DocumentProblem | undefined {
   if (document.length <= maxBytes) return undefined;
   const block = member(member(JSON.parse(document.toString()), '_meta'), PUBLISHER_PROVIDED);
   const bytes = block === undefined ? 0 : Buffer.byteLength(JSON.stringify(block));
@@ -208,7 +214,7 @@ export function withinPublisherLimit(checked: CheckedDocument, maxBytes: number)
   return problem ? { problems: [problem] } : checked;
 }
 
-function sizeProblem(bytes: number): Problem {
+function sizeProblem(bytes: number): DocumentProblem {
   return {
     path: '',
     message: `has ${bytes} bytes as compact JSON, at most ${MAX_DOCUMENT_BYTES} (1 MiB) are allowed`,
@@ -223,14 +229,14 @@ function sizeProblem(bytes: number): Problem {
 export function unreadableProblem(
   { bytes, depth, values }: Pick<Slice, 'bytes' | 'depth' | 'values'>,
   around = { bytes: 0, depth: 0, values: 0 },
-): Problem | null {
+): DocumentProblem | null {
   if (bytes > MAX_DOCUMENT_BYTES + around.bytes) return sizeProblem(bytes);
   if (depth > MAX_DEPTH + around.depth)
     return { path: '', message: `is nested more than ${MAX_DEPTH} levels deep` };
-  return values > MAX_VALUES + around.values ? TOO_MANY_VALUES : null;
+  return values > MAX_DOCUMENT_VALUES + around.values ? TOO_MANY_VALUES : null;
 }
 
-function repeatedKeyProblems({ text, keys: keysInText }: SourceText, keys: number): Problem[] {
+function repeatedKeyProblems({ text, keys: keysInText }: SyncedText, keys: number): DocumentProblem[] {
   if (keysInText === keys) return [];
   return [{ path: repeatedKey(text) ?? '', message: 'the key is given twice in one object' }];
 }

@@ -1,5 +1,5 @@
 /** A broken rule: the path of the value, such as `packages[0].transport.url`, and the rule in words. */
-export interface Problem {
+export interface DocumentProblem {
   readonly path: string;
   readonly message: string;
 }
@@ -8,7 +8,7 @@ export interface Problem {
 export const MAX_PROBLEMS = 20;
 const MAX_PREVIEW = 80;
 
-export function formatProblem({ path, message }: Problem): string {
+export function formatProblem({ path, message }: DocumentProblem): string {
   return path === '' ? message : `${path}: ${message}`;
 }
 
@@ -35,7 +35,7 @@ export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 /** The maximum nesting depth of arrays and objects. */
 export const MAX_DEPTH = 100;
 /** The maximum number of values, objects and lists included: parsing and checking more would block other requests. */
-export const MAX_VALUES = 20_000;
+export const MAX_DOCUMENT_VALUES = 20_000;
 /** The maximum number of characters in each part of a name. */
 export const MAX_NAME_LENGTH = 255;
 

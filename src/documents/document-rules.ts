@@ -7,12 +7,12 @@ import {
   isProse,
   MAX_PROBLEMS,
   preview,
-  type Problem,
+  type DocumentProblem,
   typeName,
   withArticle,
 } from './document-problem.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
-import { packageVersionProblem, versionProblem } from './versions.js';
+import { packageVersionProblem, versionProblem } from './version-problem.js';
 
 /** A string format and the message for a string that does not have it. */
 interface DocumentFormat {
@@ -93,12 +93,12 @@ function validators(schema: object): Validators {
  * Checks a server document against the server schema of 2025-12-11 and further rules about versions and the digest of
  * an mcpb package. Returns at most 20 problems.
  */
-export function checkServer(document: unknown): Problem[] {
+export function checkServer(document: unknown): DocumentProblem[] {
   return problemsOf(isServer, document, [versionProblems, packageProblems]);
 }
 
 /** Returns the check for another schema, without the rules for server packages. */
-export function checkerOf(schema: object): (document: unknown) => Problem[] {
+export function checkerOf(schema: object): (document: unknown) => DocumentProblem[] {
   const compiled = validators(schema);
   return (document) => problemsOf(compiled, document, [versionProblems]);
 }
@@ -106,13 +106,13 @@ export function checkerOf(schema: object): (document: unknown) => Problem[] {
 function problemsOf(
   schema: Validators,
   document: unknown,
-  rules: ((document: Record<string, unknown>) => Problem[])[],
-): Problem[] {
+  rules: ((document: Record<string, unknown>) => DocumentProblem[])[],
+): DocumentProblem[] {
   const beyond = isObject(document) ? rules.flatMap((rule) => rule(document)) : [];
   return [...schemaProblems(schema, document), ...beyond].slice(0, MAX_PROBLEMS);
 }
 
-function schemaProblems({ first, all }: Validators, document: unknown): Problem[] {
+function schemaProblems({ first, all }: Validators, document: unknown): DocumentProblem[] {
   let validate = first();
   if (validate(document)) return [];
   if ((JSON.stringify(document)?.length ?? 0) <= THOROUGH_LENGTH) {
@@ -123,7 +123,7 @@ function schemaProblems({ first, all }: Validators, document: unknown): Problem[
   return problems.length > 0 ? problems : [{ path: '', message: 'is not valid' }];
 }
 
-function problemOf(error: ErrorObject): Problem[] {
+function problemOf(error: ErrorObject): DocumentProblem[] {
   const params = error.params as Record<string, unknown>;
   const problem = (message: string, key?: unknown) => [{ path: pathAt(error.instancePath, key), message }];
   switch (error.keyword) {
@@ -185,14 +185,14 @@ function found(value: unknown): string {
   return typeof value === 'string' ? preview(value) : typeName(value);
 }
 
-function versionProblems({ version }: Record<string, unknown>): Problem[] {
+function versionProblems({ version }: Record<string, unknown>): DocumentProblem[] {
   const message = typeof version === 'string' && version !== '' ? versionProblem(version) : null;
   return message === null ? [] : [{ path: 'version', message }];
 }
 
-function packageProblems({ packages }: Record<string, unknown>): Problem[] {
+function packageProblems({ packages }: Record<string, unknown>): DocumentProblem[] {
   if (!Array.isArray(packages)) return [];
-  const problems: Problem[] = [];
+  const problems: DocumentProblem[] = [];
   for (const [index, item] of packages.entries()) {
     if (problems.length >= MAX_PROBLEMS) break;
     if (!isObject(item)) continue;

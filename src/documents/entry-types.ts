@@ -1,5 +1,5 @@
 import { elements, isObject, member } from '../json/json-values.js';
-import { MAX_NAME_LENGTH, type Problem } from './document-problem.js';
+import { MAX_NAME_LENGTH, type DocumentProblem } from './document-problem.js';
 import { checkerOf, checkServer, PUBLISHER_PROVIDED } from './document-rules.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
 import { pluginDocumentSchema, skillDocumentSchema } from './schemas/skill-document.schema.js';
@@ -22,7 +22,7 @@ interface EntryTypeRow {
   readonly isInEveryFile: boolean;
   /** A JSON schema with the formats of `DOCUMENT_FORMATS`. */
   readonly schema: { readonly required: readonly string[]; readonly properties: object };
-  readonly check: (document: unknown) => Problem[];
+  readonly check: (document: unknown) => DocumentProblem[];
   /** The keys that form the entry's name: a skill's name is `namespace/name`. */
   readonly nameKeys: readonly string[];
   /** The status of a new version whose document has none. */
@@ -190,7 +190,7 @@ export function versionMapKey({ type, name, version }: VersionName): string {
 export const MAX_SHOWN_SKIPPED = 500;
 
 /** A version that a sync skipped, as the admin API shows it. */
-export interface SkippedEntry {
+export interface SkippedVersion {
   readonly type: EntryType;
   /** Its index in the list; absent for cluster objects. */
   readonly index?: number;
@@ -202,7 +202,7 @@ export interface SkippedEntry {
 /**
  * Facts about a version that come from the registry, not from the publisher. Times are dates, or RFC 3339 text in UTC.
  */
-export interface VersionState {
+export interface OfficialFacts {
   readonly status: Status;
   readonly statusChangedAt: Date | string;
   readonly statusMessage: string | null;
@@ -212,7 +212,7 @@ export interface VersionState {
 }
 
 /** Returns the `_meta` of a version (reference/catalog), as JSON. */
-export function officialMeta(state: VersionState): string {
+export function officialMeta(state: OfficialFacts): string {
   const official = {
     status: state.status,
     statusChangedAt: state.statusChangedAt,

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { jsonMember } from '../database/statements.js';
+import { jsonMember } from '../database/sql-expressions.js';
 import { isBareType, type VersionName } from '../documents/entry-types.js';
 import { batches } from './writer/catalog-diff.js';
 

@@ -12,6 +12,7 @@ import { EntryListController } from './entry-list.controller.js';
 import { EntryListQueries } from './entry-list.queries.js';
 import { EntryListService } from './entry-list.service.js';
 import { Entry } from './entry.entity.js';
+import { PublicationMetrics } from './publication-metrics.js';
 import { PublishRules } from './publish-request.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
@@ -31,6 +32,7 @@ import { EntryWriter } from './writer/entry-writer.js';
     EntriesService,
     EntryListQueries,
     EntryListService,
+    PublicationMetrics,
     PublishRules,
   ],
   exports: [EntryWriter, EntriesRepository, EntriesService, PublishRules],

@@ -6,14 +6,15 @@ import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { type EntryName, isBareType } from '../documents/entry-types.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { PartitionLimit } from '../visibility/views.queries.js';
+import { PartitionLimit } from '../visibility/partition-limit.queries.js';
 import { queueContent } from './content-queue.queries.js';
 import { type ContentAnswer, contentStates } from './content-state.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
 import { noteChanged } from './entry-revisions.queries.js';
-import { electLatest, type NewStatus, updateStatus } from './entry-status.queries.js';
+import { type NewStatus, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
+import { electLatest } from './latest-version.queries.js';
 import {
   insertEntry,
   insertVersion,

@@ -8,14 +8,13 @@ import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, shownForm } from '../claims/claims.js';
 import { contentConfig } from '../config/slices.js';
-import { lockEntry } from '../database/statements.js';
+import { lockEntry } from '../database/locks.js';
 import { type EntryName, type IncomingVersion, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { shareManaged } from '../sources/sources.queries.js';
-import { CatalogMetrics } from '../telemetry/registry-metrics.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
 import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
@@ -25,6 +24,7 @@ import { changingVersions, publicationEvent, recordClaims, recordStatus, targetO
 import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
 import { NO_VERSIONS, sumOf } from './entry-limits.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
+import { PublicationMetrics } from './publication-metrics.js';
 import { findPublished } from './publication.queries.js';
 import {
   type PublishRequest,
@@ -40,7 +40,7 @@ export interface EntryPath {
 }
 
 /** The outcome of a publication or change: made, or held for review (reference/admission). */
-export interface Outcome<T> {
+export interface MadeOrHeld<T> {
   readonly isHeld: boolean;
   readonly answer: T;
 }
@@ -68,7 +68,7 @@ export class EntriesService {
     private readonly policy: AccessPolicy,
     private readonly rules: PublishRules,
     private readonly admission: AdmissionGate,
-    private readonly metrics: CatalogMetrics,
+    private readonly metrics: PublicationMetrics,
     @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
   ) {}
 
@@ -84,7 +84,7 @@ export class EntriesService {
     raw: Buffer | undefined,
     dryRun: boolean,
     context: RequestContext,
-  ): Promise<Outcome<string>> {
+  ): Promise<MadeOrHeld<string>> {
     const request = readPublishRequest(body, raw, this.rules.limits);
     return this.publishVersion(caller, request, dryRun, ADMIN_ANSWERS, context);
   }
@@ -96,7 +96,7 @@ export class EntriesService {
     dryRun: boolean,
     answers: PublicationAnswers,
     context: RequestContext,
-  ): Promise<Outcome<string>> {
+  ): Promise<MadeOrHeld<string>> {
     // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
     this.rules.checkClaims(caller, request.claims);
     const asked = await this.askWebhooks(caller, request, context);
@@ -271,7 +271,7 @@ export class EntriesService {
     body: StatusBody,
     version: string | undefined,
     context: RequestContext,
-  ): Promise<Outcome<JsonText>> {
+  ): Promise<MadeOrHeld<JsonText>> {
     const { entry, held } = await this.changeStatus(caller, path, body, version, context);
     if (held !== null)
       return { isHeld: true, answer: new JsonText(await this.admission.describe(caller, held)) };

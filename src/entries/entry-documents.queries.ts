@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { type OrderedRows, readFirst, updateMany } from '../database/bulk.js';
-import { firstRows } from '../database/statements.js';
+import { firstRows, type OrderedRows, readFirst, updateMany } from '../database/bulk.js';
 import { documentDigest } from '../documents/document-check.js';
 import { withStatus } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { type Candidate, NO_VERSIONS, refusedVersions } from './entry-limits.js';
+import { type StorableVersion, NO_VERSIONS, refusedVersions } from './entry-limits.js';
 
 const LIMITS = { versionsPerEntry: 3, bytesPerEntry: 100 };
 
 /** Versions `1=10`: key 1 with 10 bytes. */
-function candidates(...versions: string[]): Candidate[] {
+function candidates(...versions: string[]): StorableVersion[] {
   return versions.map((text) => {
     const [version = '', bytes = '1'] = text.split('=');
     return { type: 'server', name: 'io.acme/a', version, versionKey: version, bytes: Number(bytes) };
@@ -13,7 +13,7 @@ function candidates(...versions: string[]): Candidate[] {
 
 const stored = (versions: number, bytes: number) => ({ versions, bytes });
 
-it.each<[rule: string, Candidate[], typeof NO_VERSIONS, refused: string[]]>([
+it.each<[rule: string, StorableVersion[], typeof NO_VERSIONS, refused: string[]]>([
   ['none up to the limits', candidates('1=50', '2=25', '3=25'), NO_VERSIONS, []],
   ['all but the newest', candidates('2', '4', '1', '5', '3'), NO_VERSIONS, ['1 versions', '2 versions']],
   [

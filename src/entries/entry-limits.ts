@@ -35,7 +35,7 @@ export function describeExcess(limit: keyof EntryLimits, limits: EntryLimits): s
 }
 
 /** A version that a sync could store. */
-export interface Candidate extends VersionName {
+export interface StorableVersion extends VersionName {
   readonly versionKey: string;
   readonly bytes: number;
 }
@@ -56,7 +56,7 @@ const BATCH = 1_000;
  * @param stored the entry's current size. An entry beyond a lowered limit may stay as large as it is.
  */
 export async function refusedVersions(
-  candidates: readonly Candidate[],
+  candidates: readonly StorableVersion[],
   stored: EntrySize,
   limits: EntryLimits,
 ): Promise<RefusedVersion[]> {
@@ -67,9 +67,9 @@ export async function refusedVersions(
   const refused: RefusedVersion[] = [];
   const refuse = (limit: keyof EntryLimits) => {
     const reason = `entry_full: the entry would have ${describeExcess(limit, limits)}, so only the newest are stored`;
-    return ({ type, name, version }: Candidate) => void refused.push({ type, name, version, reason });
+    return ({ type, name, version }: StorableVersion) => void refused.push({ type, name, version, reason });
   };
-  let newest: Candidate[] = [];
+  let newest: StorableVersion[] = [];
   for (let start = 0; start < candidates.length; start += BATCH) {
     const batch = candidates.slice(start, start + BATCH);
     batch.filter(({ bytes }) => bytes > most.bytesPerEntry).forEach(refuse('bytesPerEntry'));
@@ -85,7 +85,7 @@ export async function refusedVersions(
 }
 
 // Keys compare by bytes, as in the database; UTF-16 order differs.
-function newestFirst(one: Candidate, other: Candidate): number {
+function newestFirst(one: StorableVersion, other: StorableVersion): number {
   return Buffer.compare(Buffer.from(other.versionKey), Buffer.from(one.versionKey));
 }
 

@@ -3,7 +3,7 @@ import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import { contentConfig } from '../config/slices.js';
-import { utcText } from '../database/statements.js';
+import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { type ContentAnswer, contentState } from './content-state.queries.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { precedes } from './entry-status.queries.js';
+import { precedes } from './latest-version.queries.js';
 
 describe('the election of the latest version', () => {
   it.each([

@@ -13,7 +13,8 @@ import {
 import type { Publisher } from '../audit/audit-event.js';
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import { BigIdColumn, BytewiseText, isOneOf, Timestamp } from '../database/statements.js';
+import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
+import { isOneOf } from '../database/sql-expressions.js';
 import type { IncomingVersion } from '../documents/entry-types.js';
 import {
   COMMON_STATUS,

@@ -5,10 +5,10 @@ import type { EntryName, IncomingVersion, VersionName } from '../documents/entry
 import type { Status } from '../documents/statuses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { EntrySize } from './entry-limits.js';
-import { precedes } from './entry-status.queries.js';
 import { Entry, EntryVersion, versionColumns } from './entry.entity.js';
 import { SIZE_OF_ENTRY } from './entry-documents.queries.js';
 import { summaryOf } from './entry-summary.js';
+import { precedes } from './latest-version.queries.js';
 
 /** A published entry, as a further version needs it. */
 export interface PublishedEntry {

@@ -8,7 +8,7 @@ import type { OAuthConfig, ProviderConfig, RegistryConfig } from '../config/conf
 import { isExpired } from '../config/registry-keys.js';
 import type { ErrorCode } from '../http/errors.js';
 import type { Path } from '../validation/value-checks.js';
-import type { Outcome, Step } from './steps.js';
+import type { StepOutcome, Step } from './steps.js';
 
 type Held = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ export interface Identifying {
   /** Whom that registry admits without a token; null if the asker may not know. */
   readonly opening: Pick<RegistryConfig, 'anonymousClaims' | 'keys'> | null;
   /** The outcome of the step `token` for a caller without a token whom the registry does not admit. */
-  readonly otherwise: Outcome;
+  readonly otherwise: StepOutcome;
   /** Whether any registry that the asker may know about has a key of this name. */
   readonly hasKey: (name: string) => boolean | Promise<boolean>;
   /** Whether the asker may know the names of the providers. */
@@ -157,6 +157,6 @@ function passedAs(because: string): Step {
   return { step: 'token', outcome: 'passed', because };
 }
 
-function refusedAs(code: ErrorCode, because?: string, outcome: Outcome = 'refused'): IdentifiedCaller {
+function refusedAs(code: ErrorCode, because?: string, outcome: StepOutcome = 'refused'): IdentifiedCaller {
   return { caller: undefined, step: { step: 'token', outcome, code, ...(because ? { because } : {}) } };
 }

@@ -1,6 +1,6 @@
 import { Body, Controller, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { type Caller, Client, CurrentCaller, CurrentClient } from '../auth/caller.js';
+import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
 import { Entry } from '../entries/entry.entity.js';
 import { JsonText } from '../http/json-answers.js';
@@ -16,6 +16,7 @@ import {
 import { ExplainService } from './explain.service.js';
 import { PreviewService } from './preview.service.js';
 import { WhoService } from './who.service.js';
+import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('access')
 @Controller('v1/access')

@@ -26,7 +26,14 @@ import {
 } from '../validation/value-checks.js';
 import type { CallerForm } from './assumed-caller.js';
 import { type Action, ACTIONS } from './question.js';
-import { type Decision, DECISIONS, type Outcome, OUTCOMES, type StepName, STEPS } from './steps.js';
+import {
+  type Conclusion,
+  CONCLUSIONS,
+  type StepOutcome,
+  STEP_OUTCOMES,
+  type StepName,
+  STEPS,
+} from './steps.js';
 
 const MAX_NAME = 500;
 /** Limits on assumed claims, which are reasonable because a real token must fit in a header. */
@@ -211,10 +218,10 @@ export class ExplainedStep {
   step: StepName;
 
   @ApiProperty({
-    enum: OUTCOMES,
+    enum: STEP_OUTCOMES,
     description: '`skipped`: not checked in this mode; `unknown_to_you`: you may not know the outcome',
   })
-  outcome: Outcome;
+  outcome: StepOutcome;
 
   @ApiPropertyOptional(CODE)
   code?: ErrorCode;
@@ -246,8 +253,8 @@ export class Explanation {
   /** Status and error code of the request. */
   answer: ExplainedAnswer;
 
-  @ApiProperty({ enum: DECISIONS })
-  decision: Decision;
+  @ApiProperty({ enum: CONCLUSIONS })
+  decision: Conclusion;
 
   @ApiProperty({
     type: () => [ExplainedStep],

@@ -1,16 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
-import { type CurrencyRow, SnapshotCheck, ViewSql } from '../catalog/view-sql.queries.js';
 import { asGiven, type Claims } from '../claims/claims.js';
+import type { Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { OpenAccess } from '../registries/open-access.js';
+import { OpenAccess } from '../authz/open-access.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
-import type { Origin } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
-import type { View } from '../visibility/view-cache.js';
-import { CURRENCY } from '../visibility/views.queries.js';
+import { FRESHNESS, type CheckedRow, SnapshotCheck, ViewSql } from '../visibility/freshness.queries.js';
+import type { View } from '../visibility/view.js';
 
 /** The entry that a question is about. */
 export interface AskedEntry {
@@ -163,8 +162,8 @@ export class ClaimSetCounts {
   /** Counts the visible names of each type in a view; names with only deleted versions are not counted. */
   async ofView(view: View): Promise<Readonly<Record<EntryType, number>>> {
     const sql = new ViewSql(this.prepared, new SnapshotCheck(view));
-    const rows = await sql.query<CurrencyRow & { type: EntryType; count: number }>(`
-with ${CURRENCY},
+    const rows = await sql.query<CheckedRow & { type: EntryType; count: number }>(`
+with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 names as (
   select distinct on (e.type, e.name) e.id, e.type
@@ -172,7 +171,7 @@ names as (
   where ${isVisibleAmongMany('e')}
   order by e.type, e.name, r.rank
 )
-select (select "isCurrent" from currency), n.type, count(*)::int as count
+select (select "isCurrent" from freshness), n.type, count(*)::int as count
 from names n join entry_version v on v.entry_id = n.id and v.is_latest and ${hasShownStatus()}
 group by n.type`);
     const counts = new Map(rows.map(({ type, count }) => [type, count]));

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Authenticator } from '../auth/auth.guard.js';
-import type { Caller, Client } from '../auth/caller.js';
+import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { SearchLimit } from '../catalog/search-limits.js';

@@ -7,7 +7,7 @@ import {
   knowsRules,
   knowsSource,
   mayAssume,
-  type Reach,
+  type KnownResources,
   type Rights,
 } from './knowledge.js';
 
@@ -18,7 +18,7 @@ const NO_RIGHTS: Rights = {
   manageEntries: false,
   listsRegistries: false,
 };
-const NOTHING: Reach = { registry: false, source: false, entry: false };
+const NOTHING: KnownResources = { registry: false, source: false, entry: false };
 
 const ROLES: Readonly<Record<string, Partial<Rights>>> = {
   nobody: {},
@@ -37,7 +37,7 @@ const ROLES: Readonly<Record<string, Partial<Rights>>> = {
 };
 
 /** `R`, `S`, `E`: the asker covers the claims of the registry, source or entry. */
-const reachOf = (reached: string): Reach => ({
+const reachOf = (reached: string): KnownResources => ({
   ...NOTHING,
   registry: reached.includes('R'),
   source: reached.includes('S'),

@@ -12,7 +12,7 @@ export interface Rights {
 }
 
 /** The resources whose claims the asker covers. */
-export interface Reach {
+export interface KnownResources {
   readonly registry: boolean;
   readonly source: boolean;
   /** True only for an entry of the managed source that the asker may manage. */
@@ -33,12 +33,12 @@ export function mayAssume(rights: Rights): boolean {
 }
 
 /** Whether `GET /v1/registries/{name}` shows the registry to the asker. */
-export function knowsRegistry(rights: Rights, { registry }: Pick<Reach, 'registry'>): boolean {
+export function knowsRegistry(rights: Rights, { registry }: Pick<KnownResources, 'registry'>): boolean {
   return rights.superAdmin || (rights.listsRegistries && registry);
 }
 
 /** Whether `GET /v1/registries/{name}/entries` shows all entries with their claims to the asker. */
-export function knowsEntries(rights: Rights, { registry }: Pick<Reach, 'registry'>): boolean {
+export function knowsEntries(rights: Rights, { registry }: Pick<KnownResources, 'registry'>): boolean {
   return rights.superAdmin || (rights.manageRegistries && registry);
 }
 
@@ -46,18 +46,18 @@ export function knowsEntries(rights: Rights, { registry }: Pick<Reach, 'registry
  * Whether the asker may know whether a source of the registry has an entry, and which claims the entry has. Managers of
  * the source or the entry may know this if they may also enter the registry.
  */
-export function knowsEntry(rights: Rights, reach: Reach): boolean {
+export function knowsEntry(rights: Rights, reach: KnownResources): boolean {
   if (knowsEntries(rights, reach)) return true;
   return reach.registry && (knowsSource(rights, reach) || (rights.manageEntries && reach.entry));
 }
 
 /** Whether `GET /v1/sources/{name}/entries` shows the source's entries to the asker. */
-export function knowsSource(rights: Rights, { source }: Pick<Reach, 'source'>): boolean {
+export function knowsSource(rights: Rights, { source }: Pick<KnownResources, 'source'>): boolean {
   return rights.superAdmin || (rights.manageSources && source);
 }
 
 /** Whether `GET /v1/entries/{type}/{name}` shows the managed entry to the asker. */
-export function knowsManaged(rights: Rights, reach: Pick<Reach, 'source' | 'entry'>): boolean {
+export function knowsManaged(rights: Rights, reach: Pick<KnownResources, 'source' | 'entry'>): boolean {
   return knowsSource(rights, reach) || (rights.manageEntries && reach.entry);
 }
 

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, Client } from '../auth/caller.js';
+import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { SearchLimit } from '../catalog/search-limits.js';

@@ -1,11 +1,12 @@
-import type { Caller, Client } from '../auth/caller.js';
+import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { AskedEntry, RegistryFacts, SourceFacts } from './explain.queries.js';
 import { knowsEntries, knowsEntry, knowsRegistry, type Rights } from './knowledge.js';
-import { type Answer, answerOf, type ExplainedMissing, type Step } from './steps.js';
+import { type StatusAnswer, answerOf, type ExplainedMissing, type Step } from './steps.js';
 
 export const ACTIONS = ['see', 'manage', 'publish'] as const;
 export type Action = (typeof ACTIONS)[number];
@@ -31,7 +32,7 @@ export interface Asking {
 
 /** The response to the subject's request, limited to what the asker may know. */
 export interface Explained {
-  readonly answer: Answer;
+  readonly answer: StatusAnswer;
   readonly steps: readonly Step[];
   /** The minimal set of values that would grant the subject access. */
   readonly missing?: readonly ExplainedMissing[];
@@ -44,7 +45,7 @@ export interface Explained {
  * @returns the refusal; undefined on success.
  * @throws errors that do not depend on the caller: 429, 500, 503.
  */
-export async function refusalOf(part: () => unknown): Promise<Answer | undefined> {
+export async function refusalOf(part: () => unknown): Promise<StatusAnswer | undefined> {
   try {
     await part();
     return undefined;

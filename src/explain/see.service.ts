@@ -8,7 +8,7 @@ import { VisibleContent } from '../content/visible-content.queries.js';
 import { isBareType, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
-import { visibleSource } from '../visibility/view-cache.js';
+import { visibleSource } from '../visibility/view.js';
 import { type AskedEntry, FactsQueries, type SourceFacts } from './explain.queries.js';
 import { mayAssume } from './knowledge.js';
 import { leastMissing } from './least-missing.js';
@@ -23,7 +23,7 @@ import {
 } from './question.js';
 import {
   ABSENT_ENTRY,
-  type Answer,
+  type StatusAnswer,
   type EntryRead,
   entrySteps,
   type ExplainedMissing,
@@ -37,7 +37,7 @@ import {
 } from './steps.js';
 
 const LATEST = 'latest';
-const UNKNOWN_REGISTRY: Answer = { status: 404, code: 'registry_not_found' };
+const UNKNOWN_REGISTRY: StatusAnswer = { status: 404, code: 'registry_not_found' };
 const PASSED_REGISTRY: Step = { step: 'registry', outcome: 'passed' };
 
 /** The sources that the asker may know about, with their outcomes for the subject. */
@@ -116,7 +116,7 @@ export class SeeService {
     let gate: Judgement | undefined;
     const mayEnter = this.policy.mayReach(subject, facts.claims, (judgement) => (gate = judgement));
     const inside = entry ? read.answer : SHOWN;
-    const answer: Answer = mayEnter ? inside : { status: 403, code: 'registry_forbidden' };
+    const answer: StatusAnswer = mayEnter ? inside : { status: 403, code: 'registry_forbidden' };
     return { answer, steps: [PASSED_REGISTRY, gateStep(asking, known, gate, answer), ...tail] };
   }
 
@@ -130,7 +130,7 @@ export class SeeService {
     { subject }: Asking,
     known: KnownRegistry,
     entry: AskedEntry,
-    answer: Answer,
+    answer: StatusAnswer,
   ): Promise<Step[]> {
     const { judged, read } = await this.knownSources(subject, known, entry);
     const steps = entrySteps(judged, subject.claims, read);
@@ -203,7 +203,7 @@ export class SeeService {
     { subject }: Asking,
     { facts, isWhole, sources }: KnownRegistry,
     { entry }: Question,
-    { status }: Answer,
+    { status }: StatusAnswer,
   ): Promise<{ readonly missing?: readonly ExplainedMissing[] }> {
     if (status < 300 || !facts || !isWhole) return {};
     const held = subject.claims;
@@ -238,14 +238,14 @@ function gateStep(
   { subject }: Asking,
   { knowsGate }: KnownRegistry,
   gate: Judgement | undefined,
-  { code }: Answer,
+  { code }: StatusAnswer,
 ): Step {
   const refused = code === 'registry_forbidden' ? ({ code } as const) : {};
   if (gate && knowsGate) return judgedStep('gate', gate, subject.claims, refused);
   return { step: 'gate', outcome: gate?.allowed === true ? 'passed' : 'refused', ...refused };
 }
 
-function answeredVersionStep({ version }: AskedEntry, { status, code }: Answer): Step[] {
+function answeredVersionStep({ version }: AskedEntry, { status, code }: StatusAnswer): Step[] {
   if (version === undefined) return [];
   return status === 200
     ? [{ step: 'version', outcome: 'passed' }]

@@ -22,11 +22,11 @@ export const STEPS = [
 export type StepName = (typeof STEPS)[number];
 
 /** `skipped` means not checked in this mode; `unknown_to_you` means that the asker may not know the outcome. */
-export const OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export const STEP_OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
+export type StepOutcome = (typeof STEP_OUTCOMES)[number];
 
-export const DECISIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
-export type Decision = (typeof DECISIONS)[number];
+export const CONCLUSIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
+export type Conclusion = (typeof CONCLUSIONS)[number];
 
 /** Maximum number of missing values per step; higher than the limit of `leastMissing`. */
 const MAX_MISSING = 100;
@@ -41,7 +41,7 @@ export interface ExplainedMissing extends MissingClaim {
 /** One check of a request and its outcome (reference/explain). */
 export interface Step {
   readonly step: StepName;
-  readonly outcome: Outcome;
+  readonly outcome: StepOutcome;
   /** The error code of a response in which only this step fails. */
   readonly code?: ErrorCode;
   readonly role?: Role;
@@ -54,21 +54,21 @@ export interface Step {
 }
 
 /** Status and error code of the response to the explained request. */
-export interface Answer {
+export interface StatusAnswer {
   readonly status: number;
   readonly code?: ErrorCode;
 }
 
-export const SHOWN: Answer = { status: 200 };
+export const SHOWN: StatusAnswer = { status: 200 };
 export const UNKNOWN_ENTRY: Step = { step: 'entry', outcome: 'unknown_to_you' };
 export const ABSENT_ENTRY: Step = { step: 'entry', outcome: 'absent', code: 'entry_not_found' };
 
-export function answerOf({ status, code }: ApiError): Answer {
+export function answerOf({ status, code }: ApiError): StatusAnswer {
   return { status, code };
 }
 
 /** Returns the response to a request that is checked in the order of these steps; undefined if all steps pass. */
-export function firstRefusal(steps: readonly Step[]): Answer | undefined {
+export function firstRefusal(steps: readonly Step[]): StatusAnswer | undefined {
   const code = steps.find((step) => step.outcome !== 'passed' && step.code !== undefined)?.code;
   return code && { status: ERROR_CATALOGUE[code].status, code };
 }
@@ -116,7 +116,7 @@ function shortened(text: string): string {
 }
 
 /** reference/explain: a 404 means `hidden` if access to an existing resource was refused, else `absent`. */
-export function decisionOf({ status }: Answer, steps: readonly Step[]): Decision {
+export function decisionOf({ status }: StatusAnswer, steps: readonly Step[]): Conclusion {
   if (status < 300) return 'shown';
   if (status !== 404) return 'refused';
   return steps.some(({ outcome }) => outcome === 'refused') ? 'hidden' : 'absent';
@@ -168,7 +168,7 @@ export function judgeSources<Source extends Candidate>(
 }
 
 export interface EntryRead {
-  readonly answer: Answer;
+  readonly answer: StatusAnswer;
   /** The source whose entry shadows all others; undefined if no entry is visible. */
   readonly source?: string | undefined;
   /** The status of the version; undefined if the entry has no such version. */

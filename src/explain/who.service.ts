@@ -8,7 +8,7 @@ import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entries/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { OpenAccess } from '../registries/open-access.js';
+import { OpenAccess } from '../authz/open-access.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { ClaimSetAccess, KeyAccess, ManagedBy, WhoHasAccess } from './explain.dto.js';
 import { type AskedEntry, ClaimSetCounts, FactsQueries, type RegistryFacts } from './explain.queries.js';

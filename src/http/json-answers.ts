@@ -141,10 +141,10 @@ function digestOf(content: string | Buffer): string {
 }
 
 /** Responses depend on the caller and may change at any time, so clients must revalidate (reference/catalog). */
-export const CACHE_CONTROL = 'private, no-cache';
+const CACHE_CONTROL = 'private, no-cache';
 
 /** Sets the response headers (reference/catalog). `vary` must include any fields that the CORS middleware sets. */
-export function setHeaders(response: Response, vary: string, etag: string): void {
+function setHeaders(response: Response, vary: string, etag: string): void {
   response.setHeader('Vary', vary);
   response.setHeader('Cache-Control', CACHE_CONTROL);
   response.setHeader('ETag', etag);
@@ -155,7 +155,7 @@ export function setHeaders(response: Response, vary: string, etag: string): void
  * Returns whether `If-None-Match` contains this tag (RFC 9110 §13.1.2). Ignores the request's `Cache-Control` (reference/catalog):
  * clients built on `fetch()` send `no-cache` with their tag, and Express would then send the whole response.
  */
-export function isFresh({ req, statusCode }: Response, etag: string): boolean {
+function isFresh({ req, statusCode }: Response, etag: string): boolean {
   const condition = req.headers['if-none-match'];
   if (condition === undefined || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method)) return false;
   return condition.trim() === '*' || condition.split(',').some((tag) => opaque(tag) === opaque(etag));

@@ -15,7 +15,7 @@ export function clientKeyOf({ socket }: Request): string {
 }
 
 /** Returns the peer's full address; null when the connection is closed. */
-export function addressOf({ socket }: Request): string | null {
+function addressOf({ socket }: Request): string | null {
   const { remoteAddress } = socket;
   return remoteAddress === undefined ? null : (IPV4_IN_IPV6.exec(remoteAddress)?.[1] ?? remoteAddress);
 }

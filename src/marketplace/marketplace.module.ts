@@ -1,10 +1,9 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/catalog.module.js';
-import { ClientConfigController, PluginConfigs } from '../catalog/client-config.controller.js';
+import { ClientConfigController } from './client-config.controller.js';
 import { ContentModule } from '../content/content.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { MarketplaceController, RepositoryController } from './marketplace.controller.js';
-import { MarketplaceEntries } from './marketplace-entries.queries.js';
 import { MarketplaceService } from './marketplace.service.js';
 import { CACHE_LIMITS, RepositoryCache } from './repository-cache.js';
 import { UploadPack } from './upload-pack.js';
@@ -14,12 +13,9 @@ import { UploadPack } from './upload-pack.js';
   imports: [CatalogModule, ContentModule, ViewsModule],
   controllers: [ClientConfigController, MarketplaceController, RepositoryController],
   providers: [
-    MarketplaceEntries,
     MarketplaceService,
-    { provide: PluginConfigs, useExisting: MarketplaceService },
     UploadPack,
     { provide: RepositoryCache, useFactory: () => new RepositoryCache(CACHE_LIMITS) },
   ],
-  exports: [MarketplaceEntries],
 })
 export class MarketplaceModule {}

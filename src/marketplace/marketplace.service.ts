@@ -3,7 +3,6 @@ import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
-import { PluginConfigs } from '../catalog/client-config.controller.js';
 import type { ClientName } from '../client-config/client-config.js';
 import { PLUGIN_CLIENTS, pluginSettings } from '../client-config/plugin-settings.js';
 import { authenticationConfig } from '../config/slices.js';
@@ -13,7 +12,6 @@ import { CachedJson } from '../http/json-answers.js';
 import { requestedHost } from '../http/requested-host.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { type DescribedVersion, MarketplaceEntries } from './marketplace-entries.queries.js';
 import {
   manifestsIn,
   type MarketplacePlugin,
@@ -29,6 +27,7 @@ import {
   type RepositoryLease,
   type RepositoryPlan,
 } from './repository-cache.js';
+import { type DescribedVersion, EntriesWithContent } from '../content/entries-with-content.queries.js';
 
 /** The path of the repository below the registry's. */
 export const REPOSITORY = 'git/marketplace.git';
@@ -56,20 +55,18 @@ interface Marketplace {
 
 /** Serves the plugins and skills that a caller sees as a marketplace (reference/marketplace). */
 @Injectable()
-export class MarketplaceService extends PluginConfigs {
+export class MarketplaceService {
   /** Lists of plugins that are read at once. */
   private readonly reading = new Semaphore(1);
 
   constructor(
-    private readonly entries: MarketplaceEntries,
+    private readonly entries: EntriesWithContent,
     private readonly views: RegistryViews,
     private readonly content: ContentStore,
     private readonly repositories: RepositoryCache,
     @Inject(authenticationConfig.KEY)
     private readonly authentication: ConfigType<typeof authenticationConfig>,
-  ) {
-    super();
-  }
+  ) {}
 
   /**
    * Returns the marketplace file for clients that fetch the plugins from the repository.
@@ -82,11 +79,13 @@ export class MarketplaceService extends PluginConfigs {
     return remoteMarketplace(settings, await plugins(), this.repositoryFor(access, request));
   }
 
-  override async pluginConfig(
-    access: VerifiedAccess,
-    client: ClientName,
-    request: Request,
-  ): Promise<CachedJson> {
+  /**
+   * Returns the settings that install the plugins of a registry.
+   *
+   * @param client one that has a file for plugins.
+   * @throws ApiError 400 `invalid_parameter` for another client, and where the registry has no marketplace.
+   */
+  async pluginConfig(access: VerifiedAccess, client: ClientName, request: Request): Promise<CachedJson> {
     const { marketplace } = access;
     if (!marketplace)
       throw new ApiError('invalid_parameter', 'form: this registry is not served as a marketplace');

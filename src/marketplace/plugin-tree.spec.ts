@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  manifestsIn,
-  type MarketplaceEntry,
-  marketplaceTree,
-  pluginNameOf,
-  pluginsOf,
-  remoteMarketplace,
-} from './plugin-tree.js';
+import { manifestsIn, marketplaceTree, pluginNameOf, pluginsOf, remoteMarketplace } from './plugin-tree.js';
+import type { EntryWithFiles } from '../content/entries-with-content.queries.js';
 
 const ACME = { name: 'acme', owner: 'Acme' };
 const CLAUDE = '.claude-plugin/plugin.json';
@@ -15,8 +9,8 @@ const file = (path: string, digest = `digest of ${path}`) => ({ path, digest, by
 const entry = (
   name: string,
   paths: readonly string[] = ['README.md'],
-  more: Partial<MarketplaceEntry> = {},
-): MarketplaceEntry => ({
+  more: Partial<EntryWithFiles> = {},
+): EntryWithFiles => ({
   type: 'plugin',
   name,
   version: '1.0.0',
@@ -24,14 +18,11 @@ const entry = (
   files: paths.map((path) => file(path)),
   ...more,
 });
-const namesOf = (...entries: MarketplaceEntry[]) =>
+const namesOf = (...entries: EntryWithFiles[]) =>
   pluginsOf(entries).map(({ pluginName, type }) => `${type} ${pluginName}`);
 
 /** The tree by path: JSON as a value, content as its digest. */
-function treeOf(
-  entries: MarketplaceEntry[],
-  manifests: Record<string, string> = {},
-): Record<string, unknown> {
+function treeOf(entries: EntryWithFiles[], manifests: Record<string, string> = {}): Record<string, unknown> {
   const tree = marketplaceTree(ACME, pluginsOf(entries), new Map(Object.entries(manifests)));
   const paths = tree.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);

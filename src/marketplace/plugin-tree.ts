@@ -1,36 +1,15 @@
 import type { MarketplaceConfig } from '../config/config.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
-
-export interface ContentFile {
-  /** Relative, with `/` as separator. */
-  readonly path: string;
-  /** SHA-256 of the bytes. */
-  readonly digest: string;
-  readonly bytes: number;
-  readonly executable: boolean;
-}
-
-/** A plugin or skill whose latest version has content. */
-export interface ListedEntry {
-  readonly type: 'plugin' | 'skill';
-  /** `namespace/name`. */
-  readonly name: string;
-  readonly version: string;
-  readonly description: string;
-}
-
-export interface MarketplaceEntry extends ListedEntry {
-  readonly files: readonly ContentFile[];
-}
+import type { EntryWithContent, EntryWithFiles, EntryFile } from '../content/entries-with-content.queries.js';
 
 /** An entry under the name by which clients install it. */
-export type Plugin<Entry extends ListedEntry> = Entry & { readonly pluginName: string };
-export type ListedPlugin = Plugin<ListedEntry>;
-export type MarketplacePlugin = Plugin<MarketplaceEntry>;
+export type Plugin<Entry extends EntryWithContent> = Entry & { readonly pluginName: string };
+export type ListedPlugin = Plugin<EntryWithContent>;
+export type MarketplacePlugin = Plugin<EntryWithFiles>;
 
 /** A file of the repository: content by digest, or generated text. */
-export type TreeFile = { readonly path: string; readonly executable: boolean } & (
+export type RepositoryFile = { readonly path: string; readonly executable: boolean } & (
   | { readonly digest: string; readonly bytes: number }
   | { readonly text: string }
 );
@@ -45,7 +24,7 @@ export function pluginNameOf(name: string): string {
  * names share a plugin name, none of them is a plugin, because otherwise a publisher could replace another's plugin. A
  * plugin hides the skill of the same name.
  */
-export function pluginsOf<Entry extends ListedEntry>(entries: readonly Entry[]): Plugin<Entry>[] {
+export function pluginsOf<Entry extends EntryWithContent>(entries: readonly Entry[]): Plugin<Entry>[] {
   const plugins = new Map<string, Entry>();
   const ambiguous = new Set<string>();
   for (const entry of entries) {
@@ -76,13 +55,13 @@ const MAX_MANIFEST_BYTES = 256 * 1_024;
 const MAX_MANIFEST_DEPTH = 100;
 
 /** Returns the files whose text `marketplaceTree` needs. */
-export function manifestsIn(plugins: readonly MarketplacePlugin[]): ContentFile[] {
+export function manifestsIn(plugins: readonly MarketplacePlugin[]): EntryFile[] {
   return plugins.flatMap(({ type, files }) =>
     files.filter((file) => type === 'plugin' && isManifest(file) && file.bytes <= MAX_MANIFEST_BYTES),
   );
 }
 
-function isManifest({ path }: ContentFile): boolean {
+function isManifest({ path }: EntryFile): boolean {
   return MANIFESTS.has(path.toLowerCase());
 }
 
@@ -97,7 +76,7 @@ export function marketplaceTree(
   { name, owner }: MarketplaceConfig,
   plugins: readonly MarketplacePlugin[],
   manifests: ReadonlyMap<string, string>,
-): TreeFile[] {
+): RepositoryFile[] {
   const listed = plugins.map(({ pluginName, description, version }) => ({
     name: pluginName,
     source: `./plugins/${pluginName}`,
@@ -154,7 +133,7 @@ export function remoteMarketplace(
 }
 
 /** Returns the files of a plugin, relative to its directory. */
-function filesOf(plugin: MarketplacePlugin, manifests: ReadonlyMap<string, string>): TreeFile[] {
+function filesOf(plugin: MarketplacePlugin, manifests: ReadonlyMap<string, string>): RepositoryFile[] {
   const { type, name, files } = plugin;
   if (type === 'skill') {
     const directory = `skills/${name.slice(name.indexOf('/') + 1)}`;
@@ -166,7 +145,7 @@ function filesOf(plugin: MarketplacePlugin, manifests: ReadonlyMap<string, strin
   const written = new Map(REQUIRED.map((path) => [path, textOf(manifestOf(plugin))]));
   for (const file of files.filter(isManifest))
     written.set(file.path.toLowerCase(), renamed(manifests.get(file.digest) ?? '', plugin));
-  const isReplaced = ({ path }: ContentFile) =>
+  const isReplaced = ({ path }: EntryFile) =>
     [...written.keys()].some((each) => `${each}/`.startsWith(`${path.toLowerCase()}/`));
   return [
     ...[...written].map(([path, manifest]) => ({ path, executable: false, text: manifest })),
@@ -196,7 +175,7 @@ function renamed(text: string, plugin: ListedPlugin): string {
   }
 }
 
-function jsonFile(path: string, value: object): TreeFile {
+function jsonFile(path: string, value: object): RepositoryFile {
   return { path, executable: false, text: textOf(value) };
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { type CacheLimits, RepositoryCache } from './repository-cache.js';
-import type { TreeFile } from './plugin-tree.js';
+import type { RepositoryFile } from './plugin-tree.js';
 
 /** A caller who does not leave. */
 const WAITING = new AbortController().signal;
@@ -39,16 +39,16 @@ function aCache(limits: Partial<CacheLimits> = {}): RepositoryCache {
   return cache;
 }
 
-const stored = (path: string, bytes: number, digest = path): TreeFile => ({
+const stored = (path: string, bytes: number, digest = path): RepositoryFile => ({
   path,
   digest,
   bytes,
   executable: false,
 });
-const text = (path: string, content: string): TreeFile => ({ path, executable: false, text: content });
+const text = (path: string, content: string): RepositoryFile => ({ path, executable: false, text: content });
 
 /** A plan whose stored files consist of `x`. */
-function plan(key: string, files: TreeFile[]) {
+function plan(key: string, files: RepositoryFile[]) {
   const built = { key, reads: [] as string[], files: async () => files, read };
   async function* read(digest: string): AsyncGenerator<Buffer> {
     built.reads.push(digest);

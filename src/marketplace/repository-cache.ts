@@ -6,7 +6,7 @@ import { unlessAborted } from '../limits/abortable.js';
 import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { runLocalGit } from './local-git.js';
-import type { TreeFile } from './plugin-tree.js';
+import type { RepositoryFile } from './plugin-tree.js';
 
 /** Limits of the repositories on disk, in bytes before compression. */
 export interface CacheLimits {
@@ -40,7 +40,7 @@ const REFRESH_MS = 60_000;
 export interface RepositoryPlan {
   /** Equal for equal trees. */
   readonly key: string;
-  files(): Promise<readonly TreeFile[]>;
+  files(): Promise<readonly RepositoryFile[]>;
   read(digest: string): AsyncIterable<Buffer>;
 }
 
@@ -190,7 +190,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
 
   private async write(
     plan: RepositoryPlan,
-    files: readonly TreeFile[],
+    files: readonly RepositoryFile[],
   ): Promise<Pick<Stored, 'directory' | 'names'>> {
     const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(this.limits.buildMs)]);
     const directory = await createTemporary(DIRECTORY_PREFIX);
@@ -231,7 +231,7 @@ async function namesIn(directory: string): Promise<number> {
   return (await readdir(directory, { recursive: true })).length;
 }
 
-function sizeOf(file: TreeFile): number {
+function sizeOf(file: RepositoryFile): number {
   return 'text' in file ? Buffer.byteLength(file.text) : file.bytes;
 }
 
@@ -260,7 +260,7 @@ const MESSAGE = 'Marketplace\n';
 /** Writes a bare repository with one commit without parents. */
 async function createRepository(
   directory: string,
-  files: readonly TreeFile[],
+  files: readonly RepositoryFile[],
   read: (digest: string) => AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -272,7 +272,7 @@ async function createRepository(
 
 /** The input of `git fast-import`: each file's content once, then the commit. */
 async function* instructions(
-  files: readonly TreeFile[],
+  files: readonly RepositoryFile[],
   read: (digest: string) => AsyncIterable<Buffer>,
 ): AsyncGenerator<string | Buffer> {
   const changes: string[] = [];

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { ContentModule } from '../content/content.module.js';
-import { MarketplaceModule } from '../marketplace/marketplace.module.js';
 import { ViewsModule } from '../visibility/visibility.module.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpController, McpOrigins } from './mcp.controller.js';
@@ -10,7 +9,7 @@ import { Tools } from './tools.js';
 
 /** Serves each registry as an MCP server (reference/mcp). */
 @Module({
-  imports: [CatalogModule, ContentModule, MarketplaceModule, ViewsModule],
+  imports: [CatalogModule, ContentModule, ViewsModule],
   controllers: [McpController],
   providers: [McpEndpoint, McpOrigins, Skills, Tools],
 })

@@ -8,8 +8,12 @@ import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { type ContentVersion, MarketplaceEntries } from '../marketplace/marketplace-entries.queries.js';
-import type { ContentFile, MarketplaceEntry } from '../marketplace/plugin-tree.js';
+import {
+  type EntryFile,
+  type ContentVersion,
+  EntriesWithContent,
+  type EntryWithFiles,
+} from '../content/entries-with-content.queries.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { Skill, SkillFile } from './message-handler.js';
@@ -56,7 +60,7 @@ export class Skills {
   private readonly turns = new Semaphore(1);
 
   constructor(
-    private readonly entries: MarketplaceEntries,
+    private readonly entries: EntriesWithContent,
     private readonly content: ContentStore,
   ) {}
 
@@ -106,7 +110,7 @@ export class Skills {
     return file.bytes > LARGE_FILE_BYTES ? inTurn(this.turns, access, read) : read();
   }
 
-  private async find(access: VerifiedAccess, name: string): Promise<MarketplaceEntry | null> {
+  private async find(access: VerifiedAccess, name: string): Promise<EntryWithFiles | null> {
     if (!isStorable(name)) return null;
     const versions: readonly ContentVersion[] = await this.entries.versions(access, {
       types: ['skill'],
@@ -118,7 +122,7 @@ export class Skills {
   }
 
   /** Returns null for a skill that hosts could not load. */
-  private async skillOf(access: VerifiedAccess, { name, files }: MarketplaceEntry): Promise<Skill | null> {
+  private async skillOf(access: VerifiedAccess, { name, files }: EntryWithFiles): Promise<Skill | null> {
     const manifest = files.find(({ path }) => path === MANIFEST);
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     if (!manifest || manifest.bytes > MAX_MANIFEST_BYTES || files.length > MAX_FILES || bytes > MAX_BYTES)
@@ -140,7 +144,7 @@ export class Skills {
   private async frontmatterOf(
     access: VerifiedAccess,
     name: string,
-    manifest: ContentFile,
+    manifest: EntryFile,
   ): Promise<Skill['frontmatter'] | null> {
     const key = `${name} ${manifest.digest}`;
     const cached = this.frontmatters.get(key);

@@ -6,10 +6,10 @@ import type { Caller } from '../auth/caller.js';
 import { readJwt } from '../auth/token-claims.js';
 import { limitsConfig } from '../config/slices.js';
 import { type CheckedDocument, formatProblem, withinPublisherLimit } from '../documents/document-check.js';
-import { type IncomingVersion, officialMeta, type VersionState } from '../documents/entry-types.js';
+import { type IncomingVersion, officialMeta, type OfficialFacts } from '../documents/entry-types.js';
 import type { StatusBody } from '../entries/entries.dto.js';
 import type { HeldAnswer } from '../entries/admission-gate.js';
-import { EntriesService, type Outcome, type PublicationAnswers } from '../entries/entries.service.js';
+import { EntriesService, type MadeOrHeld, type PublicationAnswers } from '../entries/entries.service.js';
 import type { SentJson } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -53,7 +53,7 @@ export class PublisherService {
     { publishClaims }: PublishingRegistry,
     sent: SentJson,
     context: RequestContext,
-  ): Promise<Outcome<JsonText>> {
+  ): Promise<MadeOrHeld<JsonText>> {
     const request = { version: versionOf(this.check(sent)), claims: publishClaims };
     const { isHeld, answer } = await this.entries.publishVersion(caller, request, false, ANSWERS, context);
     return { isHeld, answer: new JsonText(answer) };
@@ -106,7 +106,7 @@ const ANSWERS: PublicationAnswers = {
 
 /** Formats a version as the consumer API does. */
 function itemOf(
-  version: VersionState & { readonly document: string },
+  version: OfficialFacts & { readonly document: string },
   admission: HeldAnswer | null = null,
 ): string {
   const meta = officialMeta(version);

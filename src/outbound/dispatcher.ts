@@ -2,9 +2,22 @@ import { isIP } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
-import type { ProxyConfig, ProxyServer } from '../config/config.js';
 import type { ResolveAll } from './name-resolution.js';
-import { lookupFor, type Reach } from './private-address.js';
+import { lookupFor, type AddressReach } from './private-address.js';
+
+export interface ProxyConfig {
+  /** For http:// URLs; null: none. */
+  readonly http: ProxyServer | null;
+  /** For https:// URLs; null: none. */
+  readonly https: ProxyServer | null;
+  /** Hosts and networks that bypass the proxy. */
+  readonly noProxy: readonly string[];
+}
+
+export interface ProxyServer {
+  readonly origin: string;
+  readonly credentials: { readonly username: string; readonly password: string } | null;
+}
 
 export const DIRECT: ProxyConfig = { http: null, https: null, noProxy: [] };
 
@@ -33,7 +46,7 @@ export interface ConnectionOptions {
  */
 export function createDispatcher(
   { maxConnections, connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, caCert, resolve }: ConnectionOptions,
-  reach: Reach,
+  reach: AddressReach,
 ): Dispatcher {
   return new Agent({
     connections: maxConnections,

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
-import type { ProxyServer } from '../config/config.js';
-import { pathWithoutKeys } from '../config/registry-keys.js';
 import { isDeeperThan, repeatedKey } from '../json/json-text.js';
+import { pathWithoutKeys } from '../validation/hidden-keys.js';
 import {
   type ConnectionOptions,
   createDispatcher,
   createProxyDispatcher,
   DIRECT,
   proxyFor,
+  type ProxyServer,
 } from './dispatcher.js';
 import {
   checkLiteralAddress,
@@ -16,7 +16,7 @@ import {
   looksPrivate,
   PrivateAddressError,
   PublicAddressError,
-  type Reach,
+  type AddressReach,
 } from './private-address.js';
 
 const MIB = 1024 * 1024;
@@ -117,14 +117,14 @@ export interface OutboundResponse {
 }
 
 /** A response before its body is read, and to which addresses what it names may lead. */
-type Answer = Dispatcher.ResponseData & { readonly reach?: Reach };
+type Answer = Dispatcher.ResponseData & { readonly reach?: AddressReach };
 
 /**
  * HTTP client for requests to other servers, with limits on time, size and redirects. Connects to public addresses
  * only, unless a request allows private ones: otherwise users who can configure a URL could read internal services.
  */
 export class HttpClient {
-  private readonly direct: Readonly<Record<Reach, Dispatcher>>;
+  private readonly direct: Readonly<Record<AddressReach, Dispatcher>>;
   private readonly proxied = new Map<ProxyServer, Dispatcher>();
 
   constructor(private readonly options: ConnectionOptions) {
@@ -276,8 +276,8 @@ export class HttpClient {
     target: URL,
     options: GetRequest,
     signal: AbortSignal,
-  ): Promise<{ response: Dispatcher.ResponseData; reach: Reach }> {
-    const send = (reach: Reach) =>
+  ): Promise<{ response: Dispatcher.ResponseData; reach: AddressReach }> {
+    const send = (reach: AddressReach) =>
       this.send(target, reach, signal, { method: 'GET', headers: authorized(options) });
     const isPrivate = looksPrivate(target);
     // Requests that stay at their origin reach what the caller named; a proxy resolves names itself.
@@ -300,7 +300,7 @@ export class HttpClient {
 
   private async send(
     target: URL,
-    reach: Reach,
+    reach: AddressReach,
     signal: AbortSignal,
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
   ): Promise<Dispatcher.ResponseData> {

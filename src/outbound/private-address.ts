@@ -57,14 +57,14 @@ export const UNREACHABLE =
   'its host is unknown, at a private address, or refuses connections; the server log has the cause';
 
 /** The addresses to which connections may go. */
-export type Reach = 'public' | 'private' | 'any';
+export type AddressReach = 'public' | 'private' | 'any';
 
 /**
  * Returns a `lookup` for connections. It runs for each new connection, and the connection uses the address it returns, so
  * changing the DNS record later (DNS rebinding) has no effect. For `public`, a name is refused if any of its addresses is
  * private, because the connection might use that address; for `private`, only the private addresses are used.
  */
-export function lookupFor(reach: Reach, resolve: ResolveAll = resolveApart): LookupFunction {
+export function lookupFor(reach: AddressReach, resolve: ResolveAll = resolveApart): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, (error, addresses) => {
       const found = addresses.filter(

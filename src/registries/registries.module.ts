@@ -4,7 +4,6 @@ import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { OpenAccess } from './open-access.js';
 import { RegistriesController } from './registries.controller.js';
 import { RegistriesRepository } from './registries.repository.js';
 import { RegistriesService } from './registries.service.js';
@@ -14,7 +13,7 @@ import { Registry } from './registry.entity.js';
 @Module({
   imports: [TypeOrmModule.forFeature([Registry]), AuditModule, AuthzModule, ClaimSetsModule, SourcesModule],
   controllers: [RegistriesController],
-  providers: [AdminKeys, OpenAccess, RegistriesRepository, RegistriesService, RegistryWriter],
-  exports: [OpenAccess, RegistriesRepository, RegistriesService, RegistryWriter],
+  providers: [AdminKeys, RegistriesRepository, RegistriesService, RegistryWriter],
+  exports: [RegistriesRepository, RegistriesService, RegistryWriter],
 })
 export class RegistriesModule {}

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { firstRows } from '../database/statements.js';
-import type { Origin } from '../sources/source.entity.js';
 import { Registry } from './registry.entity.js';
+import { firstRows } from '../database/bulk.js';
+import type { Origin } from '../config/config.js';
 
 /** Bytes: the name of a source is a DNS label, here in quotes with a comma. */
 const MAX_SOURCE_NAME = 66;

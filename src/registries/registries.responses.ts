@@ -89,7 +89,7 @@ export class RegistryAnswerList {
  * @param isManager whether to show everything; with `registryListing: readers`, readers do not see the keys.
  */
 export function describeRegistry(registry: Registry, isManager: boolean): Plain<RegistryAnswer> {
-  const { sources, claims, ...settings } = declaredForm(registry);
+  const { sources, claims, ...settings } = declaredRegistry(registry);
   const shown = Object.entries(settings).filter(([name]) => isManager || !FOR_MANAGERS.includes(name));
   return {
     name: registry.name,
@@ -113,7 +113,7 @@ export function registryTag(registry: Registry): string {
 }
 
 /** Returns the declaration of a registry (reference/sources), also for the audit trail. */
-export function declaredForm(registry: Registry): Pick<Plain<RegistryAnswer>, keyof RegistrySettings> {
+export function declaredRegistry(registry: Registry): Pick<Plain<RegistryAnswer>, keyof RegistrySettings> {
   return {
     sources: registry.sourceNames,
     claims: registry.shownClaims,

@@ -6,7 +6,6 @@ import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
-import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
 import {
   grantedClaims,
   REGISTRY_READ_ONLY,
@@ -23,11 +22,17 @@ import { checkReadOnlyMembers } from '../http/validation.pipe.js';
 import { type Plain, toStored } from '../source-kinds/settings-table.js';
 import { checkSettingsLength } from '../sources/admin-limits.js';
 import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
-import { OpenAccess } from './open-access.js';
 import { RegistriesRepository, type RegistryRow } from './registries.repository.js';
-import { declaredForm, describeRegistry, type RegistryAnswer, registryTag } from './registries.responses.js';
+import {
+  declaredRegistry,
+  describeRegistry,
+  type RegistryAnswer,
+  registryTag,
+} from './registries.responses.js';
 import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
+import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
+import { OpenAccess } from '../authz/open-access.js';
 
 /** Manages registries through the admin API (reference/sources). */
 @Injectable()
@@ -110,14 +115,14 @@ export class RegistriesService {
       const sources = await this.getSources(manager, caller, sourceNames, found);
       if (!found && (await this.registries.countMade(manager)) >= this.limits.apiRegistries)
         throw new ApiError('too_many_registries');
-      const before = found && { claims: found.shownClaims, form: declaredForm(found) };
+      const before = found && { claims: found.shownClaims, form: declaredRegistry(found) };
       const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
       if (outcome !== 'unchanged')
         await record({
           action: found ? 'registry.update' : 'registry.create',
           target: { type: 'registry', name },
           claims: [...(before ? [before.claims] : []), registry.shownClaims],
-          change: { ...(before ? { before: before.form } : {}), after: declaredForm(registry) },
+          change: { ...(before ? { before: before.form } : {}), after: declaredRegistry(registry) },
         });
       return { created: !found, answer: this.get(caller, registry) };
     });
@@ -137,7 +142,7 @@ export class RegistriesService {
         action: 'registry.delete',
         target: { type: 'registry', name },
         claims: [found.claims],
-        change: { before: declaredForm(found) },
+        change: { before: declaredRegistry(found) },
       });
       await this.registries.remove(manager, found);
     });

@@ -6,14 +6,13 @@ import type { EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, givenForm } from '../claims/claims.js';
-import type { RegistryConfig } from '../config/config.js';
+import type { Origin, RegistryConfig } from '../config/config.js';
 import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
 import { REGISTRY_SETTINGS, type RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { hasColumns, storedIn } from '../source-kinds/settings-table.js';
 import { AdminFiles } from '../sources/admin-limits.js';
-import type { Origin } from '../sources/source.entity.js';
 import type { SourceRow } from '../sources/sources.repository.js';
 import { below, issue } from '../validation/value-checks.js';
 import { Registry, RegistrySource } from './registry.entity.js';
@@ -45,7 +44,7 @@ export class RegistryWriter {
     position: number,
   ): Promise<WrittenRegistry> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const columns = { ...declaredColumns(declared), origin, claimSetId: claimSet.id };
+    const columns = { ...registryColumns(declared), origin, claimSetId: claimSet.id };
     const hasSameSources =
       found !== null &&
       isDeepStrictEqual(
@@ -92,7 +91,7 @@ export class RegistryWriter {
 }
 
 /** Returns the values of the columns that a declaration alone decides. */
-export function declaredColumns(declared: RegistryConfig) {
+export function registryColumns(declared: RegistryConfig) {
   return { givenClaims: givenForm(declared.claims), ...storedIn(REGISTRY_SETTINGS, declared) };
 }
 

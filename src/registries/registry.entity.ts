@@ -12,11 +12,11 @@ import {
 } from 'typeorm';
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
-import type { MarketplaceConfig } from '../config/config.js';
+import type { MarketplaceConfig, Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import type { StoredRegistrySettings } from '../config/registry-settings.dto.js';
-import { BytewiseText, IdColumn, Timestamp } from '../database/statements.js';
-import { type Origin, Source } from '../sources/source.entity.js';
+import { Source } from '../sources/source.entity.js';
+import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
 const SOURCES_PRIMARY_KEY = 'registry_source_pkey';
 

@@ -50,7 +50,7 @@ interface Patterns {
 }
 
 /** Selects the entries of a source by name and tag globs. */
-export interface EntryFilter {
+export interface StoredFilter {
   readonly names?: Patterns;
   readonly tags?: Patterns;
 }
@@ -65,7 +65,7 @@ const MAX_COMPARISONS = 4_000_000;
  * Exclude lists take precedence, and an include list needs a match. Names and tags must both pass (reference/configuration). An entry
  * whose tags take too long to compare does not pass: an upstream chooses them, and the comparison blocks other requests.
  */
-export function passesFilter(filter: EntryFilter, name: string, tags: readonly string[]): boolean {
+export function passesFilter(filter: StoredFilter, name: string, tags: readonly string[]): boolean {
   const budget = { left: MAX_COMPARISONS };
   return passes(filter.names, [name], budget) && passes(filter.tags, tags, budget);
 }

@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import type { AdmissionConfig } from '../config/config.js';
-import { BULK_WRITERS, lockBulkWrite, timeIn, waitForLocks } from '../database/statements.js';
+import type { AdmissionConfig, Origin } from '../config/config.js';
+import { BULK_WRITERS, lockBulkWrite, waitForLocks } from '../database/locks.js';
+import { timeIn } from '../database/sql-expressions.js';
 import { type SettingsOf, type SyncedKind, WATCHED_KINDS, type WatchedKind } from '../source-kinds/kinds.js';
-import type { EntryFilter } from './entry-filter.js';
-import { type Origin, Source, SourceState } from './source.entity.js';
+import { Source, SourceState } from './source.entity.js';
+import type { StoredFilter } from './entry-filter.js';
 
 /** A synced source leased by a run of this replica. */
 export type LeasedSource<K extends SyncedKind = SyncedKind> = {
@@ -16,7 +17,7 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     readonly kind: P;
     readonly origin: Origin;
     readonly settings: SettingsOf<P>;
-    readonly filter: EntryFilter | null;
+    readonly filter: StoredFilter | null;
     readonly admission: AdmissionConfig | null;
     readonly claims: Claims;
     readonly claimSetId: number;
@@ -54,7 +55,7 @@ export interface WatchedSource {
   readonly kind: WatchedKind;
   readonly origin: Origin;
   readonly settings: SettingsOf<WatchedKind>;
-  readonly filter: EntryFilter | null;
+  readonly filter: StoredFilter | null;
 }
 
 /**

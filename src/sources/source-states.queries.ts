@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, In, IsNull, Not, type QueryDeepPartialEntity } from 'typeorm';
-import { timeIn } from '../database/statements.js';
-import { MAX_SHOWN_SKIPPED, type SkippedEntry } from '../documents/entry-types.js';
+import { timeIn } from '../database/sql-expressions.js';
+import { MAX_SHOWN_SKIPPED, type SkippedVersion } from '../documents/entry-types.js';
+import { nextRunAt } from './retry.js';
 import { type Source, SourceState, type SyncStatus } from './source.entity.js';
 
 /** The counts and skipped entries of a run. */
 export interface SourceReport {
   readonly counts: Readonly<Record<string, number>>;
-  readonly skipped: readonly SkippedEntry[];
+  readonly skipped: readonly SkippedVersion[];
 }
 
 /** The result of a run that wrote entries. */
@@ -229,13 +230,4 @@ function completed(nextInMs: number): NewState {
     lastSuccessAt: () => 'now()',
     requestedAt: () => OPEN_REQUEST,
   };
-}
-
-/**
- * SQL: the time of the next run. It is due now if a sync was requested during this run, otherwise after this time plus up
- * to 10 %, so that sources created together drift apart.
- */
-function nextRunAt(ms: number): string {
-  return `case when requested_at >= last_attempt_at then now()
-    else now() + ${Number(ms)} * (1 + random() * 0.1) * interval '1 millisecond' end`;
 }

@@ -7,8 +7,9 @@ import type { SourceConfig } from '../config/config.js';
 import { hasColumns, storedIn } from '../source-kinds/settings-table.js';
 import { SOURCE_SETTINGS } from '../source-kinds/source-settings.dto.js';
 import { SourceStates } from './source-states.queries.js';
-import { type Origin, Source } from './source.entity.js';
-import { inheritClaims } from './sources.queries.js';
+import { Source } from './source.entity.js';
+import type { Origin } from '../config/config.js';
+import { inheritClaims } from './inherited-claims.queries.js';
 
 export interface WrittenSource {
   readonly outcome: 'created' | 'changed' | 'unchanged';
@@ -61,7 +62,7 @@ export class SourceWriter {
       manager.create(Source, {
         name: source.name,
         kind: source.kind,
-        ...declaredColumns(source),
+        ...sourceColumns(source),
         origin,
         changedBy,
         claimSet: claimSets[index],
@@ -81,7 +82,7 @@ export class SourceWriter {
     changedBy: Buffer | null,
   ): Promise<WrittenSource> {
     const claimSet = await this.claimSets.findOrCreate(manager, declared.claims);
-    const columns = { ...declaredColumns(declared), origin, claimSetId: claimSet.id };
+    const columns = { ...sourceColumns(declared), origin, claimSetId: claimSet.id };
     if (hasColumns<Source>(source, columns)) return { outcome: 'unchanged', source };
     const { intervalMs } = columns;
     const hasNewContent = CONTENT.some((column) => !isDeepStrictEqual(source[column], columns[column]));
@@ -101,7 +102,11 @@ export class SourceWriter {
     else if (hasNewInterval)
       source.state.nextRunAt = await this.states.reschedule(manager, source.id, intervalMs);
     if (hasNewClaims)
-      await inheritClaims(manager, source, claimSet, { claimSets: this.claimSets, states: this.states });
+      await inheritClaims(
+        manager,
+        { id: source.id, kind: source.kind, claimSetId: claimSet.id },
+        { claimSets: this.claimSets, states: this.states },
+      );
     Object.assign(source, columns, { claimSet, updatedAt: row.updated_at });
     return { outcome: 'changed', source };
   }
@@ -114,7 +119,7 @@ const CONTENT = [
 ] as const;
 
 /** Returns the values of the columns that a declaration alone decides. */
-export function declaredColumns(declared: SourceConfig) {
+export function sourceColumns(declared: SourceConfig) {
   const { settings, claims } = declared;
   return { settings, givenClaims: givenForm(claims), ...storedIn(SOURCE_SETTINGS, declared) };
 }

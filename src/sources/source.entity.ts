@@ -12,14 +12,13 @@ import {
 import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/claim-sets.repository.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
-import { BytewiseText, IdColumn, isOneOf, Timestamp } from '../database/statements.js';
-import type { SkippedEntry } from '../documents/entry-types.js';
+import type { SkippedVersion } from '../documents/entry-types.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import type { Plain } from '../source-kinds/settings-table.js';
 import type { EntryFilter, StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
-
-/** Where a source or registry was declared: in the configuration file or through the admin API. */
-export type Origin = 'config' | 'api';
+import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
+import { isOneOf } from '../database/sql-expressions.js';
+import type { Origin } from '../config/config.js';
 
 /** Stored as a bigint, which node-postgres returns as text. */
 const MILLISECONDS = {
@@ -87,7 +86,7 @@ export class SourceState {
   counts: Readonly<Record<string, number>>;
 
   @Column({ type: 'jsonb', default: [] })
-  skipped: readonly SkippedEntry[];
+  skipped: readonly SkippedVersion[];
 }
 
 /** A named provider of entries. */

@@ -1,9 +1,7 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import type { ClaimSet, ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
-import { firstRows } from '../database/statements.js';
-import { KINDS, MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
-import type { SourceStates } from './source-states.queries.js';
+import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { Source } from './source.entity.js';
+import { firstRows } from '../database/bulk.js';
 
 /** SQL: the ids of the first of the sources `:ids`: up to 1 MiB in total, but at least one. */
 export const FIRST_SOURCES = `select id from (${firstRows(
@@ -61,42 +59,4 @@ export async function registriesOf(
  */
 export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
   await manager.increment(Source, { id: sourceId }, 'revision', 1);
-}
-
-/**
- * Sets the claim set of every entry of a source whose kind passes its claims to entries (reference/access). Runs inside
- * the transaction that changes the source.
- *
- * @returns the number of changed entries.
- */
-export async function setInheritedClaims(
-  manager: EntityManager,
-  sourceId: number,
-  claimSetId: number,
-): Promise<number> {
-  const [, count] = await manager.query<[unknown[], number]>(
-    `update entry set claim_set_id = $2, revision = (select revision + 1 from source where id = $1)
-     where source_id = $1 and claim_set_id <> $2`,
-    [sourceId, claimSetId],
-  );
-  return count;
-}
-
-/**
- * Applies changed claims of a source to the entries that inherit them (reference/access). If the source has not been synced
- * with its current settings and filter, its entries are hidden until the next successful sync, because they may come
- * from a different upstream. Runs inside the transaction that changes the source.
- *
- * @param source the source with its new settings.
- */
-export async function inheritClaims(
-  manager: EntityManager,
-  { id, kind }: Source,
-  claimSet: ClaimSet,
-  { claimSets, states }: { readonly claimSets: ClaimSetsRepository; readonly states: SourceStates },
-): Promise<void> {
-  if (!KINDS[kind].inheritsClaims) return;
-  const isRead = await states.isRead(manager, id);
-  const inherited = isRead ? claimSet : await claimSets.findOrCreate(manager, {});
-  await setInheritedClaims(manager, id, inherited.id);
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm';
-import { lockCreation, lockForChange } from '../database/statements.js';
+import { lockCreation, lockForChange } from '../database/locks.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { Source } from './source.entity.js';

@@ -81,7 +81,7 @@ export class SourceList {
 }
 
 /** Returns the declaration of a source (reference/sources) for the audit trail, with queries removed from URLs. */
-export function declaredForm(source: Source): object {
+export function declaredSource(source: Source): object {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,
   );

@@ -6,7 +6,7 @@ import { type Caller, personKey } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
-import { ReachableClaimSets } from '../claim-sets/reachable-claim-sets.queries.js';
+import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
 import { authorizationConfig, limitsConfig } from '../config/slices.js';
@@ -23,7 +23,7 @@ import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
 import { registriesOf } from './sources.queries.js';
 import { SourcesRepository } from './sources.repository.js';
-import { declaredForm, describeSource, sourceTag } from './sources.responses.js';
+import { declaredSource, describeSource, sourceTag } from './sources.responses.js';
 
 /** Implements the source routes of the admin API (reference/sources). */
 @Injectable()
@@ -94,14 +94,14 @@ export class SourcesService {
       );
       if (!found && (await this.sources.countMade(manager)) >= this.limits.apiSources)
         throw new ApiError('too_many_sources');
-      const before = found && { claims: found.shownClaims, form: declaredForm(found) };
+      const before = found && { claims: found.shownClaims, form: declaredSource(found) };
       const { source, outcome } = await this.writer.put(manager, found, declared, 'api', personKey(caller));
       if (outcome !== 'unchanged')
         await record({
           action: found ? 'source.update' : 'source.create',
           target: { type: 'source', name },
           claims: [...(before ? [before.claims] : []), source.shownClaims],
-          change: { ...(before ? { before: before.form } : {}), after: declaredForm(source) },
+          change: { ...(before ? { before: before.form } : {}), after: declaredSource(source) },
         });
       return { created: !found, answer: this.get(source) };
     });
@@ -122,7 +122,7 @@ export class SourcesService {
         action: 'source.delete',
         target: { type: 'source', name },
         claims: [found.claims],
-        change: { before: declaredForm(found) },
+        change: { before: declaredSource(found) },
       });
       await this.sources.remove(manager, found);
     });

@@ -1,17 +1,22 @@
-import { checkDocument, formatProblem, type Problem, type SourceText } from '../documents/document-check.js';
+import {
+  checkDocument,
+  formatProblem,
+  type DocumentProblem,
+  type SyncedText,
+} from '../documents/document-check.js';
 import {
   ENTRY_TYPES,
   type EntryType,
   findName,
   type IncomingVersion,
   MAX_SHOWN_SKIPPED,
-  type SkippedEntry,
+  type SkippedVersion,
   versionMapKey,
   type VersionName,
 } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import { isObject, member } from '../json/json-values.js';
-import { type EntryFilter, passesFilter } from '../sources/entry-filter.js';
+import { type StoredFilter, passesFilter } from '../sources/entry-filter.js';
 import { isStorable, toStorable } from '../validation/storable-text.js';
 
 /** Measured overhead per version for objects, the digest and map entries, excluding texts. */
@@ -20,14 +25,14 @@ const BYTES_PER_VERSION = 1_024;
 const BEYOND_LATIN1 = /[^\0-\xff]/;
 
 /** A skipped version with its reasons; `index` is its position in the list. */
-export interface Skipped extends SkippedEntry {
+export interface Skipped extends SkippedVersion {
   readonly index: number;
 }
 
 /** The validated content of a source. */
 export interface ReadEntries {
   readonly entries: readonly IncomingVersion[];
-  readonly skipped: readonly SkippedEntry[];
+  readonly skipped: readonly SkippedVersion[];
   /** Number of skipped versions omitted from `skipped`. */
   readonly unlisted?: number;
   /** Number of versions excluded by the filter, valid or not. */
@@ -35,14 +40,14 @@ export interface ReadEntries {
 }
 
 /** One document of a source, not yet checked. */
-export interface Candidate {
+export interface UncheckedDocument {
   readonly type: EntryType;
   readonly index: number;
   /** The parsed document; meaningless if `readProblem` is set. */
   readonly document: unknown;
-  readonly written: SourceText;
+  readonly written: SyncedText;
   /** Why the document or the list item around it could not be read. */
-  readonly readProblem: Problem | null;
+  readonly readProblem: DocumentProblem | null;
   /** Metadata that another registry adds in `_meta`. */
   readonly upstreamMeta?: Pick<
     IncomingVersion,
@@ -70,15 +75,15 @@ export interface CheckedCandidate {
   readonly reasons: readonly string[];
   readonly isFiltered: boolean;
   /** Name and version as they can be shown for a skipped document; null if it has none. */
-  readonly shown: Pick<SkippedEntry, 'name' | 'version'>;
+  readonly shown: Pick<SkippedVersion, 'name' | 'version'>;
   /** Null for a document without a name or version that could be stored. */
   readonly identity: VersionName | null;
 }
 
 /** Checks a document by itself, for every kind of source. */
 export function checkCandidate(
-  { type, index, document, written, readProblem, upstreamMeta }: Candidate,
-  filter: EntryFilter | null,
+  { type, index, document, written, readProblem, upstreamMeta }: UncheckedDocument,
+  filter: StoredFilter | null,
 ): CheckedCandidate {
   const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
   const version = 'version' in checked && checked.version ? { ...checked.version, ...upstreamMeta } : null;
@@ -99,7 +104,7 @@ export function checkCandidate(
   };
 }
 
-function isFiltered(type: EntryType, document: unknown, filter: EntryFilter | null): boolean {
+function isFiltered(type: EntryType, document: unknown, filter: StoredFilter | null): boolean {
   if (!filter || !isObject(document)) return false;
   const name = findName(type, document);
   return name !== undefined && !passesFilter(filter, name, ENTRY_TYPES[type].tagsOf(document));
@@ -136,12 +141,12 @@ export class EntryValidator {
   private readonly excluded = new Map<string, VersionName>();
 
   constructor(
-    private readonly filter: EntryFilter | null,
+    private readonly filter: StoredFilter | null,
     private readonly options: ValidatorOptions,
   ) {}
 
   /** @returns false if the same version has already been added. */
-  add(candidate: Candidate): boolean {
+  add(candidate: UncheckedDocument): boolean {
     return this.collect(checkCandidate(candidate, this.filter));
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { asFetchError, FetchError } from '../outbound/fetch-error.js';
 import { OutboundError } from '../outbound/http-client.js';
 import { PrivateAddressError } from '../outbound/private-address.js';
-import { asFetchError, FetchError } from './fetcher.js';
 
 const URL = 'https://catalogue.example/a.json?token=x';
 const failed = (cause: Error) => new OutboundError(URL, cause.message, { cause });

@@ -1,37 +1,8 @@
 import type { VersionName } from '../documents/entry-types.js';
-import { OutboundError } from '../outbound/http-client.js';
-import { UNREACHABLE } from '../outbound/private-address.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-validator.js';
 import type { MemoryShare } from './read-memory.js';
-
-/** A source could not be fetched. The message is for the operator's log and contains no secrets. */
-export class FetchError extends Error {
-  /**
-   * @param retryAfterMs the delay requested by the upstream; null if it requested none.
-   * @param shown the message for everybody who may see the source.
-   */
-  constructor(
-    message: string,
-    readonly retryAfterMs: number | null = null,
-    readonly shown = message,
-  ) {
-    super(message);
-  }
-}
-
-/**
- * Converts a failed request to a FetchError; returns any other error unchanged.
- *
- * @param allowsPrivate whether the source may be at a private address. If not, the shown message is the same for a
- *   private address and an unknown name.
- */
-export function asFetchError(error: unknown, allowsPrivate: boolean): unknown {
-  if (!(error instanceof OutboundError)) return error;
-  const isHidden = !allowsPrivate && error.isUnreachable;
-  return new FetchError(error.message, null, isHidden ? `${error.address}: ${UNREACHABLE}` : error.message);
-}
 
 /**
  * JSON that a fetcher stores for the next run, such as an ETag or a commit. It is discarded when the source's settings,
@@ -78,9 +49,9 @@ export const MAX_CONNECTIONS = 8;
 /** A slow upstream must not keep other large sources waiting for long. */
 export const MAX_RUN_MS = 20 * 60 * 1_000;
 export const MAX_PAGES = 20_000;
-export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+export const MAX_UPSTREAM_PAGE_BYTES = 16 * 1024 * 1024;
 /** A list is considered endless after this many consecutive pages without a new version. */
 export const MAX_EMPTY_PAGES = 100;
-export const MAX_VERSIONS = 500_000;
+export const MAX_UPSTREAM_VERSIONS = 500_000;
 /** Maximum total size of all documents. */
-export const MAX_BYTES = 128 * 1024 * 1024;
+export const MAX_UPSTREAM_BYTES = 128 * 1024 * 1024;

@@ -9,8 +9,8 @@ import {
   SYNC_LEASE,
   type WaitingSources,
 } from '../sources/source-leases.queries.js';
-import { type RunOutcome, SyncMetrics } from '../telemetry/registry-metrics.js';
 import { tracing } from '../telemetry/tracing.js';
+import { type RunOutcome, SyncMetrics } from './sync-metrics.js';
 import { SyncRun } from './sync-run.js';
 import { SyncQueries } from './sync.queries.js';
 

@@ -4,12 +4,12 @@ import type { IncomingVersion, ListKey } from '../documents/entry-types.js';
 import { JsonSliceError } from '../json/json-slices.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { ThreadMemoryError, WorkerThread } from '../limits/worker-thread.js';
-import type { EntryFilter } from '../sources/entry-filter.js';
+import type { StoredFilter } from '../sources/entry-filter.js';
 import type { ReadEntries } from './entry-validator.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
 import type { MemoryShare } from './read-memory.js';
-import { type ListedVersion, type Page, readPage } from './registry-api/registry-page.js';
-import type { SourceMessage, SourceText } from './source-reader.worker.js';
+import { type UpstreamVersion, type Page, readPage } from './registry-api/registry-page.js';
+import type { SourceMessage, UnreadContent } from './source-reader.worker.js';
 
 /** Smaller texts are read in the main thread. */
 const WORKER_FROM_BYTES = 128 * 1024;
@@ -26,7 +26,7 @@ const PATIENCE_MS = 24 * 60 * 60_000;
 @Injectable()
 export class SourceReader implements OnApplicationShutdown {
   private readonly turns = new Semaphore(1, PATIENCE_MS);
-  private readonly thread = new WorkerThread<SourceText, SourceMessage>(
+  private readonly thread = new WorkerThread<UnreadContent, SourceMessage>(
     new URL('./source-reader.worker.js', import.meta.url),
     WORKER_HEAP,
   );
@@ -38,7 +38,7 @@ export class SourceReader implements OnApplicationShutdown {
    */
   async file(
     bytes: Buffer,
-    filter: EntryFilter | null,
+    filter: StoredFilter | null,
     memory: MemoryShare,
     signal: AbortSignal,
   ): Promise<ReadEntries> {
@@ -55,14 +55,14 @@ export class SourceReader implements OnApplicationShutdown {
   }
 
   /** Like `readPage`, but transfers a large page's `bytes` to the worker. */
-  async page(bytes: Buffer, list: ListKey, filter: EntryFilter | null, signal: AbortSignal): Promise<Page> {
+  async page(bytes: Buffer, list: ListKey, filter: StoredFilter | null, signal: AbortSignal): Promise<Page> {
     if (bytes.length < WORKER_FROM_BYTES) {
-      const versions: ListedVersion[] = [];
+      const versions: UpstreamVersion[] = [];
       return { ...readPage(bytes, list, filter, (version) => versions.push(version)), versions };
     }
     const text = { bytes: transferable(bytes), filter, list };
     const { versions, rest } = await this.inThread(text, signal, JsonSliceError);
-    return { ...(rest as Page), versions: versions.map((one) => receivedListed(one as ListedVersion)) };
+    return { ...(rest as Page), versions: versions.map((one) => receivedListed(one as UpstreamVersion)) };
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -70,7 +70,7 @@ export class SourceReader implements OnApplicationShutdown {
   }
 
   private async inThread(
-    text: SourceText,
+    text: UnreadContent,
     signal: AbortSignal,
     Refusal: new (sentence: string) => Error,
     count: (held: number) => void = () => undefined,
@@ -93,7 +93,7 @@ export class SourceReader implements OnApplicationShutdown {
   }
 }
 
-function receivedListed({ checked, ...listed }: ListedVersion): ListedVersion {
+function receivedListed({ checked, ...listed }: UpstreamVersion): UpstreamVersion {
   const { version } = checked;
   return { ...listed, checked: { ...checked, version: version && receivedVersion(version) } };
 }

@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { ListKey } from '../documents/entry-types.js';
 import { JsonSliceError } from '../json/json-slices.js';
-import type { EntryFilter } from '../sources/entry-filter.js';
+import type { StoredFilter } from '../sources/entry-filter.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
 import { readPage } from './registry-api/registry-page.js';
 
@@ -10,9 +10,9 @@ import { readPage } from './registry-api/registry-page.js';
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_VERSIONS = 1_000;
 
-export interface SourceText {
+export interface UnreadContent {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly filter: EntryFilter | null;
+  readonly filter: StoredFilter | null;
   /** The list of a page; null for a registry file. */
   readonly list: ListKey | null;
 }
@@ -23,11 +23,11 @@ export interface SourceMessage {
   readonly held: number;
   readonly rest?: object;
   /** The text's bytes, returned because an idle worker does not collect garbage. */
-  readonly bytes?: SourceText['bytes'];
+  readonly bytes?: UnreadContent['bytes'];
   readonly refused?: string;
 }
 
-parentPort?.on('message', ({ bytes, filter, list }: SourceText) => {
+parentPort?.on('message', ({ bytes, filter, list }: UnreadContent) => {
   let batch: unknown[] = [];
   let held = 0;
   const send = (more: Partial<SourceMessage> = {}) => {

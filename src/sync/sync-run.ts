@@ -1,30 +1,30 @@
-import { createHash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
-import type { LimitsConfig } from '../config/config.js';
 import { limitsConfig } from '../config/slices.js';
 import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { AdmissionGate } from '../entries/admission-gate.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
-import { backOffMs } from '../limits/back-off.js';
 import { ownShortage } from '../limits/own-resources.js';
-import { isGuardedFromShrinking, KINDS } from '../source-kinds/kinds.js';
+import { FetchError } from '../outbound/fetch-error.js';
 import { namedFiles } from '../source-kinds/named-files.js';
+import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
+import { retryInMs } from '../sources/retry.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { bumpRevision, setInheritedClaims } from '../sources/sources.queries.js';
-import { type RunOutcome, SyncMetrics } from '../telemetry/registry-metrics.js';
+import { bumpRevision } from '../sources/sources.queries.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-validator.js';
-import { FetchError, type FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { SourceReader } from './source-reader.js';
 import { RegistryFileError } from './file/registry-file.js';
 import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
+import { previousState, rulesDigest, withRules } from './read-rules.js';
+import { checkNotEmpty, checkNotShrunk, isGuarded } from './shrink-guard.js';
+import { type RunOutcome, SyncMetrics } from './sync-metrics.js';
 import {
   reportAfterChanges,
   reportOf,
@@ -33,15 +33,7 @@ import {
   withoutRefused,
 } from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
-
-/** Increment this when the reader or the document rules change, so that unchanged content is read again. */
-const READER_VERSION = 'reader-6';
-const FIRST_RETRY_MS = 5_000;
-/** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
-const MAX_RETRY_AFTER_MS = 60 * 60 * 1_000;
 const INTERNAL_FAILURE = 'The sync failed because of an internal error: see the log for the cause';
-/** Sources with fewer entries may lose any number of them. */
-const MIN_GUARDED_ENTRIES = 20;
 
 /** The content to write. */
 interface SyncContent {
@@ -50,53 +42,6 @@ interface SyncContent {
   readonly gone: readonly VersionName[] | null;
   readonly contentDigest: Buffer | null;
   readonly fetchState: object;
-}
-
-/**
- * Returns the delay before the next attempt, in milliseconds.
- *
- * @param attempts consecutive failures, at least one; each doubles the delay, up to the interval.
- * @param retryAfterMs the delay requested by the upstream (RFC 9110 §10.2.3); it may exceed the interval, up to one
- * hour.
- */
-export function retryInMs(attempts: number, intervalMs: number, retryAfterMs: number | null): number {
-  const backOff = backOffMs(attempts, { firstMs: FIRST_RETRY_MS, longestMs: intervalMs });
-  return Math.max(backOff, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
-}
-
-/** Returns whether a source of 20 entries or more has lost more than half of them (reference/sources). */
-export function hasShrunk(before: number, after: number): boolean {
-  return before >= MIN_GUARDED_ENTRIES && after * 2 < before;
-}
-
-export function shrunkSentence(before: number, after: number): string {
-  return (
-    `The content has shrunk from ${before} entries to ${after}, which may be an accident; if it is intended, ` +
-    'sync once with the body {"allowShrink": true}, or set allowShrink: true for the source'
-  );
-}
-
-/** Returns whether the shrink guard applies. It does not apply after a change to the settings or filter. */
-function isGuarded({ kind, settings, mayShrink, fetchState }: LeasedSource): boolean {
-  return !mayShrink && fetchState !== null && isGuardedFromShrinking(kind, settings);
-}
-
-/**
- * Refuses an empty source, because syncing it would remove all its entries (reference/sources).
- *
- * @param countBefore counts the current entries.
- * @throws FetchError
- */
-async function checkNotEmpty(
-  source: LeasedSource,
-  { entries, skipped, filtered }: ReadEntries,
-  countBefore: () => Promise<number>,
-): Promise<void> {
-  if (entries.length + skipped.length + filtered > 0) return;
-  if (source.mayShrink && isGuardedFromShrinking(source.kind, source.settings)) return;
-  const before = isGuarded(source) ? await countBefore() : 0;
-  if (hasShrunk(before, 0)) throw new FetchError(shrunkSentence(before, 0));
-  throw new FetchError(`The ${KINDS[source.kind].content} has no entries`);
 }
 
 /** Runs one sync of a leased source. */
@@ -206,7 +151,7 @@ export class SyncRun {
       content = withoutRefused(read, wrote.refused);
       const after =
         counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
-      if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
+      checkNotShrunk(before, after);
       // If the claims were changed together with the settings, they take effect now.
       const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
       if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
@@ -272,26 +217,4 @@ function shownSentence(error: Error, { kind, settings, origin }: LeasedSource): 
         : text,
     shown,
   );
-}
-
-/** Returns a digest of the rules that decide which content of a source is stored. */
-function rulesDigest(
-  { filter, admission }: LeasedSource,
-  { versionsPerEntry, bytesPerEntry, publisherMeta }: LimitsConfig,
-): string {
-  return createHash('sha256')
-    .update(
-      JSON.stringify([READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry, publisherMeta]),
-    )
-    .digest('base64url');
-}
-
-/** Returns the state of the last run, if it used the same rules. */
-function previousState({ fetchState }: LeasedSource, rules: string): FetchState | null {
-  const previous = fetchState as { rules: string; state: FetchState } | null;
-  return previous?.rules === rules ? previous.state : null;
-}
-
-function withRules(digest: Buffer, rules: string): Buffer {
-  return createHash('sha256').update(rules).update(digest).digest();
 }

@@ -19,7 +19,7 @@ import { ApiFetcher } from './registry-api/api.fetcher.js';
 import { SourceTestController } from './source-test.controller.js';
 import { SourceTests } from './source-test.service.js';
 import { SyncScheduler } from './scheduler.js';
-import { SourceMetrics } from './sync-report.js';
+import { SourceMetrics, SyncMetrics } from './sync-metrics.js';
 import { SyncRun } from './sync-run.js';
 import { SyncQueries } from './sync.queries.js';
 
@@ -48,11 +48,12 @@ import { SyncQueries } from './sync.queries.js';
     },
     SourceMetrics,
     SourceTests,
+    SyncMetrics,
     SyncQueries,
     SyncRun,
     SyncScheduler,
   ],
-  exports: [SyncScheduler],
+  exports: [SyncMetrics, SyncScheduler],
 })
 export class SyncModule implements OnApplicationShutdown {
   constructor(private readonly http: HttpClient) {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, In, IsNull, Not, Repository } from 'typeorm';
-import { isOneOf } from '../database/statements.js';
+import { isOneOf } from '../database/sql-expressions.js';
 import { LIVE_STATUSES } from '../documents/statuses.js';
 import { Entry } from '../entries/entry.entity.js';
 import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';

@@ -1,12 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Metrics } from './metrics.js';
-import {
-  AdmissionMetrics,
-  AuthMetrics,
-  CatalogMetrics,
-  SyncMetrics,
-  WebhookMetrics,
-} from './registry-metrics.js';
 
 /** Makes the metrics available to every module. They are served before the application is created. */
 @Module({})
@@ -15,15 +8,8 @@ export class TelemetryModule {
     return {
       module: TelemetryModule,
       global: true,
-      providers: [
-        { provide: Metrics, useValue: metrics },
-        AuthMetrics,
-        CatalogMetrics,
-        SyncMetrics,
-        WebhookMetrics,
-        AdmissionMetrics,
-      ],
-      exports: [Metrics, AdmissionMetrics, AuthMetrics, CatalogMetrics, SyncMetrics, WebhookMetrics],
+      providers: [{ provide: Metrics, useValue: metrics }],
+      exports: [Metrics],
     };
   }
 }

@@ -55,7 +55,7 @@ export function problemsOf(issues: readonly Issue[], locator: Locator): Problem[
 }
 
 /** Formats a problem as `path: message (line N)`. */
-export function formatProblem({ path, message, line }: Problem): string {
+function formatProblem({ path, message, line }: Problem): string {
   return `${path}: ${message}${line === undefined ? '' : ` (line ${line})`}`;
 }
 

@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, Client } from '../auth/caller.js';
+import type { Caller } from '../auth/caller.js';
+import type { Client } from '../auth/client.js';
 import type { EnteredRegistry } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
+import { isUnchanged } from './freshness.queries.js';
 import { Partitions } from './partitions.js';
-import { RegistryCallers, RegistryLookup } from './registry-lookup.js';
-import { type RememberedRegistry, type View, ViewCache } from './view-cache.js';
+import { RegistryCallers } from './registry-callers.js';
+import { RegistryLookup } from './registry-lookup.js';
+import { ViewCache } from './view-cache.js';
+import type { RememberedRegistry, View } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
 abstract class Access {
@@ -126,8 +130,7 @@ export class RegistryViews {
     const { caller, client, registryName, view, entered } = access;
     entered.claims = undefined;
     const registry = await this.find(registryName);
-    // An equal version means equal claims; equal revisions mean an equal view.
-    if (!access.isVerified && isSame(access, registry)) {
+    if (!access.isVerified && isUnchanged(access, registry)) {
       entered.claims = registry.claims;
       return new VerifiedAccess(caller, client, registry, entered, view);
     }
@@ -143,7 +146,7 @@ export class RegistryViews {
   /** Whether this access matches the latest state of the registry that this replica has read. */
   isLatest(access: RememberedAccess): boolean {
     const latest = this.lookup.cached(access.registryName);
-    return latest !== undefined && isSame(access, latest);
+    return latest !== undefined && isUnchanged(access, latest);
   }
 
   private async find(registryName: string): Promise<RegistryState> {
@@ -176,8 +179,4 @@ export class RegistryViews {
     const partitions = this.partitions.cached(registry);
     return partitions && this.cache.cached(caller, registry, partitions);
   }
-}
-
-function isSame({ remembered, view }: RememberedAccess, registry: RegistryState): boolean {
-  return remembered.version === registry.version && view.revisions === registry.revisions;
 }

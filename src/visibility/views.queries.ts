@@ -1,27 +1,15 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
+import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, Repository } from 'typeorm';
+import { Repository } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
-import type { MarketplaceConfig } from '../config/config.js';
+import type { MarketplaceConfig, Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
-import { limitsConfig } from '../config/slices.js';
 import { ON_PRIMARY } from '../database/primary.js';
 import { PreparedStatements } from '../database/statements.js';
-import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
-import { OpenAccess } from '../registries/open-access.js';
-import { type Origin, Source } from '../sources/source.entity.js';
-import { SourcePartition } from './source-partition.entity.js';
+import { Source } from '../sources/source.entity.js';
 import type { StorableText } from '../validation/storable-text.js';
-
-/**
- * SQL: identifies the PostgreSQL server start and the table files. After a restore, or a failover that lost
- * transactions, ids and revisions may be reused for different rows, so caches from an earlier epoch are invalid.
- * Recreated tables and copied databases have different file paths.
- */
-export const DATABASE_EPOCH = `concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
-    pg_relation_filepath('source'), pg_relation_filepath('source_partition'))`;
+import { DATABASE_EPOCH, REGISTRY_VERSION, revisions } from './freshness.queries.js';
+import { OpenAccess } from '../authz/open-access.js';
 
 /** A registry with the state of its sources, as read by one statement. */
 export interface RegistryState {
@@ -45,47 +33,6 @@ export interface RegistryState {
   /** Characters of the claims and keys, for caches. */
   readonly size: number;
 }
-
-/**
- * SQL: computes `RegistryState.revisions` from the ids of the sources in registry order and their revisions in order of id,
- * both arrays. Arrays cost PostgreSQL half as much as text from `string_agg`.
- */
-const revisions = (ids: string, ordered: string) =>
-  `${DATABASE_EPOCH} || '|' || ${ids}::text || '|' || ${ordered}::text`;
-
-/** SQL: the version of registry `r`. Every update changes the row's `xmin`, so every column is covered. */
-const REGISTRY_VERSION = `r.xmin::text`;
-
-/**
- * SQL: whether the sources `$sourceIds`, in this order, are still at `$revisions`; false if one was deleted. For a
- * remembered registry, `$registry` is set: a registry with this name, `$registryVersion` and these sources must also
- * exist. Each statement selects this condition with its rows, in one snapshot; on a standby it fails.
- */
-const IS_CURRENT = `${ON_PRIMARY} and ${revisions(
-  '$sourceIds::int[]',
-  'array(select s.revision from source s where s.id = any($sourceIds::int[]) order by s.id)',
-)} = $revisions and ($registry::text is null or exists (
-  select from registry r
-  where r.name = $registry and ${REGISTRY_VERSION} = $registryVersion
-    and array(select source_id from registry_source where registry_id = r.id order by position) = $sourceIds::int[]
-))`;
-
-/** SQL: the first common table expression of a statement; selects `isCurrent`. */
-export const CURRENCY = `currency as materialized (
-  select ${IS_CURRENT} as "isCurrent"
-)`;
-
-/**
- * SQL: like `CURRENCY`, but an item of FROM, for statements that refer to it in a join only: PostgreSQL then needs no
- * storage for it.
- */
-export const CURRENCY_ITEM = `(select ${IS_CURRENT} as "isCurrent" offset 0) currency`;
-
-/** SQL: false for a remembered view that is no longer current, because the rows read for it would be discarded. */
-export const IS_WORTH_READING = `($registry::text is null or (select "isCurrent" from currency))`;
-
-/** SQL: like `IS_WORTH_READING`, for statements that join `CURRENCY_ITEM`. */
-export const IS_ITEM_WORTH_READING = `($registry::text is null or currency."isCurrent")`;
 
 /** The partitions of one source. */
 export interface PartitionList {
@@ -178,36 +125,5 @@ export class ViewsQueries {
   async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
     const rows = await this.prepared.query<{ id: number; claims: Claims }[]>(CLAIMS, [claimSetIds]);
     return new Map(rows.map(({ id, claims }) => [id, claims]));
-  }
-}
-
-const RETRY_AFTER_SECONDS = '60';
-
-/** Limits the partitions that publishers can create, since all of them must be evaluated for each caller's view. */
-@Injectable()
-export class PartitionLimit {
-  constructor(@Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>) {}
-
-  /**
-   * Enforces `claimSetsPerSource` (reference/configuration). Call it in the transaction that has just assigned this claim set to an
-   * entry. Triggers have locked the source, so no other transaction can add a claim set. A claim set that other entries
-   * already carry is always allowed.
-   *
-   * @throws ApiError 429 `too_many_requests`.
-   */
-  async check(manager: EntityManager, sourceId: number, claimSetId: number): Promise<void> {
-    const carrying = await manager.query<object[]>(
-      `select 1 from unnest($3::text[]) t(type)
-       join entry e on e.source_id = $1 and e.type = t.type and e.claim_set_id = $2 limit 2`,
-      [sourceId, claimSetId, ENTRY_TYPE_NAMES],
-    );
-    if (carrying.length > 1) return;
-    if ((await manager.countBy(SourcePartition, { sourceId })) <= this.limits.claimSetsPerSource) return;
-    throw new ApiError(
-      'too_many_requests',
-      `The managed source has reached its limit of ${this.limits.claimSetsPerSource} distinct claims: reuse existing claims, or delete entries`,
-      undefined,
-      { headers: { 'Retry-After': RETRY_AFTER_SECONDS } },
-    );
   }
 }

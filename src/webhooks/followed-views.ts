@@ -1,17 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { AccessPolicy } from '../authz/access-policy.js';
-import type { EntryName } from '../catalog/view-names.queries.js';
 import type { Claims } from '../claims/claims.js';
 import { READ_ACTIONS, type ViewChange } from '../config/audit-actions.js';
 import type { WebhookView } from '../config/config.js';
-import { isEntryType } from '../documents/entry-types.js';
+import { type EntryName, isEntryType } from '../documents/entry-types.js';
 import { isObject, member } from '../json/json-values.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { KnownEntries } from './known-entries.queries.js';
 import { type Message, without } from './message.js';
 import {
-  type Differences,
+  type ViewDifferences,
   keyOf,
   type ReadView,
   type ShownEntry,
@@ -131,7 +130,7 @@ export class FollowedViews {
     await this.known.forgetAll(id);
     let reached: EntryName | null = null;
     do {
-      const differences: Differences = await this.comparison.differences(id, view, reached);
+      const differences: ViewDifferences = await this.comparison.differences(id, view, reached);
       const isOther = await this.ofOtherEvents(page, differences.added);
       await this.known.learn(id, differences.added.filter(isOther));
       ({ reached } = differences);
@@ -145,7 +144,7 @@ export class FollowedViews {
     const key = JSON.stringify([this.policy.version, view.as, next, events.at(-1)?.id]);
     let compared = view.compared?.page === key ? view.compared : undefined;
     while (compared?.reached !== null) {
-      const { added, removed, reached }: Differences = await this.comparison.differences(
+      const { added, removed, reached }: ViewDifferences = await this.comparison.differences(
         id,
         view,
         compared?.reached ?? null,

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
-import type { EntryName, NamesPage } from '../catalog/view-names.queries.js';
+import type { NamesPage } from '../catalog/view-names.queries.js';
 import type { WebhookView } from '../config/config.js';
 import { insertMany } from '../database/bulk.js';
 import { Webhook, WebhookEntry } from './webhook.entity.js';
+import type { EntryName } from '../documents/entry-types.js';
 
 /** Reads and writes which entries the receivers of webhooks know (reference/webhooks). */
 @Injectable()

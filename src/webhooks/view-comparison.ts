@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '../auth/caller.js';
-import { type EntryName, type NamesPage, ViewNames } from '../catalog/view-names.queries.js';
+import { type NamesPage, ViewNames } from '../catalog/view-names.queries.js';
+import type { EntryName } from '../documents/entry-types.js';
 import type { WebhookView } from '../config/config.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { RegistryViews } from '../visibility/registry-views.js';
@@ -24,7 +25,7 @@ export interface ShownEntry {
   readonly sources: ReadonlySet<string>;
 }
 
-export interface Differences {
+export interface ViewDifferences {
   readonly added: readonly EntryName[];
   readonly removed: readonly EntryName[];
   /** The names up to this one were compared; null: all. */
@@ -64,7 +65,7 @@ export class ViewComparison {
   }
 
   /** Compares the names after this one, or all, until there are many differences. */
-  async differences(id: number, { as, caller }: ReadView, after: EntryName | null): Promise<Differences> {
+  async differences(id: number, { as, caller }: ReadView, after: EntryName | null): Promise<ViewDifferences> {
     const registries = await this.registriesOf(as);
     const limit = Math.min(Math.max(Math.floor(NAMES / (registries.length + 1)), MIN_PAGE), MAX_PAGE);
     const known = new NameStream((from) => this.known.after(id, from, limit), after);

@@ -4,11 +4,11 @@ import { DataSource, Repository } from 'typeorm';
 import type { AuditTarget } from '../audit/audit-event.js';
 import { AuditEventRow } from '../audit/audit-event.entity.js';
 import type { AuditAction } from '../config/audit-actions.js';
-import { timeIn, utcText } from '../database/statements.js';
-import type { EntryName } from '../catalog/view-names.queries.js';
+import { timeIn, utcText } from '../database/sql-expressions.js';
 import { learn } from './known-entries.queries.js';
-import { type Attempt, recordAttempts } from './webhook-states.queries.js';
+import { type DeliveryAttempt, recordAttempts } from './webhook-states.queries.js';
 import { Webhook } from './webhook.entity.js';
+import type { EntryName } from '../documents/entry-types.js';
 
 /** Events between two snapshots; more only if one transaction wrote more. Bounds what a statement sorts. */
 const EVENTS_PER_WINDOW = 1_000;
@@ -78,7 +78,7 @@ export interface Round {
   readonly id: number;
   readonly generation: number;
   readonly place: TrailPlace;
-  readonly attempts: readonly Attempt[];
+  readonly attempts: readonly DeliveryAttempt[];
   /** Entries that the receiver has learned of, or that have left its view. */
   readonly added: readonly EntryName[];
   readonly removed: readonly EntryName[];

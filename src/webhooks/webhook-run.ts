@@ -1,14 +1,15 @@
 import { AUDIT_ACTIONS, matchingActions, type ViewChange } from '../config/audit-actions.js';
-import type { ProxyConfig, WebhookConfig } from '../config/config.js';
+import type { WebhookConfig } from '../config/config.js';
 import { HttpClient, retryAfterMs, withoutAddress } from '../outbound/http-client.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
-import type { WebhookMetrics } from '../telemetry/registry-metrics.js';
-import type { EntryName } from '../catalog/view-names.queries.js';
+import type { EntryName } from '../documents/entry-types.js';
+import type { ProxyConfig } from '../outbound/dispatcher.js';
 import { type Comparison, type FollowedView, type FollowedViews, follow } from './followed-views.js';
 import { cloudEventText, type Message, messageOf, orderKey } from './message.js';
+import type { WebhookMetrics } from './webhook-metrics.js';
 import type { HeldWebhook, Round, RoundFailure, TrailPage, TrailPlace } from './webhook-places.queries.js';
-import type { Attempt } from './webhook-states.queries.js';
+import type { DeliveryAttempt } from './webhook-states.queries.js';
 
 const TIMEOUT_MS = 10_000;
 /** Requests to one receiver at a time. */
@@ -129,7 +130,7 @@ export class WebhookRun {
   private async deliver(page: PendingPage, held: HeldWebhook): Promise<void> {
     const { config, generation, messages, delivered } = page;
     const { signal, metrics } = this.options;
-    const attempts: Attempt[] = [];
+    const attempts: DeliveryAttempt[] = [];
     const left = messages.filter((message) => !delivered.has(message));
     let failure: RoundFailure | null = null;
     // Entries of a view may be hidden soon.

@@ -18,7 +18,7 @@ export interface WebhookState {
 const MAX_DELIVERIES = 1_000;
 
 /** An attempt to deliver a message. */
-export interface Attempt {
+export interface DeliveryAttempt {
   readonly id: string;
   readonly type: string;
   /** Including this one. */
@@ -112,7 +112,7 @@ export class WebhookStates {
 /** Records attempts. A message may be attempted twice in a round: only the last attempt counts. */
 export async function recordAttempts(
   manager: EntityManager,
-  rounds: readonly { readonly id: number; readonly attempts: readonly Attempt[] }[],
+  rounds: readonly { readonly id: number; readonly attempts: readonly DeliveryAttempt[] }[],
 ): Promise<void> {
   const rows = rounds.flatMap(({ id: webhook, attempts }) => {
     const last = new Map(attempts.map((attempt) => [attempt.id, { webhook, ...attempt }]));

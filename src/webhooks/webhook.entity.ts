@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
 import type { WebhookView } from '../config/config.js';
-import { BytewiseText, IdColumn, Timestamp } from '../database/statements.js';
+import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
 /** A webhook as the database keeps it, to detect changes: secrets are slow digests. */
 export interface AppliedWebhook {

@@ -12,6 +12,7 @@ import { FollowedViews } from './followed-views.js';
 import { KnownEntries } from './known-entries.queries.js';
 import { ViewComparison } from './view-comparison.js';
 import { Webhook, WebhookDelivery, WebhookEntry } from './webhook.entity.js';
+import { WebhookMetrics } from './webhook-metrics.js';
 import { WebhookPlaces } from './webhook-places.queries.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhookStates } from './webhook-states.queries.js';
@@ -35,6 +36,7 @@ import { WebhooksService } from './webhooks.service.js';
     FollowedViews,
     KnownEntries,
     ViewComparison,
+    WebhookMetrics,
     WebhookPlaces,
     WebhookSender,
     WebhookStates,

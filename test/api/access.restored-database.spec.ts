@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DATABASE_EPOCH } from '../../dist/visibility/views.queries.js';
+import { DATABASE_EPOCH } from '../../dist/visibility/freshness.queries.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aDatabase } from '../support/database.js';
 import { versionsIn } from '../support/matchers.js';

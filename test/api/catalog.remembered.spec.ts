@@ -175,12 +175,12 @@ describe('a replica with a cached registry that another replica changes', () => 
     const [{ now } = { now: '' }] = await writer.database.query<{ now: string }>(
       'select clock_timestamp()::text as now',
     );
-    tap.hold('currency');
+    tap.hold('freshness');
     const before = reader.as(ACME_DATA).get(at);
     await within(20_000, async () =>
       expect(
         await writer.database.query(
-          `select 1 from pg_stat_activity where datname = current_database() and query like '%currency."isCurrent", v.document%'
+          `select 1 from pg_stat_activity where datname = current_database() and query like '%freshness."isCurrent", v.document%'
              and state = 'idle' and query_start > $1 and pid <> pg_backend_pid()`,
           [now],
         ),

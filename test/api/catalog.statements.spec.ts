@@ -7,10 +7,10 @@ import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';
 import { type NamedVersions, type SingleVersion, singleVersion } from '../../dist/catalog/version.queries.js';
-import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
-import { visibleSource } from '../../dist/visibility/view-cache.js';
+import { SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
+import { visibleSource } from '../../dist/visibility/view.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 /** Golden files of the SQL with example values; UPDATE_GOLDEN=1 rewrites them. */

@@ -7,10 +7,9 @@ import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-
 import type { FoundVersion } from '../../dist/catalog/page-body.js';
 import { isSearch } from '../../dist/catalog/search-limits.js';
 import { SearchIndex } from '../../dist/catalog/search-index/search-index.service.js';
-import { SnapshotCheck, ViewSql } from '../../dist/catalog/view-sql.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
-import { type VisibleSource, visibleSource } from '../../dist/visibility/view-cache.js';
-import { DATABASE_EPOCH } from '../../dist/visibility/views.queries.js';
+import { DATABASE_EPOCH, SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
+import { type VisibleSource, visibleSource } from '../../dist/visibility/view.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const STATES = 40;

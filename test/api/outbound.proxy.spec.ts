@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { proxyOf } from '../../dist/config/proxy-variables.js';
 import { HttpClient } from '../../dist/outbound/http-client.js';
-import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import { GitRemote } from '../../dist/git/git-remote.js';
 import { ReadMemory } from '../../dist/sync/read-memory.js';
 import { makeCertificates } from '../support/certificates.js';
 import { syncOf, watching } from '../support/cluster-objects.js';

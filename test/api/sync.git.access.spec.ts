@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { GitConnection } from '../../dist/sync/git/git-connection.js';
-import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import type { GitConnection } from '../../dist/git/git-connection.js';
+import { GitRemote } from '../../dist/git/git-remote.js';
 import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import { GitRemote } from '../../dist/git/git-remote.js';
 import { Clock } from '../support/clock.js';
 import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { GitRemote } from '../../dist/sync/git/git-remote.js';
+import { GitRemote } from '../../dist/git/git-remote.js';
 import { aSkill } from '../support/documents.js';
 import { connectionTo } from '../support/git-connections.js';
 import { watchGitMemory } from '../support/git-memory.js';

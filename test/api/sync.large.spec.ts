@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { JsonSliceError } from '../../dist/json/json-slices.js';
 import { ReadMemory, ReadMemoryError } from '../../dist/sync/read-memory.js';
-import { type ListedVersion, type Page, readPage } from '../../dist/sync/registry-api/registry-page.js';
+import { type Page, readPage, type UpstreamVersion } from '../../dist/sync/registry-api/registry-page.js';
 import { SourceReader } from '../../dist/sync/source-reader.js';
 import { aCatalogue, aServer } from '../support/documents.js';
 import { collectGarbage } from '../support/garbage.js';
@@ -173,7 +173,7 @@ describe('the worker thread that reads a large text', () => {
   it('reads pages of other registries too', async () => {
     const reader = new SourceReader();
     const filter = { names: { exclude: ['io.acme/s1'] } };
-    const versions: ListedVersion[] = [];
+    const versions: UpstreamVersion[] = [];
     const expected = { ...readPage(pageOf(3), 'servers', filter, (one) => versions.push(one)), versions };
     const bytes = Buffer.from(new Uint8Array(pageOf(3)).buffer);
     const page = await reader.page(bytes, 'servers', filter, never);

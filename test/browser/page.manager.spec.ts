@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { shrunkSentence } from '../../dist/sync/sync-run.js';
+import { shrunkSentence } from '../../dist/sync/shrink-guard.js';
 import { BrowserUser } from './browser-user.js';
 
 describe('web UI: manager', () => {

@@ -11,21 +11,21 @@ const ROOT = resolve(import.meta.dirname, '../..');
  */
 const FOLDERS = [
   'json',
+  'limits',
   'claims',
   'validation',
   'documents',
   'client-config',
   'source-kinds',
-  'config',
   'outbound',
-  'limits',
-  'git',
   'database',
+  'claim-sets',
+  'config',
   'telemetry',
   'http',
+  'git',
   'auth',
   'authz',
-  'claim-sets',
   'audit',
   'sources',
   'registries',
@@ -93,6 +93,14 @@ describe.each(['src', 'web/src', 'demo', 'bench'])('the files of %s', (folder) =
 });
 
 describe('the files of src', () => {
+  it('export no name that another file exports', () => {
+    const owners = new Map<string, string[]>();
+    for (const [file, text] of texts)
+      for (const [, name = ''] of text.matchAll(/^export (?:abstract |async )*(?:\w+|function\*) (\w+)/gm))
+        owners.set(name, [...(owners.get(name) ?? []), file]);
+    expect([...owners].filter(([, files]) => new Set(files).size > 1)).toEqual([]);
+  });
+
   it('contain SQL in *.queries.ts only, apart from the database folder', () => {
     const elsewhere = [...texts].filter(
       ([file, text]) =>

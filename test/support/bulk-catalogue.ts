@@ -1,4 +1,4 @@
-import { type View, visibleSource } from '../../dist/visibility/view-cache.js';
+import { type View, visibleSource } from '../../dist/visibility/view.js';
 import type { TestDatabase } from './database.js';
 
 export const BULK_SOURCES = 4;

@@ -1,11 +1,11 @@
 import { AnonymousPolicy } from '../../dist/authz/access-policy.js';
-import type { AdminFileRoot, ProxyConfig } from '../../dist/config/config.js';
+import type { AdminFileRoot, Origin } from '../../dist/config/config.js';
+import type { ProxyConfig } from '../../dist/outbound/dispatcher.js';
 import type { ResolveAll } from '../../dist/outbound/name-resolution.js';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import { AdminFiles } from '../../dist/sources/admin-limits.js';
-import type { Origin } from '../../dist/sources/source.entity.js';
 import { SourceFiles } from '../../dist/sync/file/source-files.js';
-import { type GitConnection, GitConnections } from '../../dist/sync/git/git-connection.js';
+import { type GitConnection, GitConnections } from '../../dist/git/git-connection.js';
 
 interface Options {
   readonly adminFileRoots?: readonly AdminFileRoot[];

@@ -1,6 +1,6 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { type InSteps, stepping } from '../../json/time-slice.js';
-import type { View, VisibleSource } from '../../visibility/view-cache.js';
+import type { View, VisibleSource } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
   compareNames,

@@ -66,7 +66,7 @@ export function compareNames(one: EntryName, other: EntryName): number {
 }
 
 /** An entry with its latest version, as read from the database. */
-export interface EntryRow extends EntryKey {
+export interface LatestRow extends EntryKey {
   readonly claimSetId: number;
   readonly status: Status;
   /** Milliseconds since 1970. Counts only if the document states no date. */
@@ -97,7 +97,7 @@ export interface IndexedEntry extends EntryKey {
   readonly bytes: number;
 }
 
-export function indexedEntry(row: EntryRow, kinds: KindPool): IndexedEntry {
+export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
   const { summary } = row;
   const head = [row.name, ...(summary.title === undefined ? [] : [summary.title])].map(folded);
   const name = head[0] ?? '';

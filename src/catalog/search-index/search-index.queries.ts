@@ -1,18 +1,22 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ON_PRIMARY } from '../../database/primary.js';
 import { type OrderedRows, readFirst, readInParts } from '../../database/bulk.js';
-import { utcText } from '../../database/statements.js';
+import { utcText } from '../../database/sql-expressions.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entries/entry-summary.js';
 import { batches } from '../../entries/writer/catalog-diff.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { MANAGED_KIND } from '../../source-kinds/kinds.js';
-import { CURRENCY, DATABASE_EPOCH } from '../../visibility/views.queries.js';
-import type { CurrencyRow, ViewSql } from '../view-sql.queries.js';
+import {
+  FRESHNESS,
+  type CheckedRow,
+  DATABASE_EPOCH,
+  type ViewSql,
+} from '../../visibility/freshness.queries.js';
 import { isVisible } from '../list-request.js';
 import type { FoundPlace } from './entry-scan.js';
-import type { EntryKey, EntryRow } from './indexed-entry.js';
+import type { EntryKey, LatestRow } from './indexed-entry.js';
 
 /** If the texts of an entry's versions are longer, lists search them in the database. */
 const MAX_TEXT_BYTES = 8_192;
@@ -59,7 +63,7 @@ export async function readRevisions(
   );
 }
 
-interface ChangedRow extends Omit<EntryRow, 'summary'> {
+interface ChangedRow extends Omit<LatestRow, 'summary'> {
   /** Whether the entry exists. */
   readonly exists: boolean;
   readonly summary: Summary | null;
@@ -76,7 +80,7 @@ interface ChangedRow extends Omit<EntryRow, 'summary'> {
 export async function readChanged(
   manager: EntityManager,
   indexed: readonly IndexedRevision[],
-  add: (rows: readonly (EntryRow | EntryKey)[]) => Promise<void>,
+  add: (rows: readonly (LatestRow | EntryKey)[]) => Promise<void>,
 ): Promise<string[]> {
   const without: string[] = [];
   for await (const rows of readInParts<ChangedRow>(
@@ -101,7 +105,7 @@ export async function readChanged(
     [indexed.map(({ id }) => id), indexed.map(({ revision }) => revision)],
     ROWS_PER_FETCH,
   )) {
-    const changes: (EntryRow | EntryKey)[] = [];
+    const changes: (LatestRow | EntryKey)[] = [];
     for (const { exists, summary, versionId, ...row } of rows)
       if (!exists) changes.push({ sourceId: row.sourceId, type: row.type, name: row.name });
       else if (summary) changes.push({ ...row, summary });
@@ -147,7 +151,7 @@ export async function addSummaries(dataSource: DataSource, versionIds: readonly 
 }
 
 /** An item of a page; all columns but the first are null if there is none. */
-export interface ShownRow extends CurrencyRow {
+export interface ShownRow extends CheckedRow {
   /** From 1. */
   readonly place: number | null;
   readonly version: string;
@@ -162,7 +166,7 @@ export interface ShownRow extends CurrencyRow {
 export function readShown(sql: ViewSql, places: readonly FoundPlace[]): Promise<ShownRow[]> {
   return sql.query<ShownRow>(
     `
-with ${CURRENCY},
+with ${FRESHNESS},
 found as materialized (
   select f.place, v.id, v.source_kind, sum(octet_length(v.summary::text)) over (order by f.place) as total
   from unnest($names::text[], $types::text[], $sources::int[]) with ordinality as f(name, type, source_id, place)
@@ -173,11 +177,11 @@ found as materialized (
     where e.source_id = f.source_id and e.type = f.type and e.name = f.name and ${isVisible('e')} offset 0
   ) v
 )
-select currency."isCurrent", f.place::int as place, v.version, v.status, v.summary,
+select freshness."isCurrent", f.place::int as place, v.version, v.status, v.summary,
   ${utcText('stored.changed_at')} as "changedAt",
   case when f.source_kind = '${MANAGED_KIND}' or (f.source_kind = 'api' and v.published_at <> stored.changed_at)
     then ${utcText('v.published_at')} end as "publishedAt"
-from currency left join found f on f.place = 1 or f.total <= ${MAX_PAGE_BYTES}
+from freshness left join found f on f.place = 1 or f.total <= ${MAX_PAGE_BYTES}
 left join entry_version v on v.id = f.id
 left join lateral (select coalesce(v.document_changed_at, v.updated_at) as changed_at) stored on true
 order by f.place`,

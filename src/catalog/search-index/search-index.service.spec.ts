@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { View } from '../../visibility/view-cache.js';
+import type { View } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import { SearchIndex } from './search-index.service.js';
 

@@ -18,7 +18,7 @@ import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { makeFolder } from '../../config/make-folder.js';
+import { makeFolder } from './make-folder.js';
 import { startGuard } from './postgres-guard.js';
 
 export interface PostgresBinaries {

@@ -5,8 +5,8 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
-import { precedes } from '../entry-status.queries.js';
 import { versionColumns, versionKeyOf } from '../entry.entity.js';
+import { precedes } from '../latest-version.queries.js';
 
 /** Splits items into batches and yields to the event loop after each batch. */
 export async function* batches<T>(items: readonly T[], size: number): AsyncGenerator<T[]> {

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { LimitsConfig } from '../../config/config.js';
-import { transactionTime } from '../../database/statements.js';
+import { transactionTime } from '../../database/clock.js';
 import { formatProblem, publisherBlockProblem } from '../../documents/document-check.js';
 import {
   entryMapKey,
@@ -12,7 +12,7 @@ import {
 import { TimeSlice } from '../../json/time-slice.js';
 import { versionKeyOf } from '../entry.entity.js';
 import {
-  type Candidate,
+  type StorableVersion,
   type EntryLimits,
   type EntrySize,
   findExceeded,
@@ -93,7 +93,7 @@ async function withRoom(
     const stored = await sizedVersions(manager, sourceId, entry);
     const storedAt = new Map(stored.map(({ version, publishedAt }) => [version, publishedAt]));
     const added = incomingOf.get(key) ?? new Map<string, IncomingVersion>();
-    const candidates = [...added.values()].map((version): Candidate => {
+    const candidates = [...added.values()].map((version): StorableVersion => {
       const publishedAt = storedAt.get(version.version) ?? now;
       return {
         ...version,

@@ -1,7 +1,6 @@
 import { Any, type EntityManager, In, Raw } from 'typeorm';
 import type { Claims } from '../../claims/claims.js';
-import type { EntryName, EntryType, VersionName } from '../../documents/entry-types.js';
-import { UPSTREAM_LATEST } from '../../documents/versions.js';
+import type { EntryName, EntryType } from '../../documents/entry-types.js';
 import { copyRows } from './copy-rows.queries.js';
 import { EntryVersion, RemovedEntry, type VersionColumns } from '../entry.entity.js';
 
@@ -148,41 +147,6 @@ export async function insertVersions(manager: EntityManager, rows: Iterable<NewV
       row.boolean(version.isLatest);
       row.text(version.summary);
     },
-  );
-}
-
-/**
- * Demotes an entry's previous upstream-latest version when the upstream registry names a new one, because incremental
- * syncs report only the new one. Skips entries with several upstream-latest versions.
- *
- * @param latest the versions that the upstream registry now marks as latest.
- */
-export async function demoteUpstreamLatest(
-  manager: EntityManager,
-  sourceId: number,
-  latest: readonly VersionName[],
-): Promise<void> {
-  await manager.query(
-    `with called as (
-       select e.id as entry_id, n.version
-       from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
-       join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-     ), before as (
-       select v.id, v.entry_id, v.version, count(*) over (partition by v.entry_id) as versions
-       from (select distinct entry_id from called) c
-       join entry_version v on v.entry_id = c.entry_id and v.version_key >= $5
-     )
-     update entry_version v set version_key = substr(v.version_key, length($5) + 1)
-     from before b
-     where v.id = b.id and b.versions = 1
-       and not exists (select 1 from called c where c.entry_id = b.entry_id and c.version = b.version)`,
-    [
-      sourceId,
-      latest.map(({ type }) => type),
-      latest.map(({ name }) => name),
-      latest.map(({ version }) => version),
-      UPSTREAM_LATEST,
-    ],
   );
 }
 

@@ -5,7 +5,7 @@ import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
 import { limitsConfig } from '../../config/slices.js';
 import { updateMany } from '../../database/bulk.js';
-import { transactionTime } from '../../database/statements.js';
+import { transactionTime } from '../../database/clock.js';
 import {
   ENTRY_TYPES,
   entryMapKey,
@@ -22,8 +22,8 @@ import {
   type SyncedContent,
 } from '../admission-gate.js';
 import { queueContent } from '../content-queue.queries.js';
+import { demoteUpstreamLatest, electLatest } from '../latest-version.queries.js';
 import { writeStatusInDocuments } from '../entry-documents.queries.js';
-import { electLatest } from '../entry-status.queries.js';
 import { noteChanged } from '../entry-revisions.queries.js';
 import { summaryOf, summaryTextOf } from '../entry-summary.js';
 import {
@@ -40,7 +40,6 @@ import { documentBytes, fittingVersions } from './entry-room.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
-  demoteUpstreamLatest,
   type EntryRow,
   findEntries,
   insertEntries,

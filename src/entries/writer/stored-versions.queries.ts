@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { readInParts } from '../../database/bulk.js';
 import type { EntryName, VersionName } from '../../documents/entry-types.js';
-import type { Candidate, EntrySize } from '../entry-limits.js';
+import type { StorableVersion, EntrySize } from '../entry-limits.js';
 import { batches, type StoredVersion } from './catalog-diff.js';
 
 /** The columns of a `StoredVersion`. Times are numbers, which parse faster than dates and compare exactly. */
@@ -56,7 +56,7 @@ export function sizesOfEntries(
 }
 
 /** A stored version with the length of its document. */
-export type SizedVersion = Candidate & Pick<StoredVersion, 'publishedAt'>;
+export type SizedVersion = StorableVersion & Pick<StoredVersion, 'publishedAt'>;
 
 /** Returns all versions of an entry in a source. */
 export function sizedVersions(

@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig } from '../../config/slices.js';
+import { asFetchError, FetchError } from '../../outbound/fetch-error.js';
 import { HttpClient, retryAfterMs, withoutQuery } from '../../outbound/http-client.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
-import { asFetchError, type Fetched, Fetcher, FetchError, type FetchState } from '../fetcher.js';
+import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { maxFileBytes } from './local-file.js';
 import { SourceFiles } from './source-files.js';

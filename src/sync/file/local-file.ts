@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
-import type { LimitsConfig } from '../../config/config.js';
-import type { Origin } from '../../sources/source.entity.js';
-import { FetchError } from '../fetcher.js';
+import type { LimitsConfig, Origin } from '../../config/config.js';
+import { FetchError, tooLargeSentence } from '../../outbound/fetch-error.js';
 import { ReadMemoryError } from '../read-memory.js';
 
 const MIB = 1024 * 1024;
@@ -16,10 +15,6 @@ const CHUNK_BYTES = MIB;
 export function maxFileBytes(limits: Pick<LimitsConfig, 'mebibytesPerFile'>, origin: Origin): number {
   const bytes = limits.mebibytesPerFile * MIB;
   return origin === 'config' ? bytes : Math.min(bytes, DEFAULT_MAX_BYTES);
-}
-
-export function tooLargeSentence(what: string, maxBytes: number): string {
-  return `${what} is larger than ${maxBytes / MIB} MiB, the maximum`;
 }
 
 export interface LocalFile {

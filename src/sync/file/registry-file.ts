@@ -1,19 +1,24 @@
 import { isUtf8 } from 'node:buffer';
-import { type Problem, unreadableProblem } from '../../documents/document-check.js';
+import { type DocumentProblem, unreadableProblem } from '../../documents/document-check.js';
 import { MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import {
   ENTRY_TYPE_NAMES,
   ENTRY_TYPES,
   type EntryType,
   type IncomingVersion,
-  type SkippedEntry,
+  type SkippedVersion,
 } from '../../documents/entry-types.js';
 import { JsonSliceError, JsonSlicer, RepeatedKeyError, type Slice } from '../../json/json-slices.js';
 import { parseSkeleton, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
+import type { StoredFilter } from '../../sources/entry-filter.js';
 import { toStorable } from '../../validation/storable-text.js';
-import { type Candidate, EntryValidator, type MemoryCounter, type ReadEntries } from '../entry-validator.js';
+import {
+  type UncheckedDocument,
+  EntryValidator,
+  type MemoryCounter,
+  type ReadEntries,
+} from '../entry-validator.js';
 
 const MAX_SKIPPED = 100_000;
 
@@ -31,7 +36,7 @@ export class RegistryFileError extends Error {}
  */
 export function readRegistryFile(
   bytes: Buffer,
-  filter: EntryFilter | null,
+  filter: StoredFilter | null,
   memory: MemoryCounter,
   { onEntry }: { readonly onEntry?: (version: IncomingVersion) => void } = {},
 ): ReadEntries {
@@ -73,8 +78,8 @@ function candidate(
   type: EntryType,
   { index, text, keys }: Slice,
   document: unknown,
-  readProblem: Problem | null,
-): Candidate {
+  readProblem: DocumentProblem | null,
+): UncheckedDocument {
   return { type, index, document, written: { text: text ?? '', keys }, readProblem };
 }
 
@@ -85,7 +90,7 @@ function checkAnyValid(validator: EntryValidator, { skipped, filtered }: ReadEnt
     throw new RegistryFileError(noneIsValid(first, validator.skippedCount + filtered));
 }
 
-function noneIsValid({ type, index = 0, name, version, reasons }: SkippedEntry, count: number): string {
+function noneIsValid({ type, index = 0, name, version, reasons }: SkippedVersion, count: number): string {
   const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
   const first = `data.${ENTRY_TYPES[type].listKey}[${index}]${label === '' ? '' : ` (${label})`}`;
   return `None of the ${count} entries is valid; the first, ${first}: ${reasons[0] ?? 'is not valid'}`;

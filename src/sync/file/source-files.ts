@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
+import type { Origin } from '../../config/config.js';
 import { limitsConfig } from '../../config/slices.js';
 import { ApiError } from '../../http/errors.js';
+import { FetchError } from '../../outbound/fetch-error.js';
 import type { FileUse } from '../../source-kinds/kinds.js';
 import { AdminFiles, type ReadingSource } from '../../sources/admin-limits.js';
-import type { Origin } from '../../sources/source.entity.js';
-import { FetchError } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { type LocalFile, maxFileBytes, readLocalFile } from './local-file.js';
 

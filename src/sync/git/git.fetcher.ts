@@ -8,9 +8,9 @@ import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { maxFileBytes } from '../file/local-file.js';
 import { SourceFiles } from '../file/source-files.js';
 import type { MemoryShare } from '../read-memory.js';
-import { LIMITS } from './git-command.js';
-import { GitConnections, removeGitLeftovers } from './git-connection.js';
-import { GitRemote } from './git-remote.js';
+import { LIMITS } from '../../git/git-command.js';
+import { GitConnections, removeGitLeftovers } from '../../git/git-connection.js';
+import { GitRemote } from '../../git/git-remote.js';
 
 const CLEANUP_INTERVAL_MS = 10 * 60_000;
 

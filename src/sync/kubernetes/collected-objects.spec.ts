@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { collectObjects, type KnownObjects, type Outcome, type RetainedEntry } from './collected-objects.js';
+import {
+  collectObjects,
+  type KnownObjects,
+  type ReadObject,
+  type RetainedEntry,
+} from './collected-objects.js';
 import { type Resource, RESOURCES } from './custom-resources.js';
 import { readObject } from './exported-object.js';
 
@@ -8,7 +13,7 @@ type Found = 'entry' | 'skipped' | 'filtered' | 'retained';
 
 /** The objects of a kind by name, with their outcomes and claims. */
 function known(resource: Resource, found: Record<string, Found>, team = 'a'): KnownObjects {
-  const objects = new Map<string, Outcome | RetainedEntry>();
+  const objects = new Map<string, ReadObject | RetainedEntry>();
   for (const [name, outcome] of Object.entries(found))
     if (outcome === 'filtered') objects.set(name, { outcome });
     else if (outcome === 'retained') objects.set(name, { outcome, claims: { team } });

@@ -1,9 +1,9 @@
 import { canonicalClaims, type Claims } from '../../claims/claims.js';
-import type { SkippedEntry } from '../../documents/entry-types.js';
+import type { SkippedVersion } from '../../documents/entry-types.js';
 import type { RefusedVersion } from '../../entries/entry-limits.js';
 import type { LabeledVersion } from '../../entries/writer/entry-writer.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { type EntryFilter, passesFilter } from '../../sources/entry-filter.js';
+import { type StoredFilter, passesFilter } from '../../sources/entry-filter.js';
 import type { Resource } from './custom-resources.js';
 import { ENTRY_PREFIX, type ExportedServer, readStored, type SkippedObject } from './exported-object.js';
 import type { StoredEntries } from './stored-entries.queries.js';
@@ -33,7 +33,7 @@ export class RetainedEntries<W extends Watched> {
 
   static async load<W extends Watched>(
     stored: StoredEntries,
-    { id, filter }: { readonly id: number; readonly filter: EntryFilter | null },
+    { id, filter }: { readonly id: number; readonly filter: StoredFilter | null },
     watches: readonly W[],
   ): Promise<RetainedEntries<W>> {
     if (watches.length === 0) return RetainedEntries.none();
@@ -75,12 +75,12 @@ export class RetainedEntries<W extends Watched> {
 }
 
 /** The result of reading an object. */
-export type Outcome = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
+export type ReadObject = ExportedServer | SkippedObject | { readonly outcome: 'filtered' };
 
 /** The objects of a kind in one namespace or in all namespaces, by `namespace/name`. */
 export interface KnownObjects {
   readonly resource: Resource;
-  readonly objects: ReadonlyMap<string, Outcome | RetainedEntry>;
+  readonly objects: ReadonlyMap<string, ReadObject | RetainedEntry>;
 }
 
 /** The entries, counts and problems of all objects of a source. */
@@ -88,7 +88,7 @@ export interface CollectedObjects {
   /** The entries to write. */
   readonly entries: LabeledVersion[];
   readonly counts: Record<'entries' | 'skipped' | 'filtered' | 'warnings', number>;
-  readonly skipped: SkippedEntry[];
+  readonly skipped: SkippedVersion[];
   /** Names of the objects that exceed the claim set limit or the limits of an entry. */
   readonly beyondLimit: ReadonlySet<string>;
   /** Names of the stored entries that stay unchanged. */
@@ -204,9 +204,9 @@ class ClaimSets {
 }
 
 function skippedEntry(
-  { name, version }: Pick<SkippedEntry, 'name' | 'version'>,
+  { name, version }: Pick<SkippedVersion, 'name' | 'version'>,
   reasons: readonly string[],
-): SkippedEntry {
+): SkippedVersion {
   return { type: 'server', name, version, reasons: [...reasons] };
 }
 
@@ -216,7 +216,7 @@ function duplicate(
   name: string,
   { version }: ExportedServer,
   winner: Resource,
-): SkippedEntry {
+): SkippedVersion {
   return skippedEntry(version, [
     `${kind} ${name}: the ${winner.kind} with the same namespace and name takes precedence`,
   ]);
@@ -227,14 +227,14 @@ function tooManyClaims(
   name: string,
   { version }: ExportedServer,
   maxClaimSets: number,
-): SkippedEntry {
+): SkippedVersion {
   return skippedEntry(version, [
     `${kind} ${name}: the source already has ${maxClaimSets} different claim sets, the maximum (claimSetsPerSource)`,
   ]);
 }
 
 /** Returns whether two results of reading an object are equal. */
-export function isSameOutcome(one: Outcome | undefined, other: Outcome | undefined): boolean {
+export function isSameOutcome(one: ReadObject | undefined, other: ReadObject | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.outcome === 'entry' && other.outcome === 'entry')
     return (

@@ -14,7 +14,7 @@ const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/tok
 const IMPERSONATION = ['as-uid', 'as-groups', 'as-user-extra'];
 
 /** The address of the API server, and the request options with the credentials. */
-export interface Connection {
+export interface ClusterConnection {
   readonly server: string;
   readonly options: RequestOptions;
 }
@@ -39,7 +39,7 @@ export class Kubeconfig {
   constructor(private readonly files: readonly string[]) {}
 
   /** @throws ClusterError */
-  async connect(): Promise<Connection> {
+  async connect(): Promise<ClusterConnection> {
     try {
       const loaded = (this.loaded ??= load(this.files));
       const { cluster, user } = loaded;

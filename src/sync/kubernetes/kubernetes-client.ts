@@ -10,7 +10,7 @@ import { retryAfterMs } from '../../outbound/http-client.js';
 import { serverSaid } from '../../validation/storable-text.js';
 import { ClusterError, connectionProblem, statusError } from './cluster-error.js';
 import { describeCollection, type ResourceCollection } from './custom-resources.js';
-import { type Connection, Kubeconfig } from './kubeconfig.js';
+import { type ClusterConnection, Kubeconfig } from './kubeconfig.js';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 60_000;
@@ -95,7 +95,7 @@ export class KubernetesClient {
     collection: ResourceCollection,
     query: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<{ readonly response: IncomingMessage; readonly connection: Connection }> {
+  ): Promise<{ readonly response: IncomingMessage; readonly connection: ClusterConnection }> {
     const connection = await this.kubeconfig.connect();
     let response: IncomingMessage;
     try {

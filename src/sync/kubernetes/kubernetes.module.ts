@@ -4,13 +4,14 @@ import { AuditModule } from '../../audit/audit.module.js';
 import { EntriesModule } from '../../entries/entries.module.js';
 import { Entry } from '../../entries/entry.entity.js';
 import { SourcesModule } from '../../sources/sources.module.js';
+import { SyncModule } from '../sync.module.js';
 import { ClusterWatcher } from './cluster-watcher.js';
 import { KubernetesClient } from './kubernetes-client.js';
 import { WatchServices } from './source-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Entry]), AuditModule, EntriesModule, SourcesModule],
+  imports: [TypeOrmModule.forFeature([Entry]), AuditModule, EntriesModule, SourcesModule, SyncModule],
   providers: [ClusterWatcher, KubernetesClient, StoredEntries, WatchServices],
 })
 export class KubernetesModule {}

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { member } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { backOffMs } from '../../limits/back-off.js';
+import { watchRetryInMs } from '../../sources/retry.js';
 import { ClusterError } from './cluster-error.js';
 import {
   API_VERSIONS,
@@ -14,11 +14,6 @@ import { type KubernetesClient, type WatchEvent, watchError, watchEvents } from 
 
 /** Objects per page. They have up to 1.5 MiB each, and parsing a page must not block the event loop. */
 const PAGE = 10;
-const FIRST_DELAY_MS = 100;
-/** The first failures have a shorter maximum delay. They span about a minute, so an API server can restart. */
-const EARLY_FAILURES = 20;
-const MAX_EARLY_DELAY_MS = 5_000;
-const MAX_DELAY_MS = 30_000;
 /**
  * Duration of a watch, before a random spread that prevents all watches from restarting at once. The API server checks
  * permissions only when a watch begins, so a revoked permission can go unnoticed for this long.
@@ -45,12 +40,6 @@ const INTERNAL_ERROR = 'The watch failed because of an internal error: see the l
 const NOT_FOUND = 404;
 const GONE = 410;
 const TOO_MANY_REQUESTS = 429;
-
-/** Returns the delay after this many failures of a watch (at least one). */
-export function retryMs(failures: number, random?: number): number {
-  const longestMs = failures > EARLY_FAILURES ? MAX_DELAY_MS : MAX_EARLY_DELAY_MS;
-  return backOffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs, jitter: 0.5 }, random);
-}
 
 /** Waits for `ms`, or until the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -115,7 +104,7 @@ export class ResourceWatch<T> {
         const wasStable = Date.now() - began > STABLE_MS;
         if (wasStable) this.failures = 0;
         shortWatches = wasStable ? 0 : shortWatches + 1;
-        await pause(Math.min(retryMs(shortWatches + 1), MAX_RECONNECT_MS), signal);
+        await pause(Math.min(watchRetryInMs(shortWatches + 1), MAX_RECONNECT_MS), signal);
       } catch (error) {
         if (signal.aborted) return;
         this.hasBroken = true;
@@ -258,9 +247,9 @@ export class ResourceWatch<T> {
       this.throttledSince ??= Date.now();
       const waitMs =
         Math.min(retryAfterMs ?? DEFAULT_RETRY_AFTER_MS, MAX_RETRY_AFTER_MS) * (1 + Math.random() / 4);
-      if (Date.now() - this.throttledSince < THROTTLED_MS) return Math.max(waitMs, retryMs(1));
+      if (Date.now() - this.throttledSince < THROTTLED_MS) return Math.max(waitMs, watchRetryInMs(1));
     } else this.throttledSince = null;
-    const waitMs = retryMs(++this.failures);
+    const waitMs = watchRetryInMs(++this.failures);
     if (!(error instanceof ClusterError)) {
       this.resourceVersion = null;
       this.listener.onInternalError(error);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { stateOf, type WatchStatus } from './source-watch.js';
+import { watchStateOf, type WatchStatus } from './source-watch.js';
 
 const watch = (
   plural: string,
@@ -75,5 +75,5 @@ it.each<[string, WatchStatus[], string | null, boolean, object]>([
   ],
   ['only the write fails', [A], 'No write', true, { status: 'failed', error: 'No write', attempts: 0 }],
 ])('when %s', (_situation, watches, writeError, isWritten, state) =>
-  expect(stateOf(watches, writeError, isWritten)).toMatchObject(state),
+  expect(watchStateOf(watches, writeError, isWritten)).toMatchObject(state),
 );

@@ -12,24 +12,25 @@ import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer
 import { KINDS } from '../../source-kinds/kinds.js';
 import { AdminNamespaces } from '../../sources/admin-limits.js';
 import { passesFilter } from '../../sources/entry-filter.js';
+import { watchRetryInMs } from '../../sources/retry.js';
 import { SourceLeases, type WatchedSource } from '../../sources/source-leases.queries.js';
 import { SourceStates, type WatchState } from '../../sources/source-states.queries.js';
 import { bumpRevision } from '../../sources/sources.queries.js';
-import { SyncMetrics } from '../../telemetry/registry-metrics.js';
 import { parseDuration } from '../../validation/value-checks.js';
+import { SyncMetrics } from '../sync-metrics.js';
 import { STORAGE_FULL } from '../sync-report.js';
 import {
   type CollectedObjects,
   collectObjects,
   isSameOutcome,
-  type Outcome,
+  type ReadObject,
   RetainedEntries,
   withRefused,
 } from './collected-objects.js';
 import { describeCollection, type Resource, RESOURCES } from './custom-resources.js';
 import { ENTRY_PREFIX, readObject } from './exported-object.js';
 import { KubernetesClient } from './kubernetes-client.js';
-import { pause, ResourceWatch, retryMs } from './resource-watch.js';
+import { pause, ResourceWatch } from './resource-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 /** Maximum number of errors or collections to list; the others are only counted. */
@@ -55,7 +56,7 @@ export interface WatchStatus {
  * @param writeError why the entries could not be written.
  * @param isWritten whether anything has been written yet.
  */
-export function stateOf(
+export function watchStateOf(
   watches: readonly WatchStatus[],
   writeError: string | null,
   isWritten: boolean,
@@ -106,7 +107,7 @@ export class WatchServices {
   ) {}
 }
 
-type Watch = ResourceWatch<Outcome>;
+type Watch = ResourceWatch<ReadObject>;
 
 /**
  * Keeps the entries of one source in sync with its cluster until it is stopped. Entries of kinds and namespaces that
@@ -174,7 +175,7 @@ export class SourceWatch {
     await this.running;
   }
 
-  private read(resource: Resource, object: unknown): Outcome | null {
+  private read(resource: Resource, object: unknown): ReadObject | null {
     const outcome = readObject(resource, object);
     if (outcome?.outcome !== 'entry' || this.source.filter === null) return outcome;
     const passes = passesFilter(this.source.filter, outcome.version.name, outcome.tags);
@@ -207,7 +208,10 @@ export class SourceWatch {
           this.logInternalError(error);
           await this.saveState().catch(() => undefined);
         }
-        await pause(isDatabaseUnreachable(error) ? DATABASE_RETRY_MS : retryMs(++failures + 4), signal);
+        await pause(
+          isDatabaseUnreachable(error) ? DATABASE_RETRY_MS : watchRetryInMs(++failures + 4),
+          signal,
+        );
       }
     }
   }
@@ -314,7 +318,7 @@ export class SourceWatch {
 
   private get state(): WatchState {
     if (this.refusal !== undefined) return { status: 'failed', error: this.refusal, attempts: 1 };
-    return stateOf(this.watches, this.writeError, this.dirty !== null);
+    return watchStateOf(this.watches, this.writeError, this.dirty !== null);
   }
 
   private async saveState(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Claims } from '../../claims/claims.js';
 import { Entry } from '../../entries/entry.entity.js';
 
 /** A stored entry and the document of its only version. */
-export interface StoredEntry {
+interface StoredEntry {
   readonly name: string;
   readonly document: string;
   readonly claims: Claims;

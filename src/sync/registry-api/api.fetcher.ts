@@ -5,7 +5,7 @@ import { adminSourcesConfig } from '../../config/slices.js';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../../documents/entry-types.js';
 import { HttpClient } from '../../outbound/http-client.js';
 import { KINDS } from '../../source-kinds/kinds.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
+import type { StoredFilter } from '../../sources/entry-filter.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { parseDuration } from '../../validation/value-checks.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
@@ -14,7 +14,7 @@ import type { MemoryShare } from '../read-memory.js';
 import { SourceReader } from '../source-reader.js';
 import { type ApiPlan, type ApiState, planOf, readApiState, stateAfter } from './incremental-sync.js';
 import {
-  isStatus,
+  hasStatus,
   refusesParameter,
   RegistryClient,
   ROUNDING_MS,
@@ -64,7 +64,7 @@ class ApiRun {
 
   constructor(
     private readonly client: RegistryClient,
-    private readonly filter: EntryFilter | null,
+    private readonly filter: StoredFilter | null,
     private readonly before: ApiState | null,
     private readonly memory: MemoryShare,
   ) {}
@@ -150,7 +150,7 @@ class ApiRun {
         await reading.addListed(type, page);
       }
     } catch (error) {
-      if (!isListed && isStatus(error, ABSENT)) return null;
+      if (!isListed && hasStatus(error, ABSENT)) return null;
       throw error;
     }
     for (const name of reading.namesWithUnlistedVersions(type))
@@ -158,7 +158,7 @@ class ApiRun {
         for await (const page of this.client.list(`${path}/${name}/versions`, listKey))
           await reading.addVersions(type, page);
       } catch (error) {
-        if (!isStatus(error, ABSENT)) throw error;
+        if (!hasStatus(error, ABSENT)) throw error;
       }
     return digest.digest('base64url');
   }
@@ -171,7 +171,7 @@ class ApiRun {
     try {
       for await (const page of this.client.list(path, listKey)) digest.update(page.digest);
     } catch (error) {
-      if (isStatus(error, ABSENT)) return null;
+      if (hasStatus(error, ABSENT)) return null;
       throw error;
     }
     return digest.digest('base64url');

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toStorable } from '../../validation/storable-text.js';
 import type { ListKey } from '../../documents/entry-types.js';
 import { JsonSliceError } from '../../json/json-slices.js';
+import { asFetchError, FetchError } from '../../outbound/fetch-error.js';
 import {
   type HttpClient,
   OutboundError,
@@ -10,7 +11,7 @@ import {
   retryAfterMs,
   withoutQuery,
 } from '../../outbound/http-client.js';
-import { asFetchError, FetchError, MAX_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
+import { MAX_UPSTREAM_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { pageTime } from './incremental-sync.js';
 import type { Page } from './registry-page.js';
@@ -45,7 +46,7 @@ class StatusError extends FetchError {
 }
 
 /** Returns whether the error means that the upstream responded with one of these statuses. */
-export function isStatus(error: unknown, statuses: readonly number[]): boolean {
+export function hasStatus(error: unknown, statuses: readonly number[]): boolean {
   return error instanceof StatusError && statuses.includes(error.status);
 }
 
@@ -161,7 +162,7 @@ export class RegistryClient {
       headers: { accept: 'application/json' },
       ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
       timeoutMs,
-      maxBytes: MAX_PAGE_BYTES,
+      maxBytes: MAX_UPSTREAM_PAGE_BYTES,
       onBytes: (bytes) => this.hold(PAGE_FACTOR * bytes),
       allowPrivate,
       redirects: 'any-origin',
@@ -211,7 +212,7 @@ function sentenceOf(status: number): string {
 
 /** Returns whether the upstream refused a request because of an unsupported query parameter. */
 export function refusesParameter(error: unknown): boolean {
-  return isStatus(error, UNSUPPORTED_PARAMETER);
+  return hasStatus(error, UNSUPPORTED_PARAMETER);
 }
 
 /**

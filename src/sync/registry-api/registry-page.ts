@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { toStorable } from '../../validation/storable-text.js';
-import { type Problem, unreadableProblem } from '../../documents/document-check.js';
+import { type DocumentProblem, unreadableProblem } from '../../documents/document-check.js';
 import { MAX_DOCUMENT_BYTES, toProse } from '../../documents/document-problem.js';
 import {
   BARE_TYPES,
@@ -21,8 +21,8 @@ import {
   withMember,
 } from '../../json/json-text.js';
 import { isObject, member } from '../../json/json-values.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
-import { type Candidate, checkCandidate, type CheckedCandidate } from '../entry-validator.js';
+import type { StoredFilter } from '../../sources/entry-filter.js';
+import { type UncheckedDocument, checkCandidate, type CheckedCandidate } from '../entry-validator.js';
 
 /** Maximum size of a list item around its document. */
 const ENVELOPE = { bytes: 64 * 1024, depth: 1, values: 1_000 };
@@ -32,13 +32,13 @@ const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
 export interface Page {
-  readonly versions: readonly ListedVersion[];
+  readonly versions: readonly UpstreamVersion[];
   readonly nextCursor: string | null;
   /** SHA-256 of all documents, in base64url. */
   readonly digest: string;
 }
 
-export interface ListedVersion {
+export interface UpstreamVersion {
   readonly checked: CheckedCandidate;
   /** Length of the list item in UTF-8. */
   readonly bytes: number;
@@ -59,8 +59,8 @@ export interface ListedVersion {
 export function readPage(
   bytes: Buffer,
   list: ListKey,
-  filter: EntryFilter | null,
-  onVersion: (version: ListedVersion) => void,
+  filter: StoredFilter | null,
+  onVersion: (version: UpstreamVersion) => void,
 ): Omit<Page, 'versions'> {
   if (!isUtf8(bytes)) throw new JsonSliceError('it is not UTF-8 text');
   const slicer = new JsonSlicer(bytes, [list], MAX_DOCUMENT_BYTES + ENVELOPE.bytes, 'root');
@@ -78,7 +78,7 @@ export function readPage(
 }
 
 /** Reads an item `{ server, _meta? }` of a server list. */
-function readServerItem(slice: Slice, filter: EntryFilter | null): ListedVersion {
+function readServerItem(slice: Slice, filter: StoredFilter | null): UpstreamVersion {
   const tooLarge = unreadableProblem(slice, ENVELOPE);
   const text = slice.text ?? '';
   const item = tooLarge ? null : parseText(text, `servers[${slice.index}]`);
@@ -86,7 +86,7 @@ function readServerItem(slice: Slice, filter: EntryFilter | null): ListedVersion
   const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
   const official = isObject(meta) ? meta : {};
   const readProblem = tooLarge ?? envelopeProblem(item, slice, official);
-  const candidate: Candidate = {
+  const candidate: UncheckedDocument = {
     type: 'server',
     index: slice.index,
     document,
@@ -108,7 +108,7 @@ function readServerItem(slice: Slice, filter: EntryFilter | null): ListedVersion
 }
 
 /** Reads an element of a list without envelopes, such as skills. Changes only the letter case of the status. */
-function readBare(type: BareType, slice: Slice, filter: EntryFilter | null): ListedVersion {
+function readBare(type: BareType, slice: Slice, filter: StoredFilter | null): UpstreamVersion {
   const readProblem = unreadableProblem(slice);
   const text = slice.text ?? '';
   const document = readProblem ? null : parseText(text, `${ENTRY_TYPES[type].listKey}[${slice.index}]`);
@@ -123,7 +123,7 @@ function readBare(type: BareType, slice: Slice, filter: EntryFilter | null): Lis
   };
 }
 
-function withKnownStatus(candidate: Candidate): Candidate {
+function withKnownStatus(candidate: UncheckedDocument): UncheckedDocument {
   const { type, document, written } = candidate;
   const original = member(document, 'status');
   const status = statusOf(type, original);
@@ -157,7 +157,11 @@ function copyOf(text: string): string {
   return Buffer.from(text).toString();
 }
 
-function envelopeProblem(item: unknown, slice: Slice, official: Record<string, unknown>): Problem | null {
+function envelopeProblem(
+  item: unknown,
+  slice: Slice,
+  official: Record<string, unknown>,
+): DocumentProblem | null {
   if (countKeys(item) !== slice.keys)
     return { path: repeatedKey(slice.text ?? '') ?? '', message: 'the key is given twice in one object' };
   if (!isObject(item) || !isObject(item['server'])) return { path: 'server', message: 'must be an object' };
@@ -176,7 +180,7 @@ function statusOf(type: EntryType, status: unknown): Status | undefined {
     : undefined;
 }
 
-function upstreamMetaOf(official: Record<string, unknown>): Candidate['upstreamMeta'] {
+function upstreamMetaOf(official: Record<string, unknown>): UncheckedDocument['upstreamMeta'] {
   const { statusMessage, isLatest } = official;
   const status = statusOf('server', official['status']);
   const statusChangedAt = timeOf(official['statusChangedAt']);

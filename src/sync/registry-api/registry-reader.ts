@@ -1,10 +1,11 @@
 import { type BareType, ENTRY_TYPES, type VersionName } from '../../documents/entry-types.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import type { EntryFilter } from '../../sources/entry-filter.js';
+import { FetchError } from '../../outbound/fetch-error.js';
+import type { StoredFilter } from '../../sources/entry-filter.js';
 import { type CheckedCandidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
-import { FetchError, MAX_BYTES, MAX_EMPTY_PAGES, MAX_VERSIONS } from '../fetcher.js';
+import { MAX_UPSTREAM_BYTES, MAX_EMPTY_PAGES, MAX_UPSTREAM_VERSIONS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-import type { ListedVersion, Page } from './registry-page.js';
+import type { UpstreamVersion, Page } from './registry-page.js';
 
 const MAX_LISTED = 1_000;
 /** Memory per listed document, excluding the document itself. */
@@ -26,7 +27,7 @@ class ListedEntries {
     this.onPage = new Map();
   }
 
-  add({ path, key }: ListedVersion): void {
+  add({ path, key }: UpstreamVersion): void {
     this.versions.add(key);
     if (path === null) return;
     this.names.add(path);
@@ -34,7 +35,7 @@ class ListedEntries {
     this.onPage.set(path, key);
   }
 
-  has({ key }: ListedVersion): boolean {
+  has({ key }: UpstreamVersion): boolean {
     return this.versions.has(key);
   }
 
@@ -59,7 +60,7 @@ export class RegistryReader {
   private emptyPages = 0;
 
   constructor(
-    filter: EntryFilter | null,
+    filter: StoredFilter | null,
     private readonly memory: MemoryShare,
   ) {
     // Entries may move between pages during a run, so a version can appear twice; the later copy is newer.
@@ -146,7 +147,7 @@ export class RegistryReader {
   /** @param checkedOf returns null for a version that was already added. */
   private async read(
     { versions, nextCursor }: Page,
-    checkedOf: (version: ListedVersion) => CheckedCandidate | null,
+    checkedOf: (version: UpstreamVersion) => CheckedCandidate | null,
   ): Promise<void> {
     let added = 0;
     for (const each of versions) {
@@ -156,9 +157,9 @@ export class RegistryReader {
       if (this.validator.collect({ ...checked, index: this.count })) added += 1;
       this.count += 1;
       this.bytes += each.bytes;
-      if (this.count > MAX_VERSIONS)
-        throw new FetchError(`The registry has more than ${MAX_VERSIONS} versions`);
-      if (this.bytes > MAX_BYTES)
+      if (this.count > MAX_UPSTREAM_VERSIONS)
+        throw new FetchError(`The registry has more than ${MAX_UPSTREAM_VERSIONS} versions`);
+      if (this.bytes > MAX_UPSTREAM_BYTES)
         throw new FetchError('The registry has more than 128 MiB of documents, the maximum');
     }
     this.emptyPages = added > 0 || nextCursor === null ? 0 : this.emptyPages + 1;

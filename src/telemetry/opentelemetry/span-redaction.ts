@@ -1,7 +1,7 @@
 import { type Attributes, type AttributeValue, type Context } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
-import { pathWithoutKeys } from '../../config/registry-keys.js';
 import { withoutQuery } from '../../outbound/http-client.js';
+import { pathWithoutKeys } from '../../validation/hidden-keys.js';
 
 type Redaction = (value: AttributeValue) => AttributeValue;
 

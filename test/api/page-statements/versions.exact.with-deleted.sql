@@ -8,7 +8,7 @@
 -- $8 = "{1,2}"
 -- $9 = false
 -- $10 = "1.0.0"
-select currency."isCurrent", v.document, v.status, v.status_message as "statusMessage",
+select freshness."isCurrent", v.document, v.status, v.status_message as "statusMessage",
     to_char(v.status_changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "statusChangedAt",
     to_char(v.published_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "publishedAt",
     to_char(v.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "updatedAt", v.is_latest as "isLatest"
@@ -17,9 +17,9 @@ from (select (select case when pg_is_in_recovery() then pg_current_wal_lsn() is 
   select from registry r
   where r.name = $3 and r.xmin::text = $4
     and array(select source_id from registry_source where registry_id = r.id order by position) = $1::int[]
-)) as "isCurrent" offset 0) currency left join entry_version v on v.entry_id = (
+)) as "isCurrent" offset 0) freshness left join entry_version v on v.entry_id = (
   select e.id from entry e
   where e.source_id = any((select $5::int[])::int[]) and e.type = $6 and e.name = $7
-    and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or currency."isCurrent")
+    and (coalesce(e.claim_set_id = any($8::int[]), false) or $9::boolean) and ($3::text is null or freshness."isCurrent")
   order by array_position((select $5::int[])::int[], e.source_id) limit 1
 ) and v.version = $10 and v.status in ('active', 'deprecated', 'deleted', 'archived')

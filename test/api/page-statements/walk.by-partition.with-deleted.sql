@@ -9,7 +9,7 @@
 -- $9 = 26
 -- $10 = 39
 -- $11 = 31
-with currency as materialized (
+with freshness as materialized (
   select (select case when pg_is_in_recovery() then pg_current_wal_lsn() is not null else true end) and concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition')) || '|' || $1::int[]::text || '|' || array(select s.revision from source s where s.id = any($1::int[]) order by s.id)::text = $2 and ($3::text is null or exists (
   select from registry r
@@ -21,7 +21,7 @@ partitions as materialized (
   select * from unnest(
     (select $5::int[]), (select $6::int[]), (select $7::int[])
   ) as p(source_id, claim_set_id, rank)
-  where ($3::text is null or (select "isCurrent" from currency))
+  where ($3::text is null or (select "isCurrent" from freshness))
 ),
 next_entries as materialized (
   select p.source_id, p.claim_set_id, p.rank, e.id, e.name, e.claims_changed_at
@@ -46,7 +46,7 @@ progress as (
   select case when (select count(*) from names) = $10 then (select max(name) from names)
     else (select last_name from complete) end as reached
 )
-select (select "isCurrent" from currency), progress.reached, 1 as "visibleShare",
+select (select "isCurrent" from freshness), progress.reached, 1 as "visibleShare",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1

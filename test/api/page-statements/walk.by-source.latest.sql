@@ -9,7 +9,7 @@
 -- $9 = 39
 -- $10 = 39
 -- $11 = 31
-with currency as materialized (
+with freshness as materialized (
   select (select case when pg_is_in_recovery() then pg_current_wal_lsn() is not null else true end) and concat_ws(' ', extract(epoch from pg_postmaster_start_time()), pg_relation_filepath('claim_set'),
     pg_relation_filepath('source'), pg_relation_filepath('source_partition')) || '|' || $1::int[]::text || '|' || array(select s.revision from source s where s.id = any($1::int[]) order by s.id)::text = $2 and ($3::text is null or exists (
   select from registry r
@@ -19,7 +19,7 @@ with currency as materialized (
 ),
 ranked as materialized (
   select source_id, rank::int from unnest((select $5::int[])) with ordinality as r(source_id, rank)
-  where ($3::text is null or (select "isCurrent" from currency))
+  where ($3::text is null or (select "isCurrent" from freshness))
 ),
 next_entries as materialized (
   select r.source_id, r.rank, e.id, e.name, e.claims_changed_at, (coalesce(e.claim_set_id in (select unnest((select $6::int[]))), false) or (select $7::boolean)) as visible
@@ -45,7 +45,7 @@ progress as (
     else (select last_name from complete) end as reached,
     (select avg(visible::int)::float8 from next_entries) as "visibleShare"
 )
-select (select "isCurrent" from currency), progress.reached, progress."visibleShare",
+select (select "isCurrent" from freshness), progress.reached, progress."visibleShare",
     found.name, found.version, found.key, found.status, found."statusMessage",
     found."statusChangedAt", found."publishedAt", found."updatedAt", found."isLatest",
     case when sum(octet_length(found.document)) over page <= 1048576 or row_number() over page = 1

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { couldNotConnect, explain, withoutBeginning } from './git-failures.js';
+import { couldNotConnect, explainFailure, withoutBeginning } from './git-failures.js';
 
 const NO_SECRETS = { secrets: [], proxySecrets: [] };
 const FORBIDDEN = "fatal: unable to access 'https://git.example/': The requested URL returned error: 403";
@@ -23,7 +23,7 @@ it.each([
   [withoutBeginning(`…${FORBIDDEN}\n${FORBIDDEN}\nfatal: what now?\n`), 'git failed: fatal: what now?'],
   ['fatal: what now?\n', 'git failed: fatal: what now?'],
 ])('explains %j', (stderr, explanation) => {
-  expect(explain(stderr, NO_SECRETS)).toBe(explanation);
+  expect(explainFailure(stderr, NO_SECRETS)).toBe(explanation);
 });
 
 it('believes only git that it could not connect', () => {

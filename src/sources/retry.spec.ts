@@ -1,18 +1,22 @@
-import { describe, expect, it } from 'vitest';
-import { hasShrunk, retryInMs } from './sync-run.js';
+import { expect, it } from 'vitest';
+import { retryInMs, watchRetryInMs } from './retry.js';
 
-describe('a source of 20 entries or more that loses more than half of them has shrunk (reference/sources)', () => {
-  it.each([
-    [20, 0, true],
-    [20, 9, true],
-    [20, 10, false],
-    [21, 10, true],
-    [21, 11, false],
-    [19, 0, false],
-    [1, 0, false],
-    [0, 0, false],
-    [20, 40, false],
-  ])('from %d to %d: %s', (before, after, answer) => expect(hasShrunk(before, after)).toBe(answer));
+it.each([
+  [1, 100],
+  [2, 200],
+  [6, 3_200],
+  [7, 5_000],
+  [20, 5_000],
+  [21, 30_000],
+  [1_000, 30_000],
+])('a watch backs off after %i failures for at most %i ms and at least half of it', (failures, ms) => {
+  expect([watchRetryInMs(failures, 1), watchRetryInMs(failures, 0)]).toEqual([ms / 2, ms]);
+});
+
+it('a watch reconnects within 5 s after an outage of 17 s', () => {
+  let passed = 0;
+  for (let failures = 1; passed < 17_000; failures += 1) passed += watchRetryInMs(failures, 0);
+  expect(passed).toBeLessThan(17_000 + 5_000);
 });
 
 const SECOND = 1_000;

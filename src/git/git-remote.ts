@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { GitMissingError } from '../../git/git-process.js';
-import type { SettingsOf } from '../../source-kinds/kinds.js';
-import { FetchError } from '../fetcher.js';
-import { tooLargeSentence } from '../file/local-file.js';
-import type { MemoryShare } from '../read-memory.js';
+import { GitMissingError } from './git-process.js';
+import { FetchError, tooLargeSentence } from '../outbound/fetch-error.js';
+import type { SettingsOf } from '../source-kinds/kinds.js';
 import {
   checkGitVersion,
   type GitLimits,
@@ -21,7 +19,7 @@ import {
   SSH_SERVER_WORDS,
   unreachable,
 } from './git-connection.js';
-import { couldNotConnect, explain, refusesFilters } from './git-failures.js';
+import { couldNotConnect, explainFailure, refusesFilters } from './git-failures.js';
 
 const MIB = 1024 * 1024;
 
@@ -51,6 +49,12 @@ interface Bounds {
   readonly diskBytes?: number;
   /** The error message if the directory exceeds `diskBytes`. */
   readonly tooLarge?: string;
+}
+
+/** Counts the memory that a run takes; refuses what is too much. */
+interface FileMemory {
+  reserveForFile(bytes: number): void;
+  add(bytes: number): void;
 }
 
 /** Fetches from one repository into a temporary directory. Callers must close it. */
@@ -179,7 +183,7 @@ export class GitRemote {
    * @throws FetchError
    * @throws ReadMemoryError
    */
-  async read({ id, path }: Blob, memory: MemoryShare): Promise<{ bytes: Buffer; digest: Buffer }> {
+  async read({ id, path }: Blob, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }> {
     const { fileBytes } = this.limits;
     const tooLarge = tooLargeSentence(path, fileBytes);
     const diskBytes = (await this.workspace.bytes()) + fileBytes + MIB;
@@ -285,7 +289,7 @@ export class GitRemote {
 
   private gitFailure({ stderr, serverWords }: GitEnd): FetchError {
     const { url, hidesAddress } = this.connection;
-    const reason = explain(stderr, this.connection, serverWords);
+    const reason = explainFailure(stderr, this.connection, serverWords);
     return hidesAddress && couldNotConnect(stderr) ? unreachable(url, reason) : this.failure(reason);
   }
 

@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
-import { CHANGES_TOO_FAST, type CurrencyRow, readCurrent } from '../catalog/view-sql.queries.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
-import { jsonMember, parseJsonMember, PreparedStatements } from '../database/statements.js';
+import { jsonMember, parseJsonMember } from '../database/sql-expressions.js';
+import { PreparedStatements } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
 import type { StorableText } from '../validation/storable-text.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
-import { CURRENCY } from '../visibility/views.queries.js';
-import type { ContentFile, ListedEntry, MarketplaceEntry } from './plugin-tree.js';
+import { FRESHNESS } from '../visibility/freshness.queries.js';
+import { type CheckedRow, readCurrent, CHANGES_TOO_FAST } from '../visibility/freshness.queries.js';
 
 /** The latest version of a plugin or skill, with its content. */
-export interface ContentVersion extends Pick<ListedEntry, 'type' | 'name' | 'version'> {
+export interface ContentVersion extends Pick<EntryWithContent, 'type' | 'name' | 'version'> {
   readonly id: string;
   /** SHA-256 of the document. */
   readonly document: string;
@@ -18,14 +18,14 @@ export interface ContentVersion extends Pick<ListedEntry, 'type' | 'name' | 'ver
   readonly tree: string;
 }
 
-export type DescribedVersion = ContentVersion & ListedEntry;
+export type DescribedVersion = ContentVersion & EntryWithContent;
 
-type Row = CurrencyRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
+type Row = CheckedRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
 
 // The first visible entry of a name shadows the others, even if it has no content (reference/catalog). Only names with content in
 // some source are read.
 const VERSIONS = `
-with ${CURRENCY},
+with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 stored as materialized (
   select distinct o.type, o.name
@@ -41,7 +41,7 @@ names as materialized (
   where ${isVisibleAmongMany('e')}
   order by e.type, e.name, r.rank
 )
-select currency."isCurrent", n.* from currency left join (
+select freshness."isCurrent", n.* from freshness left join (
   select v.id, n.type, n.name, v.version, encode(v.digest, 'hex') as document, encode(c.tree, 'hex') as tree
   from names n join entry_version v on v.entry_id = n.id and v.is_latest
   join version_content c on c.version_id = v.id
@@ -61,7 +61,7 @@ order by f.tree, f.path`;
 /** Entries of up to 2,048 files each that are in memory at once. */
 const ENTRIES_AT_ONCE = 4;
 
-export type ContentType = ListedEntry['type'];
+export type ContentType = EntryWithContent['type'];
 
 /** Publishers decide how many entries have content, so every list has a limit. */
 export interface ContentList {
@@ -75,7 +75,7 @@ export interface ContentList {
 
 /** Reads the plugins and skills of a view that have content in their latest version. */
 @Injectable()
-export class MarketplaceEntries {
+export class EntriesWithContent {
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly views: RegistryViews,
@@ -109,7 +109,7 @@ export class MarketplaceEntries {
   }
 
   /** Yields the entries with their files, a few at a time, because publishers decide how many files there are. */
-  async *withFiles(versions: readonly ContentVersion[]): AsyncGenerator<MarketplaceEntry> {
+  async *withFiles(versions: readonly ContentVersion[]): AsyncGenerator<EntryWithFiles> {
     for (let at = 0; at < versions.length; at += ENTRIES_AT_ONCE)
       yield* await this.filesOf(await this.described(versions.slice(at, at + ENTRIES_AT_ONCE)));
   }
@@ -129,11 +129,11 @@ export class MarketplaceEntries {
     });
   }
 
-  private async filesOf(listed: readonly DescribedVersion[]): Promise<MarketplaceEntry[]> {
-    const files = await this.prepared.query<(ContentFile & { tree: string })[]>(FILES, [
+  private async filesOf(listed: readonly DescribedVersion[]): Promise<EntryWithFiles[]> {
+    const files = await this.prepared.query<(EntryFile & { tree: string })[]>(FILES, [
       listed.map(({ tree }) => tree),
     ]);
-    const trees = new Map<string, ContentFile[]>();
+    const trees = new Map<string, EntryFile[]>();
     for (const { tree, ...file } of files) {
       const list = trees.get(tree);
       if (list) list.push(file);
@@ -145,4 +145,27 @@ export class MarketplaceEntries {
       return { type, name, version, description, files: content };
     });
   }
+}
+
+/** A file of a version's content. */
+export interface EntryFile {
+  /** Relative, with `/` as separator. */
+  readonly path: string;
+  /** SHA-256 of the bytes. */
+  readonly digest: string;
+  readonly bytes: number;
+  readonly executable: boolean;
+}
+
+/** A plugin or skill whose latest version has content. */
+export interface EntryWithContent {
+  readonly type: 'plugin' | 'skill';
+  /** `namespace/name`. */
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+export interface EntryWithFiles extends EntryWithContent {
+  readonly files: readonly EntryFile[];
 }

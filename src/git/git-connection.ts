@@ -4,26 +4,26 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { ConfigType } from '@nestjs/config';
-import type { ProxyConfig, ProxyServer } from '../../config/config.js';
-import { readEnvironment } from '../../config/environment.js';
-import type { adminSourcesConfig } from '../../config/slices.js';
-import { createTemporary, removeLeftovers } from '../../limits/leftovers.js';
-import { DIRECT, proxyFor } from '../../outbound/dispatcher.js';
-import type { ResolveAll } from '../../outbound/name-resolution.js';
+import type { Claims } from '../claims/claims.js';
+import type { Origin } from '../config/config.js';
+import { readEnvironment } from '../config/environment.js';
+import type { adminSourcesConfig } from '../config/slices.js';
+import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
+import { DIRECT, type ProxyConfig, proxyFor, type ProxyServer } from '../outbound/dispatcher.js';
+import { FetchError } from '../outbound/fetch-error.js';
+import type { ResolveAll } from '../outbound/name-resolution.js';
 import {
   checkLiteralAddress,
   PrivateAddressError,
   publicAddresses,
   UNREACHABLE,
-} from '../../outbound/private-address.js';
+} from '../outbound/private-address.js';
 import {
   type HttpRepository,
   parseGitRepository,
   type SshRepository,
-} from '../../source-kinds/git-repository.js';
-import type { LeasedSource } from '../../sources/source-leases.queries.js';
-import { FetchError } from '../fetcher.js';
-import type { SourceFiles } from '../file/source-files.js';
+} from '../source-kinds/git-repository.js';
+import type { SettingsOf } from '../source-kinds/kinds.js';
 
 /** Files in the directory where git and ssh run. */
 const SSH_CONFIG = 'ssh_config';
@@ -175,13 +175,23 @@ export interface GitConnection {
   readonly isPinned: boolean;
 }
 
-type GitSource = Pick<LeasedSource<'git'>, 'kind' | 'settings' | 'claims' | 'origin'>;
+interface GitSource {
+  readonly kind: 'git';
+  readonly settings: SettingsOf<'git'>;
+  readonly claims: Claims;
+  readonly origin: Origin;
+}
+
+/** Reads the secrets that the settings of a source name. */
+interface SecretFiles {
+  secret(path: string, source: GitSource): Promise<string>;
+}
 
 /** Determines the credentials and addresses that a source uses to reach its repository. */
 export class GitConnections {
   constructor(
     private readonly limits: Pick<ConfigType<typeof adminSourcesConfig>, 'adminAllowPrivateIP'>,
-    private readonly files: Pick<SourceFiles, 'secret'>,
+    private readonly files: SecretFiles,
     private readonly resolve?: ResolveAll,
     private readonly proxies: ProxyConfig = DIRECT,
   ) {}

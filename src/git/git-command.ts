@@ -7,9 +7,9 @@ import {
   GitProcess,
   NOT_FOUND,
   type ProcessLimits,
-} from '../../git/git-process.js';
-import { tracing } from '../../telemetry/tracing.js';
-import { FetchError } from '../fetcher.js';
+} from './git-process.js';
+import { FetchError } from '../outbound/fetch-error.js';
+import { tracing } from '../telemetry/tracing.js';
 import { SSH_COMMAND } from './git-connection.js';
 import { withoutBeginning } from './git-failures.js';
 

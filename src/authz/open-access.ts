@@ -1,10 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
-import type { RegistryConfig } from '../config/config.js';
+import type { Origin, RegistryConfig } from '../config/config.js';
 import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { adminSourcesConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import type { Origin } from '../sources/source.entity.js';
 
 type Opening = Pick<RegistryConfig, 'anonymousClaims' | 'keys'>;
 

@@ -1,4 +1,4 @@
-import { serverSaid } from '../../validation/storable-text.js';
+import { serverSaid } from '../validation/storable-text.js';
 
 const NOT_SMART = 'its server does not support the smart Git protocol';
 
@@ -91,7 +91,7 @@ export function refusesFilters(stderr: string): boolean {
 /** How git begins a line of a message that the server sent. */
 const REMOTE_LINE = 'remote:';
 
-/** Returns the end of git's messages after a cut, in such a way that `explain` trusts only the last line. */
+/** Returns the end of git's messages after a cut, in such a way that `explainFailure` trusts only the last line. */
 export function withoutBeginning(stderr: string): string {
   return `${REMOTE_LINE}\n${stderr.slice(stderr.indexOf('\n') + 1)}`;
 }
@@ -121,7 +121,7 @@ function separate(stderr: string): { own: string; said: string } {
  * @param secrets the secrets of the repository and its proxy.
  * @param serverWords what the server wrote elsewhere.
  */
-export function explain(
+export function explainFailure(
   stderr: string,
   {
     secrets,

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
-import { AccessPolicy } from '../authz/access-policy.js';
+import { AccessPolicy } from './access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { type OrderedRows, readFirst } from '../database/bulk.js';
-import { ClaimSet } from './claim-sets.repository.js';
+import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 
 /** Claim sets read by one statement. */
 const SETS_PER_READ = 32;

@@ -1,21 +1,12 @@
 import { Controller, Query, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import type { ClientName } from '../client-config/client-config.js';
 import { Loaded, Route } from '../auth/route.js';
 import type { CachedJson, StreamedJson } from '../http/json-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import { CatalogService } from './catalog.service.js';
-import { ClientConfigAnswer, ClientConfigQuery } from './client-config.dto.js';
-
-/** Builds the settings that install the plugins of a registry; implemented by `marketplace/`. */
-export abstract class PluginConfigs {
-  /**
-   * @param client one that has a file for plugins.
-   * @throws ApiError 400 `invalid_parameter` for another client, and where the registry has no marketplace.
-   */
-  abstract pluginConfig(access: VerifiedAccess, client: ClientName, request: Request): Promise<CachedJson>;
-}
+import { CatalogService } from '../catalog/catalog.service.js';
+import { ClientConfigAnswer, ClientConfigQuery } from '../catalog/client-config.dto.js';
+import { MarketplaceService } from './marketplace.service.js';
 
 /** Serves the catalog as client configuration files (reference/client-config). */
 @ApiTags('catalog')
@@ -23,7 +14,7 @@ export abstract class PluginConfigs {
 export class ClientConfigController {
   constructor(
     private readonly catalog: CatalogService,
-    private readonly plugins: PluginConfigs,
+    private readonly marketplaces: MarketplaceService,
   ) {}
 
   @Route('GET', '', {
@@ -46,7 +37,7 @@ export class ClientConfigController {
     @Req() request: Request,
   ): Promise<CachedJson | StreamedJson> {
     return form === 'plugins'
-      ? this.plugins.pluginConfig(access, client, request)
+      ? this.marketplaces.pluginConfig(access, client, request)
       : this.catalog.clientConfig(access, { client, form: form || 'servers' });
   }
 }

@@ -1,0 +1,106 @@
+import type { AdmissionConfig } from '../config/config.js';
+import type { IncomingVersion } from '../documents/entry-types.js';
+import { ADMIT, type HoldReason, type Verdict } from '../entries/admission-gate.js';
+import type { StoredVersion } from '../entries/writer/catalog-diff.js';
+import { waitingFor } from './admission-webhooks.js';
+import { candidateOf, matchingBlocks } from './block-rule.js';
+import { reasonOf } from './blocks.queries.js';
+import { curate, rejectsName, withReasons } from './curation.js';
+import type { HeldVersion } from './held-items.queries.js';
+
+/** What decides about the versions that a sync read. */
+export interface SyncRules {
+  readonly admission: AdmissionConfig | null;
+  readonly blocks: Parameters<typeof matchingBlocks>[0];
+  /** The names of the webhooks that are asked about syncs. */
+  readonly webhooks: readonly string[];
+  readonly now: Date;
+}
+
+/** A version that a sync read, with what is stored and held of it. */
+export interface SeenVersion {
+  readonly version: IncomingVersion;
+  readonly isKnownName: boolean;
+  /** The stored version, whatever its document. */
+  readonly stored: StoredVersion | undefined;
+  /** Whether this document is served. */
+  readonly isServed: boolean;
+  /** The held and rejected documents of the version. */
+  readonly items: readonly HeldVersion[];
+  /** The item of this document, if it is held. */
+  readonly held: HeldVersion | undefined;
+  /** The item of this document, if it was rejected. */
+  readonly rejected: HeldVersion | undefined;
+}
+
+interface SyncedVerdict {
+  readonly verdict: Verdict;
+  /** The webhooks that the verdict waits for and that were not asked yet. */
+  readonly unasked: readonly string[];
+  /** Whether the verdict is an earlier rejection of this document. */
+  readonly isRejectedAgain: boolean;
+}
+
+const STAYS: SyncedVerdict = { verdict: ADMIT, unasked: [], isRejectedAgain: false };
+
+/**
+ * Decides about one version of a sync: the settings of its source, then earlier decisions about its document, then
+ * webhooks and blocks.
+ */
+export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
+  const { version, stored, isServed, items, held } = seen;
+  const { admission, blocks, webhooks, now } = rules;
+  // Most versions of most syncs.
+  if (isServed && items.length === 0 && blocks.length === 0 && !rejectsName(admission, version.name))
+    return STAYS;
+  // Served versions stay when the settings change; only blocks hold approved ones.
+  const isDecided = isServed || held?.isApproved === true;
+  const rejection = isServed ? null : earlierRejection(seen);
+  const facts = {
+    name: version.name,
+    version: version.version,
+    publishedAt: version.publishedAt ?? null,
+    firstSeenAt: held?.firstSeenAt ?? now,
+    isKnownName: seen.isKnownName,
+    isServed: stored !== undefined,
+  };
+  const curated = judged(curate(admission, facts, now), isDecided, rejection);
+  const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);
+  const waiting = isDecided ? [] : [...pendingReasons(held), ...unasked.map(waitingFor)];
+  return {
+    verdict: withReasons(curated, [...waiting, ...blockReasons(curated, rules, version)]),
+    unasked,
+    isRejectedAgain: rejection !== null && curated === rejection,
+  };
+}
+
+/** Whether a document was rejected because a webhook failed, which is then asked again. */
+export function hasFailed(rejected: HeldVersion | undefined): boolean {
+  return rejected?.reasons.some(({ failed }) => failed) === true;
+}
+
+/** Returns the verdict on a document that a person or webhook has already rejected. */
+function earlierRejection({ rejected }: SeenVersion): Verdict | null {
+  if (!rejected || hasFailed(rejected)) return null;
+  const { reasons, isRejectedByPerson } = rejected;
+  const answers = reasons.filter(({ policy }) => policy === 'webhook').map(({ message }) => message);
+  const message = isRejectedByPerson || answers.length === 0 ? 'rejected here' : answers.join('; ');
+  return { outcome: 'reject', reasons: [{ policy: 'rule', message }] };
+}
+
+/** Applies earlier decisions about this document to the verdict of the settings. */
+function judged(verdict: Verdict, isDecided: boolean, rejection: Verdict | null): Verdict {
+  if (verdict.outcome === 'reject') return verdict;
+  if (rejection) return rejection;
+  return isDecided ? ADMIT : verdict;
+}
+
+/** Returns why webhooks hold a version. A reason that has ended waits for nothing but being admitted. */
+function pendingReasons(held: HeldVersion | undefined): HoldReason[] {
+  return (held?.reasons ?? []).filter(({ policy, dueAt }) => policy === 'webhook' && dueAt === undefined);
+}
+
+function blockReasons(verdict: Verdict, { blocks }: SyncRules, version: IncomingVersion): HoldReason[] {
+  if (blocks.length === 0 || verdict.outcome === 'reject') return [];
+  return matchingBlocks(blocks, candidateOf(version)).map(reasonOf);
+}

@@ -1,0 +1,57 @@
+import type { EntityManager } from 'typeorm';
+import type { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
+import { KINDS } from '../source-kinds/kinds.js';
+import type { SourceStates } from './source-states.queries.js';
+import type { Source } from './source.entity.js';
+
+/**
+ * Sets the claim set of every entry of a source whose kind passes its claims to entries (reference/access). Runs inside
+ * the transaction that changes the source.
+ *
+ * @returns the number of changed entries.
+ */
+export async function setInheritedClaims(
+  manager: EntityManager,
+  sourceId: number,
+  claimSetId: number,
+): Promise<number> {
+  const [, count] = await manager.query<[unknown[], number]>(
+    `update entry set claim_set_id = $2, revision = (select revision + 1 from source where id = $1)
+     where source_id = $1 and claim_set_id <> $2`,
+    [sourceId, claimSetId],
+  );
+  return count;
+}
+
+interface Stores {
+  readonly claimSets: ClaimSetsRepository;
+  readonly states: SourceStates;
+}
+
+/**
+ * Applies changed claims of a source to the entries that inherit them (reference/access). Runs inside the transaction that
+ * changes the source.
+ *
+ * @param source the source with its new settings and claims.
+ */
+export async function inheritClaims(
+  manager: EntityManager,
+  source: Pick<Source, 'id' | 'kind' | 'claimSetId'>,
+  stores: Stores,
+): Promise<void> {
+  if (!KINDS[source.kind].inheritsClaims) return;
+  await setInheritedClaims(manager, source.id, await inheritedClaimSet(manager, source, stores));
+}
+
+/**
+ * Returns the id of the claim set that entries of a source inherit. If the source has not been synced with its current
+ * settings and filter, they are hidden until the next successful sync, because they may come from a different upstream.
+ */
+export async function inheritedClaimSet(
+  manager: EntityManager,
+  { id, claimSetId }: Pick<Source, 'id' | 'claimSetId'>,
+  { claimSets, states }: Stores,
+): Promise<number> {
+  if (await states.isRead(manager, id)) return claimSetId;
+  return (await claimSets.findOrCreate(manager, {})).id;
+}

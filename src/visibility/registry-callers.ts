@@ -1,0 +1,106 @@
+import { timingSafeEqual } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
+import type { NextFunction, Request, Response } from 'express';
+import { CallersWithoutToken } from '../auth/auth.guard.js';
+import type { Caller } from '../auth/caller.js';
+import type { Claims } from '../claims/claims.js';
+import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
+import { authenticationConfig } from '../config/slices.js';
+import { ApiError } from '../http/errors.js';
+import { RegistryLookup } from './registry-lookup.js';
+import type { RegistryState } from './views.queries.js';
+
+/**
+ * Finds callers without a token and the claims that a registry grants them. Looks up the registry for each request, so
+ * withdrawing access takes effect with the next request on every replica (reference/access). These callers have no roles
+ * and no access to other registries.
+ */
+@Injectable()
+export class RegistryCallers extends CallersWithoutToken {
+  private readonly admitted = new WeakMap<Request, Caller>();
+  private readonly found = new WeakMap<Caller, RegistryState>();
+  private readonly requiresTokens: boolean;
+
+  constructor(
+    private readonly lookup: RegistryLookup,
+    @Inject(authenticationConfig.KEY) { oauth }: ConfigType<typeof authenticationConfig>,
+  ) {
+    super();
+    this.requiresTokens = oauth !== null;
+  }
+
+  /**
+   * Admits a request that carries a registry key.
+   *
+   * @returns false for a wrong or expired key, or an unknown registry.
+   */
+  async admit(request: Request, { registry, key }: { registry: string; key: string }): Promise<boolean> {
+    const state = await this.lookup.find(registry);
+    const match = matchingKey(state?.keys ?? [], key);
+    if (!this.requiresTokens || !state || !match) return false;
+    this.admitted.set(request, this.callerOf(state, match.claims, match.name));
+    return true;
+  }
+
+  async find(request: Request): Promise<Caller | null> {
+    if (!this.requiresTokens) return null;
+    const admitted = this.admitted.get(request);
+    if (admitted) return admitted;
+    const state = await this.lookup.find(String(request.params['registry']));
+    return state?.anonymousClaims ? this.callerOf(state, state.anonymousClaims) : null;
+  }
+
+  /** Returns the registry that was read to identify this caller; undefined for a caller with a token. */
+  registryOf(caller: Caller): RegistryState | undefined {
+    return this.found.get(caller);
+  }
+
+  private callerOf(state: RegistryState, claims: Claims, key?: string): Caller {
+    const caller: Caller = {
+      subject: null,
+      issuer: null,
+      claims,
+      identified: false,
+      ...(key === undefined ? {} : { key }),
+    };
+    this.found.set(caller, state);
+    return caller;
+  }
+}
+
+/**
+ * reference/access: a wrong or expired key gets the same response as an unknown registry, before method, path and token
+ * are checked.
+ */
+export function admitKeys(
+  callers: RegistryCallers,
+): (request: Request, response: Response, next: NextFunction) => void {
+  return (request, _response, next) => {
+    const { registryKey } = request;
+    if (!registryKey) {
+      next();
+      return;
+    }
+    callers.admit(request, registryKey).then(
+      (isAdmitted) => next(isAdmitted ? undefined : new ApiError('registry_not_found')),
+      (error: unknown) => next(error),
+    );
+  };
+}
+
+/**
+ * Finds the unexpired registry key that was sent instead of a token (reference/access). Compares all keys in constant time, so
+ * timing reveals nothing about the keys.
+ */
+function matchingKey(keys: readonly RegistryKey[], sent: string): RegistryKey | undefined {
+  const digest = Buffer.from(keyDigest(sent));
+  const now = Date.now();
+  let matching: RegistryKey | undefined;
+  for (const key of keys) {
+    const expected = Buffer.from(key.digest);
+    if (expected.length === digest.length && timingSafeEqual(expected, digest) && !isExpired(key, now))
+      matching = key;
+  }
+  return isKey(sent) ? matching : undefined;
+}
