@@ -112,26 +112,23 @@ function shortageOf(error: unknown): [code: ErrorCode, sentence?: string] | unde
 }
 
 /** Errors from Express's body parsers have a `type`: https://github.com/expressjs/body-parser#errors */
+const PARSER_ERRORS: ReadonlyMap<unknown, ErrorCode> = new Map<unknown, ErrorCode>([
+  ['entity.parse.failed', 'malformed_json'],
+  ['entity.too.large', 'body_too_large'],
+  ['parameters.too.many', 'body_too_large'],
+  ['charset.unsupported', 'unsupported_media_type'],
+  ['encoding.unsupported', 'unsupported_media_type'],
+  ['request.aborted', 'malformed_body'],
+  ['request.size.invalid', 'malformed_body'],
+  ['entity.verify.failed', 'malformed_body'],
+  ['stream.encoding.set', 'malformed_body'],
+  ['stream.not.readable', 'malformed_body'],
+]);
+
 function parserError(error: unknown): ApiError | null {
-  const type = error instanceof Error ? (error as Error & { type?: unknown }).type : undefined;
-  switch (type) {
-    case 'entity.parse.failed':
-      return new ApiError('malformed_json');
-    case 'entity.too.large':
-    case 'parameters.too.many':
-      return new ApiError('body_too_large');
-    case 'charset.unsupported':
-    case 'encoding.unsupported':
-      return new ApiError('unsupported_media_type');
-    case 'request.aborted':
-    case 'request.size.invalid':
-    case 'entity.verify.failed':
-    case 'stream.encoding.set':
-    case 'stream.not.readable':
-      return new ApiError('malformed_body');
-    default:
-      return isClientError(error) ? new ApiError('malformed_body') : null;
-  }
+  const { type } = (error instanceof Error ? error : {}) as { readonly type?: unknown };
+  const code = PARSER_ERRORS.get(type) ?? (isClientError(error) ? 'malformed_body' : undefined);
+  return code === undefined ? null : new ApiError(code);
 }
 
 // Decompression errors have a status but no type.
@@ -143,19 +140,18 @@ function isClientError(error: unknown): boolean {
   );
 }
 
+/** Nest's own exceptions. */
+const NEST_ERRORS: ReadonlyMap<number, ErrorCode> = new Map([
+  [400, 'malformed_body'],
+  [404, 'route_not_found'],
+  [408, 'request_timeout'],
+  [413, 'body_too_large'],
+  [415, 'unsupported_media_type'],
+]);
+
 function fromHttpException(exception: HttpException): ApiError {
-  switch (exception.getStatus()) {
-    case 400:
-      return new ApiError('malformed_body');
-    case 404:
-      return new ApiError('route_not_found');
-    case 408:
-      return new ApiError('request_timeout');
-    case 413:
-      return new ApiError('body_too_large');
-    case 415:
-      return new ApiError('unsupported_media_type');
-    default:
-      return new ApiError('internal_error', undefined, undefined, { cause: exception });
-  }
+  const code = NEST_ERRORS.get(exception.getStatus());
+  return code === undefined
+    ? new ApiError('internal_error', undefined, undefined, { cause: exception })
+    : new ApiError(code);
 }
