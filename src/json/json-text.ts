@@ -160,7 +160,7 @@ function memberSpan(text: string, name: string): { start: number; end: number } 
     switch (text.charCodeAt(position)) {
       case 0x22: {
         const opening = position;
-        position = closingQuote(text, opening);
+        position = endOfString(text, opening);
         // In an object this string is a key; in an array, a value that the next comma discards.
         if (depth === 1 && start === 0) key = text.slice(opening, position + 1);
         break;
@@ -183,12 +183,6 @@ function memberSpan(text: string, name: string): { start: number; end: number } 
     }
   }
   return null;
-}
-
-function closingQuote(text: string, opening: number): number {
-  let position = opening + 1;
-  while (text.charCodeAt(position) !== 0x22) position += text.charCodeAt(position) === 0x5c ? 2 : 1;
-  return position;
 }
 
 const QUOTE = 0x22;
