@@ -131,14 +131,11 @@ class RightsOf {
 
   differences(witness: ComparedCaller): Difference[] {
     const [had, has] = [this.on(this.before, 'before', witness), this.on(this.after, 'after', witness)];
-    return [
-      ...[...had]
-        .filter(([right]) => !has.has(right))
-        .map(([right, [, lost]]): Difference => ({ right, effect: 'loss', what: lost })),
-      ...[...has]
-        .filter(([right]) => !had.has(right))
-        .map(([right, [gained]]): Difference => ({ right, effect: 'gain', what: gained })),
-    ];
+    const only = (some: Rights, others: Rights, effect: 'gain' | 'loss'): Difference[] =>
+      [...some]
+        .filter(([right]) => !others.has(right))
+        .map(([right, [gained, lost]]) => ({ right, effect, what: effect === 'gain' ? gained : lost }));
+    return [...only(had, has, 'loss'), ...only(has, had, 'gain')];
   }
 
   private on(access: OfflineAccess, side: Side, witness: ComparedCaller): Rights {
@@ -247,22 +244,14 @@ class ListDifferences {
       );
       const right = registry === null ? 'managed' : `entries ${registry}`;
       const where = registry === null ? ' to manage' : ` in registry ${registry}`;
+      const told = (effect: Difference['effect'], verb: string, names: readonly string[], more = '') =>
+        names.length === 0
+          ? []
+          : [{ right, effect, what: `${verb} ${count(names)}${where}${more}: ${listed(names)}` }];
       return [
-        ...some(lost, (names) => ({
-          right,
-          effect: 'loss',
-          what: `loses ${count(names)}${where}: ${listed(names)}`,
-        })),
-        ...some(gained, (names) => ({
-          right,
-          effect: 'gain',
-          what: `gains ${count(names)}${where}: ${listed(names)}`,
-        })),
-        ...some(moved, (names) => ({
-          right,
-          effect: 'both',
-          what: `gets ${count(names)}${where} from another source: ${listed(names)}`,
-        })),
+        ...told('loss', 'loses', lost),
+        ...told('gain', 'gains', gained),
+        ...told('both', 'gets', moved, ' from another source'),
       ];
     });
   }
@@ -278,10 +267,6 @@ class ListDifferences {
     this.known.set(had, (this.known.get(had) ?? new Map<ShownNames, ListDifference>()).set(has, found));
     return found;
   }
-}
-
-function some(names: readonly string[], difference: (names: readonly string[]) => Difference): Difference[] {
-  return names.length === 0 ? [] : [difference(names)];
 }
 
 /** Recognizes what was already reported for a caller with fewer claims. */
