@@ -10,7 +10,6 @@ const LONGEST = [
   'api/admin.made-resources.spec.ts',
   'api/admission.webhooks.spec.ts',
   'api/service.hung-database.spec.ts',
-  'api/migrations.locks.spec.ts',
   'api/cli.spec.ts',
   'api/sync.api.habits.spec.ts',
   'api/sync.shrunk.spec.ts',

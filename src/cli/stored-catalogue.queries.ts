@@ -1,5 +1,7 @@
+import type { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { DatabaseConfig } from '../config/config.js';
+import { appliedMigrations } from '../database/migrate.js';
 import { createDataSource } from '../database/open-database.js';
 import type { EntryType } from '../documents/entry-types.js';
 
@@ -20,12 +22,10 @@ export interface StoredCatalogue {
 /**
  * Reads the catalog without migrating or writing anything.
  *
- * @throws connection errors and PostgreSQL errors.
+ * @throws connection errors and PostgreSQL errors, and DatabaseStartError for a database of an earlier build.
  */
-export async function readStoredCatalogue(connection: DatabaseConfig): Promise<StoredCatalogue> {
-  const dataSource = createDataSource({ ...connection, poolMax: 1 }, [], () => undefined);
-  await dataSource.initialize();
-  try {
+export function readStoredCatalogue(connection: DatabaseConfig): Promise<StoredCatalogue> {
+  return connected(connection, async (dataSource) => {
     const sources = await dataSource.query<{ name: string }[]>(`select name from source`);
     const entries = await dataSource.query<StoredEntry[]>(
       `select s.name as source, e.type, e.name, c.claims, v.status
@@ -34,22 +34,31 @@ export async function readStoredCatalogue(connection: DatabaseConfig): Promise<S
        order by e.type, e.name`,
     );
     return { sources: sources.map(({ name }) => name), entries };
-  } finally {
-    await dataSource.destroy();
-  }
+  });
 }
 
 /**
  * Connects to the database and returns the version of PostgreSQL as a number, such as 160004.
  *
- * @throws connection errors and PostgreSQL errors.
+ * @throws connection errors and PostgreSQL errors, and DatabaseStartError for a database of an earlier build.
  */
-export async function readServerVersion(connection: DatabaseConfig): Promise<number> {
+export function readServerVersion(connection: DatabaseConfig): Promise<number> {
+  return connected(connection, async (dataSource) => {
+    const [row] = await dataSource.query<{ server_version_num: string }[]>(`show server_version_num`);
+    return Number(row?.server_version_num);
+  });
+}
+
+async function connected<T>(
+  connection: DatabaseConfig,
+  read: (dataSource: DataSource) => Promise<T>,
+): Promise<T> {
   const dataSource = createDataSource({ ...connection, poolMax: 1 }, [], () => undefined);
   await dataSource.initialize();
   try {
-    const [row] = await dataSource.query<{ server_version_num: string }[]>(`show server_version_num`);
-    return Number(row?.server_version_num);
+    // Refuses a database of an earlier build.
+    await appliedMigrations(dataSource);
+    return await read(dataSource);
   } finally {
     await dataSource.destroy();
   }

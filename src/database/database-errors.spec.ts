@@ -64,11 +64,6 @@ describe('a database start-up error names the database and the remedy', () => {
       'migrationUser',
     ],
     [
-      failed('extension "pg_trgm" is not available', { code: '0A000' }),
-      'lacks the extension',
-      'postgresql-contrib',
-    ],
-    [
       failed('unsupported startup parameter: statement_timeout', { code: '08P01' }),
       'pooler',
       'ignore_startup_parameters',

@@ -152,8 +152,6 @@ function remedyOf(code: string, error: Error, { host, user, database }: Where): 
     return `grants user ${user} no more connections (${message}). Raise max_connections or the limit of the role, or lower database.pool.max`;
   if (code === '42501')
     return `does not allow user ${user} to change it (${message}). Make this user the owner, or set database.migrationUser to the owner`;
-  if (/extension "pg_trgm"/.test(message))
-    return `lacks the extension pg_trgm (${message}). Install the extension (Debian: postgresql-contrib), or have a superuser create it in the database`;
   if (code === '08P01' && message.includes('startup parameter'))
     return `is behind a pooler that rejects a startup parameter (${message}). Set ignore_startup_parameters = statement_timeout in the pooler`;
   if (READ_ONLY_STATES.includes(code))

@@ -13,6 +13,8 @@ const LONGEST_WAIT_MS = 1_200;
 const LONGEST_PAUSE_MS = 10_000;
 /** Attempts before a wait is logged: five seconds. */
 const LOGGED_ATTEMPT = 5;
+/** The first migration of all builds before the first release whose databases can be upgraded. */
+const FIRST_OF_EARLIER_BUILDS = 'InitialSchema1795000000000';
 
 type Log = (message: string) => void;
 const ignore: Log = () => undefined;
@@ -31,47 +33,25 @@ export interface LosingMigration {
   readonly loses: string;
 }
 
-/** A migration of many rows: each batch is a transaction, so that writers wait for one at most. */
-export interface BatchedMigration {
-  /**
-   * Runs before `up`, until it returns null; that last batch is in the transaction of `up`.
-   *
-   * @param after result of the previous batch. Null for the first, also if an earlier attempt was interrupted.
-   */
-  batch(runner: QueryRunner, after: string | null): Promise<string | null>;
-}
-
-/** One transaction of a migration; `after` is null if it was the last one. */
-interface Step {
-  readonly name: string;
-  readonly after: string | null;
-}
-
 /**
  * Applies pending migrations and returns their names. Each runs in a separate transaction: waiting for a lock while
  * holding an earlier migration's locks could deadlock with a replica that still runs the previous version. Safe to call
  * from several replicas at once.
  *
  * @param log receives a line when a migration waits for other sessions.
- * @throws DatabaseStartError when the database was migrated by a newer version.
+ * @throws DatabaseStartError when the database was migrated by an earlier build or a newer version.
  */
 export async function migrateUp(dataSource: DataSource, log: Log = ignore): Promise<string[]> {
   const applied: string[] = [];
-  let last: Step | null = null;
-  do {
-    const earlier: Step | null = last;
-    last = await inMigrationTransaction(dataSource, (runner) => takeStep(dataSource, runner, earlier), log);
-    if (last?.after === null) applied.push(last.name);
-  } while (last);
-  return applied;
+  for (;;) {
+    const name = await inMigrationTransaction(dataSource, (runner) => applyNext(dataSource, runner), log);
+    if (name === null) return applied;
+    applied.push(name);
+  }
 }
 
-async function takeStep(
-  dataSource: DataSource,
-  runner: QueryRunner,
-  earlier: Step | null,
-): Promise<Step | null> {
-  const unknown = unknownOf(dataSource, await appliedNames(runner));
+async function applyNext(dataSource: DataSource, runner: QueryRunner): Promise<string | null> {
+  const unknown = unknownOf(dataSource, await appliedMigrations(runner));
   if (unknown.length > 0)
     throw new DatabaseStartError(
       `The database has migrations that this version does not know: ${unknown.join(', ')}. ` +
@@ -80,12 +60,8 @@ async function takeStep(
   const made = executor(dataSource, runner);
   const [next] = await made.getPendingMigrations();
   if (!next) return null;
-  const { name } = next;
-  const migration = (next.instance ?? {}) as Partial<BatchedMigration>;
-  const batch = migration.batch?.(runner, earlier?.name === name ? earlier.after : null);
-  const after = (await naming(name, batch)) ?? null;
-  if (after === null) await naming(name, made.executeMigration(next));
-  return { name, after };
+  await naming(next.name, made.executeMigration(next));
+  return next.name;
 }
 
 async function naming<T>(migration: string, running: T): Promise<Awaited<T>> {
@@ -110,7 +86,7 @@ export async function migrateDown(
   log: Log = ignore,
 ): Promise<string | null> {
   const revertNewest = async (runner: QueryRunner) => {
-    const newest = (await appliedNames(runner)).at(-1);
+    const newest = (await appliedMigrations(runner)).at(-1);
     if (newest === undefined) return null;
     const migration = dataSource.migrations.find((known) => nameOf(known) === newest);
     if (!migration)
@@ -127,7 +103,7 @@ export async function migrateDown(
 }
 
 export async function migrationStatus(dataSource: DataSource): Promise<MigrationStatus[]> {
-  const names = await appliedNames(dataSource);
+  const names = await appliedMigrations(dataSource);
   const applied = new Set(names);
   return [
     ...dataSource.migrations.map((migration): MigrationStatus => {
@@ -167,13 +143,26 @@ function unknownOf(dataSource: DataSource, applied: readonly string[]): string[]
   return applied.filter((name) => !known.has(name));
 }
 
-async function appliedNames(database: { query(sql: string): Promise<unknown> }): Promise<string[]> {
+/**
+ * Returns the names of the migrations that were applied, oldest first.
+ *
+ * @throws DatabaseStartError when an earlier build applied them.
+ */
+export async function appliedMigrations(database: {
+  query(sql: string): Promise<unknown>;
+}): Promise<string[]> {
   const [table] = (await database.query(`select to_regclass('schema_migration')::text as name`)) as {
     name: string | null;
   }[];
   if (!table?.name) return [];
   const rows = (await database.query(`select name from schema_migration order by id`)) as { name: string }[];
-  return rows.map((row) => row.name);
+  const names = rows.map((row) => row.name);
+  if (names.includes(FIRST_OF_EARLIER_BUILDS))
+    throw new DatabaseStartError(
+      'The database was written by an earlier build, and this version cannot upgrade it: publish its entries again into a new ' +
+        'database (docs/upgrading.md), or run that build',
+    );
+  return names;
 }
 
 function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecutor {
@@ -202,7 +191,6 @@ export async function inMigrationTransaction<T>(
         set local statement_timeout = 0;
         set local lock_timeout = 0;
         set local idle_in_transaction_session_timeout = 0`);
-      // This lock conflicts with the session lock that earlier versions acquire.
       await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const result = await retryingLocks(runner, () => work(runner), log);
       await runner.commitTransaction();

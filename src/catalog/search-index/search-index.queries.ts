@@ -122,7 +122,7 @@ const WITHOUT_SUMMARY: OrderedRows = {
   order: 'v.id',
 };
 
-/** Adds the summaries of versions that were stored without one: by a review, before an upgrade, or when they were not the latest. */
+/** Adds the summaries of versions that were stored without one: by a review, or when they were not the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
   const slice = new TimeSlice();
   for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
