@@ -31,7 +31,7 @@ interface TraceRow extends CheckedRow {
 }
 
 /**
- * Traces the read of one version (reference/explain). The SQL of `singleVersion` decides visibility, shadowing and status,
+ * Traces the read of one version (reference/explain). The SQL of `VersionLoader` decides visibility, shadowing and status,
  * so an explanation cannot differ from the response.
  */
 @Injectable()

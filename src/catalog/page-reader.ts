@@ -42,8 +42,8 @@ import {
   MAX_LISTED_VERSIONS,
   missingVersion,
   type NamedVersions,
-  singleVersion,
   versionsOfName,
+  VersionLoader,
 } from './version.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
@@ -87,6 +87,7 @@ async function limited<Result>(mayBeTooBroad: boolean, search: () => Promise<Res
 @Injectable()
 export class PageReader {
   private readonly rowsPerName = new RowsPerName();
+  private readonly versionLoader = new VersionLoader();
   private readonly configs = new ConfigReader(this.rowsPerName);
 
   constructor(
@@ -199,10 +200,9 @@ export class PageReader {
       await nothingVisible(sql);
       return undefined;
     }
-    if (which === 'latest') return singleVersion(sql, { type, which, includeDeleted }, { name });
-    return isStorable(version)
-      ? singleVersion(sql, { type, which, includeDeleted }, { name, version })
-      : undefined;
+    const kind = { type, which, includeDeleted };
+    if (which === 'latest') return this.versionLoader.load({ sql, kind, name });
+    return isStorable(version) ? this.versionLoader.load({ sql, kind, name, version }) : undefined;
   }
 }
 

@@ -1,3 +1,4 @@
+import DataLoader from 'dataloader';
 import type { EntryType } from '../documents/entry-types.js';
 import type { StorableText } from '../validation/storable-text.js';
 import {
@@ -69,7 +70,10 @@ export interface SingleVersion {
   readonly includeDeleted: boolean;
 }
 
-interface VersionName {
+/** One version to be read in one view. */
+export interface VersionRead {
+  readonly sql: ViewSql;
+  readonly kind: SingleVersion;
   readonly name: StorableText;
   /** Required for `exact`. */
   readonly version?: StorableText;
@@ -78,31 +82,96 @@ interface VersionName {
 /** A version, or nulls if none was found. */
 type MaybeShown = ShownVersion | { readonly [column in keyof ShownVersion]: null };
 
+/** Maximum number of versions per statement. */
+const MAX_VERSIONS_PER_STATEMENT = 16;
+
 /**
- * Reads one version of a name, from the first source with a visible entry. Reads by name are so frequent that every column and
- * every step of the plan counts.
- *
- * @returns undefined if the view has no such version.
+ * Reads single versions, each from the first source with a visible entry. Reads of one view that arrive together share a
+ * statement (decision 004). These reads are so frequent that every column and every step of the plan counts.
  */
-export async function singleVersion(
-  sql: ViewSql,
-  { type, which, includeDeleted }: SingleVersion,
-  { name, version }: VersionName,
-): Promise<ShownVersion | undefined> {
-  const text = (SINGLE_VERSION[`${which} ${includeDeleted}`] ??= singleVersionText(which, includeDeleted));
-  const rows = await sql.query<MaybeShown & CheckedRow>(text, { type, name, version });
-  return rows.find((row): row is ShownVersion & CheckedRow => row.document !== null);
+export class VersionLoader {
+  private readonly loader = new DataLoader<VersionRead, ShownVersion | undefined, symbol>(readTogether, {
+    cache: false,
+    maxBatchSize: MAX_VERSIONS_PER_STATEMENT,
+    // Runs when all requests have been read that had arrived.
+    batchScheduleFn: setImmediate,
+  });
+
+  /** @returns undefined if the view has no such version. */
+  load(read: VersionRead): Promise<ShownVersion | undefined> {
+    return this.loader.load(read);
+  }
+}
+
+// Settles each read on its own, since another view's statement may fail.
+async function readTogether(reads: readonly VersionRead[]): Promise<(ShownVersion | undefined | Error)[]> {
+  const groups = new Map<string, VersionRead[]>();
+  for (const read of reads) {
+    const key = `${read.sql.state} ${JSON.stringify(read.kind)}`;
+    const group = groups.get(key);
+    if (group) group.push(read);
+    else groups.set(key, [read]);
+  }
+  const results = new Map<VersionRead, ShownVersion | undefined | Error>();
+  const readGroup = async (group: readonly VersionRead[]) => {
+    const versions = await singleVersions(group).catch((error: Error) => group.map(() => error));
+    for (const [index, read] of group.entries()) results.set(read, versions[index]);
+  };
+  await Promise.all([...groups.values()].map(readGroup));
+  return reads.map((read) => results.get(read));
+}
+
+async function singleVersions(reads: readonly VersionRead[]): Promise<(ShownVersion | undefined)[]> {
+  const [first] = reads;
+  if (!first) return [];
+  if (reads.length === 1) return [await singleVersion(first)];
+  const { sql, kind } = first;
+  const rows = await sql.query<MaybeShown & CheckedRow & { readonly place: number }>(
+    statementOf(kind, 'each'),
+    {
+      type: kind.type,
+      names: reads.map(({ name }) => name),
+      versions: reads.map(({ version }) => version ?? null),
+    },
+  );
+  for (const read of reads.slice(1)) read.sql.observe(rows);
+  const byPlace = new Map(rows.map((row) => [row.place, row]));
+  return reads
+    .map((_, index) => byPlace.get(index + 1))
+    .map((row) => (row && isShown(row) ? row : undefined));
+}
+
+async function singleVersion({ sql, kind, name, version }: VersionRead): Promise<ShownVersion | undefined> {
+  const rows = await sql.query<MaybeShown & CheckedRow>(statementOf(kind, 'one'), {
+    type: kind.type,
+    name,
+    version,
+  });
+  return rows.find((row) => isShown(row));
+}
+
+function isShown<Row extends MaybeShown>(row: Row): row is Row & ShownVersion {
+  return row.document !== null;
 }
 
 /** Texts by kind of version: putting one together for each request would take longer than binding it. */
-const SINGLE_VERSION: Record<string, string> = {};
+const STATEMENTS: Record<string, string> = {};
 
-function singleVersionText(which: SingleVersion['which'], includeDeleted: boolean): string {
-  return `
+function statementOf({ which, includeDeleted }: SingleVersion, reads: 'one' | 'each'): string {
+  return (STATEMENTS[`${reads} ${which} ${includeDeleted}`] ??=
+    reads === 'one'
+      ? `
 select freshness."isCurrent", ${SHOWN_COLUMNS}
 from ${FRESHNESS_ITEM} left join entry_version v on v.entry_id = (
   ${firstEntry('$name', IS_ITEM_WORTH_READING)}
-) and ${WHICH[which]} and ${hasShownStatus(includeDeleted)}`;
+) and ${WHICH[which]} and ${hasShownStatus(includeDeleted)}`
+      : `
+select freshness."isCurrent", wanted.place::int, ${SHOWN_COLUMNS}
+from ${FRESHNESS_ITEM}
+cross join unnest((select $names::text[]), (select $versions::text[])) with ordinality wanted(name, version, place)
+left join entry_version v on v.entry_id = (
+  ${firstEntry('wanted.name', IS_ITEM_WORTH_READING)}
+) and ${which === 'latest' ? WHICH.latest : 'v.version = wanted.version'} and ${hasShownStatus(includeDeleted)}`);
 }
 
 const RANKED_SOURCES = '(select $rankedSources::int[])::int[]';

@@ -133,6 +133,17 @@ export class ViewSql {
     return this.check.view;
   }
 
+  /** Identifies the view and, for a remembered access, the state of the registry. */
+  get state(): string {
+    const { view, remembered } = this.check;
+    return `${view.tag} ${remembered?.name ?? ''} ${remembered?.version ?? ''}`;
+  }
+
+  /** See `SnapshotCheck.observe`. */
+  observe<Row extends CheckedRow>(rows: Row[]): Row[] {
+    return this.check.observe(rows);
+  }
+
   /** See `SnapshotCheck.isCurrent`. */
   get isCurrent(): boolean {
     return this.check.isCurrent;

@@ -5,7 +5,7 @@ import { readByNames, readList } from '../../dist/catalog/list-strategies.js';
 import type { ListFilter, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { readShown } from '../../dist/catalog/search-index/search-index.queries.js';
-import { type SingleVersion, singleVersion } from '../../dist/catalog/version.queries.js';
+import { type SingleVersion, VersionLoader } from '../../dist/catalog/version.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { PreparedStatements } from '../../dist/database/statements.js';
 import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
@@ -110,9 +110,26 @@ function versions(view: typeof ALL): Ask {
   return (dataSource) => readVersions(sqlOf(dataSource, view), all);
 }
 function version(view: typeof ALL, which: SingleVersion['which'], name = NAME): Ask {
-  const asked = { name: toStorable(name), version: toStorable('1.0.0') };
-  const single = { type: 'server', which, includeDeleted: false } as const;
-  return (dataSource) => singleVersion(sqlOf(dataSource, view), single, asked);
+  const read = {
+    kind: { type: 'server', which, includeDeleted: false },
+    name: toStorable(name),
+    version: toStorable('1.0.0'),
+  } as const;
+  return (dataSource) => new VersionLoader().load({ sql: sqlOf(dataSource, view), ...read });
+}
+function together(view: typeof ALL, which: SingleVersion['which']): Ask {
+  const kind = { type: 'server', which, includeDeleted: false } as const;
+  return (dataSource) => {
+    const loader = new VersionLoader();
+    const load = (name: string) =>
+      loader.load({
+        sql: sqlOf(dataSource, view),
+        kind,
+        name: toStorable(name),
+        version: toStorable('1.0.0'),
+      });
+    return Promise.all([load(NAME), load('io.acme/x')]);
+  };
 }
 /** A page of a search, from far more names than it has rows. */
 function found(view: typeof ALL): Ask {
@@ -128,6 +145,8 @@ const ofOne: readonly [string, Ask][] = [
   ['a name', versions(ALL)],
   ['the latest of a name', version(ALL, 'latest')],
   ['a version of a name', version(FEW, 'exact')],
+  ['the latest of two names', together(ALL, 'latest')],
+  ['a version of two names', together(FEW, 'exact')],
   ['a missing name', version(ALL, 'latest', 'io.acme/x')],
 ];
 

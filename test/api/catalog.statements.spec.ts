@@ -6,7 +6,7 @@ import { NameWalk, readByIndex, readByNames } from '../../dist/catalog/list-stra
 import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
 import { readVersions } from '../../dist/catalog/page-reader.js';
 import { nothingVisible } from '../../dist/catalog/page.queries.js';
-import { type NamedVersions, type SingleVersion, singleVersion } from '../../dist/catalog/version.queries.js';
+import { type NamedVersions, type SingleVersion, VersionLoader } from '../../dist/catalog/version.queries.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
@@ -60,14 +60,18 @@ const versions =
   (sql) =>
     readVersions(sql, { type: 'server', name: toStorable(NAME), includeDeleted: false, ...asked });
 
+const ASKED = { name: toStorable(NAME), version: toStorable('1.0.0') };
 const one =
   (which: SingleVersion['which'], includeDeleted = false): Read =>
   (sql) =>
-    singleVersion(
-      sql,
-      { type: 'server', which, includeDeleted },
-      { name: toStorable(NAME), version: toStorable('1.0.0') },
-    );
+    new VersionLoader().load({ sql, kind: { type: 'server', which, includeDeleted }, ...ASKED });
+const two =
+  (which: SingleVersion['which'], includeDeleted = false): Read =>
+  (sql) => {
+    const loader = new VersionLoader();
+    const read = { sql, kind: { type: 'server', which, includeDeleted }, ...ASKED } as const;
+    return Promise.all([loader.load(read), loader.load(read)]);
+  };
 
 const statements: Record<string, Read> = {
   'nothing-visible': nothingVisible,
@@ -76,6 +80,8 @@ const statements: Record<string, Read> = {
   'versions.latest': one('latest'),
   'versions.exact': one('exact'),
   'versions.exact.with-deleted': one('exact', true),
+  'versions.latest.together': two('latest'),
+  'versions.exact.together': two('exact', true),
   'names.search': named({}),
   'names.search.next-page': named({ version: 'latest', includeDeleted: true }, AFTER),
   'walk.by-partition': walk('partition', {}),

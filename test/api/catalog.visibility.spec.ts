@@ -62,6 +62,26 @@ describe('entries with the claims of one team', () => {
     expect(outcomeOf(await service.as(ACME_PLATFORM).get(path))).toBe('200');
   });
 
+  it('are shown to members alone when members and others read names at once', async () => {
+    const names = [
+      'deploy/versions/1.0.0',
+      'deploy/versions/1.1.0',
+      'wiki/versions/1.0.0',
+      'wiki/versions/9.9.9',
+    ];
+    const outcomesFor = (caller: typeof ACME_DATA) =>
+      Promise.all(
+        // No other test reads these pages, so they are not cached.
+        names.map(async (name) =>
+          outcomeOf(await service.as(caller).get(`${LIST}/io.acme%2F${name}?include_deleted=true`)),
+        ),
+      );
+    expect(await Promise.all([outcomesFor(ACME_PLATFORM), outcomesFor(ACME_DATA)])).toEqual([
+      ['200', '200', '200', '404 version_not_found'],
+      ['404 entry_not_found', '404 entry_not_found', '200', '404 version_not_found'],
+    ]);
+  });
+
   it.each(byName)('return the same 404 as missing entries to another team at %s', async (path) => {
     const absent = path.replace('deploy', 'nowhere').replace('review', 'nowhere');
     const [hidden, missing] = await Promise.all([
