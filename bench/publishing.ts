@@ -137,7 +137,7 @@ async function serve(folder: string, data: string): Promise<RunningService> {
   const configuration = join(folder, `${data}.yaml`);
   const sources = [{ name: 'tools', managed: {} }];
   const registries = [{ name: 'main', sources: ['tools'] }];
-  const limits = { changesPerMinute: 1_000_000 };
+  const limits = { changesPerMinute: 1_000_000, versionsPerEntry: 3_000 };
   await writeFile(
     configuration,
     JSON.stringify({ auth: { mode: 'anonymous' }, sources, registries, limits }),

@@ -32,10 +32,10 @@ const LONGEST_LOAD_MS = 300_000;
 
 /** Compares ranked searches that miss the cache with lists that do, by the same callers, after a change of every source. */
 export async function measureRankedSearches(stage: Stage, quick: boolean): Promise<Figure[]> {
-  if (quick) return measure(stage, await stage.catalogue(100_000, CLAIM_SETS), 20_000, 2, 50);
+  if (quick) return measure(stage, await stage.catalogue(100_000, CLAIM_SETS), 20_000, 2, 60);
   return [
-    ...(await measure(stage, await stage.catalogue(500_000, CLAIM_SETS), 100_000, 5, 50)),
-    ...(await measure(stage, await stage.catalogue(1_000_000, CLAIM_SETS, 1), 1_000_000, 3, 150)),
+    ...(await measure(stage, await stage.catalogue(52_000, CLAIM_SETS, 1), 52_000, 5, 60)),
+    ...(await measure(stage, await stage.catalogue(500_000, CLAIM_SETS), 100_000, 5, 120)),
   ];
 }
 
