@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { canonicalClaims } from '#service/claims/claims.js';
 import { checkDocument, formatProblem } from '#service/documents/document-check.js';
 import { searchTextOf } from '#service/documents/entry-types.js';
-import { summaryOf } from '#service/entries/entry-summary.js';
+import { summaryOf } from '#service/entry-store/entry-summary.js';
 import { versionKey } from '#service/documents/versions.js';
 import { nameOf, serverDocument } from './documents.js';
 import { withoutIndexes } from './indexes.js';

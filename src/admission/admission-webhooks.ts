@@ -9,7 +9,6 @@ import { admissionConfig, outboundConfig } from '../config/slices.js';
 import { MAX_ADMISSION_WEBHOOKS } from '../config/webhook-settings.dto.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { toProse } from '../documents/document-problem.js';
-import type { AskedPublication, HoldReason, Publication } from '../entries/admission-gate.js';
 import { ApiError } from '../http/errors.js';
 import { clientNetwork, type RequestContext } from '../http/request-context.js';
 import { elements, isObject, member } from '../json/json-values.js';
@@ -19,6 +18,8 @@ import { HttpClient, withoutAddress } from '../outbound/http-client.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
 import { toStorable } from '../validation/storable-text.js';
 import { AdmissionMetrics } from './admission-metrics.js';
+import type { AskedPublication, Publication } from './publication.js';
+import type { HoldReason } from './verdict.js';
 
 /** Requests to one webhook at a time about publications, and as many about held versions. */
 export const MAX_CONCURRENT = 8;
@@ -83,6 +84,10 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   replace(webhooks: readonly AdmissionWebhookConfig[]): void {
     this.configs = webhooks;
     this.metrics.begin(webhooks);
+  }
+
+  get asksAboutPublications(): boolean {
+    return this.on('publish').length > 0;
   }
 
   /**

@@ -1,6 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { POLICIES } from '../entries/admission-gate.js';
 import { reasonText, versionRange } from '../source-kinds/admission-settings.dto.js';
 import {
   IsBoolean,
@@ -32,6 +31,7 @@ import {
   wordParameter,
 } from '../validation/value-checks.js';
 import { ITEM_STATUSES } from './admission.entity.js';
+import { POLICIES } from './verdict.js';
 
 const MAX_NAME = 300;
 const MAX_COMMENT = 2_000;

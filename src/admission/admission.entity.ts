@@ -5,9 +5,10 @@ import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
 import { isOneOf } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
-import type { HoldReason, ItemChange } from '../entries/admission-gate.js';
 import { Source } from '../sources/source.entity.js';
 import type { BlockRule } from './block-rule.js';
+import type { ItemChange } from './publication.js';
+import type { HoldReason } from './verdict.js';
 
 export const ITEM_STATUSES = ['held', 'admitted', 'rejected', 'withdrawn'] as const;
 export type ItemStatus = (typeof ITEM_STATUSES)[number];

@@ -1,13 +1,10 @@
-import { Global, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
-import { AdmissionGate } from '../entries/admission-gate.js';
-import { EntriesModule } from '../entries/entries.module.js';
+import { EntryStoreModule } from '../entry-store/entry-store.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
-import { Admission } from './admission.js';
 import { AdmissionItem, Block, BlockChange } from './admission.entity.js';
 import { AdmissionController } from './admission.controller.js';
 import { AdmissionMetrics } from './admission-metrics.js';
@@ -22,26 +19,23 @@ import { Decisions } from './decisions.js';
 import { DueItems } from './due-items.queries.js';
 import { ItemRetention } from './item-retention.queries.js';
 import { ItemViews } from './item-views.queries.js';
+import { PublicationAdmission } from './publication-admission.js';
 import { SeenItems } from './seen-items.queries.js';
 import { SyncedAdmission } from './synced-admission.js';
 import { WebhookQuestions } from './webhook-questions.js';
 
-/** Global, because everything that stores versions asks the AdmissionGate. */
-@Global()
+/** Decides what may come in (reference/admission). Everything that stores versions asks it first. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([AdmissionItem, Block, BlockChange]),
     AuditModule,
     AuthzModule,
     ClaimSetsModule,
-    EntriesModule,
+    EntryStoreModule,
     SourcesModule,
-    ViewsModule,
   ],
   controllers: [AdmissionController, BlocksController],
   providers: [
-    Admission,
-    { provide: AdmissionGate, useExisting: Admission },
     AdmissionMetrics,
     AdmissionWebhooks,
     AdmittedItems,
@@ -53,10 +47,11 @@ import { WebhookQuestions } from './webhook-questions.js';
     DueItems,
     ItemRetention,
     ItemViews,
+    PublicationAdmission,
     SeenItems,
     SyncedAdmission,
     WebhookQuestions,
   ],
-  exports: [AdmissionGate, AdmissionWebhooks, SeenItems],
+  exports: [AdmissionWebhooks, BlockSweep, ItemViews, PublicationAdmission, SeenItems, SyncedAdmission],
 })
 export class AdmissionModule {}

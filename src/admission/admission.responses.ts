@@ -2,10 +2,10 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { STATUSES } from '../documents/statuses.js';
-import { HoldReasonAnswer, PublisherAnswer } from '../entries/entries.responses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { BlockBody } from './admission.dto.js';
 import { DECISIONS, ITEM_STATUSES } from './admission.entity.js';
+import { POLICIES } from './verdict.js';
 
 export class ApprovalsAnswer {
   @ApiProperty({ type: 'integer' })
@@ -136,4 +136,30 @@ export class BlockList {
   @ApiProperty({ type: () => [BlockAnswer] })
   blocks: BlockAnswer[];
   metadata: AdminListMetadata;
+}
+
+/** The publisher of a version, as identified by the token. */
+export class PublisherAnswer {
+  @ApiProperty({ type: String, nullable: true })
+  subject: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  issuer: string | null;
+
+  /** The name of the publisher at that time. Not unique. */
+  name?: string;
+
+  /** The client the token was issued to. */
+  client?: string;
+}
+
+/** Why a version or change is held. */
+export class HoldReasonAnswer {
+  @ApiProperty({ enum: POLICIES })
+  policy: string;
+
+  message: string;
+
+  @ApiPropertyOptional({ format: 'date-time', description: 'When this reason ends by itself' })
+  dueAt?: string;
 }

@@ -5,13 +5,12 @@ import { AuditTrail } from '../audit/audit-trail.js';
 import { readInParts } from '../database/bulk.js';
 import { enterAdmission } from '../database/locks.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { EntryVersion } from '../entries/entry.entity.js';
-import { noteChanged } from '../entries/entry-revisions.queries.js';
-import type { ConsideredBlocks, HoldReason } from '../entries/admission-gate.js';
-import { electLatest } from '../entries/latest-version.queries.js';
-import { batches } from '../entries/writer/catalog-diff.js';
-import { deleteEmptyEntries, deleteVersions } from '../entries/writer/entry-writer.queries.js';
+import { EntryVersion } from '../entry-store/entry.entity.js';
+import { noteChanged } from '../entry-store/entry-revisions.queries.js';
+import { deleteEmptyEntries, deleteVersions } from '../entry-store/entry-rows.queries.js';
+import { electLatest } from '../entry-store/latest-version.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { batches } from '../limits/batches.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
@@ -24,6 +23,8 @@ import { countHeld, setReasons } from './held-items.queries.js';
 import { PUBLISHER_KEY } from './review.js';
 import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
+import type { ConsideredBlocks } from './synced-content.js';
+import type { HoldReason } from './verdict.js';
 
 /** Rows read at once, without and with documents; and rows moved by one statement. */
 const ROWS_PER_READ = 1_000;

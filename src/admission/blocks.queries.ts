@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 import { Any, type EntityManager } from 'typeorm';
 import { type OrderedRows, readFirst } from '../database/bulk.js';
 import type { VersionName } from '../documents/entry-types.js';
-import type { HoldReason } from '../entries/admission-gate.js';
-import { batches } from '../entries/writer/catalog-diff.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { batches } from '../limits/batches.js';
 import { AdmissionItem, Block } from './admission.entity.js';
 import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
+import type { HoldReason } from './verdict.js';
 
 export const MAX_BLOCKS = 1_000;
 

@@ -1,9 +1,8 @@
 import type { AdmissionConfig } from '../config/config.js';
-import type { HoldReason, Verdict } from '../entries/admission-gate.js';
-import { ADMIT } from '../entries/admission-gate.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { parseDuration } from '../validation/value-checks.js';
 import { isInRange } from './block-rule.js';
+import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
 /** What is known of a version that a source shows and that is not served as it is. */
 export interface CuratedVersion {

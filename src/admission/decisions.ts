@@ -5,15 +5,14 @@ import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { lockEntry } from '../database/locks.js';
-import { EntriesRepository } from '../entries/entries.repository.js';
-import { shownReasons } from '../entries/admission-gate.js';
-import { recordClaims, recordStatus } from '../entries/entry-events.js';
+import { EntriesRepository } from '../entry-store/entries.repository.js';
+import { recordClaims, recordStatus } from '../entry-store/entry-events.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { RequestContext } from '../http/request-context.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { PartitionLimit } from '../visibility/partition-limit.queries.js';
+import { PartitionLimit } from '../entry-store/partition-limit.queries.js';
 import type { Decision } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import type { CompiledBlock } from './block-rule.js';
@@ -30,6 +29,7 @@ import {
 } from './item-decisions.queries.js';
 import { ItemViews } from './item-views.queries.js';
 import { type SeenItem, SeenItems } from './seen-items.queries.js';
+import { shownReasons } from './verdict.js';
 
 /** Decisions and comments of one item. */
 export const MAX_DECISIONS = 200;

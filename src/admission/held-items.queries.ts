@@ -5,11 +5,12 @@ import type { Claims } from '../claims/claims.js';
 import { insertMany, readInParts, updateMany } from '../database/bulk.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { versionKey } from '../documents/versions.js';
-import type { HoldReason, ItemChange } from '../entries/admission-gate.js';
-import { batches, weighedBatches } from '../entries/writer/catalog-diff.js';
+import { batches, weighedBatches } from '../limits/batches.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmissionItem } from './admission.entity.js';
 import { dueAtOf } from './curation.js';
+import type { ItemChange } from './publication.js';
+import type { HoldReason } from './verdict.js';
 
 /** Rows per statement, and bytes of their documents. */
 const BATCH = 1_000;

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import { currentTime } from '../database/clock.js';
 import type { EntryName } from '../documents/entry-types.js';
-import type { HoldReason } from '../entries/admission-gate.js';
-import { Entry } from '../entries/entry.entity.js';
+import { Entry } from '../entry-store/entry.entity.js';
 import { Source } from '../sources/source.entity.js';
 import { AdmissionDecision, AdmissionItem, type Decision, type ItemStatus } from './admission.entity.js';
 import { type ItemPublisher, setReasons } from './held-items.queries.js';
+import type { HoldReason } from './verdict.js';
 
 /** Locks an item, after its source, so that decisions about it happen one after another. */
 export async function lockItem(manager: EntityManager, sourceId: number, id: string): Promise<Date> {

@@ -3,7 +3,6 @@ import { DataSource, type EntityManager, In } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { shownReasons } from '../entries/admission-gate.js';
 import { JsonText } from '../http/json-answers.js';
 import { jsonDiff } from '../json/json-diff.js';
 import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
@@ -12,6 +11,7 @@ import { isStorable } from '../validation/storable-text.js';
 import { AdmissionCursor, type AdmissionFilters, type AdmissionListParameters } from './admission.dto.js';
 import { AdmissionDecision } from './admission.entity.js';
 import { type ItemPlace, type MatchingItems, type SeenItem, SeenItems } from './seen-items.queries.js';
+import { shownReasons } from './verdict.js';
 
 /** The document of an item, and what is served of its entry. */
 interface StoredDocuments {

@@ -1,6 +1,5 @@
 import type { Caller } from '../auth/caller.js';
-import { covers } from '../claims/claims.js';
-import type { ReviewRule } from '../entries/admission-gate.js';
+import { type Claims, covers } from '../claims/claims.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 
 /** Returns the first rule for a name, whatever its case; undefined if publications of it need no review. */
@@ -22,3 +21,11 @@ export function isReviewer({ claims }: Caller, { reviewers }: ReviewRule): boole
 /** SQL: `personKey` of the publisher of a stored version. */
 export const PUBLISHER_KEY = `case when v.published_by ->> 'subject' is not null then
   sha256(convert_to(coalesce(v.published_by ->> 'issuer', '') || E'\\n' || (v.published_by ->> 'subject'), 'UTF8')) end`;
+
+/** Who approves publications of these names: an item of `managed.review`. */
+export interface ReviewRule {
+  readonly names: readonly string[];
+  /** An array lists alternatives. */
+  readonly reviewers: Claims;
+  readonly approvals?: number;
+}

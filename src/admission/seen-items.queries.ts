@@ -7,14 +7,15 @@ import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
 import type { Claims } from '../claims/claims.js';
 import { bind } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
-import type { HoldReason, ItemChange, ReviewRule } from '../entries/admission-gate.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { ItemStatus } from './admission.entity.js';
-import { approvalsOf, isReviewer } from './review.js';
+import type { ItemChange } from './publication.js';
+import { approvalsOf, isReviewer, type ReviewRule } from './review.js';
+import type { HoldReason } from './verdict.js';
 
 /** What decides whose items a caller sees. */
 interface Viewer {

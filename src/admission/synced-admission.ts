@@ -12,15 +12,7 @@ import {
   versionMapKey,
   type VersionName,
 } from '../documents/entry-types.js';
-import {
-  type AdmittedContent,
-  type ConsideredBlocks,
-  type HoldReason,
-  shownReasons,
-  type SyncedContent,
-} from '../entries/admission-gate.js';
-import type { RefusedVersion } from '../entries/entry-limits.js';
-import type { StoredVersion } from '../entries/writer/catalog-diff.js';
+import type { RefusedVersion } from '../entry-store/entry-limits.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { Blocks } from './blocks.queries.js';
@@ -46,6 +38,9 @@ import {
 import { hasFailed, type SeenVersion, type SyncRules, verdictOn } from './synced-verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/clock.js';
+import type { StoredVersion } from '../entry-store/stored-version.js';
+import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
+import { type HoldReason, shownReasons } from './verdict.js';
 
 /** Audit events of one sync or block; its own event counts all. */
 export const MAX_ITEM_EVENTS = 1_000;

@@ -3,8 +3,8 @@ import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import { insertMany } from '../database/bulk.js';
 import type { EntryName, EntryType, VersionName } from '../documents/entry-types.js';
-import { Entry } from '../entries/entry.entity.js';
-import { batches } from '../entries/writer/catalog-diff.js';
+import { Entry } from '../entry-store/entry.entity.js';
+import { batches } from '../limits/batches.js';
 import { Source } from '../sources/source.entity.js';
 import { KnownName } from './admission.entity.js';
 

@@ -1,12 +1,12 @@
 import type { AdmissionConfig } from '../config/config.js';
 import type { IncomingVersion } from '../documents/entry-types.js';
-import { ADMIT, type HoldReason, type Verdict } from '../entries/admission-gate.js';
-import type { StoredVersion } from '../entries/writer/catalog-diff.js';
+import type { StoredVersion } from '../entry-store/stored-version.js';
 import { waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
 import { curate, rejectsName, withReasons } from './curation.js';
 import type { HeldVersion } from './held-items.queries.js';
+import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
 /** What decides about the versions that a sync read. */
 export interface SyncRules {

@@ -3,10 +3,10 @@ import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
 import { timeIn } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
-import type { HoldReason } from '../entries/admission-gate.js';
-import { batches } from '../entries/writer/catalog-diff.js';
+import { batches } from '../limits/batches.js';
 import { AdmissionQuestion } from './admission.entity.js';
 import type { AskedVersion } from './admission-webhooks.js';
+import type { HoldReason } from './verdict.js';
 
 const BATCH = 1_000;
 

@@ -6,7 +6,6 @@ import type { AdmissionWebhookConfig } from '../config/config.js';
 import { transactionTime } from '../database/clock.js';
 import { waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
-import { type HoldReason, shownReasons } from '../entries/admission-gate.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { Source } from '../sources/source.entity.js';
@@ -22,6 +21,7 @@ import {
 import { DueItems } from './due-items.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { endItem } from './item-decisions.queries.js';
+import { type HoldReason, shownReasons } from './verdict.js';
 import {
   type AnsweredItem,
   askedVersion,

@@ -15,19 +15,19 @@ import { DatabaseModule } from '../database/database.module.js';
 import type { OpenDatabase } from '../database/open-database.js';
 import { DiscoveryModule } from '../discovery/discovery.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
-import { AccessModule } from '../explain/explain.module.js';
+import { ExplainModule } from '../explain/explain.module.js';
 import { RequestValidationPipe } from '../http/validation.pipe.js';
 import { MarketplaceModule } from '../marketplace/marketplace.module.js';
-import { McpModule } from '../mcp-endpoint/mcp-endpoint.module.js';
-import { PublisherModule } from '../mcp-publisher/publisher.module.js';
+import { McpEndpointModule } from '../mcp-endpoint/mcp-endpoint.module.js';
+import { McpPublisherModule } from '../mcp-publisher/mcp-publisher.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { KubernetesModule } from '../sync/kubernetes/kubernetes.module.js';
 import { SyncModule } from '../sync/sync.module.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
-import { PageModule } from '../web-ui/web-ui.module.js';
+import { VisibilityModule } from '../visibility/visibility.module.js';
+import { WebUiModule } from '../web-ui/web-ui.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { BodyInterceptor } from './body.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
@@ -51,22 +51,22 @@ export class AppModule {
         DatabaseModule.with(database),
         // First, because Express tries the routes in order and most requests go to this module.
         CatalogModule,
-        // These are before PublisherModule, which has routes for every path below a registry.
-        McpModule,
+        // These are before McpPublisherModule, which has routes for every path below a registry.
+        McpEndpointModule,
         MarketplaceModule,
-        PublisherModule,
+        McpPublisherModule,
         ContentModule,
         AuthModule,
         AuthzModule,
         AuditModule,
         DiscoveryModule,
-        ...(config.web.enabled ? [PageModule] : []),
+        ...(config.web.enabled ? [WebUiModule] : []),
         SourcesModule,
         RegistriesModule,
-        ViewsModule,
+        VisibilityModule,
         EntriesModule,
         AdmissionModule,
-        AccessModule,
+        ExplainModule,
         WebhooksModule,
         SyncModule,
         KubernetesModule,

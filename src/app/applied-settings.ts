@@ -71,7 +71,7 @@ export class AppliedSettings {
 
   /**
    * Writes and records the differences from the last applied settings. Call it in a transaction that holds the
-   * catalog lock.
+   * configuration lock.
    *
    * @param waiting the paths of changed settings that wait for a restart.
    */

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AuditTrail } from '../audit/audit-trail.js';
-import { lockCatalogue } from '../database/locks.js';
+import { lockConfiguration } from '../database/locks.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { AppliedSettings } from './applied-settings.js';
 import type { Changes, ConfigurationRun, DeclaredConfig } from './configuration-run.js';
@@ -38,7 +38,7 @@ export class ConfiguredResources {
         isDifferent(await differencesFrom(config, manager)) || (await this.settings.differ(manager, forms));
       if (differs) {
         // Serializes this transaction with other replicas and with changes made through the admin API.
-        await lockCatalogue(manager);
+        await lockConfiguration(manager);
         await this.write(run);
         await record(run.events);
         const { auth, others } = await this.settings.apply(manager, forms, waiting ?? [], record);

@@ -3,7 +3,7 @@ import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@ne
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import type { OAuthConfig } from '../config/config.js';
-import { ApiError, ERROR_CATALOGUE, type TokenRefusal } from '../http/errors.js';
+import { ApiError, ERRORS, type TokenRefusal } from '../http/errors.js';
 import { AuthMetrics } from './auth-metrics.js';
 import type { BlockedCallers } from './blocked-callers.js';
 import { basicToken, type SentToken, sentToken } from './bearer-token.js';
@@ -178,7 +178,7 @@ export class TokenAuthenticator extends Authenticator {
 
   private unauthorized(
     code: 'token_missing' | 'token_invalid' | 'claims_incomplete' | 'no_subject' | 'caller_blocked',
-    sentence: string = ERROR_CATALOGUE[code].sentence,
+    sentence: string = ERRORS[code].sentence,
     token?: TokenRefusal,
   ): ApiError {
     const { realm, resourceUrl } = this.oauth;
@@ -231,7 +231,7 @@ function withHint(attempt: ProviderAttempt): ProviderAttempt & { hint?: string }
 function sentenceFor(attempts: readonly ProviderAttempt[]): string {
   const is = (expected: string) => attempts.some(({ reason }) => reason === expected);
   if (is(EXPIRED)) return 'The token has expired';
-  return is(ID_TOKEN) ? 'The token is an ID token' : ERROR_CATALOGUE.token_invalid.sentence;
+  return is(ID_TOKEN) ? 'The token is an ID token' : ERRORS.token_invalid.sentence;
 }
 
 /** Identifies callers without a token in registries that allow them (reference/access). */

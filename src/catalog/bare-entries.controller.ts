@@ -1,8 +1,8 @@
 import { Controller, Param, Query, type Type } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BARE_TYPES, type BareType, ENTRY_TYPES } from '../documents/entry-types.js';
-import { describedClass, documentClassOf, nounOf } from '../entries/entries.dto.js';
 import type { CachedJson } from '../http/json-answers.js';
+import { describedClass, documentClassOf, nounOf } from '../http/openapi/document-classes.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogAccess, CatalogRead } from './catalog-read.js';
 import { PageMetadata } from './catalog.responses.js';

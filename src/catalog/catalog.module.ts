@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
+import { VisibilityModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { BlockedVersions } from './blocked-versions.queries.js';
 import { CatalogService } from './catalog.service.js';
@@ -20,7 +20,7 @@ import { ServersController } from './servers.controller.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
-  imports: [AuthzModule, RegistriesModule, ViewsModule],
+  imports: [AuthzModule, RegistriesModule, VisibilityModule],
   controllers: [
     RegistryListController,
     ServersController,

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { statusesOf } from '../documents/statuses.js';
-import { documentClassOf } from '../entries/entries.dto.js';
+import { documentClassOf } from '../http/openapi/document-classes.js';
 
 export class PageMetadata {
   @ApiProperty({ type: 'integer', description: 'Number of items on this page' })

@@ -16,7 +16,7 @@ import {
   ValidateNested,
 } from '../validation/class-validation.js';
 import { below, formatPath, foundKind, type Issue, listOf, oneOf, text } from '../validation/value-checks.js';
-import { OfflineAccess, readCatalogue } from './offline-access.js';
+import { OfflineAccess, readKnownSources } from './offline-access.js';
 import { identifyOffline, type OfflineCallerForm, UnknownToken } from './offline-caller.js';
 
 const BAD_USAGE = 2;
@@ -166,8 +166,8 @@ export async function checkAccess(config: Config, file: string, junit: string | 
     process.stderr.write(`${file}:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);
     return 1;
   }
-  const catalogue = await readCatalogue(config);
-  const access = new OfflineAccess(config, catalogue);
+  const known = await readKnownSources(config);
+  const access = new OfflineAccess(config, known);
   const verdicts: ExpectationResult[] = [];
   try {
     for (const expected of expectations)
@@ -179,9 +179,7 @@ export async function checkAccess(config: Config, file: string, junit: string | 
   }
   process.stdout.write(`${table(verdicts)}\n`);
   const failed = verdicts.filter(({ failures }) => failures.length > 0).length;
-  process.stdout.write(
-    `${file}: ${verdicts.length - failed} passed, ${failed} failed, ${catalogue.origin}\n`,
-  );
+  process.stdout.write(`${file}: ${verdicts.length - failed} passed, ${failed} failed, ${known.origin}\n`);
   if (junit !== undefined) writeFileSync(junit, junitXml(file, verdicts));
   return failed === 0 ? 0 : 1;
 }

@@ -19,7 +19,7 @@ import { toStored } from '../source-kinds/settings-table.js';
 import { SOURCE_SETTINGS } from '../source-kinds/source-settings.dto.js';
 import { changes } from './check-against.js';
 import { type ComparedCaller, tokenOf } from './compared-callers.js';
-import { type Catalogue, OfflineAccess } from './offline-access.js';
+import { type KnownSources, OfflineAccess } from './offline-access.js';
 
 const VALUES = ['a', 'b', 'c'];
 const RAW_VALUES = [...VALUES, 't/a', 't/b', 'x'];
@@ -268,7 +268,7 @@ type ReferenceCaller =
   | Exclude<ComparedCaller, { kind: 'token' }>
   | { readonly kind: 'token'; readonly provider: string; readonly token: Readonly<Record<string, unknown>> };
 
-function catalogueOf({ config, entries }: World): Catalogue {
+function catalogueOf({ config, entries }: World): KnownSources {
   const sources = config.sources.map((source) => ({
     name: source.name,
     config: source,

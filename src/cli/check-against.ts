@@ -15,7 +15,7 @@ import {
   type Side,
 } from './compared-callers.js';
 import { type Change, changesOfSettings, nameRulesOf, pairsOf, uncompared } from './compared-settings.js';
-import { OfflineAccess, readCatalogue, type ShownNames } from './offline-access.js';
+import { OfflineAccess, readKnownSources, type ShownNames } from './offline-access.js';
 
 const MAX_LINES = 200;
 const MAX_NAMED = 5;
@@ -30,9 +30,9 @@ export type FailOn = 'none' | 'gain' | 'any';
  * `failOn` names a change that was found.
  */
 export async function checkAgainst(config: Config, old: Config, failOn: FailOn = 'none'): Promise<number> {
-  const catalogue = await readCatalogue(config);
-  const before = new OfflineAccess(old, await readCatalogue({ ...old, database: config.database }));
-  const found = changes(before, new OfflineAccess(config, catalogue));
+  const known = await readKnownSources(config);
+  const before = new OfflineAccess(old, await readKnownSources({ ...old, database: config.database }));
+  const found = changes(before, new OfflineAccess(config, known));
   const lines = found.map(({ who, what }) => `${who}: ${what}`);
   const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
   const count = (effect: 'gain' | 'loss') =>
@@ -40,7 +40,7 @@ export async function checkAgainst(config: Config, old: Config, failOn: FailOn =
   const [gains, losses] = [count('gain'), count('loss')];
   const none = gains + losses === 0 ? ['No access changes.'] : [];
   process.stdout.write(`${[...lines.slice(0, MAX_LINES), ...more, ...none].join('\n')}\n`);
-  process.stdout.write(`${gains} gain(s), ${losses} loss(es), ${catalogue.origin}\n`);
+  process.stdout.write(`${gains} gain(s), ${losses} loss(es), ${known.origin}\n`);
   return (failOn !== 'none' && gains > 0) || (failOn === 'any' && losses > 0) ? 1 : 0;
 }
 

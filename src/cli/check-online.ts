@@ -15,7 +15,7 @@ import { GitRemote } from '../git/git-remote.js';
 import { ClusterError } from '../sync/kubernetes/cluster-error.js';
 import { API_VERSIONS, collectionOf, RESOURCES } from '../sync/kubernetes/custom-resources.js';
 import { KubernetesClient } from '../sync/kubernetes/kubernetes-client.js';
-import { readServerVersion } from './stored-catalogue.queries.js';
+import { readServerVersion } from './stored-sources.queries.js';
 
 const CONTACT_TIMEOUT_MS = 5_000;
 const MIB = 1024 * 1024;

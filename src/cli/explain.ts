@@ -17,7 +17,7 @@ import {
 import { sentenceOf } from '../explain/who.service.js';
 import { isObject } from '../json/json-values.js';
 import { configuration } from './check.js';
-import { OfflineAccess, readCatalogue, readEntry } from './offline-access.js';
+import { OfflineAccess, readKnownSources, readEntry } from './offline-access.js';
 import { identifyOffline, type OfflineCallerForm, UnknownToken } from './offline-caller.js';
 
 const BAD_USAGE = 2;
@@ -44,8 +44,8 @@ export async function explain(options: ExplainOptions): Promise<number> {
   if (typeof form === 'string') return badUsage(form);
   const loaded = configuration(options.config, {});
   if (!loaded) return BAD_USAGE;
-  const catalogue = await readCatalogue(loaded.config);
-  const access = new OfflineAccess(loaded.config, catalogue);
+  const known = await readKnownSources(loaded.config);
+  const access = new OfflineAccess(loaded.config, known);
   let found: IdentifiedCaller;
   try {
     found = await identifyOffline(access, form, options.registry);
@@ -66,7 +66,7 @@ export async function explain(options: ExplainOptions): Promise<number> {
     ...unmappedHints(held, raw, providers),
   ];
   const lines = [
-    `${decisionOf(answer, steps)} (${answer.status}${answer.code ? ` ${answer.code}` : ''}), ${catalogue.origin}`,
+    `${decisionOf(answer, steps)} (${answer.status}${answer.code ? ` ${answer.code}` : ''}), ${known.origin}`,
     ...steps.map(stepLine),
     ...hints.map((hint) => `hint: ${hint}`),
   ];

@@ -16,7 +16,7 @@ import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { passesFilter } from '../sources/entry-filter.js';
 import { readLocalFile } from '../sync/file/local-file.js';
 import { readRegistryFile } from '../sync/file/registry-file.js';
-import type { StoredCatalogue } from './stored-catalogue.queries.js';
+import type { StoredSources } from './stored-sources.queries.js';
 
 interface KnownEntry {
   readonly type: EntryType;
@@ -36,17 +36,17 @@ interface KnownSource {
 }
 
 /** A configuration's sources with their entries. */
-export interface Catalogue {
+export interface KnownSources {
   readonly sources: ReadonlyMap<string, KnownSource>;
   /** Describes in the output where the entries were read from. */
   readonly origin: string;
 }
 
 /**
- * reference/explain: reads the catalog from the database if it is reachable, otherwise from local files. For sources
+ * reference/explain: reads the entries from the database if it is reachable, otherwise from local files. For sources
  * that are not local, only the configuration is then known.
  */
-export async function readCatalogue(config: Config): Promise<Catalogue> {
+export async function readKnownSources(config: Config): Promise<KnownSources> {
   const { stored, problem } = await read(config);
   const sources = await Promise.all(config.sources.map((source) => sourceOf(source, stored)));
   const unread = sources.filter(({ entries }) => entries === null).map(({ name }) => name);
@@ -58,17 +58,17 @@ export async function readCatalogue(config: Config): Promise<Catalogue> {
   };
 }
 
-async function read({ database }: Config): Promise<{ stored?: StoredCatalogue; problem?: string }> {
+async function read({ database }: Config): Promise<{ stored?: StoredSources; problem?: string }> {
   if (!database) return { problem: 'it is embedded' };
   try {
-    const { readStoredCatalogue } = await import('./stored-catalogue.queries.js');
-    return { stored: await readStoredCatalogue(database) };
+    const { readStoredSources } = await import('./stored-sources.queries.js');
+    return { stored: await readStoredSources(database) };
   } catch (error) {
     return { problem: error instanceof Error && error.message ? error.message : 'it is unreachable' };
   }
 }
 
-async function sourceOf(config: SourceConfig, stored: StoredCatalogue | undefined): Promise<KnownSource> {
+async function sourceOf(config: SourceConfig, stored: StoredSources | undefined): Promise<KnownSource> {
   const { name } = config;
   if (stored?.sources.includes(name)) {
     const entries = stored.entries
@@ -138,7 +138,7 @@ export class OfflineAccess {
 
   constructor(
     readonly config: Config,
-    private readonly catalogue: Catalogue,
+    private readonly known: KnownSources,
   ) {
     this.policy = policyFor(config.auth);
     this.registries = new Map(config.registries.map((registry) => [registry.name, registry]));
@@ -189,7 +189,7 @@ export class OfflineAccess {
   /** Returns the published entries that a caller may manage, as far as they are known. */
   managed(caller: Caller): ShownNames {
     if (!this.policy.mayAct(caller, 'manageEntries')) return NOTHING;
-    const managed = [...this.catalogue.sources.values()].filter(({ config }) => config.kind === MANAGED_KIND);
+    const managed = [...this.known.sources.values()].filter(({ config }) => config.kind === MANAGED_KIND);
     return this.named(
       '',
       managed,
@@ -239,17 +239,17 @@ export class OfflineAccess {
 
   /** Returns the distinct claims of published entries. */
   managedClaims(): Claims[] {
-    const managed = [...this.catalogue.sources.values()].filter(({ config }) => config.kind === MANAGED_KIND);
+    const managed = [...this.known.sources.values()].filter(({ config }) => config.kind === MANAGED_KIND);
     return distinct(managed.flatMap((source) => [...setsOf(source).values()]));
   }
 
   source(name: string): KnownSource | undefined {
-    return this.catalogue.sources.get(name);
+    return this.known.sources.get(name);
   }
 
   private sourcesOf(registry: string): KnownSource[] {
     return (this.registries.get(registry)?.sources ?? []).flatMap(
-      (name) => this.catalogue.sources.get(name) ?? [],
+      (name) => this.known.sources.get(name) ?? [],
     );
   }
 }

@@ -34,7 +34,7 @@ import { TelemetryModule } from '../telemetry/telemetry.module.js';
 import { checkShape, IsClaims, IsText, Validate, ValidateNested } from '../validation/class-validation.js';
 import { dnsLabel, formatPath, listOf, oneOf } from '../validation/value-checks.js';
 import { RegistryViews } from '../visibility/registry-views.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
+import { VisibilityModule } from '../visibility/visibility.module.js';
 import { configuration } from './check.js';
 
 export interface PolicyOptions {
@@ -143,7 +143,7 @@ async function filesOf(
       TelemetryModule.with(new Metrics()),
       DatabaseModule.with(database),
       CatalogModule,
-      ViewsModule,
+      VisibilityModule,
     ],
   })
   class CatalogOnly {}

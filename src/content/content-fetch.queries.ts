@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
+import type { ReviewRule } from '../admission/review.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
-import type { ReviewRule } from '../entries/admission-gate.js';
 
 /** A version whose content this replica fetches now. */
 export interface Fetch {

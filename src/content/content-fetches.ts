@@ -19,7 +19,7 @@ import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
 import { timeIn } from '../database/sql-expressions.js';
-import { queueMissing } from '../entries/content-queue.queries.js';
+import { queueMissing } from '../entry-store/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs } from '../limits/back-off.js';
 import { ownShortage } from '../limits/own-resources.js';

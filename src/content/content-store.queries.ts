@@ -6,7 +6,7 @@ import { Any, DataSource, type EntityManager, In, Repository } from 'typeorm';
 import { contentConfig } from '../config/slices.js';
 import { insertMany } from '../database/bulk.js';
 import { lockContent, tryLockContent } from '../database/locks.js';
-import { EntryVersion } from '../entries/entry.entity.js';
+import { EntryVersion } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { Source } from '../sources/source.entity.js';
 import { bumpRevision } from '../sources/sources.queries.js';

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
-import { Entry } from '../entries/entry.entity.js';
+import { Entry } from '../entry-store/entry.entity.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ContentUploads } from './content-upload.service.js';
 import { Client, CurrentClient } from '../auth/client.js';

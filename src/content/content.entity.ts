@@ -1,6 +1,6 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { Timestamp } from '../database/columns.js';
-import { EntryVersion } from '../entries/entry.entity.js';
+import { EntryVersion } from '../entry-store/entry.entity.js';
 
 /** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */
 const HEX = {

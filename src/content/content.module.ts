@@ -1,10 +1,11 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AdmissionModule } from '../admission/admission.module.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
+import { VisibilityModule } from '../visibility/visibility.module.js';
 import { ContentCleanup } from './content-cleanup.js';
 import { ContentMetrics } from './content-metrics.js';
 import { ContentFetch, ContentFile, VersionContent } from './content.entity.js';
@@ -20,11 +21,12 @@ import { VisibleContent } from './visible-content.queries.js';
 @Module({
   imports: [
     TypeOrmModule.forFeature([ContentFetch, ContentFile, VersionContent]),
+    AdmissionModule,
     AuditModule,
     CatalogModule,
     EntriesModule,
     SourcesModule,
-    ViewsModule,
+    VisibilityModule,
   ],
   controllers: [ContentController, ContentFilesController],
   providers: [

@@ -5,7 +5,7 @@ import { currentTime } from './clock.js';
  * Lock for changes to sources and registries: shared for API requests, exclusive while the configuration file is
  * applied.
  */
-const CATALOGUE_LOCK = 7_264_018_532;
+const CONFIGURATION_LOCK = 7_264_018_532;
 
 /** Lock for blocks: shared from the last look at them until the transaction ends, exclusive while they change. */
 const ADMISSION_LOCK = 7_264_018_535;
@@ -61,7 +61,7 @@ export async function limitLockWaits(manager: EntityManager, timeout = LOCK_TIME
  */
 export async function lockForChange(manager: EntityManager, noun: string, name: string): Promise<void> {
   await limitLockWaits(manager);
-  await advisoryLock(manager, CATALOGUE_LOCK, 'shared');
+  await advisoryLock(manager, CONFIGURATION_LOCK, 'shared');
   await advisoryLock(manager, `${noun}:${name}`);
 }
 
@@ -140,7 +140,7 @@ export async function waitForLocks(manager: EntityManager): Promise<void> {
 }
 
 /** Blocks all other changes to sources and registries until the transaction ends. */
-export async function lockCatalogue(manager: EntityManager): Promise<void> {
+export async function lockConfiguration(manager: EntityManager): Promise<void> {
   await waitForLocks(manager);
-  await advisoryLock(manager, CATALOGUE_LOCK);
+  await advisoryLock(manager, CONFIGURATION_LOCK);
 }

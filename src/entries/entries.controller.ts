@@ -23,7 +23,7 @@ import {
 } from './entries.responses.js';
 import { EntriesService } from './entries.service.js';
 import { EntryListService } from './entry-list.service.js';
-import { Entry } from './entry.entity.js';
+import { Entry } from '../entry-store/entry.entity.js';
 
 const VERSION = { name: 'version', type: String, description: 'One exact version', example: '1.2.0' };
 const PUBLISH_ERRORS = [

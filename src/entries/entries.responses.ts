@@ -1,4 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { HoldReasonAnswer, PublisherAnswer } from '../admission/admission.responses.js';
+import type { HeldAnswer } from '../admission/publication.js';
 import type { Publisher } from '../audit/audit-event.js';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import {
@@ -9,10 +11,9 @@ import {
 } from '../documents/entry-types.js';
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
-import { ContentAnswer } from './content-state.queries.js';
-import { type HeldAnswer, POLICIES } from './admission-gate.js';
-import { documentClassOf } from './entries.dto.js';
-import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
+import { documentClassOf } from '../http/openapi/document-classes.js';
+import { ContentAnswer } from '../entry-store/content-state.queries.js';
+import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
 
 export class VersionState {
   @ApiProperty({ enum: STATUSES })
@@ -35,21 +36,6 @@ export class VersionState {
 /** The `_meta` of a published version. */
 export class VersionMetadata {
   'io.modelcontextprotocol.registry/official': VersionState;
-}
-
-/** The publisher of a version, as identified by the token. */
-export class PublisherAnswer {
-  @ApiProperty({ type: String, nullable: true })
-  subject: string | null;
-
-  @ApiProperty({ type: String, nullable: true })
-  issuer: string | null;
-
-  /** The name of the publisher at that time. Not unique. */
-  name?: string;
-
-  /** The client the token was issued to. */
-  client?: string;
 }
 
 export class PublishedVersionAnswer {
@@ -75,17 +61,6 @@ export class PublishedVersionAnswer {
 for (const type of ENTRY_TYPE_NAMES) {
   const description = `The published document of a ${type}`;
   ApiPropertyOptional({ type: documentClassOf(type), description })(PublishedVersionAnswer.prototype, type);
-}
-
-/** Why a version or change is held. */
-export class HoldReasonAnswer {
-  @ApiProperty({ enum: POLICIES })
-  policy: string;
-
-  message: string;
-
-  @ApiPropertyOptional({ format: 'date-time', description: 'When this reason ends by itself' })
-  dueAt?: string;
 }
 
 export class HeldAdmission {
@@ -204,11 +179,6 @@ export function describeEntry(
       }),
     ),
   });
-}
-
-/** Returns the status of a version for the audit trail. */
-export function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' | 'statusMessage'>): object {
-  return { status, ...(statusMessage === null ? {} : { statusMessage }) };
 }
 
 export class ListedVersion {

@@ -2,6 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { EntityManager } from 'typeorm';
+import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
+import { relabelItems } from '../admission/held-items.queries.js';
+import { ItemViews } from '../admission/item-views.queries.js';
+import type { AskedPublication, HeldAnswer, Publication } from '../admission/publication.js';
+import { PublicationAdmission } from '../admission/publication-admission.js';
 import { publisherOf } from '../audit/audit-event.js';
 import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
@@ -17,15 +22,21 @@ import type { RequestContext } from '../http/request-context.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
-import { AdmissionGate, type AskedPublication, type HeldAnswer, type Publication } from './admission-gate.js';
-import type { ContentAnswer } from './content-state.queries.js';
-import { EntriesRepository } from './entries.repository.js';
-import { changingVersions, publicationEvent, recordClaims, recordStatus, targetOf } from './entry-events.js';
-import { describeEntry, describeHeld, describeVersion, statusOf } from './entries.responses.js';
-import { NO_VERSIONS, sumOf } from './entry-limits.js';
-import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
+import type { ContentAnswer } from '../entry-store/content-state.queries.js';
+import { EntriesRepository } from '../entry-store/entries.repository.js';
+import {
+  changingVersions,
+  publicationEvent,
+  recordClaims,
+  recordStatus,
+  statusOf,
+  targetOf,
+} from '../entry-store/entry-events.js';
+import { describeEntry, describeHeld, describeVersion } from './entries.responses.js';
+import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.js';
+import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
 import { PublicationMetrics } from './publication-metrics.js';
-import { findPublished } from './publication.queries.js';
+import { findPublished } from '../entry-store/publication.queries.js';
 import {
   type PublishRequest,
   PublishRules,
@@ -67,7 +78,9 @@ export class EntriesService {
     private readonly entries: EntriesRepository,
     private readonly policy: AccessPolicy,
     private readonly rules: PublishRules,
-    private readonly admission: AdmissionGate,
+    private readonly admission: PublicationAdmission,
+    private readonly webhooks: AdmissionWebhooks,
+    private readonly items: ItemViews,
     private readonly metrics: PublicationMetrics,
     @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
   ) {}
@@ -113,18 +126,18 @@ export class EntriesService {
   /**
    * Rehearses the publication, then asks the admission webhooks about it; null if there are none.
    *
-   * @throws errors of publishing and of `AdmissionGate.askAboutPublication`.
+   * @throws errors of publishing and of `AdmissionWebhooks.askAboutPublication`.
    */
   private async askWebhooks(
     caller: Caller,
     request: PublishRequest,
     context: RequestContext,
   ): Promise<AskedPublication | null> {
-    if (!this.admission.asksAboutPublications) return null;
+    if (!this.webhooks.asksAboutPublications) return null;
     const { publication } = await this.audit.rehearse((manager) =>
       this.publishIn(manager, caller, request, null, null),
     );
-    const ask = () => this.admission.askAboutPublication(publication, context);
+    const ask = () => this.webhooks.askAboutPublication(publication, context);
     return context.permit?.doWithout(ask) ?? ask();
   }
 
@@ -233,11 +246,11 @@ export class EntriesService {
         }
         await recordClaims(record, entry, after);
         await this.entries.setClaims(manager, entry, claims);
-        await this.admission.relabel(manager, entry.sourceId, entry, after);
+        await relabelItems(manager, entry.sourceId, entry, after);
         return null;
       },
     );
-    return held === null ? null : new JsonText(await this.admission.describe(caller, held));
+    return held === null ? null : new JsonText(await this.items.describe(caller, held));
   }
 
   async removeVersion(
@@ -273,8 +286,7 @@ export class EntriesService {
     context: RequestContext,
   ): Promise<MadeOrHeld<JsonText>> {
     const { entry, held } = await this.changeStatus(caller, path, body, version, context);
-    if (held !== null)
-      return { isHeld: true, answer: new JsonText(await this.admission.describe(caller, held)) };
+    if (held !== null) return { isHeld: true, answer: new JsonText(await this.items.describe(caller, held)) };
     return {
       isHeld: false,
       answer: await (version === undefined ? this.get(entry) : this.getVersion(entry)),
@@ -313,7 +325,7 @@ export class EntriesService {
 
   /** Returns what `_meta` says about a change that is held. */
   async heldAnswer(caller: Caller, id: string): Promise<HeldAnswer> {
-    const { status, reasons } = JSON.parse(await this.admission.describe(caller, id)) as HeldAnswer;
+    const { status, reasons } = JSON.parse(await this.items.describe(caller, id)) as HeldAnswer;
     return { id, status, reasons };
   }
 

@@ -14,8 +14,8 @@ import { invalidBody } from '../http/validation.pipe.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { below, oneOf } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
-import { describeExcess, type EntrySize, findExceeded } from './entry-limits.js';
-import type { Entry } from './entry.entity.js';
+import { describeExcess, type EntrySize, findExceeded } from '../entry-store/entry-limits.js';
+import type { Entry } from '../entry-store/entry.entity.js';
 
 /** A version to publish that passed all checks that need no database. */
 export interface PublishRequest {

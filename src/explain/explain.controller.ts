@@ -2,7 +2,7 @@ import { Body, Controller, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
-import { Entry } from '../entries/entry.entity.js';
+import { Entry } from '../entry-store/entry.entity.js';
 import { JsonText } from '../http/json-answers.js';
 import { Registry } from '../registries/registry.entity.js';
 import {

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Role, ROLES } from '../auth/route.js';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
+import { ERRORS, type ErrorCode } from '../http/errors.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject, member } from '../json/json-values.js';
 import {
@@ -186,7 +186,7 @@ function heldClaims(value: unknown): Issue[] {
     : [];
 }
 
-const CODE = { enum: Object.keys(ERROR_CATALOGUE), enumName: 'ErrorCode' };
+const CODE = { enum: Object.keys(ERRORS), enumName: 'ErrorCode' };
 
 export class ExplainedAnswer {
   @ApiProperty({ example: 404 })

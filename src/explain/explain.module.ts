@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
+import { AdmissionModule } from '../admission/admission.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { ContentModule } from '../content/content.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
+import { EntryStoreModule } from '../entry-store/entry-store.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
+import { VisibilityModule } from '../visibility/visibility.module.js';
 import { AssumedCallers } from './assumed-callers.service.js';
 import { AccessController, WhoController } from './explain.controller.js';
 import { ClaimSetCounts, FactsQueries } from './explain.queries.js';
@@ -20,14 +22,16 @@ import { WhoService } from './who.service.js';
 /** Access explanations (reference/explain). */
 @Module({
   imports: [
+    AdmissionModule,
     AuthModule,
     AuthzModule,
     CatalogModule,
     ContentModule,
     EntriesModule,
+    EntryStoreModule,
     RegistriesModule,
     SourcesModule,
-    ViewsModule,
+    VisibilityModule,
   ],
   controllers: [AccessController, WhoController],
   providers: [
@@ -42,4 +46,4 @@ import { WhoService } from './who.service.js';
     WhoService,
   ],
 })
-export class AccessModule {}
+export class ExplainModule {}

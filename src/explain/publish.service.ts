@@ -3,9 +3,10 @@ import { DataSource } from 'typeorm';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { isEntryType } from '../documents/entry-types.js';
-import { AdmissionGate } from '../entries/admission-gate.js';
-import { EntriesRepository } from '../entries/entries.repository.js';
-import { NO_VERSIONS, sumOf } from '../entries/entry-limits.js';
+import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
+import { PublicationAdmission } from '../admission/publication-admission.js';
+import { EntriesRepository } from '../entry-store/entries.repository.js';
+import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';
@@ -50,7 +51,8 @@ export class PublishService {
     private readonly rules: PublishRules,
     private readonly manage: ManageService,
     private readonly policy: AccessPolicy,
-    private readonly admission: AdmissionGate,
+    private readonly admission: PublicationAdmission,
+    private readonly webhooks: AdmissionWebhooks,
     private readonly dataSource: DataSource,
   ) {}
 
@@ -125,7 +127,7 @@ export class PublishService {
     // A dry run reveals it.
     if (!mayKnowNames || !isPublished) return steps;
     if (review) steps.push({ ...HELD, because: review.message });
-    if (this.admission.asksAboutPublications) steps.push(ASKED);
+    if (this.webhooks.asksAboutPublications) steps.push(ASKED);
     return steps;
   }
 

@@ -1,7 +1,7 @@
 import type { Caller, Role } from '../auth/caller.js';
 import type { AccessPolicy, Judgement } from '../authz/access-policy.js';
 import { type Claims, findMissing, type MissingClaim } from '../claims/claims.js';
-import { type ApiError, ERROR_CATALOGUE, type ErrorCode } from '../http/errors.js';
+import { type ApiError, ERRORS, type ErrorCode } from '../http/errors.js';
 
 export const STEPS = [
   'token',
@@ -70,7 +70,7 @@ export function answerOf({ status, code }: ApiError): StatusAnswer {
 /** Returns the response to a request that is checked in the order of these steps; undefined if all steps pass. */
 export function firstRefusal(steps: readonly Step[]): StatusAnswer | undefined {
   const code = steps.find((step) => step.outcome !== 'passed' && step.code !== undefined)?.code;
-  return code && { status: ERROR_CATALOGUE[code].status, code };
+  return code && { status: ERRORS[code].status, code };
 }
 
 /** Returns the step for a check, with the required and missing claims. */

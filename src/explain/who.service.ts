@@ -5,7 +5,7 @@ import type { Role } from '../auth/route.js';
 import { AccessPolicy, type Judgement, type Recorder } from '../authz/access-policy.js';
 import { type ArrayValues, canonicalClaims, type Claims } from '../claims/claims.js';
 import { isExpired } from '../config/registry-keys.js';
-import type { Entry } from '../entries/entry.entity.js';
+import type { Entry } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { OpenAccess } from '../authz/open-access.js';

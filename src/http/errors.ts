@@ -148,7 +148,7 @@ type Sentences = typeof SENTENCES;
 export type ErrorCode = { [Status in keyof Sentences]: keyof Sentences[Status] }[keyof Sentences];
 
 /** The error catalog (reference/errors): status and sentence by code. */
-export const ERROR_CATALOGUE = Object.fromEntries(
+export const ERRORS = Object.fromEntries(
   Object.entries(SENTENCES).flatMap(([status, sentences]) =>
     Object.entries(sentences).map(([code, sentence]) => [code, { status: Number(status), sentence }]),
   ),
@@ -188,11 +188,11 @@ export class ApiError extends Error {
     readonly details?: readonly string[],
     { headers = {}, refusedClaims, token, ...options }: ApiErrorOptions = {},
   ) {
-    super(sentence ?? ERROR_CATALOGUE[code].sentence, options);
+    super(sentence ?? ERRORS[code].sentence, options);
     this.headers = headers;
     this.refusedClaims = refusedClaims;
     this.token = token;
-    this.status = ERROR_CATALOGUE[code].status;
+    this.status = ERRORS[code].status;
   }
 }
 

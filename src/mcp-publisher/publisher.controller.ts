@@ -18,9 +18,10 @@ import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
 import { authenticationConfig } from '../config/slices.js';
-import { documentClassOf, ServerStatusBody, StatusBody } from '../entries/entries.dto.js';
+import { ServerStatusBody, StatusBody } from '../entries/entries.dto.js';
 import { SentJson, UnvalidatedBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
+import { documentClassOf } from '../http/openapi/document-classes.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import type { PublishingRegistry } from './publisher-gate.js';
 import {

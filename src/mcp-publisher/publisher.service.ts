@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
+import type { HeldAnswer } from '../admission/publication.js';
 import { Authenticator } from '../auth/auth.guard.js';
 import type { Caller } from '../auth/caller.js';
 import { readJwt } from '../auth/token-claims.js';
@@ -8,7 +9,6 @@ import { limitsConfig } from '../config/slices.js';
 import { type CheckedDocument, formatProblem, withinPublisherLimit } from '../documents/document-check.js';
 import { type IncomingVersion, officialMeta, type OfficialFacts } from '../documents/entry-types.js';
 import type { StatusBody } from '../entries/entries.dto.js';
-import type { HeldAnswer } from '../entries/admission-gate.js';
 import { EntriesService, type MadeOrHeld, type PublicationAnswers } from '../entries/entries.service.js';
 import type { SentJson } from '../http/body.js';
 import { ApiError } from '../http/errors.js';

@@ -6,7 +6,7 @@ import type { WrittenEvent } from '../audit/audit.queries.js';
 import { limitsConfig } from '../config/slices.js';
 import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
-import { AdmissionGate } from '../entries/admission-gate.js';
+import { BlockSweep } from '../admission/block-sweep.queries.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { FetchError } from '../outbound/fetch-error.js';
@@ -54,7 +54,7 @@ export class SyncRun {
     private readonly leases: SourceLeases,
     private readonly states: SourceStates,
     private readonly writer: EntryWriter,
-    private readonly admission: AdmissionGate,
+    private readonly blocks: BlockSweep,
     private readonly fetchers: Fetchers,
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
@@ -163,7 +163,7 @@ export class SyncRun {
       events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed, durationMs });
       const result = { contentDigest, fetchState, ...report };
       if (!(await this.states.complete(manager, owner, id, intervalMs, result))) return null;
-      await this.admission.settleSynced(manager, id, wrote.blocks);
+      await this.blocks.settle(manager, [id], wrote.blocks);
       return report;
     });
     if (!written) return this.superseded(source);

@@ -1,6 +1,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AdmissionModule } from '../admission/admission.module.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { limitsConfig, outboundConfig } from '../config/slices.js';
 import { EntriesModule } from '../entries/entries.module.js';
@@ -24,7 +25,13 @@ import { SyncRun } from './sync-run.js';
 import { SyncQueries } from './sync.queries.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([SourceState]), AuditModule, EntriesModule, SourcesModule],
+  imports: [
+    TypeOrmModule.forFeature([SourceState]),
+    AdmissionModule,
+    AuditModule,
+    EntriesModule,
+    SourcesModule,
+  ],
   controllers: [SourceTestController],
   providers: [
     FileFetcher,

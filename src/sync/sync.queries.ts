@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, In, IsNull, Not, Repository } from 'typeorm';
 import { isOneOf } from '../database/sql-expressions.js';
 import { LIVE_STATUSES } from '../documents/statuses.js';
-import { Entry } from '../entries/entry.entity.js';
+import { Entry } from '../entry-store/entry.entity.js';
 import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import { SourceState } from '../sources/source.entity.js';

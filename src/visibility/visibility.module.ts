@@ -4,7 +4,6 @@ import { CallersWithoutToken } from '../auth/auth.guard.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { Source } from '../sources/source.entity.js';
 import { OpenEntries } from './open-entries.queries.js';
-import { PartitionLimit } from './partition-limit.queries.js';
 import { Partitions } from './partitions.js';
 import { RegistryCallers } from './registry-callers.js';
 import { RegistryLookup } from './registry-lookup.js';
@@ -20,9 +19,8 @@ import { ViewsQueries } from './views.queries.js';
     { provide: CallersWithoutToken, useExisting: RegistryCallers },
     Partitions,
     RegistryViews,
-    PartitionLimit,
     OpenEntries,
   ],
-  exports: [CallersWithoutToken, OpenEntries, Partitions, RegistryCallers, RegistryViews, PartitionLimit],
+  exports: [CallersWithoutToken, OpenEntries, Partitions, RegistryCallers, RegistryViews],
 })
-export class ViewsModule {}
+export class VisibilityModule {}

@@ -12,4 +12,4 @@ import { PageController } from './web-ui.controller.js';
   controllers: [PageController, IconsController],
   providers: [IconCache, { provide: PAGE_FILES, useFactory: builtPage }],
 })
-export class PageModule {}
+export class WebUiModule {}

@@ -6,7 +6,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
-import { ViewsModule } from '../visibility/visibility.module.js';
+import { VisibilityModule } from '../visibility/visibility.module.js';
 import { ConfiguredWebhooks } from './configured-webhooks.js';
 import { FollowedViews } from './followed-views.js';
 import { KnownEntries } from './known-entries.queries.js';
@@ -28,7 +28,7 @@ import { WebhooksService } from './webhooks.service.js';
     AuthzModule,
     CatalogModule,
     RegistriesModule,
-    ViewsModule,
+    VisibilityModule,
   ],
   controllers: [WebhooksController],
   providers: [

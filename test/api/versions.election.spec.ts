@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { electLatest } from '../../dist/entries/latest-version.queries.js';
+import { electLatest } from '../../dist/entry-store/latest-version.queries.js';
 import { fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
+import { ERRORS } from '../../dist/http/errors.js';
 import { tablesIn } from '../support/markdown.js';
 
 const DOCUMENTS = [
@@ -99,7 +99,7 @@ describe('the reference', () => {
 
   it('has every error with its status', () => {
     const rows = tablesIn(textOf(join(REFERENCE, 'errors.md'))).flat();
-    const missing = Object.entries(ERROR_CATALOGUE).filter(
+    const missing = Object.entries(ERRORS).filter(
       ([code, { status }]) =>
         !rows.some((row) => `${row['code']}`.includes(code) && `${row['status']}`.includes(`${status}`)),
     );
@@ -125,9 +125,7 @@ describe('coverage of the documentation and tests', () => {
     const tests = textsBelow('test');
     // Internal faults, which no request can cause.
     const internal = new Set(['access_undeclared', 'internal_error']);
-    const untested = Object.keys(ERROR_CATALOGUE).filter(
-      (code) => !internal.has(code) && !tests.includes(code),
-    );
+    const untested = Object.keys(ERRORS).filter((code) => !internal.has(code) && !tests.includes(code));
     expect(untested).toEqual([]);
   });
 });

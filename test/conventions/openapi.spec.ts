@@ -3,7 +3,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ENTRY_TYPE_NAMES } from '../../dist/documents/entry-types.js';
-import { ERROR_CATALOGUE } from '../../dist/http/errors.js';
+import { ERRORS } from '../../dist/http/errors.js';
 import { readBody } from '../../dist/http/validation.pipe.js';
 import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
 import { SourceSettings } from '../../dist/source-kinds/source-settings.dto.js';
@@ -233,8 +233,8 @@ describe('an error in the OpenAPI document', () => {
         const { schema, examples = {} } = content?.['application/json'] ?? {};
         expect(Object.keys(examples).length, `${operationId} ${status}`).toBeGreaterThan(0);
         for (const [name, { value }] of Object.entries(examples)) {
-          const { code } = value as { code: keyof typeof ERROR_CATALOGUE };
-          expect({ code, status: ERROR_CATALOGUE[code].status }).toEqual({
+          const { code } = value as { code: keyof typeof ERRORS };
+          expect({ code, status: ERRORS[code].status }).toEqual({
             code: name,
             status: Number(status),
           });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Summary } from '../../entries/entry-summary.js';
+import type { Summary } from '../../entry-store/entry-summary.js';
 import { indexedEntry, KindPool, Matcher, mayBeListed } from './indexed-entry.js';
 import { searchWords, synonymsOf } from './search-words.js';
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { EntryName } from '../../documents/entry-types.js';
 import { isRetired, isShown, type Status } from '../../documents/statuses.js';
-import type { Summary } from '../../entries/entry-summary.js';
+import type { Summary } from '../../entry-store/entry-summary.js';
 import {
   ABSENT,
   findCorrected,

@@ -4,9 +4,9 @@ import { type OrderedRows, readFirst, readInParts } from '../../database/bulk.js
 import { utcText } from '../../database/sql-expressions.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
-import { type Summary, summaryOf } from '../../entries/entry-summary.js';
-import { batches } from '../../entries/writer/catalog-diff.js';
+import { type Summary, summaryOf } from '../../entry-store/entry-summary.js';
 import { TimeSlice } from '../../json/time-slice.js';
+import { batches } from '../../limits/batches.js';
 import { MANAGED_KIND } from '../../source-kinds/kinds.js';
 import {
   FRESHNESS,

@@ -10,7 +10,8 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { versionKeyOf } from '../entry.entity.js';
+import { batches } from '../../limits/batches.js';
+import { versionKeyOf } from '../../entry-store/entry.entity.js';
 import {
   type StorableVersion,
   type EntryLimits,
@@ -19,8 +20,7 @@ import {
   isAmong,
   type RefusedVersion,
   refusedVersions,
-} from '../entry-limits.js';
-import { batches } from './catalog-diff.js';
+} from '../../entry-store/entry-limits.js';
 import { sizedVersions, sizesOfEntries, versionsAmong } from './stored-versions.queries.js';
 
 const VERSIONS_PER_BATCH = 1_000;

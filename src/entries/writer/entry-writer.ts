@@ -1,6 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { EntityManager } from 'typeorm';
+import { SyncedAdmission } from '../../admission/synced-admission.js';
+import type { AdmittedContent, ConsideredBlocks, SyncedContent } from '../../admission/synced-content.js';
 import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
 import { limitsConfig } from '../../config/slices.js';
@@ -14,38 +16,24 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
-import { isAmong, type RefusedVersion } from '../entry-limits.js';
-import {
-  type AdmittedContent,
-  AdmissionGate,
-  type ConsideredBlocks,
-  type SyncedContent,
-} from '../admission-gate.js';
-import { queueContent } from '../content-queue.queries.js';
-import { demoteUpstreamLatest, electLatest } from '../latest-version.queries.js';
-import { writeStatusInDocuments } from '../entry-documents.queries.js';
-import { noteChanged } from '../entry-revisions.queries.js';
-import { summaryOf, summaryTextOf } from '../entry-summary.js';
-import {
-  batches,
-  type CatalogDiff,
-  diffCatalog,
-  hasSameStatus,
-  splitByEntry,
-  type StoredVersion,
-  weighedBatches,
-} from './catalog-diff.js';
-import { EntryVersion, versionColumns } from '../entry.entity.js';
-import { documentBytes, fittingVersions } from './entry-room.js';
+import { batches, weighedBatches } from '../../limits/batches.js';
+import { isAmong, type RefusedVersion } from '../../entry-store/entry-limits.js';
+import { queueContent } from '../../entry-store/content-queue.queries.js';
+import { demoteUpstreamLatest, electLatest } from '../../entry-store/latest-version.queries.js';
+import { writeStatusInDocuments } from '../../entry-store/entry-documents.queries.js';
+import { noteChanged } from '../../entry-store/entry-revisions.queries.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
   type EntryRow,
-  findEntries,
   insertEntries,
-  insertVersions,
-  updateClaimSets,
-} from './entry-writer.queries.js';
+} from '../../entry-store/entry-rows.queries.js';
+import { summaryOf, summaryTextOf } from '../../entry-store/entry-summary.js';
+import { type VersionDiff, diffVersions, hasSameStatus, splitByEntry } from './version-diff.js';
+import { EntryVersion, versionColumns } from '../../entry-store/entry.entity.js';
+import type { StoredVersion } from '../../entry-store/stored-version.js';
+import { documentBytes, fittingVersions } from './entry-room.js';
+import { findEntries, insertVersions, updateClaimSets } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';
 
 /** Maximum rows per statement, for complete versions and for entry names or ids. */
@@ -97,7 +85,7 @@ type ClaimSetOf = (version: IncomingVersion) => number;
 export class EntryWriter {
   constructor(
     private readonly claimSets: ClaimSetsRepository,
-    private readonly admission: AdmissionGate,
+    private readonly admission: SyncedAdmission,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
@@ -206,12 +194,12 @@ export class EntryWriter {
     manager: EntityManager,
     content: SyncedContent,
     stored: readonly StoredVersion[],
-  ): Promise<{ readonly split: AdmittedContent; readonly diff: CatalogDiff }> {
-    const split = await this.admission.splitSynced(manager, content);
+  ): Promise<{ readonly split: AdmittedContent; readonly diff: VersionDiff }> {
+    const split = await this.admission.split(manager, content);
     if (split.staying === 0)
-      return { split, diff: await diffCatalog(stored, split.admitted, split.isOutdated) };
+      return { split, diff: await diffVersions(stored, split.admitted, split.isOutdated) };
     const compared = stored.filter((version) => !split.stays(version));
-    const diff = await diffCatalog(compared, split.admitted, split.isOutdated);
+    const diff = await diffVersions(compared, split.admitted, split.isOutdated);
     const staying = new Map(stored.filter(split.stays).map((version) => [versionMapKey(version), version]));
     // Only the document waits: what the upstream deprecates or deletes must not go on being served as active.
     const restated = content.incoming.flatMap((incoming) => {
@@ -225,7 +213,7 @@ export class EntryWriter {
     manager: EntityManager,
     sourceId: number,
     claimSetOf: ClaimSetOf,
-    diff: CatalogDiff,
+    diff: VersionDiff,
   ): Promise<void> {
     const now = await transactionTime(manager);
     /** Ids of entries whose latest version must be elected. */
@@ -261,11 +249,11 @@ export class EntryWriter {
 
   private async change(
     manager: EntityManager,
-    changed: CatalogDiff['changed'],
+    changed: VersionDiff['changed'],
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
-    const weightOf = (change: CatalogDiff['changed'][number]) => documentBytes(change.incoming);
+    const weightOf = (change: VersionDiff['changed'][number]) => documentBytes(change.incoming);
     for await (const batch of weighedBatches(
       changed,
       VERSIONS_PER_STATEMENT,
@@ -284,7 +272,7 @@ export class EntryWriter {
 
   private async move(
     manager: EntityManager,
-    moved: CatalogDiff['moved'],
+    moved: VersionDiff['moved'],
     touched: Set<string>,
   ): Promise<void> {
     for await (const batch of batches(moved, ENTRIES_PER_STATEMENT)) {
@@ -299,7 +287,7 @@ export class EntryWriter {
 
   private async restate(
     manager: EntityManager,
-    restated: CatalogDiff['restated'],
+    restated: VersionDiff['restated'],
     now: Date,
     touched: Set<string>,
   ): Promise<void> {
@@ -402,7 +390,7 @@ function entryRow(version: IncomingVersion, claimSetOf: ClaimSetOf): EntryRow {
 }
 
 function writtenOf(
-  diff: CatalogDiff,
+  diff: VersionDiff,
   { staying, rejected, held, blocks }: AdmittedContent,
   refused: readonly RefusedVersion[],
 ): Written {

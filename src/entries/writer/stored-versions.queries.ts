@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { readInParts } from '../../database/bulk.js';
 import type { EntryName, VersionName } from '../../documents/entry-types.js';
-import type { StorableVersion, EntrySize } from '../entry-limits.js';
-import { batches, type StoredVersion } from './catalog-diff.js';
+import { batches } from '../../limits/batches.js';
+import type { StorableVersion, EntrySize } from '../../entry-store/entry-limits.js';
+import type { StoredVersion } from '../../entry-store/stored-version.js';
 
 /** The columns of a `StoredVersion`. Times are numbers, which parse faster than dates and compare exactly. */
 const STORED_VERSION = `

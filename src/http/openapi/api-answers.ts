@@ -12,7 +12,7 @@ import {
   type ApiResponseOptions,
   getSchemaPath,
 } from '@nestjs/swagger';
-import { ApiError, ERROR_CATALOGUE, errorBody, type ErrorCode } from '../errors.js';
+import { ApiError, ERRORS, errorBody, type ErrorCode } from '../errors.js';
 
 const REQUEST_ID = '8b0f2d3c-6d0c-4b1e-9f0a-1f6f4f0f7c55';
 
@@ -35,7 +35,7 @@ export class ErrorAnswer {
 
   @ApiProperty({
     description: 'Stable, for programs',
-    enum: Object.keys(ERROR_CATALOGUE),
+    enum: Object.keys(ERRORS),
     enumName: 'ErrorCode',
   })
   code: string;
@@ -60,7 +60,7 @@ export function ApiErrors(codes: readonly ErrorCode[]): MethodDecorator {
       const ofStatus = [...new Set(codes)].filter((code) => statusOf(code) === status);
       return ApiResponse({
         status,
-        description: ofStatus.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].sentence}`).join('\n\n'),
+        description: ofStatus.map((code) => `\`${code}\`: ${ERRORS[code].sentence}`).join('\n\n'),
         ...(HEADERS[status] ? { headers: HEADERS[status] } : {}),
         content: {
           'application/json': {
@@ -74,7 +74,7 @@ export function ApiErrors(codes: readonly ErrorCode[]): MethodDecorator {
 }
 
 function statusOf(code: ErrorCode): number {
-  return ERROR_CATALOGUE[code].status;
+  return ERRORS[code].status;
 }
 
 function exampleOf(code: ErrorCode): object {

@@ -1,8 +1,9 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AdmissionModule } from '../../admission/admission.module.js';
 import { AuditModule } from '../../audit/audit.module.js';
 import { EntriesModule } from '../../entries/entries.module.js';
-import { Entry } from '../../entries/entry.entity.js';
+import { Entry } from '../../entry-store/entry.entity.js';
 import { SourcesModule } from '../../sources/sources.module.js';
 import { SyncModule } from '../sync.module.js';
 import { ClusterWatcher } from './cluster-watcher.js';
@@ -11,7 +12,14 @@ import { WatchServices } from './source-watch.js';
 import { StoredEntries } from './stored-entries.queries.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Entry]), AuditModule, EntriesModule, SourcesModule, SyncModule],
+  imports: [
+    TypeOrmModule.forFeature([Entry]),
+    AdmissionModule,
+    AuditModule,
+    EntriesModule,
+    SourcesModule,
+    SyncModule,
+  ],
   providers: [ClusterWatcher, KubernetesClient, StoredEntries, WatchServices],
 })
 export class KubernetesModule {}

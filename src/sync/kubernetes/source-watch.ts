@@ -7,7 +7,7 @@ import { AuditTrail } from '../../audit/audit-trail.js';
 import type { WrittenEvent } from '../../audit/audit.queries.js';
 import { limitsConfig } from '../../config/slices.js';
 import { isDatabaseUnreachable, isStorageFull } from '../../database/database-errors.js';
-import { AdmissionGate } from '../../entries/admission-gate.js';
+import { BlockSweep } from '../../admission/block-sweep.queries.js';
 import { EntryWriter, type WriteCounts } from '../../entries/writer/entry-writer.js';
 import { KINDS } from '../../source-kinds/kinds.js';
 import { AdminNamespaces } from '../../sources/admin-limits.js';
@@ -97,7 +97,7 @@ export class WatchServices {
     readonly leases: SourceLeases,
     readonly states: SourceStates,
     readonly writer: EntryWriter,
-    readonly admission: AdmissionGate,
+    readonly blocks: BlockSweep,
     readonly stored: StoredEntries,
     readonly client: KubernetesClient,
     readonly metrics: SyncMetrics,
@@ -227,7 +227,7 @@ export class SourceWatch {
 
   /** @returns false if nothing was written because the lease was lost or the settings have changed. */
   private async flush(): Promise<boolean> {
-    const { owner, leases, states, writer, admission, stored, metrics, audit } = this.services;
+    const { owner, leases, states, writer, blocks, stored, metrics, audit } = this.services;
     const end = metrics.begin('kubernetes');
     const started = performance.now();
     const names = this.dirty;
@@ -262,7 +262,7 @@ export class SourceWatch {
           unlisted.size === 0,
         );
         if (!isHeld) return null;
-        await admission.settleSynced(manager, this.source.id, wrote.blocks);
+        await blocks.settle(manager, [this.source.id], wrote.blocks);
         return report.counts;
       });
       if (!counts) {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { MoreThan, Repository } from 'typeorm';
 import type { Claims } from '../../claims/claims.js';
-import { Entry } from '../../entries/entry.entity.js';
+import { Entry } from '../../entry-store/entry.entity.js';
 
 /** A stored entry and the document of its only version. */
 interface StoredEntry {

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { jsonMember } from '../database/sql-expressions.js';
 import { isBareType, type VersionName } from '../documents/entry-types.js';
-import { batches } from './writer/catalog-diff.js';
+import { batches } from '../limits/batches.js';
 
 const BATCH = 1_000;
 

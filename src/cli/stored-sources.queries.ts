@@ -14,17 +14,17 @@ export interface StoredEntry {
   readonly status: string;
 }
 
-export interface StoredCatalogue {
+export interface StoredSources {
   readonly sources: readonly string[];
   readonly entries: readonly StoredEntry[];
 }
 
 /**
- * Reads the catalog without migrating or writing anything.
+ * Reads them without migrating or writing anything.
  *
  * @throws connection errors and PostgreSQL errors, and DatabaseStartError for a database of an earlier build.
  */
-export function readStoredCatalogue(connection: DatabaseConfig): Promise<StoredCatalogue> {
+export function readStoredSources(connection: DatabaseConfig): Promise<StoredSources> {
   return connected(connection, async (dataSource) => {
     const sources = await dataSource.query<{ name: string }[]>(`select name from source`);
     const entries = await dataSource.query<StoredEntry[]>(

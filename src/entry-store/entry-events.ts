@@ -3,7 +3,6 @@ import type { AuditTarget } from '../audit/audit-event.js';
 import type { ChangeEvent, RecordChange } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
-import { statusOf } from './entries.responses.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
 
 export function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {
@@ -62,4 +61,9 @@ export async function recordStatus(
       after: statusOf(after),
     },
   });
+}
+
+/** Returns the status of a version for the audit trail. */
+export function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' | 'statusMessage'>): object {
+  return { status, ...(statusMessage === null ? {} : { statusMessage }) };
 }

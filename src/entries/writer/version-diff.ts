@@ -1,65 +1,19 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   entryMapKey,
   type IncomingVersion,
   versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
-import { versionColumns, versionKeyOf } from '../entry.entity.js';
-import { precedes } from '../latest-version.queries.js';
-
-/** Splits items into batches and yields to the event loop after each batch. */
-export async function* batches<T>(items: readonly T[], size: number): AsyncGenerator<T[]> {
-  for (let start = 0; start < items.length; start += size) {
-    yield items.slice(start, start + size);
-    await nextTurn();
-  }
-}
-
-/**
- * Like `batches`, but with at most `maxItems` items and weight `maxWeight` per batch, unless a single item is heavier.
- */
-export async function* weighedBatches<T>(
-  items: readonly T[],
-  maxItems: number,
-  maxWeight: number,
-  weightOf: (item: T) => number,
-): AsyncGenerator<T[]> {
-  let batch: T[] = [];
-  let weight = 0;
-  for (const item of items) {
-    const more = weightOf(item);
-    if (batch.length >= maxItems || (batch.length > 0 && weight + more > maxWeight)) {
-      yield batch;
-      await nextTurn();
-      batch = [];
-      weight = 0;
-    }
-    batch.push(item);
-    weight += more;
-  }
-  if (batch.length > 0) yield batch;
-}
+import { batches } from '../../limits/batches.js';
+import { versionColumns, versionKeyOf } from '../../entry-store/entry.entity.js';
+import { precedes } from '../../entry-store/latest-version.queries.js';
+import type { StoredVersion } from '../../entry-store/stored-version.js';
 
 /** Number of versions to compare before yielding to the event loop; comparing them takes a few milliseconds. */
 const BATCH = 1_000;
 
-/** A stored version without its document. */
-export interface StoredVersion extends VersionName {
-  readonly entryId: string;
-  readonly versionId: string;
-  readonly versionKey: string;
-  readonly digest: Buffer;
-  readonly status: string;
-  readonly statusMessage: string | null;
-  /** Milliseconds since 1970. */
-  readonly statusChangedAt: number;
-  /** Milliseconds since 1970. */
-  readonly publishedAt: number;
-}
-
 /** The writes that bring a source's rows in line with its content. */
-export interface CatalogDiff {
+export interface VersionDiff {
   readonly added: IncomingVersion[];
   readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
   /** Versions with unchanged content but a new position in the version order. */
@@ -76,15 +30,15 @@ export interface CatalogDiff {
  *
  * @param isOutdated whether an equal version must be written again.
  */
-export async function diffCatalog(
+export async function diffVersions(
   stored: readonly StoredVersion[],
   incoming: readonly IncomingVersion[],
   isOutdated: (version: VersionName) => boolean = () => false,
-): Promise<CatalogDiff> {
+): Promise<VersionDiff> {
   const remaining = new Map<string, StoredVersion>();
   for await (const batch of batches(stored, BATCH))
     for (const version of batch) remaining.set(versionMapKey(version), version);
-  const diff: CatalogDiff & { unchanged: number } = {
+  const diff: VersionDiff & { unchanged: number } = {
     added: [],
     changed: [],
     moved: [],

@@ -16,4 +16,4 @@ import { UnsupportedWritesController } from './unsupported-writes.controller.js'
   providers: [PublisherGate, PublisherService],
   exports: [PublisherGate],
 })
-export class PublisherModule {}
+export class McpPublisherModule {}

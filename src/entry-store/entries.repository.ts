@@ -6,12 +6,13 @@ import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
 import { type EntryName, isBareType } from '../documents/entry-types.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { PartitionLimit } from '../visibility/partition-limit.queries.js';
+import { PartitionLimit } from './partition-limit.queries.js';
 import { queueContent } from './content-queue.queries.js';
 import { type ContentAnswer, contentStates } from './content-state.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
 import { noteChanged } from './entry-revisions.queries.js';
+import { deleteEmptyEntries } from './entry-rows.queries.js';
 import { type NewStatus, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
 import { electLatest } from './latest-version.queries.js';
@@ -22,7 +23,6 @@ import {
   type NewVersion,
   type PublishedEntry,
 } from './publication.queries.js';
-import { deleteEmptyEntries } from './writer/entry-writer.queries.js';
 
 /**
  * Entries of the managed source. Writing methods run in the caller's transaction, which must hold the entry's lock

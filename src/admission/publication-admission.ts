@@ -4,68 +4,39 @@ import { type EntityManager, QueryFailedError } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
 import type { RecordChange } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
-import { type Claims, shownForm } from '../claims/claims.js';
+import { shownForm } from '../claims/claims.js';
 import { transactionTime } from '../database/clock.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
-import {
-  type AdmittedContent,
-  type AskedPublication,
-  AdmissionGate,
-  type ConsideredBlocks,
-  type HeldAnswer,
-  type HoldReason,
-  type ProposedChange,
-  type Publication,
-  type PublishedSource,
-  type Reservation,
-  shownReasons,
-  type SyncedContent,
-} from '../entries/admission-gate.js';
-import { NO_VERSIONS } from '../entries/entry-limits.js';
+import { NO_VERSIONS } from '../entry-store/entry-limits.js';
 import { ApiError } from '../http/errors.js';
-import type { RequestContext } from '../http/request-context.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
-import { AdmissionWebhooks } from './admission-webhooks.js';
-import { BlockSweep } from './block-sweep.queries.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks } from './blocks.queries.js';
-import {
-  countHeldBy,
-  heldOfName,
-  insertChange,
-  insertItems,
-  relabelItems,
-  withdrawChanges,
-} from './held-items.queries.js';
-import { ItemViews } from './item-views.queries.js';
+import { countHeldBy, heldOfName, insertChange, insertItems, withdrawChanges } from './held-items.queries.js';
+import type {
+  AskedPublication,
+  HeldAnswer,
+  ProposedChange,
+  Publication,
+  PublishedSource,
+  Reservation,
+} from './publication.js';
 import { approvalsOf, reviewRuleOf } from './review.js';
-import { SyncedAdmission } from './synced-admission.js';
+import { type HoldReason, shownReasons } from './verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Publications and changes of one person that may be held at a time. */
 export const MAX_HELD_PER_PERSON = 1_000;
 
-/** Applies the policies: review and blocks to publications, curation and blocks to syncs (reference/admission). */
+/**
+ * Applies review and blocks to publications and changes of entries (reference/admission). Methods run in the caller's
+ * transaction, which holds the lock of the entry (`lockEntry`).
+ */
 @Injectable()
-export class Admission extends AdmissionGate {
-  constructor(
-    private readonly blocks: Blocks,
-    private readonly sweep: BlockSweep,
-    private readonly views: ItemViews,
-    private readonly synced: SyncedAdmission,
-    private readonly webhooks: AdmissionWebhooks,
-  ) {
-    super();
-  }
+export class PublicationAdmission {
+  constructor(private readonly blocks: Blocks) {}
 
-  splitSynced(manager: EntityManager, content: SyncedContent): Promise<AdmittedContent> {
-    return this.synced.split(manager, content);
-  }
-
-  settleSynced(manager: EntityManager, sourceId: number, considered: ConsideredBlocks): Promise<void> {
-    return this.sweep.settle(manager, [sourceId], considered);
-  }
-
+  /** Returns why publications of a name are held for review; null if they are not. */
   reviewReason({ review }: PublishedSource['settings'], name: string): HoldReason | null {
     const rule = reviewRuleOf(review, name);
     if (!rule) return null;
@@ -74,6 +45,7 @@ export class Admission extends AdmissionGate {
     return { policy: 'review', message };
   }
 
+  /** Returns the versions of this name that are held, which count like published ones. */
   async reservation(
     manager: EntityManager,
     { type, name, version }: VersionName,
@@ -93,19 +65,24 @@ export class Admission extends AdmissionGate {
     };
   }
 
+  /**
+   * Checks a publication against the blocks, which stay in force until the transaction ends.
+   *
+   * @returns why the version is blocked; null if it is not.
+   */
   async blockReason(manager: EntityManager, version: IncomingVersion): Promise<string | null> {
     const [block] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version));
     return block?.rule.reason ?? null;
   }
 
-  get asksAboutPublications(): boolean {
-    return this.webhooks.on('publish').length > 0;
-  }
-
-  askAboutPublication(publication: Publication, context: RequestContext): Promise<AskedPublication> {
-    return this.webhooks.askAboutPublication(publication, context);
-  }
-
+  /**
+   * Holds a publication that a policy holds.
+   *
+   * @param asked what the admission webhooks answered; null if none was asked.
+   * @param record null for a dry run, which writes nothing.
+   * @returns null if the version may be stored.
+   * @throws ApiError 409 `too_many_held`.
+   */
   async holdPublication(
     manager: EntityManager,
     { source, version, claims, caller }: Publication,
@@ -134,6 +111,12 @@ export class Admission extends AdmissionGate {
     return { id, ...answer };
   }
 
+  /**
+   * Holds a change of a reviewed name.
+   *
+   * @returns null if it needs no review; otherwise the id of the item.
+   * @throws ApiError 409 `change_pending`, `too_many_held`.
+   */
   async holdChange(
     manager: EntityManager,
     { source, entry, version, change, claims, caller }: ProposedChange,
@@ -168,10 +151,7 @@ export class Admission extends AdmissionGate {
     }
   }
 
-  relabel(manager: EntityManager, sourceId: number, entry: EntryName, claims: Claims): Promise<void> {
-    return relabelItems(manager, sourceId, entry, claims);
-  }
-
+  /** Withdraws the pending change of an entry or version that is removed. */
   async dropChanges(
     manager: EntityManager,
     source: Pick<PublishedSource, 'id' | 'name'>,
@@ -190,10 +170,6 @@ export class Admission extends AdmissionGate {
         claims: [dropped.claims, ...(dropped.change.claims ? [dropped.change.claims] : [])],
         change: { after: { change: dropped.change } },
       });
-  }
-
-  describe(caller: Caller, id: string, manager?: EntityManager): Promise<string> {
-    return this.views.describe(caller, id, manager);
   }
 }
 

@@ -1,0 +1,69 @@
+import type { Caller } from '../auth/caller.js';
+import type { Claims } from '../claims/claims.js';
+import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
+import type { Status } from '../documents/statuses.js';
+import type { EntrySize } from '../entry-store/entry-limits.js';
+import type { ReviewRule } from './review.js';
+import type { HoldReason, ShownReason } from './verdict.js';
+
+/** A change of a reviewed entry, or of one of its versions. */
+export interface ItemChange {
+  readonly claims?: Claims;
+  readonly status?: Status;
+  readonly statusMessage?: string | null;
+}
+
+/** A version that somebody publishes. */
+export interface Publication {
+  readonly source: PublishedSource;
+  readonly version: IncomingVersion;
+  /** The claims of the entry, as given. */
+  readonly claims: Claims;
+  readonly caller: Caller;
+}
+
+/** A publication that no admission webhook rejects. */
+export interface AskedPublication {
+  /** The id of the item if the version is held. */
+  readonly id: string;
+  /** Why webhooks hold it. */
+  readonly reasons: readonly HoldReason[];
+  /** Webhooks to ask again, because they failed. */
+  readonly failed: readonly string[];
+}
+
+export interface PublishedSource {
+  readonly id: number;
+  readonly name: string;
+  readonly settings: { readonly review?: readonly ReviewRule[] };
+}
+
+/** The held versions of an entry. */
+export interface Reservation {
+  /** The claims that held versions reserve the name with; null if none is held. */
+  readonly claims: Claims | null;
+  readonly size: EntrySize;
+  readonly hasVersion: boolean;
+  /** Whether the caller published the held version. */
+  readonly isOwn: boolean;
+}
+
+/** A held version or change, as answers to its sender show it. */
+export interface HeldAnswer {
+  /** Absent in a dry run. */
+  readonly id?: string;
+  readonly status: 'held';
+  readonly reasons: readonly ShownReason[];
+}
+
+/** A change of an entry that may need review. */
+export interface ProposedChange {
+  readonly source: PublishedSource;
+  readonly entry: EntryName;
+  /** Null for a change of the whole entry. */
+  readonly version: string | null;
+  readonly change: ItemChange;
+  /** The current claims, as given. */
+  readonly claims: Claims;
+  readonly caller: Caller;
+}

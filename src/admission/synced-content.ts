@@ -1,0 +1,34 @@
+import type { Claims } from '../claims/claims.js';
+import type { IncomingVersion, VersionName } from '../documents/entry-types.js';
+import type { RefusedVersion } from '../entry-store/entry-limits.js';
+import type { StoredVersion } from '../entry-store/stored-version.js';
+
+/** What a sync read, and what is stored of it. */
+export interface SyncedContent {
+  readonly sourceId: number;
+  readonly incoming: readonly IncomingVersion[];
+  /** The stored versions, at least those in `incoming`. */
+  readonly stored: readonly StoredVersion[];
+  /** Whether the source no longer has a version that is not in `incoming`. */
+  readonly isGone: (version: VersionName) => boolean;
+  /** The claims of an entry; null: the claims of the source. */
+  readonly claimsOf: ((version: IncomingVersion) => Claims) | null;
+}
+
+/** The blocks that a decision has considered. */
+export type ConsideredBlocks = readonly { readonly id: string; readonly revision: string }[];
+
+export interface AdmittedContent {
+  /** The versions to store. */
+  readonly admitted: readonly IncomingVersion[];
+  /** Whether a stored version stays as it is, although it is not in `admitted`. */
+  readonly stays: (version: VersionName) => boolean;
+  /** How many stored versions stay that way. */
+  readonly staying: number;
+  /** Whether an unchanged version must be written again, because it is rewritten in another way. */
+  readonly isOutdated: (version: VersionName) => boolean;
+  readonly rejected: readonly RefusedVersion[];
+  /** Number of versions of the source that are held now. */
+  readonly held: number;
+  readonly blocks: ConsideredBlocks;
+}

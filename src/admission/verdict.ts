@@ -1,0 +1,35 @@
+export const POLICIES = ['minAge', 'newNames', 'changed', 'rule', 'review', 'block', 'webhook'] as const;
+
+export type Policy = (typeof POLICIES)[number];
+
+/** Why a version or change is held (reference/admission). */
+export interface HoldReason {
+  readonly policy: Policy;
+  readonly message: string;
+  /** RFC 3339; when this reason ends by itself. */
+  readonly dueAt?: string;
+  /** The block, for `policy: block`. Not shown. */
+  readonly block?: string;
+  /** The admission webhook, for `policy: webhook`. Not shown. */
+  readonly webhook?: string;
+  /** Whether the webhook did not answer as it should. Not shown. */
+  readonly failed?: boolean;
+}
+
+export type ShownReason = Pick<HoldReason, 'policy' | 'message' | 'dueAt'>;
+
+/** The outcome of admission. */
+export type Verdict =
+  | { readonly outcome: 'admit' }
+  | { readonly outcome: 'hold' | 'reject'; readonly reasons: readonly HoldReason[] };
+
+export const ADMIT: Verdict = { outcome: 'admit' };
+
+/** Returns the reasons without internal members. */
+export function shownReasons(reasons: readonly HoldReason[]): ShownReason[] {
+  return reasons.map(({ policy, message, dueAt }) => ({
+    policy,
+    message,
+    ...(dueAt === undefined ? {} : { dueAt }),
+  }));
+}
