@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Copies the published entries of a ToolHive registry server (docs/migrating.md): creates a registry there with only the managed source,
-# reads it and publishes its entries here. Safe to repeat. Needs jq and curl 7.82 or newer, and super-admin tokens for both servers.
+# Copies the published entries of a ToolHive registry server (docs/migrating.md) or of an earlier build of this one: creates a registry
+# there with only the managed source, reads it and publishes its entries here. Stops at an entry whose claims are unknown. Safe to
+# repeat. Needs jq and curl 7.82 or newer, and super-admin tokens for both servers.
 # OLD, NEW: https://…; OLD_TOKEN, NEW_TOKEN; MANAGED: the name of the managed source on the old server
 old() { curl -sS --fail -H "Authorization: Bearer $OLD_TOKEN" "$OLD$1" "${@:2}"; }
 pages() {
@@ -12,14 +13,16 @@ pages() {
 }
 
 old /v1/registries/export -X PUT --json "{\"sources\":[\"$MANAGED\"]}" > /dev/null
-claims=$(old "/v1/sources/$MANAGED/entries" |
-  jq -c '[.entries[] | { key: (.entryType + " " + .name), value: (.claims // {}) }] | from_entries')
+claims=$(old "/v1/sources/$MANAGED/entries" | jq -c '[.entries[] |
+  { key: ((.entryType // { server: "MCP", skill: "SKILL" }[.type] // "") + " " + .name), value: (.claims // {}) }] | from_entries')
 API=/registry/export/v0.1
 pages "$API/servers" |
-  jq -c --argjson claims "$claims" '.servers[].server | { server: ., claims: ($claims["MCP " + .name] // {}) }' > published.jsonl
+  jq -c --argjson claims "$claims" '.servers[].server |
+    { server: ., claims: ($claims["MCP " + .name] // error("The claims of \(.name) are unknown")) }' > published.jsonl
 pages "$API/x/dev.toolhive/skills" | jq -r '.skills[] | .namespace + "/" + .name' | while read -r skill; do
   old "$API/x/dev.toolhive/skills/$skill/versions" |
-    jq -c --argjson claims "$claims" '.skills[] | { skill: ., claims: ($claims["SKILL " + .name] // {}) }'
+    jq -c --argjson claims "$claims" --arg skill "$skill" '.skills[] | { skill: .,
+      claims: ($claims["SKILL " + $skill] // $claims["SKILL " + .name] // error("The claims of \($skill) are unknown")) }'
 done >> published.jsonl
 
 while IFS= read -r body; do
