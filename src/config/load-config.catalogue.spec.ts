@@ -417,7 +417,7 @@ describe('a registry', () => {
     );
     const digest = expect.stringMatching(/^[0-9a-f]{64}$/) as string;
     const keys = [{ ...copilot, digest, expires: '2027-06-30' }];
-    expect(registries).toEqual([
+    expect(registries).toMatchObject([
       {
         name: 's',
         sources: ['s'],
