@@ -1,4 +1,4 @@
-import { pollNow } from './polling.js';
+import { pollSoon } from './polling.js';
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 100;
@@ -15,7 +15,7 @@ export async function within(ms: number, assertion: () => Promise<void> | void):
       return;
     } catch (error) {
       if (performance.now() - began > SLACK * ms) throw error;
-      pollNow();
+      pollSoon();
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
