@@ -1,6 +1,8 @@
 import { type EntityManager, In } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
+import { insertMany } from '../database/bulk.js';
+import { transactionTime } from '../database/clock.js';
 import { timeIn } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
@@ -39,15 +41,13 @@ export async function insertQuestions(
   webhooks: readonly string[],
   delayMs = 0,
 ): Promise<void> {
-  if (webhooks.length === 0) return;
-  for await (const batch of batches(itemIds, BATCH))
-    await manager.query(
-      `insert into admission_question (item_id, webhook, source_id, attempts, ask_at)
-       select i.id, w.name, $1::int, case when $4::float > 0 then 1 else 0 end, now() + $4::float * interval '1 millisecond'
-       from unnest($2::uuid[]) as i(id) cross join unnest($3::text[]) as w(name)
-       on conflict do nothing`,
-      [sourceId, batch, webhooks, delayMs],
-    );
+  if (itemIds.length * webhooks.length === 0) return;
+  const askAt = new Date((await transactionTime(manager)).getTime() + delayMs);
+  const question = { sourceId, attempts: delayMs > 0 ? 1 : 0, askAt };
+  for await (const batch of batches(itemIds, BATCH)) {
+    const rows = batch.flatMap((itemId) => webhooks.map((webhook) => ({ ...question, itemId, webhook })));
+    await insertMany(manager, AdmissionQuestion, rows, 'on conflict do nothing');
+  }
 }
 
 /**

@@ -178,8 +178,7 @@ from scopes where digest is not null order by place`;
 async function seenScopes(statements: StatementRunner, viewer: EventViewer): Promise<string[] | null> {
   const seen: string[] = [];
   for (let [after, count] = ['', 0]; count < MAX_SCOPES && seen.length <= MAX_SEEN_SCOPES;) {
-    const scopes = await statements.query<ScopeRow[]>(NEXT_SCOPES, [after]);
-    await judge(scopes, viewer);
+    const scopes = await judge(statements, viewer, NEXT_SCOPES, [after]);
     seen.push(...scopes.map(({ digest }) => digest).filter((digest) => viewer.judged.get(digest)));
     if (scopes.length < SCOPES_AT_A_TIME) return seen.length <= MAX_SEEN_SCOPES ? seen : null;
     after = scopes.at(-1)?.digest ?? '';
@@ -193,12 +192,20 @@ interface ScopeRow {
   readonly scope: AuditScope;
 }
 
-async function judge(scopes: readonly ScopeRow[], { sees, judged }: EventViewer): Promise<void> {
+/** Reads scopes, and judges which of them the viewer sees. */
+async function judge(
+  statements: StatementRunner,
+  { sees, judged }: EventViewer,
+  select: string,
+  values: unknown[],
+): Promise<ScopeRow[]> {
+  const scopes = await statements.query<ScopeRow[]>(select, values);
   const slices = new TimeSlice();
   for (const { digest, scope } of scopes) {
     await slices.pause();
     judged.set(digest, sees(scope));
   }
+  return scopes;
 }
 
 // The inner condition uses an index, so a slice reads at most `limit` events (`limit` of each scope, if there are any),
@@ -238,13 +245,9 @@ async function visibleIn(
     if (digest !== null && judged.get(digest) === undefined) unknown.set(digest, id);
   const ids = [...unknown.values()];
   // Runs even without unknown scopes, so that its duration does not reveal that a hidden event matches.
-  do {
-    const scopes = await statements.query<ScopeRow[]>(
-      `select encode(scope_digest, 'base64') as digest, scope from audit_event where id = any($1::uuid[])`,
-      [ids.splice(0, SCOPES_AT_A_TIME)],
-    );
-    await judge(scopes, viewer);
-  } while (ids.length > 0);
+  const select = `select encode(scope_digest, 'base64') as digest, scope from audit_event where id = any($1::uuid[])`;
+  do await judge(statements, viewer, select, [ids.splice(0, SCOPES_AT_A_TIME)]);
+  while (ids.length > 0);
   return slice.filter(({ digest }) => digest !== null && judged.get(digest) === true).map(({ id }) => id);
 }
 

@@ -53,8 +53,6 @@ export async function* readInParts<Row>(
   values: readonly unknown[],
   size: number,
 ): AsyncGenerator<Row[]> {
-  // By default PostgreSQL optimizes a cursor for its first rows; this one is read to the end.
-  await manager.query(`set local cursor_tuple_fraction = 1`);
   await manager.query(`declare part no scroll cursor for ${select}`, [...values]);
   for (let read = size; read === size;) {
     const rows = await manager.query<Row[]>(`fetch ${size} from part`);

@@ -38,12 +38,14 @@ function socketsOf({ sockets }: ServerConnections): () => Socket {
 const LOCK_TIMEOUT_MS = 4_000;
 
 /**
- * What our statements rely on, whatever an administrator has set for the server, the database or the role: PostgreSQL's
- * own defaults, and the schema that has our tables.
+ * What our statements rely on, whatever an administrator has set for the server, the database or the role: most are
+ * PostgreSQL's own defaults, and the schema that has our tables.
  */
 const SESSION_SETTINGS = {
   default_transaction_isolation: 'read committed',
   array_nulls: 'on',
+  // By default PostgreSQL optimizes a cursor for its first rows; ours are read to the end.
+  cursor_tuple_fraction: '1',
   DateStyle: 'ISO',
   // Other values disable the triggers that maintain partitions, on which visibility depends. Only superusers may set it.
   session_replication_role: 'origin',

@@ -121,12 +121,10 @@ export async function migrationStatus(dataSource: DataSource): Promise<Migration
 
 /** Grants the role of the running server access to the migration role's tables. */
 export async function grantTo(dataSource: DataSource, user: string): Promise<void> {
-  const role = `"${user.replaceAll('"', '""')}"`;
+  const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+  const role = quoted(user);
   await inMigrationTransaction(dataSource, async (runner) => {
-    const [row] = (await runner.query(`select quote_ident(current_schema()) as schema`)) as {
-      schema: string;
-    }[];
-    const schema = row?.schema ?? 'public';
+    const schema = quoted((await runner.getCurrentSchema()) ?? 'public');
     await runner.query(`
       grant usage on schema ${schema} to ${role};
       grant select, insert, update, delete on all tables in schema ${schema} to ${role};

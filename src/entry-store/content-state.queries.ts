@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { EntityManager } from 'typeorm';
+import { EntryVersion } from './entry.entity.js';
 
 export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const;
 
@@ -48,9 +49,11 @@ export async function contentStates(
   versionIds: readonly string[],
   mayFetch: boolean,
 ): Promise<ReadonlyMap<string, ContentAnswer>> {
-  const rows = await manager.query<{ id: string; content: ContentAnswer }[]>(
-    `select v.id, ${contentState('$2::boolean')} as content from unnest($1::bigint[]) as v(id)`,
-    [versionIds, mayFetch],
-  );
+  const rows = await manager
+    .createQueryBuilder(EntryVersion, 'v')
+    .select('v.id', 'id')
+    .addSelect(contentState(':mayFetch'), 'content')
+    .where('v.id = any(:versionIds)', { versionIds, mayFetch })
+    .getRawMany<{ id: string; content: ContentAnswer }>();
   return new Map(rows.map(({ id, content }) => [id, content]));
 }

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AdmissionModule } from '../admission/admission.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
@@ -7,6 +8,7 @@ import { ContentModule } from '../content/content.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { EntryStoreModule } from '../entry-store/entry-store.module.js';
 import { RegistriesModule } from '../registries/registries.module.js';
+import { Registry } from '../registries/registry.entity.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { VisibilityModule } from '../visibility/visibility.module.js';
 import { AssumedCallers } from './assumed-callers.service.js';
@@ -22,6 +24,7 @@ import { WhoService } from './who.service.js';
 /** Access explanations (reference/explain). */
 @Module({
   imports: [
+    TypeOrmModule.forFeature([Registry]),
     AdmissionModule,
     AuthModule,
     AuthzModule,

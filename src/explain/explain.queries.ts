@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { Origin } from '../config/config.js';
@@ -6,6 +8,7 @@ import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { OpenAccess } from '../authz/open-access.js';
+import { Registry } from '../registries/registry.entity.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { FRESHNESS, type CheckedRow, SnapshotCheck, ViewSql } from '../visibility/freshness.queries.js';
@@ -69,15 +72,12 @@ order by r.origin desc, r.position, r.id`,
   'and e.id is not null',
 );
 
-const WITH_KEY = `
-select distinct c.id, c.claims, r.origin from registry r join claim_set c on c.id = r.claim_set_id
-where r.keys @> jsonb_build_array(jsonb_build_object('name', $1::text))`;
-
 /** Reads the registries, sources and claims that explanations need. */
 @Injectable()
 export class FactsQueries {
   constructor(
     private readonly prepared: PreparedStatements,
+    @InjectRepository(Registry) private readonly registries: Repository<Registry>,
     private readonly openAccess: OpenAccess,
   ) {}
 
@@ -93,7 +93,14 @@ export class FactsQueries {
 
   async claimsWithKey(name: string): Promise<Claims[]> {
     if (!isStorable(name)) return [];
-    const rows = await this.prepared.query<Pick<RegistryFacts, 'claims' | 'origin'>[]>(WITH_KEY, [name]);
+    const rows = await this.registries
+      .createQueryBuilder('registry')
+      .innerJoin('registry.claimSet', 'claimSet')
+      .select('claimSet.claims', 'claims')
+      .addSelect('registry.origin', 'origin')
+      .distinct()
+      .where('registry.keys @> :keys', { keys: JSON.stringify([{ name }]) })
+      .getRawMany<Pick<RegistryFacts, 'claims' | 'origin'>>();
     return rows.filter(({ origin }) => this.openAccess.isAllowed(origin)).map(({ claims }) => claims);
   }
 
