@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { DatabaseConfig } from '../config/config.js';
 import { appliedMigrations } from '../database/migrate.js';
-import { createDataSource } from '../database/open-database.js';
+import { createDataSource, serverVersion } from '../database/open-database.js';
 import type { EntryType } from '../documents/entry-types.js';
 
 export interface StoredEntry {
@@ -26,27 +26,28 @@ export interface StoredSources {
  */
 export function readStoredSources(connection: DatabaseConfig): Promise<StoredSources> {
   return connected(connection, async (dataSource) => {
-    const sources = await dataSource.query<{ name: string }[]>(`select name from source`);
-    const entries = await dataSource.query<StoredEntry[]>(
+    // A source without entries has one row.
+    const rows = await dataSource.query<(StoredEntry | { source: string; type: null })[]>(
       `select s.name as source, e.type, e.name, c.claims, v.status
-       from entry e join source s on s.id = e.source_id join claim_set c on c.id = e.claim_set_id
-       join entry_version v on v.entry_id = e.id and v.is_latest
+       from source s left join (
+         entry e join claim_set c on c.id = e.claim_set_id join entry_version v on v.entry_id = e.id and v.is_latest
+       ) on e.source_id = s.id
        order by e.type, e.name`,
     );
-    return { sources: sources.map(({ name }) => name), entries };
+    return {
+      sources: [...new Set(rows.map(({ source }) => source))],
+      entries: rows.filter((row) => row.type !== null),
+    };
   });
 }
 
 /**
- * Connects to the database and returns the version of PostgreSQL as a number, such as 160004.
+ * Connects to the database and returns its `serverVersion`.
  *
  * @throws connection errors and PostgreSQL errors, and DatabaseStartError for a database of an earlier build.
  */
 export function readServerVersion(connection: DatabaseConfig): Promise<number> {
-  return connected(connection, async (dataSource) => {
-    const [row] = await dataSource.query<{ server_version_num: string }[]>(`show server_version_num`);
-    return Number(row?.server_version_num);
-  });
+  return connected(connection, serverVersion);
 }
 
 async function connected<T>(

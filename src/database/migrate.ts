@@ -188,8 +188,8 @@ export async function inMigrationTransaction<T>(
       await runner.query(`
         set local statement_timeout = 0;
         set local lock_timeout = 0;
-        set local idle_in_transaction_session_timeout = 0`);
-      await runner.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+        set local idle_in_transaction_session_timeout = 0;
+        select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const result = await retryingLocks(runner, () => work(runner), log);
       await runner.commitTransaction();
       return result;

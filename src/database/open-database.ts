@@ -250,7 +250,7 @@ function connector(entities: MixedList<Function | string | EntitySchema>, openin
       const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error), server);
       try {
         await dataSource.initialize();
-        await checkServer(dataSource, connection);
+        checkServerVersion(await serverVersion(dataSource), connection);
         return dataSource;
       } catch (error) {
         if (dataSource.isInitialized) await dataSource.destroy();
@@ -285,11 +285,12 @@ async function whileUnreachable<T>(
     }
 }
 
-async function checkServer(dataSource: DataSource, connection: ConnectionConfig): Promise<void> {
+/** Returns the version of PostgreSQL as a number, such as 160004. */
+export async function serverVersion(dataSource: DataSource): Promise<number> {
   const [server] = await dataSource.query<{ version: string }[]>(
     `select current_setting('server_version_num') as version`,
   );
-  checkServerVersion(Number(server?.version), connection);
+  return Number(server?.version);
 }
 
 // A failed connection to a host name with several addresses throws an AggregateError that has no message.
