@@ -1,85 +1,49 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
 import { AUDIT_ACTIONS } from '../auth/route.js';
 import { MAX_SUBJECT_BYTES } from '../auth/token-claims.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
-import { IsOptional, Validate } from '../validation/class-validation.js';
-import {
-  cursorParameter,
-  emptyOr,
-  givenOnce,
-  textParameter,
-  timestampParameter,
-  wordParameter,
-} from '../validation/value-checks.js';
+import { IsPageLimit, IsStorable, IsTimestamp, MayBeEmpty } from '../validation/decorators.js';
 
 const OUTCOMES = ['allowed', 'refused'] as const;
 export const MAX_EVENTS = 1_000;
 export const DEFAULT_EVENTS = 100;
 
 const MAX_NAME = 300;
-const PAGE_LIMIT = /^([1-9]\d{0,2}|1000)$/;
 
 /** reference/audit. Unknown and empty parameters are ignored. */
 export class AuditListParameters {
-  @ApiPropertyOptional({ format: 'date-time', description: 'Only events at or after this time' })
-  @IsOptional()
-  @Validate(emptyOr(timestampParameter))
-  since?: string;
+  /** Only events at or after this time */
+  @ApiPropertyOptional({ format: 'date-time' }) @MayBeEmpty() @IsTimestamp() since?: string;
 
-  @ApiPropertyOptional({ format: 'date-time', description: 'Only events before this time' })
-  @IsOptional()
-  @Validate(emptyOr(timestampParameter))
-  until?: string;
+  /** Only events before this time */
+  @ApiPropertyOptional({ format: 'date-time' }) @MayBeEmpty() @IsTimestamp() until?: string;
 
-  @ApiPropertyOptional({ enum: AUDIT_ACTIONS, description: 'Only events with this action' })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(AUDIT_ACTIONS)))
-  action?: string;
+  /** Only events with this action */
+  @MayBeEmpty() @IsIn(AUDIT_ACTIONS) action?: string;
 
-  @ApiPropertyOptional({
-    description: 'Only events caused by callers with this subject or name. Names are not unique',
-    maxLength: MAX_SUBJECT_BYTES,
-  })
-  @IsOptional()
-  @Validate(textParameter('a subject or name', MAX_SUBJECT_BYTES))
-  actor?: string;
+  /** Only events caused by callers with this subject or name. Names are not unique */
+  @IsOptional() @IsStorable() @MaxLength(MAX_SUBJECT_BYTES) actor?: string;
 
-  @ApiPropertyOptional({ description: 'Only events caused by this subject', maxLength: MAX_SUBJECT_BYTES })
-  @IsOptional()
-  @Validate(textParameter('a subject', MAX_SUBJECT_BYTES))
-  subject?: string;
+  /** Only events caused by this subject */
+  @IsOptional() @IsStorable() @MaxLength(MAX_SUBJECT_BYTES) subject?: string;
+
+  /** Only events about the source, registry or entry with this name */
+  @IsOptional() @IsStorable() @MaxLength(MAX_NAME) target?: string;
+
+  /** Only events with this outcome */
+  @MayBeEmpty() @IsIn(OUTCOMES) outcome?: string;
+
+  /** `metadata.nextCursor` of the previous page; includes its filters */
+  @IsOptional() @IsString() cursor?: string;
 
   @ApiPropertyOptional({
-    description: 'Only events about the source, registry or entry with this name',
-    maxLength: MAX_NAME,
-  })
-  @IsOptional()
-  @Validate(textParameter('a name', MAX_NAME))
-  target?: string;
-
-  @ApiPropertyOptional({ enum: OUTCOMES, description: 'Only events with this outcome' })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(OUTCOMES)))
-  outcome?: string;
-
-  @ApiPropertyOptional({
-    description: '`metadata.nextCursor` of the previous page; includes its filters',
-  })
-  @IsOptional()
-  @Validate(cursorParameter)
-  cursor?: string;
-
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    maximum: MAX_EVENTS,
-    default: DEFAULT_EVENTS,
     description:
       'Maximum number of events on a page; large events, or many that the caller may not see, end it earlier. Streams are unlimited by default',
   })
-  @IsOptional()
-  @Validate(emptyOr(givenOnce(`a whole number from 1 to ${MAX_EVENTS}`, (text) => PAGE_LIMIT.test(text))))
+  @MayBeEmpty()
+  @IsPageLimit(DEFAULT_EVENTS, MAX_EVENTS)
   limit?: string;
 }
 

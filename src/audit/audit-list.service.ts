@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Type } from 'class-transformer';
+import { IsDefined, IsInt, IsOptional, Matches, Max, Min, ValidateNested } from 'class-validator';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
@@ -8,9 +10,10 @@ import { SearchPool, SearchTimeout, type StatementRunner } from '../database/sea
 import { ApiError } from '../http/errors.js';
 import { JsonLines, JsonText } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
-import { hasShape, IsInt, IsOptional, Validate, ValidateNested } from '../validation/class-validation.js';
+import { hasShape } from '../validation/class-validation.js';
+import { IsStorable } from '../validation/decorators.js';
 import { toStorable } from '../validation/storable-text.js';
-import { type Issue, issue, parseTimestamp, storableText } from '../validation/value-checks.js';
+import { parseTimestamp } from '../validation/value-checks.js';
 import { type AuditScope, boundedText } from './audit-event.js';
 import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
 import {
@@ -36,20 +39,22 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** The largest timestamp in a UUIDv7: 48 bits. */
 const LAST_MS = 2 ** 48 - 1;
 
+const IS_ID = { message: 'must be an id' };
+
 class CursorConditions implements EventConditions {
-  @IsOptional() @Validate(storableText) readonly action?: string;
-  @IsOptional() @Validate(storableText) readonly actor?: string;
-  @IsOptional() @Validate(storableText) readonly subject?: string;
-  @IsOptional() @Validate(storableText) readonly target?: string;
-  @IsOptional() @Validate(storableText) readonly outcome?: string;
-  @Validate(uuid) readonly from: string;
-  @Validate(uuid) readonly before: string;
+  @IsOptional() @IsStorable() readonly action?: string;
+  @IsOptional() @IsStorable() readonly actor?: string;
+  @IsOptional() @IsStorable() readonly subject?: string;
+  @IsOptional() @IsStorable() readonly target?: string;
+  @IsOptional() @IsStorable() readonly outcome?: string;
+  @Matches(UUID, IS_ID) readonly from: string;
+  @Matches(UUID, IS_ID) readonly before: string;
 }
 
 /** The content of a cursor: the query, and either the last event returned or a position that is no event's ID. */
 class AuditListCursor {
-  @ValidateNested(() => CursorConditions) readonly conditions: CursorConditions;
-  @IsInt(1, MAX_EVENTS) readonly limit: number;
+  @IsDefined() @ValidateNested() @Type(() => CursorConditions) readonly conditions: CursorConditions;
+  @IsInt() @Min(1) @Max(MAX_EVENTS) readonly limit: number;
 }
 
 /**
@@ -89,10 +94,6 @@ export function firstIdAt(moment: string): string {
   const ms = Math.min(Math.max(0, parseTimestamp(moment)?.getTime() ?? 0), LAST_MS);
   const hex = ms.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}${FIRST_ID.slice(13)}`;
-}
-
-function uuid(value: unknown): Issue[] {
-  return typeof value === 'string' && UUID.test(value) ? [] : issue('must be an id');
 }
 
 /** reference/audit: super-admins see all events. */

@@ -1,14 +1,11 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Role, ROLES } from '../auth/route.js';
-import { IsOptional, Validate } from '../validation/class-validation.js';
-import { emptyOr, flagParameter } from '../validation/value-checks.js';
+import { IsFlag, MayBeEmpty } from '../validation/decorators.js';
 
 /** reference/explain. */
 export class MeQuery {
-  @ApiPropertyOptional({ type: 'boolean', description: 'Include the claims of the caller' })
-  @IsOptional()
-  @Validate(emptyOr(flagParameter))
-  claims?: string;
+  /** Include the claims of the caller */
+  @MayBeEmpty() @IsFlag() claims?: string;
 }
 
 /** reference/access */

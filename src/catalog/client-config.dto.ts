@@ -1,27 +1,24 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn } from 'class-validator';
 import { type ClientName, CLIENTS, CONFIG_FORMS, type ConfigForm } from '../client-config/client-config.js';
 import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
-import { IsOptional, Validate } from '../validation/class-validation.js';
-import { emptyOr, wordParameter } from '../validation/value-checks.js';
+import { MayBeEmpty } from '../validation/decorators.js';
 
 /** The forms of a file that lists servers, and the file that installs plugins. */
 const FORMS = [...CONFIG_FORMS, 'plugins'] as const;
 
 export class ClientConfigQuery {
-  @ApiProperty({ enum: CLIENTS, example: 'vscode' })
-  @Validate(wordParameter(CLIENTS))
-  client: ClientName;
+  @ApiProperty({ example: 'vscode' }) @IsIn(CLIENTS) client: ClientName;
 
   @ApiPropertyOptional({
-    enum: FORMS,
     default: 'servers',
     description:
       '`servers`: the file that installs the servers; `allowlist`: the list that allows only them; `denylist`: the list that ' +
       'blocks deleted and blocked versions; `managed`: both lists, in the managed settings; `plugins`: the settings that install ' +
       'the plugins of the marketplace, for Claude Code, Copilot and Codex. Cursor has no `managed` and `denylist`, Codex no `denylist`.',
   })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(FORMS)))
+  @MayBeEmpty()
+  @IsIn(FORMS)
   form?: ConfigForm | 'plugins' | '';
 }
 

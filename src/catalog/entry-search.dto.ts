@@ -1,91 +1,48 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { SHOWN_STATUSES } from '../documents/statuses.js';
-import { IsOptional, Validate } from '../validation/class-validation.js';
-import {
-  cursorParameter,
-  emptyOr,
-  flagParameter,
-  limitParameter,
-  MAX_PAGE,
-  textParameter,
-  wordParameter,
-} from '../validation/value-checks.js';
+import { IsFlag, IsPageLimit, IsStorable, MayBeEmpty } from '../validation/decorators.js';
 import { PageMetadata } from './catalog.responses.js';
 
 export const SORTS = ['relevance', 'updated', 'name'] as const;
 export type Sort = (typeof SORTS)[number];
-
-const filterText = textParameter('text without NUL characters', 500);
 
 export class EntrySearchQuery {
   @ApiPropertyOptional({
     description:
       'Up to 20 words. Each must match the beginning of a word or, with three letters or more, any part of one. Case, ' +
       'accents and a plural `s` make no difference. A word with a slash is compared with the beginning of whole names.',
-    maxLength: 500,
   })
   @IsOptional()
-  @Validate(filterText)
+  @IsStorable()
+  @MaxLength(500)
   q?: string;
 
-  @ApiPropertyOptional({ enum: [...ENTRY_TYPE_NAMES] })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(ENTRY_TYPE_NAMES)))
-  type?: EntryType | '';
+  @MayBeEmpty() @IsIn(ENTRY_TYPE_NAMES) type?: EntryType | '';
 
-  @ApiPropertyOptional({ description: 'An exact tag', maxLength: 500 })
-  @IsOptional()
-  @Validate(filterText)
-  tag?: string;
+  /** An exact tag */
+  @IsOptional() @IsStorable() @MaxLength(500) tag?: string;
 
-  @ApiPropertyOptional({ description: 'A transport such as `stdio` or `streamable-http`', maxLength: 500 })
-  @IsOptional()
-  @Validate(filterText)
-  transport?: string;
+  /** A transport such as `stdio` or `streamable-http` */
+  @IsOptional() @IsStorable() @MaxLength(500) transport?: string;
 
-  @ApiPropertyOptional({ description: 'The part of the name before the slash', maxLength: 500 })
-  @IsOptional()
-  @Validate(filterText)
-  publisher?: string;
+  /** The part of the name before the slash */
+  @IsOptional() @IsStorable() @MaxLength(500) publisher?: string;
 
-  @ApiPropertyOptional({
-    type: 'boolean',
-    description: 'Whether `client-config` can express the server for some client',
-  })
-  @IsOptional()
-  @Validate(emptyOr(flagParameter))
-  installable?: string;
+  /** Whether `client-config` can express the server for some client */
+  @MayBeEmpty() @IsFlag() installable?: string;
 
-  @ApiPropertyOptional({ enum: SORTS, default: 'relevance' })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(SORTS)))
-  sort?: Sort | '';
+  @ApiPropertyOptional({ default: 'relevance' }) @MayBeEmpty() @IsIn(SORTS) sort?: Sort | '';
 
-  @ApiPropertyOptional({
-    type: 'boolean',
-    description:
-      'Whether items have `statedAt` and `publishedAt`, where known; a cursor does not include this parameter',
-  })
-  @IsOptional()
-  @Validate(emptyOr(flagParameter))
-  dates?: string;
+  /** Whether items have `statedAt` and `publishedAt`, where known; a cursor does not include this parameter */
+  @MayBeEmpty() @IsFlag() dates?: string;
 
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    maximum: MAX_PAGE,
-    default: 30,
-    description: 'Maximum number of items; a page of large items has fewer',
-  })
-  @IsOptional()
-  @Validate(emptyOr(limitParameter))
-  limit?: string;
+  /** Maximum number of items; a page of large items has fewer */
+  @MayBeEmpty() @IsPageLimit(30) limit?: string;
 
-  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the previous page; it includes the query' })
-  @IsOptional()
-  @Validate(cursorParameter)
-  cursor?: string;
+  /** `metadata.nextCursor` of the previous page; it includes the query */
+  @IsOptional() @IsString() cursor?: string;
 }
 
 /** The latest version of an entry. */

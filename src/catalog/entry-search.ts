@@ -1,16 +1,11 @@
+import { Type } from 'class-transformer';
+import { IsBoolean, IsDefined, IsIn, IsInt, IsOptional, Max, Min, ValidateNested } from 'class-validator';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
-import {
-  hasShape,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsOptional,
-  Validate,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import { MAX_PAGE, storableText } from '../validation/value-checks.js';
+import { hasShape } from '../validation/class-validation.js';
+import { IsStorable } from '../validation/decorators.js';
+import { MAX_PAGE } from '../validation/value-checks.js';
 import { searchWords } from './search-index/search-words.js';
 import { type EntrySearchQuery, type Sort, SORTS } from './entry-search.dto.js';
 
@@ -19,28 +14,28 @@ const MAX_WORDS = 20;
 const NO_SYNONYMS = new Map();
 
 class EntryFilter {
-  @IsOptional() @Validate(storableText) readonly q?: string;
+  @IsOptional() @IsStorable() readonly q?: string;
   @IsOptional() @IsIn(ENTRY_TYPE_NAMES) readonly type?: EntryType;
-  @IsOptional() @Validate(storableText) readonly tag?: string;
-  @IsOptional() @Validate(storableText) readonly transport?: string;
-  @IsOptional() @Validate(storableText) readonly publisher?: string;
+  @IsOptional() @IsStorable() readonly tag?: string;
+  @IsOptional() @IsStorable() readonly transport?: string;
+  @IsOptional() @IsStorable() readonly publisher?: string;
   @IsOptional() @IsBoolean() readonly installable?: boolean;
 }
 
 /** What the order of a result depends on. */
 class Place {
-  @IsInt(0, Number.MAX_SAFE_INTEGER) readonly rank: number;
+  @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) readonly rank: number;
   /** Milliseconds since 1970. */
-  @IsInt(-1e14, 1e15) readonly updated: number;
-  @Validate(storableText) readonly name: string;
+  @IsInt() @Min(-1e14) @Max(1e15) readonly updated: number;
+  @IsStorable() readonly name: string;
   @IsIn(ENTRY_TYPE_NAMES) readonly type: EntryType;
 }
 
 class SearchCursor {
-  @ValidateNested(() => EntryFilter) readonly filter: EntryFilter;
+  @IsDefined() @ValidateNested() @Type(() => EntryFilter) readonly filter: EntryFilter;
   @IsIn(SORTS) readonly sort: Sort;
-  @IsInt(1, MAX_PAGE) readonly limit: number;
-  @ValidateNested(() => Place) readonly after: Place;
+  @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit: number;
+  @IsDefined() @ValidateNested() @Type(() => Place) readonly after: Place;
   @IsOptional() @IsBoolean() readonly isCorrected?: boolean;
 }
 

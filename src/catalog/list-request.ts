@@ -1,18 +1,14 @@
+import { Type } from 'class-transformer';
+import { IsBoolean, IsDefined, IsInt, IsOptional, Max, Min, ValidateNested } from 'class-validator';
 import { isOneOf } from '../database/sql-expressions.js';
 import type { NamedValues } from '../database/statements.js';
 import { type BareType, ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { SHOWN_STATUSES, SHOWN_STATUSES_WITH_DELETED } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
-import {
-  hasShape,
-  IsBoolean,
-  IsInt,
-  IsOptional,
-  Validate,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import { type Issue, issue, MAX_PAGE, parseTimestamp, storableText } from '../validation/value-checks.js';
+import { hasShape } from '../validation/class-validation.js';
+import { decoratorFor, IsStorable } from '../validation/decorators.js';
+import { MAX_PAGE, parseTimestamp } from '../validation/value-checks.js';
 import { IS_WORTH_READING } from '../visibility/freshness.queries.js';
 import type {
   BareListQuery,
@@ -22,29 +18,36 @@ import type {
   VersionsQuery,
 } from './list-query.dto.js';
 
+/** Requires the canonical form, because PostgreSQL does not accept everything that RFC 3339 allows. */
+const IsMoment = decoratorFor(
+  'isMoment',
+  (value) => typeof value === 'string' && parseTimestamp(value)?.toISOString() === value,
+  'must be a UTC timestamp',
+);
+
 /** Filter of a list. The cursor contains it, so a request for the next page needs no other parameter. */
 export class ListFilter {
   /** Lower-cased; matches a substring of name, title or description. */
-  @IsOptional() @Validate(storableText) readonly search?: string;
+  @IsOptional() @IsStorable() readonly search?: string;
   /** RFC 3339 in UTC. */
-  @IsOptional() @Validate(moment) readonly updatedSince?: string;
+  @IsOptional() @IsMoment() readonly updatedSince?: string;
   /** `latest` or one exact version. */
-  @IsOptional() @Validate(storableText) readonly version?: string;
+  @IsOptional() @IsStorable() readonly version?: string;
   @IsOptional() @IsBoolean() readonly includeDeleted?: boolean;
-  @IsOptional() @Validate(storableText) readonly status?: string;
+  @IsOptional() @IsStorable() readonly status?: string;
 }
 
 /** The last version of the previous page: its name, and its sort key within the name. */
 export class Position {
-  @Validate(storableText) readonly name: string;
-  @Validate(storableText) readonly key: string;
+  @IsStorable() readonly name: string;
+  @IsStorable() readonly key: string;
 }
 
 /** Content of a list cursor. */
 class ListCursor {
-  @ValidateNested(() => ListFilter) readonly filter: ListFilter;
-  @IsInt(1, MAX_PAGE) readonly limit: number;
-  @ValidateNested(() => Position) readonly after: Position;
+  @IsDefined() @ValidateNested() @Type(() => ListFilter) readonly filter: ListFilter;
+  @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit: number;
+  @IsDefined() @ValidateNested() @Type(() => Position) readonly after: Position;
 }
 
 /** A request for a page of a list: up to `limit` versions after the position that pass `filter`. */
@@ -67,9 +70,9 @@ export interface VersionsRequest {
 
 /** Content of a version list cursor. */
 class VersionsCursor {
-  @Validate(storableText) readonly name: string;
+  @IsStorable() readonly name: string;
   @IsBoolean() readonly includeDeleted: boolean;
-  @Validate(storableText) readonly after: string;
+  @IsStorable() readonly after: string;
 }
 
 const VERSIONS = 'versions';
@@ -130,12 +133,6 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   if (listsLatestOnly && (state.filter.version !== 'latest' || state.filter.includeDeleted))
     throw new ApiError('invalid_cursor');
   return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
-}
-
-// Requires the canonical form, because PostgreSQL does not accept everything that RFC 3339 allows.
-function moment(value: unknown): Issue[] {
-  const isWhole = typeof value === 'string' && parseTimestamp(value)?.toISOString() === value;
-  return isWhole ? [] : issue('must be a UTC timestamp');
 }
 
 /**

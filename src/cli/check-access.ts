@@ -1,21 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { Type } from 'class-transformer';
+import {
+  ArrayUnique,
+  IsArray,
+  IsBoolean,
+  IsDefined,
+  IsIn,
+  IsOptional,
+  ValidateNested,
+} from 'class-validator';
 import { type Caller, ROLES } from '../auth/caller.js';
 import type { Config } from '../config/config.js';
 import { parseYamlValue } from '../config/yaml.js';
 import { NoSuchCaller } from '../explain/assumed-caller.js';
 import { CallerMembers, exactlyOneOf } from '../explain/explain.dto.js';
 import { firstRefusal } from '../explain/steps.js';
-import {
-  checkShape,
-  IsBoolean,
-  IsOptional,
-  IsText,
-  Validate,
-  ValidateClass,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import { below, formatPath, foundKind, type Issue, listOf, oneOf, text } from '../validation/value-checks.js';
+import { checkShape, ValidateClass } from '../validation/class-validation.js';
+import { IsText } from '../validation/decorators.js';
+import { below, formatPath, foundKind, type Issue } from '../validation/value-checks.js';
 import { OfflineAccess, readKnownSources } from './offline-access.js';
 import { identifyOffline, type OfflineCallerForm, UnknownToken } from './offline-caller.js';
 
@@ -30,15 +33,15 @@ class ExpectedCaller extends CallerMembers implements OfflineCallerForm {
 /** An expectation about one caller (reference/explain). */
 export class Expectation {
   @IsOptional() @IsText() readonly name?: string;
-  @ValidateNested(() => ExpectedCaller) readonly caller: ExpectedCaller;
+  @IsDefined() @ValidateNested() @Type(() => ExpectedCaller) readonly caller: ExpectedCaller;
   @IsText() readonly registry: string;
   @IsOptional() @IsBoolean() readonly enters?: boolean;
   /** Names of entries that the caller must see. */
-  @IsOptional() @Validate(listOf(text())) readonly sees?: readonly string[];
+  @IsOptional() @IsArray() @IsText({ each: true }) readonly sees?: readonly string[];
   /** Names of entries that the caller must not see. */
-  @IsOptional() @Validate(listOf(text())) readonly not?: readonly string[];
+  @IsOptional() @IsArray() @IsText({ each: true }) readonly not?: readonly string[];
   /** The caller's complete list of roles. */
-  @IsOptional() @Validate(listOf(oneOf(...ROLES), { unique: true })) readonly roles?: readonly string[];
+  @IsOptional() @IsArray() @IsIn(ROLES, { each: true }) @ArrayUnique() readonly roles?: readonly string[];
 }
 
 /** The result for one expectation, which is met if there are no failures. */

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Type } from 'class-transformer';
+import { ArrayNotEmpty, ArrayUnique, IsArray, IsIn, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { ENTITIES } from '../app/entities.js';
 import { Client } from '../auth/client.js';
@@ -31,8 +33,9 @@ import { ApiError } from '../http/errors.js';
 import { StreamedJson } from '../http/json-answers.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
-import { checkShape, IsClaims, IsText, Validate, ValidateNested } from '../validation/class-validation.js';
-import { dnsLabel, formatPath, listOf, oneOf } from '../validation/value-checks.js';
+import { checkShape } from '../validation/class-validation.js';
+import { IsClaims, IsDnsLabel, isDnsLabel, IsText } from '../validation/decorators.js';
+import { formatPath } from '../validation/value-checks.js';
 import { RegistryViews } from '../visibility/registry-views.js';
 import { VisibilityModule } from '../visibility/visibility.module.js';
 import { configuration } from './check.js';
@@ -49,17 +52,23 @@ const BAD_USE = 2;
 
 /** A team: callers with these mapped claims who read this registry. */
 class Team {
-  @Validate(dnsLabel) readonly name: string;
+  @IsDnsLabel() readonly name: string;
   @IsText() readonly registry: string;
   @IsClaims() readonly claims: Claims;
-  @Validate(listOf(oneOf(...CLIENTS), { notEmpty: true, unique: true }))
+  @IsArray()
+  @ArrayNotEmpty()
+  @IsIn(CLIENTS, { each: true })
+  @ArrayUnique()
   readonly clients: readonly ClientName[];
-  @Validate(listOf(oneOf(...CONFIG_FORMS), { notEmpty: true, unique: true }))
+  @IsArray()
+  @ArrayNotEmpty()
+  @IsIn(CONFIG_FORMS, { each: true })
+  @ArrayUnique()
   readonly forms: readonly ConfigForm[];
 }
 
 class TeamsFile {
-  @ValidateNested(() => Team, { each: true }) readonly teams: readonly Team[];
+  @IsArray() @ValidateNested({ each: true }) @Type(() => Team) readonly teams: readonly Team[];
 }
 
 /** A reason not to write anything, with the path of the value that caused it. */
@@ -209,7 +218,7 @@ function compare(out: string, wanted: Files): Change[] {
 
 /** Returns the files that this command may have written: regular files with known names, in folders named like teams. */
 function filesBelow(out: string): ReadonlySet<string> {
-  const folders = entriesOf(out).filter((entry) => entry.isDirectory() && dnsLabel(entry.name).length === 0);
+  const folders = entriesOf(out).filter((entry) => entry.isDirectory() && isDnsLabel(entry.name));
   return new Set(
     folders.flatMap(({ name }) =>
       entriesOf(join(out, name))

@@ -4,7 +4,6 @@ import { STOP_LIMIT_MS } from '../app/drain.js';
 import type { RunningService } from '../app/start-service.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import type { LoadedConfig } from '../config/load-config.js';
-import { noticeOf } from '../config/defaults.js';
 import type { ProviderContact } from '../auth/provider-contact.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
@@ -97,7 +96,8 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const stopping = new AbortController();
   let isReady = false;
   let stop: () => Promise<void> = async () => undefined;
-  const notice = noticeOf(config.shutdown.noticeMs, process.stdout.isTTY);
+  // Load balancers need time to notice that the server is no longer ready. After Ctrl-C in a terminal, nobody does.
+  const notice = config.shutdown.noticeMs ?? (process.stdout.isTTY ? 0 : 5_000);
   const end = (code: number, noticeMs: number) => {
     if (stopping.signal.aborted) return;
     stopping.abort();

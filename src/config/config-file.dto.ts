@@ -1,43 +1,60 @@
 import { isAbsolute } from 'node:path';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsArray,
+  IsBoolean,
+  IsDefined,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsOptional,
+  Matches,
+  Max,
+  Min,
+  ValidateNested,
+  type ValidationOptions,
+} from 'class-validator';
 import type { Claims } from '../claims/claims.js';
 import { SSL_MODES, type SslMode } from '../database/tls.js';
+import { isObject } from '../json/json-values.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
 import {
-  IsBoolean,
+  decoratorOf,
+  HasUniqueNames,
+  IsBaseUrl,
   IsClaims,
   IsDnsLabel,
   IsDuration,
-  IsHttpUrl,
-  IsIn,
-  IsInt,
-  IsOptional,
+  IsFileName,
+  IsHost,
+  IsHttpOrigin,
+  IsSize,
   IsText,
-  type Unchecked,
-  Validate,
-  ValidateClass,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import { corsOrigin, host, hostAndPort, httpOrigin } from '../validation/urls.js';
-import {
-  below,
-  dnsLabel,
-  durationFrom,
-  sizeFrom,
-  foundKind,
-  type Issue,
-  issue,
-  listOf,
-  share,
-  text,
-} from '../validation/value-checks.js';
-import { AuthSettings } from './auth-settings.dto.js';
-import { databaseUrl, parseDatabaseUrl, tlsIssues } from './database-settings.js';
+  textDecorator,
+} from '../validation/decorators.js';
+import { isHttpOrigin, parseHostAndPort } from '../validation/urls.js';
+import { below, foundKind, type Issue, issue } from '../validation/value-checks.js';
+import { AuthSettings, IsScope } from './auth-settings.dto.js';
+import { parseDatabaseUrl, tlsIssues } from './database-settings.js';
 import { RegistrySettings } from './registry-settings.dto.js';
 import { AdmissionSection, MAX_WEBHOOKS, WebhookItem } from './webhook-settings.dto.js';
 
 export class PoolSettings {
-  @IsOptional() @IsInt(1, 1_000) max?: number;
+  @IsInt() @Min(1) @Max(1_000) max = 10;
 }
+
+/** Messages never contain the URL, which may contain a password. */
+const IsDatabaseUrl = textDecorator('isDatabaseUrl', (text) => {
+  const parsed = parseDatabaseUrl(text);
+  return typeof parsed === 'string' ? parsed : undefined;
+});
+
+const HOST = /^(\/.*|[\w.:%-]+)$/;
+const HOST_RULE = 'must be a host name, an IP address or the directory of a Unix socket';
 
 /** The PostgreSQL connection; without this section the embedded PostgreSQL starts (reference/configuration). */
 @ValidateClass<DatabaseSettings>(urlOrParts)
@@ -50,21 +67,21 @@ export class PoolSettings {
     : [],
 )
 export class DatabaseSettings {
-  @IsOptional() @Validate(databaseUrl) url?: string;
-  @IsOptional() @IsText(hostName) host?: string;
-  @IsOptional() @IsInt(1, 65_535) port?: number;
+  @IsOptional() @IsDatabaseUrl() url?: string;
+  @IsOptional() @IsText() @Matches(HOST, { message: HOST_RULE }) host?: string;
+  @IsOptional() @IsInt() @Min(1) @Max(65_535) port?: number;
   @IsOptional() @IsText() user?: string;
   @IsOptional() @IsText() database?: string;
   @IsOptional() @IsIn(SSL_MODES) sslMode?: SslMode;
-  @IsOptional() @IsText() sslRootCertFile?: string;
-  @IsOptional() @IsText() sslCertFile?: string;
-  @IsOptional() @IsText() sslKeyFile?: string;
-  @IsOptional() @ValidateNested(() => PoolSettings) pool?: PoolSettings;
+  @IsOptional() @IsFileName() sslRootCertFile?: string;
+  @IsOptional() @IsFileName() sslCertFile?: string;
+  @IsOptional() @IsFileName() sslKeyFile?: string;
+  @ValidateNested() @Type(() => PoolSettings) pool = new PoolSettings();
   @IsOptional() @IsText() password?: string;
-  @IsOptional() @IsText() passwordFile?: string;
+  @IsOptional() @IsFileName() passwordFile?: string;
   @IsOptional() @IsText() migrationUser?: string;
   @IsOptional() @IsText() migrationPassword?: string;
-  @IsOptional() @IsText() migrationPasswordFile?: string;
+  @IsOptional() @IsFileName() migrationPasswordFile?: string;
 }
 
 function urlOrParts(database: Unchecked<DatabaseSettings>): Issue[] {
@@ -98,72 +115,33 @@ function oneSecret<T extends keyof DatabaseSettings>(
       : [];
 }
 
-function hostName(value: string): string | undefined {
-  const socketDirectory = value.startsWith('/');
-  if (socketDirectory || /^[\w.:%-]+$/.test(value)) return undefined;
-  return 'must be a host name, an IP address or the directory of a Unix socket';
-}
-
-/** Log-in to the web UI through one identity provider. */
-export class WebLoginSettings {
-  /** Name of the provider in `auth.oauth.providers`. */
-  @IsText() provider: string;
-  /** Must be a public client: a browser cannot keep a secret. */
-  @IsText() clientId: string;
-  /** Requested scopes; default: `openid`, and the `scopesSupported` that the provider lists in its discovery document. */
-  @IsOptional() @Validate(listOf(text(scope), { notEmpty: true, unique: true })) scopes?: string[];
-  /** Additional parameters of the authorization request, such as `audience`. */
-  @IsOptional() @Validate(parameters) parameters?: Record<string, string>;
-}
-
-/** The web UI at `/`. */
-export class WebSettings {
-  @IsOptional() @IsBoolean() enabled?: boolean;
-  @IsOptional() @ValidateNested(() => WebLoginSettings, { each: true }) logins?: WebLoginSettings[];
-  /** Origins from which the server fetches the icons of entries. */
-  @IsOptional() @Validate(listOf(httpOrigin, { unique: true })) iconOrigins?: string[];
-  /** Name of the web UI; default: `Registry`. */
-  @IsOptional() @Validate(text(webTitle)) title?: string;
-  /** A picture beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
-  @IsOptional() @IsText() logo?: string;
-  /** Color of links and buttons, such as `#0b6b62`. */
-  @IsOptional() @Validate(text(accentColour)) accent?: string;
-}
-
 const MAX_TITLE = 40;
 
-function webTitle(value: string): string | undefined {
-  return value.length > MAX_TITLE || value.trim() !== value || /\p{C}/u.test(value)
+const IsTitle = textDecorator('isTitle', (text) =>
+  text.length > MAX_TITLE || text.trim() !== text || /\p{C}/u.test(text)
     ? `must have at most ${MAX_TITLE} visible characters`
-    : undefined;
-}
+    : undefined,
+);
 
 /** WCAG 2.2 §1.4.3: the color must be readable on white, and white on it. */
 const MIN_CONTRAST = 4.5;
 
-function accentColour(value: string): string | undefined {
-  if (!/^#[0-9a-f]{6}$/i.test(value)) return 'must be a color such as "#0b6b62"';
-  const contrast = contrastWithWhite(value);
+const IsAccent = textDecorator('isAccent', (text) => {
+  if (!/^#[0-9a-f]{6}$/i.test(text)) return 'must be a color such as "#0b6b62"';
+  const contrast = contrastWithWhite(text);
   return contrast < MIN_CONTRAST
     ? `has a contrast of ${contrast.toFixed(1)} with white, but needs ${MIN_CONTRAST}: use a darker color`
     : undefined;
-}
+});
 
 /** https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
-function contrastWithWhite(colour: string): number {
+function contrastWithWhite(color: string): number {
   const light = [1, 3, 5].map((at) => {
-    const share = parseInt(colour.slice(at, at + 2), 16) / 255;
+    const share = parseInt(color.slice(at, at + 2), 16) / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
   const [red = 0, green = 0, blue = 0] = light;
   return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05);
-}
-
-// RFC 6749 §3.3
-function scope(value: string): string | undefined {
-  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
-    ? undefined
-    : 'must be a scope: ASCII without spaces, quotes or backslashes';
 }
 
 /** Parameters that the log-in itself sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
@@ -179,16 +157,42 @@ const RESERVED = [
   'code_challenge_method',
 ];
 
-function parameters(value: unknown): Issue[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return issue(`must be a map of strings, not ${foundKind(value)}`);
-  return Object.entries(value).flatMap(([name, given]) => {
-    if (typeof given !== 'string')
-      return issue(`must only contain strings: ${JSON.stringify(name)} is ${foundKind(given)}`);
-    return RESERVED.includes(name)
-      ? issue(`must not contain ${JSON.stringify(name)}, which the log-in sets`)
-      : [];
+const IsLoginParameters = () =>
+  decoratorOf('isLoginParameters', (value) => {
+    if (!isObject(value)) return issue(`must be a map of strings, not ${foundKind(value)}`);
+    return Object.entries(value).flatMap(([name, given]) => {
+      if (typeof given !== 'string')
+        return issue(`must only contain strings: ${JSON.stringify(name)} is ${foundKind(given)}`);
+      return RESERVED.includes(name)
+        ? issue(`must not contain ${JSON.stringify(name)}, which the log-in sets`)
+        : [];
+    });
   });
+
+/** Log-in to the web UI through one identity provider. */
+export class WebLoginSettings {
+  /** Name of the provider in `auth.oauth.providers`. */
+  @IsText() provider: string;
+  /** Must be a public client: a browser cannot keep a secret. */
+  @IsText() clientId: string;
+  /** Requested scopes; default: `openid`, and the `scopesSupported` that the provider lists in its discovery document. */
+  @IsOptional() @IsArray() @ArrayNotEmpty() @IsScope({ each: true }) @ArrayUnique() scopes?: string[];
+  /** Additional parameters of the authorization request, such as `audience`. */
+  @IsLoginParameters() parameters: Record<string, string> = {};
+}
+
+/** The web UI at `/`. */
+export class WebSettings {
+  @IsBoolean() enabled = true;
+  @IsArray() @ValidateNested({ each: true }) @Type(() => WebLoginSettings) logins: WebLoginSettings[] = [];
+  /** Origins from which the server fetches the icons of entries. */
+  @IsArray() @IsHttpOrigin({ each: true }) @ArrayUnique() iconOrigins: string[] = [];
+  /** Name of the web UI. */
+  @IsTitle() title = 'Registry';
+  /** A picture beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
+  @IsOptional() @IsFileName() logo?: string;
+  /** Color of links and buttons, such as `#0b6b62`. */
+  @IsOptional() @IsAccent() accent: string | null = null;
 }
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -205,147 +209,183 @@ export class RegistryItem extends RegistrySettings {
   @IsDnsLabel() name: string;
 }
 
+/** `*`, or an origin as browsers send it. */
+const IsCorsOrigin = textDecorator('isCorsOrigin', (text) =>
+  text === '*' || isHttpOrigin(text)
+    ? undefined
+    : 'must be "*" or an origin such as https://portal.example.com',
+);
+
 export class CorsSettings {
-  @IsOptional() @Validate(listOf(corsOrigin, { unique: true })) origins?: string[];
+  @IsArray() @IsCorsOrigin({ each: true }) @ArrayUnique() origins: string[] = ['*'];
 }
 
-const MAX_SYNONYM_GROUPS = 1_000;
 const MAX_SYNONYMS = 20;
 
 /** A group of words that mean the same. */
-const synonymGroup = listOf(
-  text((word) =>
-    word.length <= 100 && /^[\p{L}\p{M}\p{N}]+$/u.test(word)
-      ? undefined
-      : 'must be one word of letters and digits, of at most 100 characters',
-  ),
-  { notEmpty: true, unique: true, most: MAX_SYNONYMS },
-);
+const IsSynonymGroup = (options: ValidationOptions) =>
+  decoratorOf(
+    'isSynonymGroup',
+    (group) => {
+      if (!Array.isArray(group)) return issue(`must be a list, not ${foundKind(group)}`);
+      if (group.length === 0) return issue('must not be an empty list');
+      if (group.length > MAX_SYNONYMS) return issue(`must not have more than ${MAX_SYNONYMS} items`);
+      return group.flatMap((word: unknown, position) => {
+        if (typeof word !== 'string' || word.length > 100 || !/^[\p{L}\p{M}\p{N}]+$/u.test(word))
+          return below(
+            [position],
+            issue('must be one word of letters and digits, of at most 100 characters'),
+          );
+        return group.indexOf(word) < position
+          ? below([position], issue(`${JSON.stringify(word)} is already in the list`))
+          : [];
+      });
+    },
+    options,
+  );
 
 /** reference/search */
 export class SearchSettings {
   /** Groups of words that searches treat as equal, in addition to the built-in ones. */
-  @IsOptional() @Validate(listOf(synonymGroup, { most: MAX_SYNONYM_GROUPS })) synonyms?: string[][];
+  @IsArray() @ArrayMaxSize(1_000) @IsSynonymGroup({ each: true }) synonyms: string[][] = [];
 }
 
 export class LogSettings {
-  @IsOptional() @IsIn(LOG_LEVELS) level?: LogLevel;
+  @IsIn(LOG_LEVELS) level: LogLevel = 'info';
   /** Default: text on a terminal, otherwise JSON. */
-  @IsOptional() @IsIn(LOG_FORMATS) format?: LogFormat;
+  @IsOptional() @IsIn(LOG_FORMATS) format: LogFormat | null = null;
 }
 
 /** reference/configuration: traces and metrics sent over OTLP. */
 export class TelemetrySettings {
   /** OTLP/HTTP endpoint of a collector, without `/v1/traces`; default: nothing is sent. */
-  @IsOptional() @IsHttpUrl({ bare: true }) otlpEndpoint?: string;
+  @IsOptional() @IsBaseUrl() otlpEndpoint?: string;
   /** The share of traces started by this server that are recorded. */
-  @IsOptional() @Validate(share) sampleRatio?: number;
+  @IsNumber() @Min(0) @Max(1) sampleRatio = 0.1;
   /** Hosts that receive `traceparent` in outbound requests; default: none. */
-  @IsOptional() @Validate(listOf(host, { unique: true })) traceparentHosts?: string[];
+  @IsArray() @IsHost({ each: true }) @ArrayUnique() traceparentHosts: string[] = [];
 }
 
 /** reference/audit: which events are recorded, and for how long. */
 export class AuditSettings {
   /** Whether reads through the consumer API are recorded too. */
-  @IsOptional() @IsBoolean() reads?: boolean;
-  @IsOptional() @IsDuration() retention?: string;
+  @IsBoolean() reads = false;
+  @IsDuration() retention = '90d';
 }
 
 /** reference/configuration: limits per replica. */
 export class LimitSettings {
   /** Concurrent searches per caller. */
-  @IsOptional() @IsInt(1, 1_000) searchesPerCaller?: number;
-  @IsOptional() @IsInt(1, 100_000) requestsInFlight?: number;
-  @IsOptional() @IsInt(1, 100_000) connections?: number;
+  @IsInt() @Min(1) @Max(1_000) searchesPerCaller = 2;
+  @IsInt() @Min(1) @Max(100_000) requestsInFlight = 1_000;
+  @IsInt() @Min(1) @Max(100_000) connections = 2_000;
   /** Claim sets per source. */
-  @IsOptional() @IsInt(1, 1_000_000) claimSetsPerSource?: number;
+  @IsInt() @Min(1) @Max(1_000_000) claimSetsPerSource = 10_000;
   /** Maximum size of a registry file. */
-  @IsOptional() @IsInt(1, 512) mebibytesPerFile?: number;
+  @IsInt() @Min(1) @Max(512) mebibytesPerFile = 64;
   /** Stored versions of one entry, deleted ones included. */
-  @IsOptional() @IsInt(1, 1_000_000) versionsPerEntry?: number;
+  @IsInt() @Min(1) @Max(1_000_000) versionsPerEntry = 1_000;
   /** Bytes of the stored documents of one entry, such as `64MiB`. */
-  @IsOptional() @Validate(sizeFrom('1KiB', '64GiB')) bytesPerEntry?: string;
+  @IsSize('1KiB', '64GiB') bytesPerEntry = '64MiB';
   /** Bytes of the publisher's block in `_meta` of one document, such as `256KiB`. */
-  @IsOptional() @Validate(sizeFrom('1KiB', '1MiB')) publisherMeta?: string;
+  @IsSize('1KiB', '1MiB') publisherMeta = '256KiB';
   /** Sources created through the API. */
-  @IsOptional() @IsInt(0, 100_000) apiSources?: number;
+  @IsInt() @Min(0) @Max(100_000) apiSources = 1_000;
   /** Registries created through the API. */
-  @IsOptional() @IsInt(0, 100_000) apiRegistries?: number;
+  @IsInt() @Min(0) @Max(100_000) apiRegistries = 1_000;
   /** Requests of one caller that changed something, per minute. */
-  @IsOptional() @IsInt(1, 1_000_000) changesPerMinute?: number;
+  @IsInt() @Min(1) @Max(1_000_000) changesPerMinute = 600;
   /** Size of the index of the ranked search, in memory. */
-  @IsOptional() @Validate(sizeFrom('1KiB', '64GiB')) searchIndexBytes?: string;
-  /** How long an idle connection stays open. */
-  @IsOptional() @Validate(durationFrom('1s', '10m')) keepAlive?: string;
+  @IsSize('1KiB', '64GiB') searchIndexBytes = '128MiB';
+  /** How long an idle connection stays open: longer than the 60 s of most load balancers, which must not reuse closed ones. */
+  @IsDuration('1s', '10m') keepAlive = '65s';
 }
+
+const IsHostAndPort = textDecorator('isHostAndPort', (text) =>
+  parseHostAndPort(text) === undefined
+    ? 'must be a host name with an optional port, without scheme and path'
+    : undefined,
+);
 
 /** reference/content: where content of `git` and `oci` packages may be fetched from. */
 export class ContentFetchSettings {
   /** Host names, each with an optional port; private ones are allowed. */
-  @Validate(listOf(hostAndPort, { unique: true })) hosts: string[];
+  @IsArray() @IsHostAndPort({ each: true }) @ArrayUnique() hosts: string[];
 }
 
 /** reference/content: the files of skills and plugins. */
 export class ContentSettings {
-  @IsOptional() @ValidateNested(() => ContentFetchSettings) fetch?: ContentFetchSettings;
+  @IsOptional() @ValidateNested() @Type(() => ContentFetchSettings) fetch?: ContentFetchSettings;
   /** Bytes of the unpacked files of one version, such as `16MiB`. */
-  @IsOptional() @Validate(sizeFrom('1KiB', '256MiB')) maxBytesPerVersion?: string;
+  @IsSize('1KiB', '256MiB') maxBytesPerVersion = '16MiB';
   /** Bytes of all stored files. */
-  @IsOptional() @Validate(sizeFrom('1KiB', '102400GiB')) maxBytes?: string;
+  @IsSize('1KiB', '102400GiB') maxBytes = '10GiB';
 }
 
 /** reference/commands */
 export class ShutdownSettings {
   /** How long new requests are still accepted after the stop signal. */
-  @IsOptional() @Validate(durationFrom('0s', '5m')) notice?: string;
+  @IsOptional() @IsDuration('0s', '5m') notice?: string;
 }
+
+const IsAbsolutePath = textDecorator('isAbsolutePath', (text) =>
+  isAbsolute(text) ? undefined : 'must be an absolute path',
+);
 
 /** A directory with files for sources created through the API (reference/configuration). */
 export class AdminFileRootItem {
-  @IsText(absolutePath) path: string;
+  @IsAbsolutePath() path: string;
   /** Claims that the caller and the source must cover. */
-  @IsOptional() @IsClaims() claims?: Claims;
+  @IsClaims() claims: Claims = {};
   /** Hosts that may receive secrets from this directory; default: none. */
-  @IsOptional() @Validate(listOf(host, { unique: true })) hosts?: string[];
+  @IsArray() @IsHost({ each: true }) @ArrayUnique() hosts: string[] = [];
 }
 
 /** The configuration file (reference/configuration). */
 @ValidateClass<ConfigFile>(oneWayToNameRoots)
 export class ConfigFile {
-  @ValidateNested(() => AuthSettings) auth: AuthSettings;
-  @IsOptional() @ValidateNested(() => SourceItem, { each: true }) sources?: SourceItem[];
-  @IsOptional() @ValidateNested(() => RegistryItem, { each: true }) registries?: RegistryItem[];
+  @IsDefined() @ValidateNested() @Type(() => AuthSettings) auth: AuthSettings;
+  @IsArray() @HasUniqueNames() @ValidateNested({ each: true }) @Type(() => SourceItem) sources: SourceItem[] =
+    [];
+  @IsArray()
+  @HasUniqueNames()
+  @ValidateNested({ each: true })
+  @Type(() => RegistryItem)
+  registries: RegistryItem[] = [];
   /** The registry that is also served at the root. */
-  @IsOptional() @IsDnsLabel() rootRegistry?: string;
-  @IsOptional() @ValidateNested(() => DatabaseSettings) database?: DatabaseSettings;
-  @IsOptional() @ValidateNested(() => CorsSettings) cors?: CorsSettings;
-  @IsOptional() @ValidateNested(() => SearchSettings) search?: SearchSettings;
-  @IsOptional() @IsBoolean() readOnly?: boolean;
-  @IsOptional() @IsText(absolutePath) adminFileRoot?: string;
-  @IsOptional() @ValidateNested(() => AdminFileRootItem, { each: true }) adminFileRoots?: AdminFileRootItem[];
-  /** Namespaces for Kubernetes sources created through the API; default: none. */
-  @IsOptional() @Validate(listOf(dnsLabel, { unique: true })) adminKubernetesNamespaces?: string[];
-  /** Whether sources created through the API may be fetched from private addresses. */
-  @IsOptional() @IsBoolean() adminAllowPrivateIP?: boolean;
-  /** Whether registries created through the API may have `anonymous` and `keys`. */
-  @IsOptional() @IsBoolean() adminOpenAccess?: boolean;
-  @IsOptional() @ValidateNested(() => LogSettings) log?: LogSettings;
-  @IsOptional() @ValidateNested(() => AuditSettings) audit?: AuditSettings;
-  @IsOptional() @ValidateNested(() => TelemetrySettings) telemetry?: TelemetrySettings;
-  /** Receivers of audit events. */
+  @IsOptional() @IsDnsLabel() rootRegistry: string | null = null;
+  @IsOptional() @ValidateNested() @Type(() => DatabaseSettings) database: DatabaseSettings | null = null;
+  @ValidateNested() @Type(() => CorsSettings) cors = new CorsSettings();
+  @ValidateNested() @Type(() => SearchSettings) search = new SearchSettings();
+  @IsBoolean() readOnly = false;
+  @IsOptional() @IsAbsolutePath() adminFileRoot?: string;
   @IsOptional()
-  @ValidateNested(() => WebhookItem, { each: true, most: MAX_WEBHOOKS })
-  webhooks?: WebhookItem[];
+  @IsArray()
+  @ValidateNested({ each: true })
+  @Type(() => AdminFileRootItem)
+  adminFileRoots?: AdminFileRootItem[];
+  /** Namespaces for Kubernetes sources created through the API; empty: no such sources. */
+  @IsArray() @IsDnsLabel({ each: true }) @ArrayUnique() adminKubernetesNamespaces: string[] = [];
+  /** Whether sources created through the API may be fetched from private addresses. */
+  @IsBoolean() adminAllowPrivateIP = false;
+  /** Whether registries created through the API may have `anonymous` and `keys`. */
+  @IsBoolean() adminOpenAccess = false;
+  @ValidateNested() @Type(() => LogSettings) log = new LogSettings();
+  @ValidateNested() @Type(() => AuditSettings) audit = new AuditSettings();
+  @ValidateNested() @Type(() => TelemetrySettings) telemetry = new TelemetrySettings();
+  /** Receivers of audit events. */
+  @IsArray()
+  @ArrayMaxSize(MAX_WEBHOOKS)
+  @HasUniqueNames()
+  @ValidateNested({ each: true })
+  @Type(() => WebhookItem)
+  webhooks: WebhookItem[] = [];
   /** What may come in, for all sources. */
-  @IsOptional() @ValidateNested(() => AdmissionSection) admission?: AdmissionSection;
-  @IsOptional() @ValidateNested(() => LimitSettings) limits?: LimitSettings;
-  @IsOptional() @ValidateNested(() => ContentSettings) content?: ContentSettings;
-  @IsOptional() @ValidateNested(() => ShutdownSettings) shutdown?: ShutdownSettings;
-  @IsOptional() @ValidateNested(() => WebSettings) web?: WebSettings;
-}
-
-function absolutePath(value: string): string | undefined {
-  return isAbsolute(value) ? undefined : 'must be an absolute path';
+  @ValidateNested() @Type(() => AdmissionSection) admission = new AdmissionSection();
+  @ValidateNested() @Type(() => LimitSettings) limits = new LimitSettings();
+  @ValidateNested() @Type(() => ContentSettings) content = new ContentSettings();
+  @ValidateNested() @Type(() => ShutdownSettings) shutdown = new ShutdownSettings();
+  @ValidateNested() @Type(() => WebSettings) web = new WebSettings();
 }
 
 function oneWayToNameRoots({ adminFileRoot, adminFileRoots }: Unchecked<ConfigFile>): Issue[] {

@@ -1,46 +1,34 @@
 import { elements, member } from '../json/json-values.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
-import type { Unchecked } from '../validation/class-validation.js';
-import { below, type Issue, issue, type Path } from '../validation/value-checks.js';
-import { insecureUrls } from './auth-settings.dto.js';
+import { membersWith, type Unchecked } from '../validation/class-validation.js';
+import { isInsecure, parseHttpUrl } from '../validation/urls.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { ConfigFile } from './config-file.dto.js';
 import { type Config, oauthInUse } from './config.js';
 import { mayAssert } from './provider-claims.js';
 import { webLogins } from './web-config.js';
-import { insecureWebhooks } from './webhook-settings.dto.js';
 
 /** Checks rules that span sections of the file. Skips members of the wrong type; other checks report them. */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
-    ...sameNames(['sources'], file.sources),
-    ...sameNames(['registries'], file.registries),
-    ...sameNames(['webhooks'], file.webhooks),
-    ...sameNames(ADMISSION_WEBHOOKS, member(file.admission, 'webhooks')),
     ...managedSources(file.sources),
     ...unknownSources(file),
     ...webLogins(file),
     ...anonymousReview(file),
-    ...(allowInsecureUrls
-      ? []
-      : [
-          ...insecureUrls(member(file.auth, 'oauth')),
-          ...insecureWebhooks(file.webhooks, ['webhooks']),
-          ...insecureWebhooks(member(file.admission, 'webhooks'), ADMISSION_WEBHOOKS),
-        ]),
+    ...(allowInsecureUrls ? [] : insecureUrls(file)),
   ];
 }
 
-const ADMISSION_WEBHOOKS: Path = ['admission', 'webhooks'];
-
-function sameNames(section: Path, items: unknown): Issue[] {
-  const before = new Set<unknown>();
-  return members(items, 'name').flatMap((name, position) => {
-    const isRepeated = typeof name === 'string' && before.has(name);
-    before.add(name);
-    return isRepeated
+/** reference/configuration: keys and responses fetched without TLS can be forged. */
+function insecureUrls(file: Unchecked<ConfigFile>): Issue[] {
+  return membersWith(['isSecureUrl'], file).flatMap(({ path, value }) => {
+    const url = parseHttpUrl(value);
+    return url && isInsecure(url)
       ? below(
-          [...section, position, 'name'],
-          issue(`${JSON.stringify(name)} is already in the list: names must be unique`),
+          path,
+          issue(
+            'must be https:// (http:// is allowed on loopback, or for tests with REGISTRY_INSECURE_URLS=true)',
+          ),
         )
       : [];
   });

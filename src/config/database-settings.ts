@@ -1,7 +1,7 @@
 import { parse, toClientConfig } from 'pg-connection-string';
 import { type DatabaseTls, SSL_MODES, type SslMode } from '../database/tls.js';
 import { isObject } from '../json/json-values.js';
-import { below, type Check, type Issue, issue, text } from '../validation/value-checks.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 
 /** TLS settings in the file. */
 export interface DatabaseTlsSettings {
@@ -56,12 +56,6 @@ const USED = [
   'sslrootcert',
   'uselibpqcompat',
 ];
-
-/** Messages never contain the URL, which may contain a password. */
-export const databaseUrl: Check = text((value) => {
-  const parsed = parseDatabaseUrl(value);
-  return typeof parsed === 'string' ? parsed : undefined;
-});
 
 /**
  * Parses `postgres://user[:password]@host[:port]/database[?parameters]` like libpq: `sslmode=require` encrypts without

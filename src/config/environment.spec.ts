@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  applyOverrides,
-  buildReport,
-  collide,
-  kubeconfigOf,
-  overridesOf,
-  parseAddress,
-  unknownVariables,
-} from './environment.js';
+import { buildReport, collide, kubeconfigOf, parseAddress } from './environment.js';
+import { applyOverrides, overridesOf, unknownVariables } from './overrides.js';
 
 describe('variables that override scalars', () => {
   it.each<[NodeJS.ProcessEnv, unknown]>([

@@ -69,7 +69,7 @@ describe('the auth section', () => {
     [withOAuth({ providers: provider }), 'auth.oauth.providers', 'must be a list, not a map'],
     [withOAuth({ providers: [null] }), P, 'must be a map, not nothing'],
     [withOAuth({ providers: [[provider]] }), P, 'must be a map, not a list'],
-    [withOAuth({ providers: [provider, provider] }), 'auth.oauth.providers[1].name', 'another provider'],
+    [withOAuth({ providers: [provider, provider] }), 'auth.oauth.providers[1].name', 'names must be unique'],
     [withProvider({ name: undefined }), `${P}.name`, 'is required'],
     [withProvider({ issuerUrl: undefined }), `${P}.issuerUrl`, 'is required'],
     [withProvider({ issuerUrl: 'idp' }), `${P}.issuerUrl`, 'http:// or https://'],

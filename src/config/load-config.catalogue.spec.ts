@@ -185,12 +185,12 @@ describe('a source', () => {
     [
       { kubernetes: { relistInterval: 60 } },
       'sources[0].kubernetes.relistInterval',
-      'must be a duration from 1s to 365d',
+      'must be a duration from 1m to 365d',
     ],
     [
       { kubernetes: { relistInterval: '59s' } },
       'sources[0].kubernetes.relistInterval',
-      'must be at least 1m',
+      'must be a duration from 1m to 365d',
     ],
     [{ kubernetes: { namespaces: ['A'] } }, 'sources[0].kubernetes.namespaces[0]', 'DNS label'],
     [
@@ -391,7 +391,7 @@ describe('a registry', () => {
     [
       { sources: ['s'], keys: [{ ...copilot, expires: 2027 }] },
       'registries[0].keys[0].expires',
-      'must be a date or a time',
+      'must be a date such as',
     ],
   ])('refuses %j at %s: %s', (registry, path, fragment) => {
     const found = problems({ managed: {} }, registry);

@@ -12,24 +12,21 @@ import {
   problemsOf,
 } from '../validation/value-checks.js';
 import { ConfigFile } from './config-file.dto.js';
-import { type Config, type Flags, freeze } from './config.js';
+import type { Config, Flags } from './config.js';
 import { crossIssues, sharedClaims, withoutEffect } from './cross-rules.js';
 import { unusedParameters } from './database-settings.js';
-import { DEFAULTS } from './defaults.js';
+import { type Address, collide, kubeconfigOf, parseAddress } from './environment.js';
+import { marketplaceWarnings, openRegistryWarnings, publishWarnings } from './open-registries.js';
 import {
-  type Address,
   applyOverrides,
-  collide,
   doubleVariables,
-  kubeconfigOf,
   type Override,
   overridesOf,
-  parseAddress,
   setterOf,
   settersBelow,
   unknownVariables,
-} from './environment.js';
-import { marketplaceWarnings, openRegistryWarnings, publishWarnings } from './open-registries.js';
+} from './overrides.js';
+import { freeze } from '../json/plain.js';
 import { impossibleClaims } from './provider-claims.js';
 import { proxyOf } from './proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
@@ -78,7 +75,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
   const telemetry = telemetryOf(value.telemetry, environment);
   const config: Config = {
     ...resolveConfig(value, { directory, contents: referenced.contents }),
-    dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || DEFAULTS.dataDirectory),
+    dataDirectory: resolve(environment['REGISTRY_DATA_DIR'] || './data'),
     kubeconfig: kubeconfigOf(environment),
     addresses: outside.addresses,
     telemetry: telemetry.config,
@@ -149,8 +146,8 @@ function readOutside(
     return address ?? { port: 0 };
   };
   const addresses = {
-    public: read('--address', flags.address ?? DEFAULTS.addresses.public),
-    internal: read('--internal-address', flags.internalAddress ?? DEFAULTS.addresses.internal),
+    public: read('--address', flags.address ?? ':8080'),
+    internal: read('--internal-address', flags.internalAddress ?? ':8081'),
   };
   if (collide(addresses.public, addresses.internal))
     issues.push(...below(['--internal-address'], issue('must differ from --address')));

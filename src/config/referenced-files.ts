@@ -3,11 +3,9 @@ import { resolve } from 'node:path';
 import { elements, member } from '../json/json-values.js';
 import { SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
-import type { Unchecked } from '../validation/class-validation.js';
+import { membersWith, type Unchecked } from '../validation/class-validation.js';
 import { below, formatPath, type Issue, issue, type Path } from '../validation/value-checks.js';
-import { OAuthSettings } from './auth-settings.dto.js';
 import type { ConfigFile } from './config-file.dto.js';
-import { TLS_FILES } from './database-settings.js';
 import { isKey, NO_KEY } from './registry-keys.js';
 import { secretsProblem } from './webhook-settings.dto.js';
 import { logoType } from './web-config.js';
@@ -111,46 +109,11 @@ interface Reference {
   readonly name: unknown;
 }
 
-function references({
-  auth,
-  sources,
-  registries,
-  webhooks,
-  admission,
-  database,
-  web,
-}: Unchecked<ConfigFile>): Reference[] {
-  const oauth = member(auth, 'oauth');
-  const providers = oauth instanceof OAuthSettings ? oauth.providers : [];
+function references(file: Unchecked<ConfigFile>): Reference[] {
   return [
-    ...elements(providers).flatMap((provider, position) =>
-      ['clientSecretFile', 'caCertPath', 'authTokenFile'].map((key) => ({
-        path: ['auth', 'oauth', 'providers', position, key],
-        name: member(provider, key),
-      })),
-    ),
-    ...elements(sources).flatMap((source, position) => credentialsOf(source, ['sources', position])),
-    ...elements(registries).flatMap((registry, position) =>
-      elements(member(registry, 'keys')).map((key, place) => ({
-        path: ['registries', position, 'keys', place, 'secretFile'],
-        name: member(key, 'secretFile'),
-      })),
-    ),
-    { path: ['web', 'logo'], name: member(web, 'logo') },
-    ...secretsOf(webhooks, ['webhooks']),
-    ...secretsOf(member(admission, 'webhooks'), ['admission', 'webhooks']),
-    ...['passwordFile', 'migrationPasswordFile', ...TLS_FILES].map((key) => ({
-      path: ['database', key],
-      name: member(database, key),
-    })),
+    ...membersWith(['isFileName'], file).map(({ path, value }) => ({ path, name: value })),
+    ...elements(file.sources).flatMap((source, position) => credentialsOf(source, ['sources', position])),
   ];
-}
-
-function secretsOf(webhooks: unknown, above: Path): Reference[] {
-  return elements(webhooks).map((webhook, position) => ({
-    path: [...above, position, 'secretFile'],
-    name: member(webhook, 'secretFile'),
-  }));
 }
 
 // Lists only credentials, because files with entries may be created after startup.

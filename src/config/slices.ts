@@ -1,6 +1,7 @@
 import type { DynamicModule } from '@nestjs/common';
 import { type ConfigFactory, ConfigModule, getConfigToken, registerAs } from '@nestjs/config';
-import { type Config, freeze, oauthInUse } from './config.js';
+import { type Config, oauthInUse } from './config.js';
+import { freeze } from '../json/plain.js';
 
 /**
  * The part of the configuration that a module needs. It is injected by `KEY` and typed by `ConfigType<typeof slice>`.
@@ -13,8 +14,12 @@ export interface ConfigurationSlice<T extends object> {
   readonly KEY: string;
 }
 
+const SLICES: ConfigurationSlice<object>[] = [];
+
 function slice<T extends object>(token: string, pick: (config: Config) => T): ConfigurationSlice<T> {
-  return Object.assign((config: Config) => freeze(pick(config)), { token, KEY: getConfigToken(token) });
+  const made = Object.assign((config: Config) => freeze(pick(config)), { token, KEY: getConfigToken(token) });
+  SLICES.push(made);
+  return made;
 }
 
 /** How tokens are verified; `oauth` is null in anonymous mode. */
@@ -70,24 +75,6 @@ export const corsConfig = slice('cors', ({ cors }) => cors);
 
 /** How searches compare words. */
 export const searchConfig = slice('search', ({ search }) => search);
-
-const SLICES: readonly ConfigurationSlice<object>[] = [
-  authenticationConfig,
-  authorizationConfig,
-  adminSourcesConfig,
-  clusterConfig,
-  outboundConfig,
-  changesConfig,
-  auditConfig,
-  webhooksConfig,
-  admissionConfig,
-  limitsConfig,
-  contentConfig,
-  contentFetchConfig,
-  pageConfig,
-  corsConfig,
-  searchConfig,
-];
 
 /** Returns the slices of a configuration, for `ConfigModule`. */
 function configurationSlices(config: Config): ConfigFactory[] {

@@ -1,6 +1,5 @@
 import { parseHost, parseHttpUrl } from '../validation/urls.js';
 import type { TelemetrySettings } from './config-file.dto.js';
-import { DEFAULTS } from './defaults.js';
 
 const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
@@ -31,7 +30,7 @@ export interface TelemetryConfig {
  * an unsupported value causes a warning but does not prevent startup.
  */
 export function telemetryOf(
-  { otlpEndpoint, sampleRatio, traceparentHosts = [] }: TelemetrySettings = {},
+  { otlpEndpoint, sampleRatio, traceparentHosts }: TelemetrySettings,
   environment: NodeJS.ProcessEnv,
 ): { config: TelemetryConfig; warnings: string[] } {
   const warnings: string[] = [];
@@ -42,11 +41,8 @@ export function telemetryOf(
     config: {
       traces: isDisabled ? null : target('traces'),
       metrics: isDisabled ? null : target('metrics'),
-      metricIntervalMs:
-        Number(environment['OTEL_METRIC_EXPORT_INTERVAL']) || DEFAULTS.telemetry.metricIntervalMs,
-      sampleRatio: environment['OTEL_TRACES_SAMPLER']
-        ? null
-        : (sampleRatio ?? DEFAULTS.telemetry.sampleRatio),
+      metricIntervalMs: Number(environment['OTEL_METRIC_EXPORT_INTERVAL']) || 60_000,
+      sampleRatio: environment['OTEL_TRACES_SAMPLER'] ? null : sampleRatio,
       propagates: propagates(environment['OTEL_PROPAGATORS'], (warning) => warnings.push(warning)),
       traceparentHosts: traceparentHosts.flatMap((name) => parseHost(name) ?? []),
     },

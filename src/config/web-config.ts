@@ -2,58 +2,24 @@ import { elements, member } from '../json/json-values.js';
 import { isSvg, rasterImageIn } from '../validation/images.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { WebSettings } from './config-file.dto.js';
-import { DEFAULTS } from './defaults.js';
+import type { Plain } from '../json/plain.js';
 
-/** The web UI at `/`. */
-export interface WebConfig {
-  readonly enabled: boolean;
-  /** Empty: the web UI has no log-in. */
-  readonly logins: readonly WebLogin[];
-  /** Where the server fetches the icons of entries. */
-  readonly iconOrigins: readonly string[];
-  readonly title: string;
-  readonly logo: WebLogo | null;
-  /** `#rrggbb`; null: the color of the stylesheet. */
-  readonly accent: string | null;
-}
-
-export interface WebLogo {
-  /** Media type. */
-  readonly type: string;
-  readonly base64: string;
-}
-
-export interface WebLogin {
-  readonly provider: string;
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  /** Requested if the provider's discovery document lists them: some providers refuse unknown scopes. */
-  readonly optionalScopes: readonly string[];
-  readonly parameters: Readonly<Record<string, string>>;
-}
+export type WebConfig = Plain<ReturnType<typeof webOf>>;
 
 /**
  * @param scopesSupported Optional scopes of the log-ins that set no `scopes`.
  * @param logo Validated content of the file, in base64.
  */
-export function webOf(
-  web: WebSettings = {},
-  scopesSupported: readonly string[] = [],
-  logo?: string,
-): WebConfig {
+export function webOf(web: WebSettings, scopesSupported: readonly string[] = [], logo?: string) {
   return {
-    enabled: web.enabled ?? DEFAULTS.web.enabled,
-    logins: (web.logins ?? []).map((login) => ({
-      provider: login.provider,
-      clientId: login.clientId,
-      scopes: login.scopes ?? ['openid'],
-      optionalScopes: login.scopes ? [] : scopesSupported.filter((scope) => scope !== 'openid'),
-      parameters: login.parameters ?? {},
+    ...web,
+    logins: web.logins.map(({ scopes, ...login }) => ({
+      ...login,
+      scopes: scopes ?? ['openid'],
+      /** Requested if the provider's discovery document lists them: some providers refuse unknown scopes. */
+      optionalScopes: scopes ? [] : scopesSupported.filter((scope) => scope !== 'openid'),
     })),
-    iconOrigins: web.iconOrigins ?? [],
-    title: web.title ?? DEFAULTS.web.title,
     logo: logo === undefined ? null : { type: logoType(Buffer.from(logo, 'base64')) ?? '', base64: logo },
-    accent: web.accent ?? null,
   };
 }
 

@@ -1,27 +1,25 @@
-import type { Claims } from '../claims/claims.js';
-import { elements, member } from '../json/json-values.js';
+import { Type } from 'class-transformer';
 import {
-  IsClaims,
-  IsDnsLabel,
-  IsHttpUrl,
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsArray,
   IsIn,
   IsOptional,
-  IsText,
-  Validate,
-  ValidateClass,
   ValidateNested,
-} from '../validation/class-validation.js';
-import { isInsecure, parseHttpUrl } from '../validation/urls.js';
+} from 'class-validator';
+import type { Claims } from '../claims/claims.js';
+import { ValidateClass } from '../validation/class-validation.js';
 import {
-  below,
-  durationFrom,
-  type Issue,
-  issue,
-  listOf,
-  oneOf,
-  type Path,
-  text,
-} from '../validation/value-checks.js';
+  HasUniqueNames,
+  IsClaims,
+  IsDnsLabel,
+  IsDuration,
+  IsFileName,
+  IsSecureUrl,
+  IsText,
+} from '../validation/decorators.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 import { AUDIT_ACTIONS, matchingActions, VIEW_CHANGES } from './audit-actions.js';
 
 /** Each webhook has a page of events in memory and up to eight connections. */
@@ -32,7 +30,7 @@ export class WebhookViewSettings {
   /** Claims as a provider maps them. */
   @IsClaims() claims: Claims;
   /** Default: every registry whose gate these claims pass. */
-  @IsOptional() @IsDnsLabel() registry?: string;
+  @IsOptional() @IsDnsLabel() registry: string | null = null;
 }
 
 /** A receiver of audit events (reference/webhooks). */
@@ -40,47 +38,50 @@ export class WebhookViewSettings {
 export class WebhookItem {
   @IsDnsLabel() name: string;
   /** Secret: chat services identify the channel by a token in the path. */
-  @IsHttpUrl() url: string;
+  @IsSecureUrl() url: string;
   /** File with one or two lines of `whsec_` and base64. */
-  @IsText() secretFile: string;
+  @IsFileName() secretFile: string;
   /** Actions such as `entry.publish`, or `entry.*`; default: all. */
-  @IsOptional() @Validate(listOf(text(), { notEmpty: true, unique: true })) actions?: string[];
+  @IsOptional() @IsArray() @ArrayNotEmpty() @IsText({ each: true }) @ArrayUnique() actions: string[] | null =
+    null;
   /** How long a failing delivery is retried before the webhook is paused. */
-  @IsOptional() @Validate(durationFrom('1s', '30d')) retryFor?: string;
-  @IsOptional() @ValidateNested(() => WebhookViewSettings) as?: WebhookViewSettings;
+  @IsDuration('1s', '30d') retryFor = '24h';
+  @IsOptional() @ValidateNested() @Type(() => WebhookViewSettings) as: WebhookViewSettings | null = null;
 }
 
 /** Each admission webhook is asked about every document. */
 export const MAX_ADMISSION_WEBHOOKS = 10;
 
 export const ASKED_ABOUT = ['publish', 'sync'] as const;
+type AskedAbout = (typeof ASKED_ABOUT)[number];
 export const FAILURE_OUTCOMES = ['hold', 'reject', 'admit'] as const;
 
 /** A service that is asked what may come in (reference/admission). */
 export class AdmissionWebhookItem {
   @IsDnsLabel() name: string;
   /** Secret, as the URL of `WebhookItem`. */
-  @IsHttpUrl() url: string;
+  @IsSecureUrl() url: string;
   /** File with one or two lines of `whsec_` and base64. */
-  @IsText() secretFile: string;
-  /** Default: both. */
-  @IsOptional()
-  @Validate(listOf(oneOf(...ASKED_ABOUT), { notEmpty: true, unique: true }))
-  on?: (typeof ASKED_ABOUT)[number][];
+  @IsFileName() secretFile: string;
+  @IsArray() @ArrayNotEmpty() @IsIn(ASKED_ABOUT, { each: true }) @ArrayUnique() on: readonly AskedAbout[] =
+    ASKED_ABOUT;
   /** Until the last byte of the answer. */
-  @IsOptional() @Validate(durationFrom('1s', '30s')) timeout?: string;
-  @IsOptional() @IsIn(FAILURE_OUTCOMES) onFailure?: (typeof FAILURE_OUTCOMES)[number];
+  @IsDuration('1s', '30s') timeout = '5s';
+  @IsIn(FAILURE_OUTCOMES) onFailure: (typeof FAILURE_OUTCOMES)[number] = 'hold';
 }
 
 /** What may come in, for all sources (reference/admission). */
 export class AdmissionSection {
-  @IsOptional()
-  @ValidateNested(() => AdmissionWebhookItem, { each: true, most: MAX_ADMISSION_WEBHOOKS })
-  webhooks?: AdmissionWebhookItem[];
+  @IsArray()
+  @ArrayMaxSize(MAX_ADMISSION_WEBHOOKS)
+  @HasUniqueNames()
+  @ValidateNested({ each: true })
+  @Type(() => AdmissionWebhookItem)
+  webhooks: AdmissionWebhookItem[] = [];
 }
 
 function unknownActions(actions: readonly unknown[], as: unknown): Issue[] {
-  const words = [...AUDIT_ACTIONS, ...(as === undefined ? [] : VIEW_CHANGES)];
+  const words = [...AUDIT_ACTIONS, ...(as === null ? [] : VIEW_CHANGES)];
   return actions.flatMap((pattern, position) =>
     typeof pattern === 'string' && matchingActions(pattern, words).length === 0
       ? below(
@@ -115,17 +116,4 @@ export function secretsProblem(content: string): string | undefined {
       'create a secret with echo "whsec_$(openssl rand -base64 32)"'
     );
   return undefined;
-}
-
-/** reference/webhooks: `http://` only on loopback. */
-export function insecureWebhooks(webhooks: unknown, above: Path): Issue[] {
-  return elements(webhooks).flatMap((webhook, position) => {
-    const url = parseHttpUrl(member(webhook, 'url'));
-    return url && isInsecure(url)
-      ? below(
-          [...above, position, 'url'],
-          issue('must be https:// (http:// is allowed on loopback, or with REGISTRY_INSECURE_URLS=true)'),
-        )
-      : [];
-  });
 }

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Allow, IsIn, IsOptional, MaxLength } from 'class-validator';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { isProse } from '../documents/document-problem.js';
 import { DOCUMENT_FORMATS } from '../documents/document-rules.js';
@@ -6,26 +7,16 @@ import { ENTRY_TYPE_NAMES, ENTRY_TYPES, type EntryType } from '../documents/entr
 import { STATUSES, statusesOf } from '../documents/statuses.js';
 import { AdminListParameters } from '../http/lists.dto.js';
 import { documentClassOf } from '../http/openapi/document-classes.js';
-import {
-  IsClaims,
-  IsOptional,
-  type Unchecked,
-  Validate,
-  ValidateClass,
-} from '../validation/class-validation.js';
-import {
-  anything,
-  emptyOr,
-  flagParameter,
-  type Issue,
-  issue,
-  storableText,
-  textParameter,
-  textUpTo,
-  wordParameter,
-} from '../validation/value-checks.js';
+import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
+import { decoratorFor, IsClaims, IsFlag, IsStorable, MayBeEmpty } from '../validation/decorators.js';
+import { type Issue, issue } from '../validation/value-checks.js';
 
-const MAX_STATUS_MESSAGE = 500;
+/** The message is shown with the document, so the rules for descriptions apply to it (reference/documents). */
+const IsProse = decoratorFor(
+  'isProse',
+  (value) => typeof value === 'string' && isProse(value),
+  `${DOCUMENT_FORMATS['prose']?.rule}`,
+);
 /** Characters of a name to look for; names are shorter. */
 const MAX_ASKED_NAME = 300;
 
@@ -35,36 +26,27 @@ export class PublishBody {
   readonly [type: string]: unknown;
 
   /** Strings or lists of strings; later versions must have the same claims as the first. */
-  @ApiPropertyOptional(CLAIMS_SCHEMA)
-  @IsOptional()
-  @IsClaims()
-  claims?: Claims;
+  @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
 }
 
 for (const type of ENTRY_TYPE_NAMES) {
   const description = `A ${type} document. Exactly one of ${ENTRY_TYPE_NAMES.join(', ')} is required`;
   ApiPropertyOptional({ type: documentClassOf(type), description })(PublishBody.prototype, type);
-  IsOptional()(PublishBody.prototype, type);
-  Validate(anything)(PublishBody.prototype, type);
+  Allow()(PublishBody.prototype, type);
 }
 
 export class ClaimsBody {
   /** An empty map clears the claims. */
-  @ApiProperty(CLAIMS_SCHEMA)
-  @IsClaims()
-  claims: Claims;
+  @ApiProperty(CLAIMS_SCHEMA) @IsClaims() claims: Claims;
 }
 
 export class StatusBody {
   @ApiProperty({ enum: [...STATUSES], description: describeStatuses() })
-  @Validate(storableText)
+  @IsStorable()
   status: string;
 
   /** Shown with the status. */
-  @ApiPropertyOptional({ maxLength: MAX_STATUS_MESSAGE })
-  @IsOptional()
-  @Validate(statusMessage)
-  statusMessage?: string;
+  @IsOptional() @IsStorable() @MaxLength(500) @IsProse() statusMessage?: string;
 }
 
 /** Describes the body where only servers can be named. */
@@ -74,38 +56,24 @@ export class ServerStatusBody extends StatusBody {
 }
 
 export class EntriesQuery extends AdminListParameters {
-  @ApiPropertyOptional({ enum: ENTRY_TYPE_NAMES })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(ENTRY_TYPE_NAMES)))
-  type?: EntryType | '';
+  @MayBeEmpty() @IsIn(ENTRY_TYPE_NAMES) type?: EntryType | '';
 
-  @ApiPropertyOptional({
-    description: 'Exactly this name',
-    maxLength: MAX_ASKED_NAME,
-    example: 'io.github.example/weather',
-  })
+  /** Exactly this name */
+  @ApiPropertyOptional({ example: 'io.github.example/weather' })
   @IsOptional()
-  @Validate(emptyOr(textParameter('the name of an entry', MAX_ASKED_NAME)))
+  @IsStorable()
+  @MaxLength(MAX_ASKED_NAME)
   name?: string;
 }
 
 export class PublishQuery {
-  @ApiPropertyOptional({ type: 'boolean', description: 'Validates without writing' })
-  @IsOptional()
-  @Validate(flagParameter)
-  dry_run?: string;
+  /** Validates without writing */
+  @IsOptional() @IsFlag() dry_run?: string;
 }
 
 /** Returns the types of the documents in a body. A validated body has exactly one. */
 export function typesIn(body: Unchecked<PublishBody>): EntryType[] {
   return ENTRY_TYPE_NAMES.filter((type) => body[type] !== undefined);
-}
-
-// The message is shown with the document, so the rules for descriptions apply to it (reference/documents).
-function statusMessage(value: unknown): Issue[] {
-  const issues = textUpTo(MAX_STATUS_MESSAGE)(value);
-  if (issues.length > 0 || isProse(String(value))) return issues;
-  return issue(`${DOCUMENT_FORMATS['prose']?.rule}`);
 }
 
 function oneDocument(body: Unchecked<PublishBody>): Issue[] {

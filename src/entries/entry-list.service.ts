@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Type } from 'class-transformer';
+import { IsDefined, IsIn, IsInt, IsOptional, Max, Min, ValidateNested } from 'class-validator';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { asGiven, type Claims } from '../claims/claims.js';
@@ -8,15 +10,9 @@ import { type AdminListQuery, decodeCursor, encodeCursor, MAX_PAGE_BYTES } from 
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
-import {
-  hasShape,
-  IsIn,
-  IsInt,
-  IsOptional,
-  Validate,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import { MAX_PAGE, storableText } from '../validation/value-checks.js';
+import { hasShape } from '../validation/class-validation.js';
+import { IsStorable } from '../validation/decorators.js';
+import { MAX_PAGE } from '../validation/value-checks.js';
 import { Partitions } from '../visibility/partitions.js';
 import { evaluateSource } from '../visibility/view-cache.js';
 import type { EntriesQuery } from './entries.dto.js';
@@ -34,15 +30,15 @@ const BATCH = 200;
 const MAX_RANK = 2_147_483_647;
 
 class CursorPosition implements ListPosition {
-  @Validate(storableText) readonly name: string;
+  @IsStorable() readonly name: string;
   @IsIn(ENTRY_TYPE_NAMES) readonly type: EntryType;
-  @IsInt(1, MAX_RANK) readonly rank: number;
+  @IsInt() @Min(1) @Max(MAX_RANK) readonly rank: number;
 }
 
 /** The content of a cursor. */
 class EntryListCursor {
-  @ValidateNested(() => CursorPosition) readonly after: CursorPosition;
-  @IsOptional() @IsInt(1, MAX_PAGE) readonly limit?: number;
+  @IsDefined() @ValidateNested() @Type(() => CursorPosition) readonly after: CursorPosition;
+  @IsOptional() @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit?: number;
 }
 
 /**

@@ -7,12 +7,12 @@ import type { LimitsConfig } from '../config/config.js';
 import { limitsConfig } from '../config/slices.js';
 import { checkDocument, formatProblem, withinPublisherLimit } from '../documents/document-check.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
-import { type EntryType, isStatus, type Status, statusesOf } from '../documents/statuses.js';
+import { type EntryType, type Status, statusesOf } from '../documents/statuses.js';
 import { ApiError } from '../http/errors.js';
 import { refuseLostDigits } from '../http/json-body.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { matchesGlob } from '../sources/entry-filter.js';
-import { below, oneOf } from '../validation/value-checks.js';
+import { below, issue } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import { describeExcess, type EntrySize, findExceeded } from '../entry-store/entry-limits.js';
 import type { Entry } from '../entry-store/entry.entity.js';
@@ -61,9 +61,10 @@ export interface StatusRequest {
  * @throws ApiError 400 `invalid_body`.
  */
 export function readStatusRequest(type: EntryType, { status, statusMessage }: StatusBody): StatusRequest {
-  const issues = oneOf(...statusesOf(type))(status);
-  if (issues.length > 0 || !isStatus(status)) throw invalidBody(below(['status'], issues));
-  return { status, message: statusMessage ?? null };
+  const statuses = statusesOf(type);
+  const known = statuses.find((one) => one === status);
+  if (!known) throw invalidBody(below(['status'], issue(`must be one of ${statuses.join(', ')}`)));
+  return { status: known, message: statusMessage ?? null };
 }
 
 /** The claims required to publish names matching these globs: an item of `managed.names` (reference/configuration). */

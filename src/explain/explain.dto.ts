@@ -1,29 +1,15 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import { Equals, IsDefined, IsIn, IsOptional, MaxLength, ValidateNested } from 'class-validator';
 import { type Role, ROLES } from '../auth/route.js';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ERRORS, type ErrorCode } from '../http/errors.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject, member } from '../json/json-values.js';
-import {
-  IsClaims,
-  IsIn,
-  IsOptional,
-  IsText,
-  Validate,
-  ValidateClass,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import {
-  emptyOr,
-  foundKind,
-  type Issue,
-  issue,
-  storableText,
-  textParameter,
-  textUpTo,
-  wordParameter,
-} from '../validation/value-checks.js';
+import { ValidateClass } from '../validation/class-validation.js';
+import { decoratorOf, IsClaims, IsStorable, IsText, MayBeEmpty } from '../validation/decorators.js';
+import { type Check, foundKind, type Issue, issue } from '../validation/value-checks.js';
 import type { CallerForm } from './assumed-caller.js';
 import { type Action, ACTIONS } from './question.js';
 import {
@@ -41,25 +27,33 @@ const MAX_HELD = 200;
 const MAX_HELD_BYTES = 64 * 1_024;
 const MAX_HELD_DEPTH = 20;
 
+/** Accepts any JSON, as in a token (reference/access); the claim matcher ignores values that it cannot compare. */
+const heldClaims: Check = (value) => {
+  if (!isObject(value)) return issue(`must be a map of claims, not ${foundKind(value)}`);
+  if (Object.keys(value).length > MAX_HELD) return issue(`must not have more than ${MAX_HELD} claims`);
+  const text = Buffer.from(JSON.stringify(value));
+  if (text.length > MAX_HELD_BYTES) return issue(`must not be longer than ${MAX_HELD_BYTES} bytes`);
+  return isDeeperThan(text, MAX_HELD_DEPTH)
+    ? issue(`must not be nested deeper than ${MAX_HELD_DEPTH} levels`)
+    : [];
+};
+const IsTokenClaims = () => decoratorOf('isTokenClaims', heldClaims);
+
 export class AskedEntryBody {
-  @ApiProperty({ enum: ENTRY_TYPE_NAMES })
-  @IsIn(ENTRY_TYPE_NAMES)
-  type: EntryType;
+  @IsIn(ENTRY_TYPE_NAMES) type: EntryType;
 
   @ApiProperty({ description: 'For a skill, `namespace/name`', example: 'io.github.example/weather' })
-  @Validate(textUpTo(MAX_NAME))
+  @IsStorable()
+  @MaxLength(MAX_NAME)
   name: string;
 
-  @ApiPropertyOptional({ description: 'An exact version; the latest by default' })
-  @IsOptional()
-  @Validate(textUpTo(MAX_NAME))
-  version?: string;
+  /** An exact version; the latest by default */
+  @IsOptional() @IsStorable() @MaxLength(MAX_NAME) version?: string;
 }
 
 export class AssumedTokenBody {
-  @ApiProperty({ description: 'The name of the provider in the configuration' })
-  @IsText()
-  provider: string;
+  /** The name of the provider in the configuration */
+  @IsText() provider: string;
 
   @ApiProperty({
     type: 'object',
@@ -67,7 +61,7 @@ export class AssumedTokenBody {
     description: "The claims of the token, which the provider's mapping is applied to",
     example: { sub: 'alice', realm_access: { roles: ['platform'] } },
   })
-  @IsClaims(heldClaims)
+  @IsTokenClaims()
   claims: Readonly<Record<string, unknown>>;
 }
 
@@ -80,49 +74,41 @@ export class CallerMembers implements CallerForm {
     example: { sub: 'alice', org: 'acme', team: ['platform'] },
   })
   @IsOptional()
-  @IsClaims(heldClaims)
+  @IsTokenClaims()
   claims?: Readonly<Record<string, unknown>>;
 
   @ApiPropertyOptional({ type: () => AssumedTokenBody, description: 'A verified token' })
   @IsOptional()
-  @ValidateNested(() => AssumedTokenBody)
+  @ValidateNested()
+  @Type(() => AssumedTokenBody)
   token?: AssumedTokenBody;
 
   @ApiPropertyOptional({ type: Boolean, description: 'A caller without a token: always true' })
   @IsOptional()
-  @Validate((value) => (value === true ? [] : issue('must be true')))
+  @Equals(true, { message: 'must be true' })
   anonymous?: boolean;
 
-  @ApiPropertyOptional({ description: 'The name of a registry key, which is not the key itself' })
-  @IsOptional()
-  @IsText()
-  key?: string;
+  /** The name of a registry key, which is not the key itself */
+  @IsOptional() @IsText() key?: string;
 }
 
 @ValidateClass(exactlyOneOf('claims', 'token', 'anonymous', 'key'))
 export class AssumedCallerBody extends CallerMembers {}
 
 export class ExplainBody {
-  @ApiProperty({ example: 'default' })
-  @Validate(storableText)
-  registry: string;
+  @ApiProperty({ example: 'default' }) @IsStorable() registry: string;
 
-  @ApiPropertyOptional({ type: () => AskedEntryBody })
-  @IsOptional()
-  @ValidateNested(() => AskedEntryBody)
-  entry?: AskedEntryBody;
+  @IsOptional() @ValidateNested() @Type(() => AskedEntryBody) entry?: AskedEntryBody;
 
-  @ApiPropertyOptional({ enum: ACTIONS, default: 'see' })
-  @IsOptional()
-  @IsIn(ACTIONS)
-  action?: Action;
+  @ApiPropertyOptional({ default: 'see' }) @IsOptional() @IsIn(ACTIONS) action?: Action;
 
   @ApiPropertyOptional({
     type: () => AssumedCallerBody,
     description: 'Another caller to ask about; requires a manage role',
   })
   @IsOptional()
-  @ValidateNested(() => AssumedCallerBody)
+  @ValidateNested()
+  @Type(() => AssumedCallerBody)
   as?: AssumedCallerBody;
 
   @ApiPropertyOptional({
@@ -135,37 +121,19 @@ export class ExplainBody {
 }
 
 export class PreviewBody {
-  @ApiProperty({ example: 'default' })
-  @Validate(storableText)
-  registry: string;
+  @ApiProperty({ example: 'default' }) @IsStorable() registry: string;
 
-  @ApiProperty({ type: () => AssumedCallerBody })
-  @ValidateNested(() => AssumedCallerBody)
-  as: AssumedCallerBody;
+  @IsDefined() @ValidateNested() @Type(() => AssumedCallerBody) as: AssumedCallerBody;
 
-  @ApiPropertyOptional({
-    enum: ENTRY_TYPE_NAMES,
-    default: 'server',
-    description: 'The type of the first page',
-  })
-  @IsOptional()
-  @IsIn(ENTRY_TYPE_NAMES)
-  type?: EntryType;
+  /** The type of the first page */
+  @ApiPropertyOptional({ default: 'server' }) @IsOptional() @IsIn(ENTRY_TYPE_NAMES) type?: EntryType;
 }
 
 export class RegistryAccessQuery {
-  @ApiPropertyOptional({ enum: ENTRY_TYPE_NAMES, default: 'server' })
-  @IsOptional()
-  @Validate(emptyOr(wordParameter(ENTRY_TYPE_NAMES)))
-  type?: string;
+  @ApiPropertyOptional({ default: 'server' }) @MayBeEmpty() @IsIn(ENTRY_TYPE_NAMES) type?: string;
 
-  @ApiPropertyOptional({
-    description: 'The name of one entry; the whole registry by default',
-    maxLength: MAX_NAME,
-  })
-  @IsOptional()
-  @Validate(textParameter('the name of an entry', MAX_NAME))
-  entry?: string;
+  /** The name of one entry; the whole registry by default */
+  @IsOptional() @IsStorable() @MaxLength(MAX_NAME) entry?: string;
 }
 
 export function exactlyOneOf(...members: readonly string[]) {
@@ -173,17 +141,6 @@ export function exactlyOneOf(...members: readonly string[]) {
     members.filter((name) => member(value, name) !== undefined).length === 1
       ? []
       : issue(`must have exactly one of ${members.join(', ')}`);
-}
-
-/** Accepts any JSON, as in a token (reference/access); the claim matcher ignores values that it cannot compare. */
-function heldClaims(value: unknown): Issue[] {
-  if (!isObject(value)) return issue(`must be a map of claims, not ${foundKind(value)}`);
-  if (Object.keys(value).length > MAX_HELD) return issue(`must not have more than ${MAX_HELD} claims`);
-  const text = Buffer.from(JSON.stringify(value));
-  if (text.length > MAX_HELD_BYTES) return issue(`must not be longer than ${MAX_HELD_BYTES} bytes`);
-  return isDeeperThan(text, MAX_HELD_DEPTH)
-    ? issue(`must not be nested deeper than ${MAX_HELD_DEPTH} levels`)
-    : [];
 }
 
 const CODE = { enum: Object.keys(ERRORS), enumName: 'ErrorCode' };

@@ -1,31 +1,20 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsOptional, Validate } from '../validation/class-validation.js';
-import { cursorParameter, limitParameter, MAX_PAGE, textParameter } from '../validation/value-checks.js';
+import { ApiProperty } from '@nestjs/swagger';
+import { IsOptional, IsString, MaxLength } from 'class-validator';
+import { IsPageLimit, IsStorable } from '../validation/decorators.js';
 
 /** Without `limit`, lists are complete, except that an answer ends at 1 MiB. */
 export class AdminListParameters {
-  @ApiPropertyOptional({ description: '`metadata.nextCursor` of the previous page' })
-  @IsOptional()
-  @Validate(cursorParameter)
-  cursor?: string;
+  /** `metadata.nextCursor` of the previous page */
+  @IsOptional() @IsString() cursor?: string;
 
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    maximum: MAX_PAGE,
-    description: 'Maximum number of items on a page; all items by default, up to 1 MiB',
-  })
-  @IsOptional()
-  @Validate(limitParameter)
-  limit?: string;
+  /** Maximum number of items on a page; all items by default, up to 1 MiB */
+  @IsOptional() @IsPageLimit() limit?: string;
 }
 
 /** The parameters of lists of sources and registries. */
 export class ResourceListParameters extends AdminListParameters {
-  @ApiPropertyOptional({ maxLength: 500, description: 'A part of the name; case does not matter' })
-  @IsOptional()
-  @Validate(textParameter('text without NUL characters', 500))
-  search?: string;
+  /** A part of the name; case does not matter */
+  @IsOptional() @IsStorable() @MaxLength(500) search?: string;
 }
 
 export class AdminListMetadata {

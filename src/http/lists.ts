@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { hasShape, IsInt, IsOptional, Validate } from '../validation/class-validation.js';
-import { MAX_PAGE, storableText } from '../validation/value-checks.js';
+import { IsInt, IsOptional, Max, Min } from 'class-validator';
+import { hasShape } from '../validation/class-validation.js';
+import { IsStorable } from '../validation/decorators.js';
+import { MAX_PAGE } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
 const CHECKSUM_BYTES = 6;
@@ -65,9 +67,9 @@ export interface ListMetadata {
 
 class AdminListCursor {
   /** The name of the last item of the previous page. */
-  @Validate(storableText) readonly after: string;
-  @IsOptional() @IsInt(1, MAX_PAGE) readonly limit?: number;
-  @IsOptional() @Validate(storableText) readonly search?: string;
+  @IsStorable() readonly after: string;
+  @IsOptional() @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit?: number;
+  @IsOptional() @IsStorable() readonly search?: string;
 }
 
 interface ListItem {

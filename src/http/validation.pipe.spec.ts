@@ -22,11 +22,11 @@ const validate = (
 
 describe('the validation pipe', () => {
   it('returns a query as its class, without unknown parameters', () => {
-    expect(validate('query', SearchQuery)).toEqual({ search: 'deploy' });
+    return expect(validate('query', SearchQuery)).resolves.toEqual({ search: 'deploy' });
   });
 
   it('refuses a body with an unknown key', () => {
-    expect(() => validate('body', SearchQuery)).toThrow('unknown: is not a known key');
+    return expect(validate('body', SearchQuery)).rejects.toThrow('unknown: is not a known key');
   });
 
   it.each(['param', 'custom'] as const)('passes a parameter of kind %s', (type) => {

@@ -1,8 +1,16 @@
-import { type ArgumentMetadata, Injectable, type PipeTransform } from '@nestjs/common';
+import {
+  type ArgumentMetadata,
+  Injectable,
+  type PipeTransform,
+  type Type,
+  ValidationPipe,
+} from '@nestjs/common';
+import { instanceToPlain } from 'class-transformer';
 import { MAX_CLAIM_VALUES } from '../claims/claims.js';
 import { isObject } from '../json/json-values.js';
-import { checkShape, countClaimValues } from '../validation/class-validation.js';
-import { below, dnsLabel, formatPath, foundKind, type Issue, issue } from '../validation/value-checks.js';
+import { type Class, countClaimValues, issuesOf, toInstance } from '../validation/class-validation.js';
+import { isDnsLabel } from '../validation/decorators.js';
+import { below, formatPath, foundKind, type Issue, issue } from '../validation/value-checks.js';
 import { ApiError } from './errors.js';
 
 /** Limits for error details: a body may contain any number of keys of any length. */
@@ -12,45 +20,55 @@ const MAX_LENGTH = 300;
 /** Metatypes that TypeScript emits for parameters without a class. Validation against them would accept anything. */
 const NO_CLASSES: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean, Promise, Function];
 
-type Class<T extends object = object> = new () => T;
+/** Nest's pipe, but it refuses keys such as `constructor`, or takes them as names of claims, instead of deleting them. */
+class StrictPipe extends ValidationPipe {
+  constructor(forbidNonWhitelisted: boolean, errorOf: (issues: Issue[]) => ApiError) {
+    super({
+      transform: true,
+      whitelist: true,
+      forbidNonWhitelisted,
+      validationError: { target: true, value: true },
+      transformerPackage: { plainToInstance: instanceToValidate, classToPlain: instanceToPlain },
+      exceptionFactory: (errors) => errorOf(issuesOf(errors)),
+    });
+  }
+
+  protected override stripProtoKeys(): void {}
+}
+
+/** @throws ApiError 400 `too_many_claims` before the checks, whose cost depends on the claims (reference/errors). */
+function instanceToValidate<T>(shape: Type<T>, value: unknown): T {
+  const instance = toInstance(shape as Class<T & object>, value as Record<string, unknown>);
+  if (countClaimValues(instance) > MAX_CLAIM_VALUES) throw new ApiError('too_many_claims');
+  return instance;
+}
 
 /**
- * Global pipe. Validates `@Body()` and `@Query()` against the parameter's class; ignores other parameters.
+ * Global pipe. Validates `@Body()` and `@Query()` against the parameter's class; ignores other parameters. Unknown keys of
+ * a body are refused, unknown parameters ignored (reference/catalog).
  *
- * @throws ApiError 400 `invalid_body`, 400 `invalid_parameter`.
+ * @throws ApiError 400 `invalid_body`, 400 `invalid_parameter`, 400 `too_many_claims`.
  * @throws Error for a body or query without a DTO class, which is a programming error.
  */
 @Injectable()
 export class RequestValidationPipe implements PipeTransform<unknown, unknown> {
-  transform(value: unknown, { type, metatype, data }: ArgumentMetadata): unknown {
+  private readonly body = new StrictPipe(true, invalidBody);
+  private readonly query = new StrictPipe(false, invalidParameter);
+
+  transform(value: unknown, metadata: ArgumentMetadata): unknown {
+    const { type, metatype, data } = metadata;
     if (type !== 'query' && type !== 'body') return value;
     if (data !== undefined || NO_CLASSES.includes(metatype))
       throw new Error(`The ${type} of a route must be one parameter with a DTO class`);
-    const shape = metatype as Class;
-    return type === 'body' ? readBody(shape, value) : readQuery(shape, value);
+    if (type === 'body' && !isObject(value))
+      throw invalidBody(issue(`must be a JSON object, not ${foundKind(value)}`));
+    return this[type].transform(value, metadata);
   }
 }
 
-// Unknown parameters are ignored (reference/catalog).
-function readQuery(shape: Class, query: unknown): object {
-  const { value, issues } = checkShape(shape, query, { unknownKeys: 'ignored' });
-  if (issues.length === 0) return value;
+function invalidParameter(issues: readonly Issue[]): ApiError {
   const details = issues.map(({ path, message }) => `${formatPath(path)}: ${message}`);
-  throw new ApiError('invalid_parameter', details.join('; '), details);
-}
-
-/**
- * Returns the body as an instance of the class.
- *
- * @throws ApiError 400 `too_many_claims` before further checks, whose cost depends on the claims (reference/errors); 400
- *   `invalid_body` with every problem, including unknown keys.
- */
-export function readBody<T extends object>(shape: Class<T>, body: unknown): T {
-  if (!isObject(body)) throw invalidBody(issue(`must be a JSON object, not ${foundKind(body)}`));
-  if (countClaimValues(shape, body) > MAX_CLAIM_VALUES) throw new ApiError('too_many_claims');
-  const { value, issues } = checkShape(shape, body);
-  if (issues.length > 0) throw invalidBody(issues);
-  return value;
+  return new ApiError('invalid_parameter', details.join('; '), details);
 }
 
 /** Creates a 400 `invalid_body` with one sentence per issue in the details. */
@@ -91,7 +109,7 @@ export function checkReadOnlyMembers<T extends object>(
 @Injectable()
 export class DnsNamePipe implements PipeTransform<string, string> {
   transform(name: string): string {
-    if (dnsLabel(name).length > 0) throw new ApiError('invalid_name');
+    if (!isDnsLabel(name)) throw new ApiError('invalid_name');
     return name;
   }
 }

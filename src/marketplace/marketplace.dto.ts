@@ -1,11 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsOptional, Validate } from '../validation/class-validation.js';
-import { anything } from '../validation/value-checks.js';
+import { Allow } from 'class-validator';
 
 export class UploadPackQuery {
-  @IsOptional()
-  @Validate(anything)
-  service?: string;
+  @Allow() service?: string;
 }
 
 export class MarketplaceOwner {

@@ -10,7 +10,7 @@ import { ApiError, type ErrorCode } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { member } from '../json/json-values.js';
 import { remembered } from '../limits/remembered.js';
-import { storableText } from '../validation/value-checks.js';
+import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { McpAnswer, ProtocolHeaders } from './message-handler.js';
 import { Skills } from './skills.js';
@@ -138,10 +138,9 @@ async function loadHandler(): Promise<typeof import('./message-handler.js')> {
 }
 
 function unstorableProblem(args: unknown): string | undefined {
-  for (const [key, value] of Object.entries(args as object)) {
-    const [problem] = typeof value === 'string' ? storableText(value) : [];
-    if (problem) return `arguments.${key} ${problem.message}`;
-  }
+  for (const [key, value] of Object.entries(args as object))
+    if (typeof value === 'string' && !isStorable(value))
+      return `arguments.${key} must be text without NUL characters and unpaired surrogates`;
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ServerItem } from '../catalog/catalog.responses.js';
-import { IsText } from '../validation/class-validation.js';
+import { IsText } from '../validation/decorators.js';
 
 /** The body of a login request with a CI provider's token. */
 export class TokenExchangeBody {

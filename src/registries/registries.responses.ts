@@ -3,7 +3,8 @@ import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { MarketplaceSettings, REGISTRY_SETTINGS, RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
-import { type Plain, storedIn, toShown } from '../source-kinds/settings-table.js';
+import type { Plain } from '../json/plain.js';
+import { storedIn, toShown } from '../source-kinds/settings-table.js';
 import type { Registry } from './registry.entity.js';
 
 export class RegistrySummary {

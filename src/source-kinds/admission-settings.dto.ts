@@ -1,53 +1,39 @@
-import { validRange } from 'semver';
+import { Type } from 'class-transformer';
 import {
-  IsHttpUrl,
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  IsArray,
   IsIn,
   IsOptional,
-  IsText,
-  type Unchecked,
-  Validate,
-  ValidateClass,
+  MaxLength,
   ValidateNested,
-} from '../validation/class-validation.js';
-import { durationFrom, globs, type Issue, issue, text } from '../validation/value-checks.js';
+} from 'class-validator';
+import { validRange } from 'semver';
+import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
+import { IsDuration, IsGlob, IsHttpUrl, IsText, textDecorator } from '../validation/decorators.js';
+import { type Issue, issue } from '../validation/value-checks.js';
 
-const MAX_RULES = 200;
+/** Few, because each name is compared with all of them. */
 const MAX_RULE_NAMES = 20;
-const MAX_REWRITES = 50;
 const MAX_RANGE = 200;
-const MAX_REASON = 500;
-
-/** A duration that may be zero: nothing waits. */
-const minAge = durationFrom('0s', '365d');
+export const MAX_REASON = 500;
 
 /** An npm range, such as `^1.2` or `>=2 <3`; `*` is any version. */
-export const versionRange = text((value) =>
-  value.length <= MAX_RANGE && validRange(value) !== null
+export const IsVersionRange = textDecorator('isVersionRange', (text) =>
+  text.length <= MAX_RANGE && validRange(text) !== null
     ? undefined
     : `must be an npm range of at most ${MAX_RANGE} characters, such as "^1.2" or ">=2 <3"`,
 );
 
-export const reasonText = text((value) =>
-  value.length <= MAX_REASON ? undefined : `must have at most ${MAX_REASON} characters`,
-);
-
-/** At least one glob, and few, because each name is compared with all of them. */
-export function fewNames(value: unknown): Issue[] {
-  if (Array.isArray(value) && value.length === 0) return issue('must not be an empty list');
-  if (Array.isArray(value) && value.length > MAX_RULE_NAMES)
-    return issue(`must not have more than ${MAX_RULE_NAMES} items`);
-  return globs(value);
-}
-
 /** What to do with some names: an `action`, or `versions` or `minAge`. */
 @ValidateClass<AdmissionRuleSettings>(actionOrConditions)
 export class AdmissionRuleSettings {
-  @Validate(fewNames) names: string[];
+  @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_RULE_NAMES) @IsGlob({ each: true }) names: string[];
   @IsOptional() @IsIn(['admit', 'hold', 'reject']) action?: 'admit' | 'hold' | 'reject';
   /** Other versions are held. */
-  @IsOptional() @Validate(versionRange) versions?: string;
-  @IsOptional() @Validate(minAge) minAge?: string;
-  @IsOptional() @Validate(reasonText) reason?: string;
+  @IsOptional() @IsVersionRange() versions?: string;
+  @IsOptional() @IsDuration('0s') minAge?: string;
+  @IsOptional() @IsText() @MaxLength(MAX_REASON) reason?: string;
 }
 
 /** Sends package installations to another registry. */
@@ -63,17 +49,23 @@ export class RewriteSettings {
 /** What may come in from a synced source (reference/admission). */
 export class AdmissionSettings {
   /** How long a version waits after it was published, and after it was first seen here. */
-  @IsOptional() @Validate(minAge) minAge?: string;
+  @IsOptional() @IsDuration('0s') minAge?: string;
   /** Names that the source has not shown before. */
   @IsOptional() @IsIn(['admit', 'hold']) newNames?: 'admit' | 'hold';
   /** Versions whose document the upstream changed while they are served. */
   @IsOptional() @IsIn(['admit', 'hold']) changed?: 'admit' | 'hold';
   /** The first rule that matches a name decides, before the settings above. */
   @IsOptional()
-  @ValidateNested(() => AdmissionRuleSettings, { each: true, most: MAX_RULES })
+  @IsArray()
+  @ArrayMaxSize(200)
+  @ValidateNested({ each: true })
+  @Type(() => AdmissionRuleSettings)
   rules?: AdmissionRuleSettings[];
   @IsOptional()
-  @ValidateNested(() => RewriteSettings, { each: true, most: MAX_REWRITES })
+  @IsArray()
+  @ArrayMaxSize(50)
+  @ValidateNested({ each: true })
+  @Type(() => RewriteSettings)
   rewrite?: RewriteSettings[];
 }
 

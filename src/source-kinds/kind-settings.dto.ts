@@ -1,40 +1,65 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
+import { Type } from 'class-transformer';
 import {
-  IsClaims,
-  IsDuration,
-  IsHttpUrl,
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsArray,
   IsInt,
   IsOptional,
-  IsText,
-  type Unchecked,
-  Validate,
-  ValidateClass,
+  Matches,
+  Max,
+  Min,
   ValidateNested,
-} from '../validation/class-validation.js';
-import { httpUrl } from '../validation/urls.js';
+} from 'class-validator';
+import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
+import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
 import {
-  below,
-  claims,
-  dnsLabel,
-  duration,
-  globs,
-  type Issue,
-  issue,
-  listOf,
-  parseDuration,
-  text,
-} from '../validation/value-checks.js';
+  IsBaseUrl,
+  IsDnsLabel,
+  IsDuration,
+  IsGlob,
+  IsHttpUrl,
+  IsSomeClaims,
+  IsText,
+  textDecorator,
+} from '../validation/decorators.js';
+import { urlProblem } from '../validation/urls.js';
+import { below, type Issue, issue } from '../validation/value-checks.js';
 import { parseGitRepository } from './git-repository.js';
 
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 const MAX_NAME_RULES = 200;
+/** Few, because each published name is compared with all of them. */
 const MAX_NAME_GLOBS = 20;
-const MAX_APPROVALS = 20;
-const SHORTEST_RELIST_MS = 60_000;
 const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
+
+// PATH_MAX on Linux: longer paths cannot exist.
+const IsFilePath = textDecorator('isFilePath', (text) =>
+  Buffer.byteLength(text) > 4_096 ? 'must have at most 4096 bytes' : undefined,
+);
+
+const IsRepository = textDecorator('isRepository', (text) => {
+  if (parseGitRepository(text)) return undefined;
+  const problem = urlProblem(text, { bare: true }) ?? 'is not a supported address';
+  return problem.endsWith('https:// URL') ? `${problem}, or ssh://user@host/path or user@host:path` : problem;
+});
+
+// A subset of git-check-ref-format(1): excludes anything that git could parse as an option, a range or a pattern.
+const IsRefName = textDecorator('isRefName', (text) =>
+  /^[-/.]|[/.]$|\.\.|\/\/|@\{|[\s~^:?*[\\]|\.lock$/.test(text)
+    ? 'is not a valid branch or tag name'
+    : undefined,
+);
+
+const IsPathInRepository = textDecorator('isPathInRepository', (text) => {
+  const steps = text.split('/');
+  return steps.includes('..') || steps[0] === '' || text.includes('\\')
+    ? 'must be a path inside the repository: relative, with "/", without ".."'
+    : undefined;
+});
 
 /** A registry file on the server or at a URL. */
 @ValidateClass<FileSettings>((file) => {
@@ -44,7 +69,7 @@ const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
     : [];
 })
 export class FileSettings {
-  @IsOptional() @IsText(filePath) path?: string;
+  @IsOptional() @IsFilePath() path?: string;
   @IsOptional() @IsHttpUrl() url?: string;
 }
 
@@ -64,93 +89,65 @@ export class GitAuthSettings {
     : below(['auth'], authIssues(git));
 })
 export class GitSettings {
-  @Validate(repository) repository: string;
-  @IsOptional() @IsText(refName) branch?: string;
-  @IsOptional() @IsText(refName) tag?: string;
+  @IsRepository() repository: string;
+  @IsOptional() @IsRefName() branch?: string;
+  @IsOptional() @IsRefName() tag?: string;
   @IsOptional()
-  @Validate(
-    text((value) =>
-      COMMIT.test(value) ? undefined : 'must be a full commit id: 40 or 64 hexadecimal digits',
-    ),
-  )
+  @IsText()
+  @Matches(COMMIT, { message: 'must be a full commit id: 40 or 64 hexadecimal digits' })
   commit?: string;
-  @IsOptional() @IsText(pathInRepository) path?: string;
-  @IsOptional() @ValidateNested(() => GitAuthSettings) auth?: GitAuthSettings;
+  @IsOptional() @IsPathInRepository() path?: string;
+  @IsOptional() @ValidateNested() @Type(() => GitAuthSettings) auth?: GitAuthSettings;
 }
 
 /** The base URL of another MCP registry, and its bearer token if it requires one. */
 export class ApiSettings {
-  @IsHttpUrl({ bare: true }) endpoint: string;
+  @IsBaseUrl() endpoint: string;
   @IsOptional() @IsDuration() timeout?: string;
   @IsOptional() @IsText() tokenFile?: string;
 }
 
 /** The claims required to publish names matching these globs (reference/publishing). */
 export class NameRuleSettings {
-  @Validate(nameGlobs) include: string[];
-  @ApiProperty(CLAIMS_SCHEMA) @IsClaims(ownerClaims) claims: Claims;
+  @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_NAME_GLOBS) @IsGlob({ each: true }) include: string[];
+  @ApiProperty(CLAIMS_SCHEMA) @IsSomeClaims() claims: Claims;
 }
 
 /** Who approves publications of these names, and how many of them (reference/admission). */
 export class ReviewRuleSettings {
-  @Validate(nameGlobs) names: string[];
+  @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_NAME_GLOBS) @IsGlob({ each: true }) names: string[];
   /** An array lists alternatives. */
-  @ApiProperty(CLAIMS_SCHEMA) @IsClaims(ownerClaims) reviewers: Claims;
-  @IsOptional() @IsInt(1, MAX_APPROVALS) approvals?: number;
+  @ApiProperty(CLAIMS_SCHEMA) @IsSomeClaims() reviewers: Claims;
+  @IsOptional() @IsInt() @Min(1) @Max(20) approvals?: number;
 }
 
 /** A source filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */
 export class ManagedSettings {
   @IsOptional()
-  @ValidateNested(() => NameRuleSettings, { each: true, most: MAX_NAME_RULES })
+  @IsArray()
+  @ArrayMaxSize(MAX_NAME_RULES)
+  @ValidateNested({ each: true })
+  @Type(() => NameRuleSettings)
   names?: NameRuleSettings[];
   /** The first rule that matches a name decides who reviews it; unmatched names need no review. */
   @IsOptional()
-  @ValidateNested(() => ReviewRuleSettings, { each: true, most: MAX_NAME_RULES })
+  @IsArray()
+  @ArrayMaxSize(MAX_NAME_RULES)
+  @ValidateNested({ each: true })
+  @Type(() => ReviewRuleSettings)
   review?: ReviewRuleSettings[];
 }
 
 /** Custom resources in a cluster, in all namespaces if none are given. */
 export class KubernetesSettings {
-  @IsOptional() @Validate(listOf(dnsLabel, { unique: true })) namespaces?: string[];
-  /** Interval between full lists, in addition to the watch; one hour if absent. */
-  @IsOptional() @Validate(relistInterval) relistInterval?: string;
-}
-
-// The interval has a minimum, because each relist reads all objects.
-function relistInterval(value: unknown): Issue[] {
-  const issues = duration(value);
-  const isTooShort = (parseDuration(String(value)) ?? 0) < SHORTEST_RELIST_MS;
-  return issues.length === 0 && isTooShort ? issue('must be at least 1m') : issues;
-}
-
-// The number of globs is limited, because each published name is compared with all of them.
-function nameGlobs(value: unknown): Issue[] {
-  if (Array.isArray(value) && value.length === 0) return issue('must not be an empty list');
-  if (Array.isArray(value) && value.length > MAX_NAME_GLOBS)
-    return issue(`must not have more than ${MAX_NAME_GLOBS} items`);
-  return globs(value);
-}
-
-function ownerClaims(value: unknown): Issue[] {
-  const issues = claims(value);
-  return issues.length === 0 && Object.keys(Object(value)).length === 0
-    ? issue('must have at least one claim: every caller satisfies an empty map')
-    : issues;
-}
-
-// PATH_MAX on Linux: longer paths cannot exist.
-function filePath(value: string): string | undefined {
-  return Buffer.byteLength(value) > 4_096 ? 'must have at most 4096 bytes' : undefined;
-}
-
-function repository(value: unknown): Issue[] {
-  if (parseGitRepository(value)) return [];
-  const [found] = httpUrl({ bare: true })(value);
-  const hint = /https:\/\/ URL$/.test(found?.message ?? '')
-    ? ', or ssh://user@host/path or user@host:path'
-    : '';
-  return issue(`${found?.message ?? 'is not a supported address'}${hint}`);
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(1_000)
+  @IsDnsLabel({ each: true })
+  @ArrayUnique()
+  namespaces?: string[];
+  /** Interval between full lists, which read all objects, in addition to the watch; one hour if absent. */
+  @IsOptional() @IsDuration('1m') relistInterval?: string;
 }
 
 function authIssues({ repository: url, auth }: Unchecked<GitSettings>): Issue[] {
@@ -165,16 +162,4 @@ function authIssues({ repository: url, auth }: Unchecked<GitSettings>): Issue[] 
       .filter((key) => auth[key] !== undefined)
       .flatMap((key) => below([key], issue(`is not allowed for ${isSsh ? 'ssh' : 'http:// and https://'}`))),
   ];
-}
-
-// A subset of git-check-ref-format(1): excludes anything that git could parse as an option, a range or a pattern.
-function refName(value: string): string | undefined {
-  const wrong = /^[-/.]|[/.]$|\.\.|\/\/|@\{|[\s~^:?*[\\]|\.lock$/.test(value);
-  return wrong ? 'is not a valid branch or tag name' : undefined;
-}
-
-function pathInRepository(value: string): string | undefined {
-  const steps = value.split('/');
-  const wrong = steps.includes('..') || steps[0] === '' || value.includes('\\');
-  return wrong ? 'must be a path inside the repository: relative, with "/", without ".."' : undefined;
 }

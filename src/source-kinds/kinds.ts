@@ -1,4 +1,5 @@
 import { member } from '../json/json-values.js';
+import type { Plain } from '../json/plain.js';
 import {
   ApiSettings,
   FileSettings,
@@ -6,7 +7,6 @@ import {
   KubernetesSettings,
   ManagedSettings,
 } from './kind-settings.dto.js';
-import type { Plain } from './settings-table.js';
 
 /** How entries get into a source: by reading it at an interval, by watching it, or by publishing to it. */
 type FilledBy = 'sync' | 'watch' | 'publishing';

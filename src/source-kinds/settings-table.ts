@@ -1,12 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { member } from '../json/json-values.js';
-
-/** A value as read-only plain data instead of a class instance. */
-export type Plain<T> = T extends readonly (infer E)[]
-  ? readonly Plain<E>[]
-  : T extends object
-    ? { readonly [M in keyof T]: Plain<T[M]> }
-    : T;
+import { type Plain, plain } from '../json/plain.js';
 
 /** How one setting of a source or registry is stored and shown. */
 export interface Setting<Written> {
@@ -34,8 +28,7 @@ type Shown<T extends Table> = { [K in keyof T]?: Exclude<ReturnType<T[K]['shown'
 export function asWritten<Written>() {
   return {
     // Converts class instances to plain data without undefined members, which equals what the database returns.
-    stored: (written: Written | undefined) =>
-      written === undefined ? null : (JSON.parse(JSON.stringify(written)) as Plain<Written>),
+    stored: (written: Written | undefined) => (written === undefined ? null : plain(written)),
     shown: (stored: Plain<Written> | null) => stored ?? undefined,
   };
 }

@@ -1,24 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import { Allow, ArrayMaxSize, IsArray, IsBoolean, IsOptional, ValidateNested } from 'class-validator';
 import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
-import {
-  IsBoolean,
-  IsClaims,
-  IsDuration,
-  IsOptional,
-  type Unchecked,
-  Validate,
-  ValidateClass,
-  ValidateNested,
-} from '../validation/class-validation.js';
-import {
-  anything,
-  below,
-  formatDuration,
-  globs,
-  type Issue,
-  issue,
-  parseDuration,
-} from '../validation/value-checks.js';
+import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
+import { IsClaims, IsDuration, IsGlob } from '../validation/decorators.js';
+import { below, formatDuration, type Issue, issue, parseDuration } from '../validation/value-checks.js';
 import { AdmissionSettings } from './admission-settings.dto.js';
 import {
   ApiSettings,
@@ -44,13 +30,13 @@ export class SyncPolicy {
 
 /** Globs: `*` also matches "/", `?` matches one character; exclude wins. */
 export class PatternFilter {
-  @IsOptional() @Validate(globs) include?: string[];
-  @IsOptional() @Validate(globs) exclude?: string[];
+  @IsOptional() @IsArray() @ArrayMaxSize(200) @IsGlob({ each: true }) include?: string[];
+  @IsOptional() @IsArray() @ArrayMaxSize(200) @IsGlob({ each: true }) exclude?: string[];
 }
 
 export class EntryFilter {
-  @IsOptional() @ValidateNested(() => PatternFilter) names?: PatternFilter;
-  @IsOptional() @ValidateNested(() => PatternFilter) tags?: PatternFilter;
+  @IsOptional() @ValidateNested() @Type(() => PatternFilter) names?: PatternFilter;
+  @IsOptional() @ValidateNested() @Type(() => PatternFilter) tags?: PatternFilter;
 }
 
 /** One section per kind; a source has exactly one. */
@@ -59,15 +45,15 @@ export type KindSections = { [K in SourceKind]?: WrittenSettings<K> };
 /** A source without its name: an item of `sources:` and the body of `PUT /v1/sources/{name}` (reference/configuration, reference/sources). */
 @ValidateClass<SourceSettings>(kindAndInterval)
 export class SourceSettings implements KindSections {
-  @IsOptional() @ValidateNested(() => FileSettings) file?: FileSettings;
-  @IsOptional() @ValidateNested(() => GitSettings) git?: GitSettings;
-  @IsOptional() @ValidateNested(() => ApiSettings) api?: ApiSettings;
-  @IsOptional() @ValidateNested(() => ManagedSettings) managed?: ManagedSettings;
-  @IsOptional() @ValidateNested(() => KubernetesSettings) kubernetes?: KubernetesSettings;
-  @IsOptional() @ValidateNested(() => SyncPolicy) syncPolicy?: SyncPolicy;
-  @IsOptional() @ValidateNested(() => EntryFilter) filter?: EntryFilter;
+  @IsOptional() @ValidateNested() @Type(() => FileSettings) file?: FileSettings;
+  @IsOptional() @ValidateNested() @Type(() => GitSettings) git?: GitSettings;
+  @IsOptional() @ValidateNested() @Type(() => ApiSettings) api?: ApiSettings;
+  @IsOptional() @ValidateNested() @Type(() => ManagedSettings) managed?: ManagedSettings;
+  @IsOptional() @ValidateNested() @Type(() => KubernetesSettings) kubernetes?: KubernetesSettings;
+  @IsOptional() @ValidateNested() @Type(() => SyncPolicy) syncPolicy?: SyncPolicy;
+  @IsOptional() @ValidateNested() @Type(() => EntryFilter) filter?: EntryFilter;
   /** What may come in; for synced sources. */
-  @IsOptional() @ValidateNested(() => AdmissionSettings) admission?: AdmissionSettings;
+  @IsOptional() @ValidateNested() @Type(() => AdmissionSettings) admission?: AdmissionSettings;
   /** Disables the shrink guard: one sync may remove most entries. */
   @IsOptional() @IsBoolean() allowShrink?: boolean;
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() claims?: Claims;
@@ -103,13 +89,13 @@ export type StoredSourceSettings = Stored<typeof SOURCE_SETTINGS>;
 
 /** The body of `PUT /v1/sources/{name}`: it may repeat members that only the server sets (reference/sources). */
 export class SourceBody extends SourceSettings {
-  @IsOptional() @Validate(anything) name?: unknown;
-  @IsOptional() @Validate(anything) kind?: unknown;
-  @IsOptional() @Validate(anything) origin?: unknown;
-  @IsOptional() @Validate(anything) createdAt?: unknown;
-  @IsOptional() @Validate(anything) updatedAt?: unknown;
+  @Allow() name?: unknown;
+  @Allow() kind?: unknown;
+  @Allow() origin?: unknown;
+  @Allow() createdAt?: unknown;
+  @Allow() updatedAt?: unknown;
   /** Ignored, because it changes constantly. */
-  @IsOptional() @Validate(anything) sync?: unknown;
+  @Allow() sync?: unknown;
 }
 
 /** The members of a SourceBody that must match the stored values. */

@@ -14,7 +14,7 @@ import { asGiven, type Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import type { SkippedVersion } from '../documents/entry-types.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
-import type { Plain } from '../source-kinds/settings-table.js';
+import type { Plain } from '../json/plain.js';
 import type { EntryFilter, StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 import { isOneOf } from '../database/sql-expressions.js';

@@ -7,7 +7,8 @@ import { withoutQuery } from '../outbound/http-client.js';
 import { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { withoutSecretFiles } from '../source-kinds/named-files.js';
-import { type Plain, storedIn, toShown } from '../source-kinds/settings-table.js';
+import type { Plain } from '../json/plain.js';
+import { storedIn, toShown } from '../source-kinds/settings-table.js';
 import { SOURCE_SETTINGS, SourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { Source } from './source.entity.js';
 

@@ -1,124 +1,54 @@
-import {
-  getMetadataStorage,
-  ValidateBy,
-  ValidateIf,
-  ValidateNested as ValidateNestedObject,
-  validateSync,
-  type ValidationError,
-} from 'class-validator';
+import { plainToInstance } from 'class-transformer';
+import { getMetadataStorage, registerDecorator, validateSync, type ValidationError } from 'class-validator';
 import 'reflect-metadata';
-import { isObject, member } from '../json/json-values.js';
-import { httpUrl } from './urls.js';
-import {
-  below,
-  type Check,
-  claims,
-  dnsLabel,
-  duration,
-  flag,
-  foundKind,
-  type Issue,
-  issue,
-  nearest,
-  oneOf,
-  type Path,
-  text,
-  wholeNumber,
-} from './value-checks.js';
+import { isObject } from '../json/json-values.js';
+import { below, type Check, foundKind, type Issue, issue, nearest, type Path } from './value-checks.js';
 
-type Class<T extends object = object> = new () => T;
+export type Class<T extends object = object> = new () => T;
 /** An object of a class before its members are checked. */
 export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 
-/** The class of a member's value, or of each item in its list. */
-interface NestedShape {
-  readonly of: () => Class;
-  readonly each: boolean;
-  readonly most: number;
+/** A decorator of a member, as class-validator stores it. */
+type Decorator = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
+
+interface Member {
+  /** From the last to the first, as TypeScript applies them. */
+  readonly decorators: readonly Decorator[];
+  /** The class that `@Type` gives to the value of `@ValidateNested`. */
+  readonly nested: Class | undefined;
 }
 
+/** Starts the names of undeclared keys: class-validator's whitelist takes `constructor` and `__proto__` for declared. */
+const UNKNOWN = '?';
+/** Starts the names under which class-validator stores the rules of a class. */
+const RULE = '\0';
+/** A body may have any number of keys. */
 const MAX_UNKNOWN_KEYS = 100;
 
-const checks = new Map<string, Check>();
-const rules = new WeakMap<object, ((value: object) => Issue[])[]>();
-const nestedShapes = new WeakMap<object, Map<string, NestedShape>>();
-const claimsMembers = new WeakMap<object, readonly string[]>();
-const memberNamesOf = new WeakMap<object, readonly string[]>();
-
-/** The member is required and must pass the check; with `@IsOptional()` it may be absent. */
-export function Validate(check: Check): PropertyDecorator {
-  const name = `check${checks.size}`;
-  const required: Check = (value) => (value === undefined ? issue('is required') : check(value));
-  checks.set(name, required);
-  return ValidateBy({ name, validator: { validate: (value) => required(value).length === 0 } });
-}
-
-/**
- * The member may be absent. Unlike in class-validator, null is refused, because in YAML it is a key whose value was
- * forgotten.
- */
-export function IsOptional(): PropertyDecorator {
-  return ValidateIf((_object, value) => value !== undefined);
-}
-
-/**
- * The member is a claims map, whose values `countClaimValues` counts.
- *
- * @param check replaces the rules for the claims of a resource.
- */
-export function IsClaims(check: Check = claims): PropertyDecorator {
-  return (target, property) => {
-    claimsMembers.set(target, [...(claimsMembers.get(target) ?? []), String(property)]);
-    Validate(check)(target, property);
-  };
-}
-
-/** @param rule returns the problem with a non-empty string, or nothing. */
-export const IsText = (rule?: (value: string) => string | undefined) => Validate(text(rule));
-export const IsBoolean = () => Validate(flag);
-export const IsInt = (min: number, max: number) => Validate(wholeNumber(min, max));
-export const IsIn = (choices: readonly string[]) => Validate(oneOf(...choices));
-export const IsDnsLabel = () => Validate(dnsLabel);
-export const IsDuration = () => Validate(duration);
-export const IsHttpUrl = (...rules: Parameters<typeof httpUrl>) => Validate(httpUrl(...rules));
-
-/** The member is a map that the class validates; with `each`, a list of at most `most` such maps. */
-export function ValidateNested(
-  of: () => Class,
-  {
-    each = false,
-    notEmpty = false,
-    most = Infinity,
-  }: { each?: boolean; notEmpty?: boolean; most?: number } = {},
-): PropertyDecorator {
-  const isMap: Check = (value) =>
-    value instanceof of() ? [] : issue(`must be a map, not ${foundKind(value)}`);
-  const areMaps: Check = (value) => {
-    if (!Array.isArray(value)) return issue(`must be a list, not ${foundKind(value)}`);
-    if (notEmpty && value.length === 0) return issue('must not be an empty list');
-    if (value.length > most) return issue(`must not have more than ${most} items`);
-    return value.flatMap((item: unknown, position) => below([position], isMap(item)));
-  };
-  return (target, property) => {
-    const shapes = nestedShapes.get(target) ?? new Map<string, NestedShape>();
-    nestedShapes.set(target, shapes.set(String(property), { of, each, most }));
-    ValidateNestedObject()(target, property);
-    Validate(each ? areMaps : isMap)(target, property);
-  };
-}
+let ruleCount = 0;
 
 /** Adds a rule across members of a class. It runs even if members are invalid, so it must accept any types. */
 export function ValidateClass<T extends object>(
   rule: (value: Unchecked<T>) => Issue[],
 ): (target: Class<T>) => void {
-  return (target) => {
-    rules.set(target, [...(rules.get(target) ?? []), rule as (value: object) => Issue[]]);
-  };
+  const check = rule as (value: object) => Issue[];
+  return (target) =>
+    registerDecorator({
+      name: 'rule',
+      target,
+      propertyName: `${RULE}${ruleCount++}`,
+      options: { context: { check } },
+      validator: {
+        validate: (_, args) => check(args?.object ?? {}).length === 0,
+        // Without a message, class-validator leaves out the context.
+        defaultMessage: () => 'breaks a rule',
+      },
+    });
 }
 
 /**
- * Validates a parsed tree (YAML, JSON or a query) against a class: types, missing and unknown keys, checks, rules.
- * Never throws.
+ * Validates a parsed tree (YAML, JSON or a cursor) against a class: types, missing and unknown keys, decorators, rules.
+ * Never throws for any tree.
  *
  * @returns `value`, to be used only when there are no issues.
  */
@@ -127,16 +57,14 @@ export function checkShape<T extends object>(
   tree: unknown,
   { unknownKeys = 'refused' }: { unknownKeys?: 'refused' | 'ignored' } = {},
 ): { value: T; issues: Issue[] } {
-  const unknown: Issue[] = [];
-  const value = instantiate(shape, tree, [], unknown);
-  const issues = unknownKeys === 'refused' ? unknown : [];
-  if (!(value instanceof shape))
-    return { value: new shape(), issues: issue(`must be a map, not ${foundKind(value)}`) };
-  // Classes without validators are fine: unknown keys were reported above.
-  const errors = validateSync(value, { forbidUnknownValues: false });
-  issues.push(...errors.flatMap((error) => flatten(error, [], false)));
-  applyRules(value, [], issues);
-  return { value, issues };
+  if (!isObject(tree)) return { value: new shape(), issues: issue(`must be a map, not ${foundKind(tree)}`) };
+  const value = toInstance(shape, tree);
+  const errors = validateSync(value, {
+    whitelist: true,
+    forbidNonWhitelisted: unknownKeys === 'refused',
+    forbidUnknownValues: false,
+  });
+  return { value, issues: issuesOf(errors) };
 }
 
 /** Returns a type guard that checks the members of a class and ignores unknown keys. */
@@ -144,20 +72,117 @@ export function hasShape<T extends object>(shape: Class<T>): (value: unknown) =>
   return (value): value is T => checkShape(shape, value, { unknownKeys: 'ignored' }).issues.length === 0;
 }
 
-/** Counts the values in all claims of a tree that has not been validated. Takes time in proportion to its size. */
-export function countClaimValues(shape: Class, tree: unknown): number {
-  if (!isObject(tree)) return 0;
-  let count = 0;
-  for (const key of memberNames(shape)) {
-    const value = member(tree, key);
-    if (value === undefined) continue;
-    const nested = nestedShapeOf(shape, key);
-    if (isClaimsMember(shape, key)) count += countLeaves(value);
-    else if (nested)
-      for (const item of [value].flat().slice(0, nested.most + 1))
-        count += countClaimValues(nested.of(), item);
+/**
+ * Creates an instance whose nested members are instances, from any JSON. Unlike class-transformer's function, it keeps other
+ * values as they are: `plainToInstance` throws on a key `constructor`, drops `__proto__`, and copies whole documents. What
+ * class-validator would let pass becomes a symbol, which no decorator accepts: null for `@IsOptional`, and for
+ * `@ValidateNested` a list in place of a map.
+ */
+export function toInstance<T extends object>(shape: Class<T>, tree: Readonly<Record<string, unknown>>): T {
+  const members = membersOf(shape);
+  const instance = new shape();
+  const values = instance as Record<string, unknown>;
+  let unknownKeys = 0;
+  for (const [key, value] of Object.entries(tree)) {
+    const member = members.get(key);
+    if (member) values[key] = memberValue(member, value);
+    else if (unknownKeys++ < MAX_UNKNOWN_KEYS) values[`${UNKNOWN}${key}`] = value;
   }
-  return count;
+  return instance;
+}
+
+function memberValue({ decorators, nested }: Member, value: unknown): unknown {
+  if (value === null)
+    return decorators.every(({ type }) => type === 'whitelistValidation') ? null : refused(value);
+  const isList = decorators.some(({ type, each }) => type === 'nestedValidation' && each);
+  if (nested && !isList) return instanceOf(nested, value);
+  if (!Array.isArray(value)) return nested ? refused(value) : value;
+  // One item too many is enough to refuse the list.
+  const most = argumentOf(decorators, 'arrayMaxSize') as number | undefined;
+  const items: unknown[] = most === undefined ? value : value.slice(0, most + 1);
+  return nested ? items.map((item) => instanceOf(nested, item)) : items;
+}
+
+function instanceOf(shape: Class, value: unknown): unknown {
+  return isObject(value) ? toInstance(shape, value) : refused(value);
+}
+
+function refused(value: unknown): symbol {
+  return Symbol(foundKind(value));
+}
+
+const membersOfClass = new WeakMap<Class, ReadonlyMap<string, Member>>();
+
+/** @throws Error for a class whose decorators would let values pass, or refuse them without a reason. */
+function membersOf(shape: Class): ReadonlyMap<string, Member> {
+  const cached = membersOfClass.get(shape);
+  if (cached) return cached;
+  const all = getMetadataStorage().getTargetValidationMetadatas(shape, '', false, false);
+  const names = new Set(all.map(({ propertyName }) => propertyName).filter((name) => !name.startsWith(RULE)));
+  const members = new Map<string, Member>();
+  for (const name of names) {
+    const decorators = all.filter(({ propertyName }) => propertyName === name);
+    const unknown = decorators.find((one) => one.constraintCls && !isDescribed(one));
+    if (unknown) throw new Error(`@${unknown.name} of ${shape.name}.${name} needs a message`);
+    members.set(name, { decorators, nested: nestedOf(shape, name, decorators) });
+  }
+  membersOfClass.set(shape, members);
+  return members;
+}
+
+function nestedOf(shape: Class, name: string, decorators: readonly Decorator[]): Class | undefined {
+  if (!decorators.some(({ type }) => type === 'nestedValidation')) return undefined;
+  const memberOf = (object: object) => (object as Readonly<Record<string, object | undefined>>)[name];
+  if (decorators.length === 1 && memberOf(new shape()) === undefined)
+    throw new Error(`${shape.name}.${name} needs @IsDefined or @IsOptional`);
+  const found = memberOf(plainToInstance(shape, { [name]: {} }))?.constructor;
+  if (found === undefined || found === Object) throw new Error(`${shape.name}.${name} needs @Type`);
+  return found as Class;
+}
+
+/** Returns the first argument of a member's decorator. */
+function argumentOf(decorators: readonly Decorator[], name: string): unknown {
+  return decorators.find((each) => each.name === name)?.constraints?.[0];
+}
+
+/** A member that is a single value. */
+interface Scalar {
+  readonly path: readonly string[];
+  readonly kind: 'text' | 'number' | 'flag';
+}
+
+/** Returns the single values of a class and of its nested classes, without lists. */
+export function scalarsOf(shape: Class, above: readonly string[] = []): Scalar[] {
+  return [...membersOf(shape)].flatMap(([key, { decorators, nested }]): Scalar[] => {
+    const path = [...above, key];
+    const has = (...names: string[]) => decorators.some(({ name }) => names.includes(name ?? ''));
+    if (has('isArray')) return [];
+    if (nested) return scalarsOf(nested, path);
+    return [{ path, kind: has('isInt', 'isNumber') ? 'number' : has('isBoolean') ? 'flag' : 'text' }];
+  });
+}
+
+/** Returns the members of an instance, and of its nested instances, that have one of these decorators and a value. */
+export function membersWith(
+  names: readonly string[],
+  instance: unknown,
+  above: Path = [],
+): { path: Path; value: unknown }[] {
+  if (Array.isArray(instance))
+    return instance.flatMap((item, position) => membersWith(names, item, [...above, position]));
+  if (!isObject(instance)) return [];
+  return [...membersOf(instance.constructor as Class)].flatMap(([key, { decorators, nested }]) => {
+    const [path, value] = [[...above, key], instance[key]];
+    if (nested) return membersWith(names, value, path);
+    const has = value !== undefined && decorators.some(({ name }) => names.includes(name ?? ''));
+    return has ? [{ path, value }] : [];
+  });
+}
+
+/** Counts the values in all claims of an instance that has not been validated. Takes time in proportion to its size. */
+export function countClaimValues(instance: object): number {
+  const claims = membersWith(['isClaims', 'isTokenClaims'], instance);
+  return claims.reduce((sum, { value }) => sum + countLeaves(value), 0);
 }
 
 function countLeaves(value: unknown): number {
@@ -167,38 +192,26 @@ function countLeaves(value: unknown): number {
   return count;
 }
 
-// Not class-transformer's plainToInstance: it throws on a key "constructor", and silently drops "toString"
-// and "__proto__".
-function instantiate(shape: Class, tree: unknown, path: Path, issues: Issue[]): unknown {
-  // A list instead of a map fails its check, whatever the items are.
-  if (Array.isArray(tree)) return [];
-  if (!isObject(tree)) return tree;
-  const keys = memberNames(shape);
-  const members = Object.entries(tree).flatMap(([key, member]): [string, unknown][] => {
-    if (!keys.includes(key)) {
-      // Limited, because a body may have any number of keys.
-      if (issues.length < MAX_UNKNOWN_KEYS)
-        issues.push(...below([...path, key], issue(unknownKey(key, keys))));
-      return [];
+/** Converts class-validator's errors, which must have `target` and `value`: one issue for a member or an item of a list. */
+export function issuesOf(errors: readonly ValidationError[], above: Path = []): Issue[] {
+  return errors.flatMap((error): Issue[] => {
+    const { target = {}, property, value, constraints, children = [] } = error;
+    if (property.startsWith(RULE))
+      return below(above, (error.contexts?.['rule'] as Context | undefined)?.check(target) ?? []);
+    const isItem = Array.isArray(target);
+    const members = isItem ? undefined : membersOf(target.constructor as Class);
+    if (members && property.startsWith(UNKNOWN)) {
+      const key = property.slice(UNKNOWN.length);
+      return below([...above, key], issue(unknownKey(key, [...members.keys()])));
     }
-    const nested = nestedShapeOf(shape, key);
-    return [[key, nested ? instantiateNested(nested, member, [...path, key], issues) : member]];
+    const path = [...above, isItem ? Number(property) : property];
+    const own = members
+      ? memberIssues(error, members.get(property)?.decorators ?? [])
+      : constraints
+        ? issue(notMap(value))
+        : [];
+    return [...below(path, own), ...issuesOf(children, path)];
   });
-  return Object.assign(new shape(), Object.fromEntries(members));
-}
-
-function instantiateNested(
-  { of, each, most }: NestedShape,
-  tree: unknown,
-  path: Path,
-  issues: Issue[],
-): unknown {
-  if (!each) return instantiate(of(), tree, path, issues);
-  if (isObject(tree)) return {};
-  if (!Array.isArray(tree)) return tree;
-  // One item too many is enough to refuse the list.
-  const first = tree.slice(0, most + 1);
-  return first.map((element: unknown, position) => instantiate(of(), element, [...path, position], issues));
 }
 
 function unknownKey(key: string, known: readonly string[]): string {
@@ -206,60 +219,72 @@ function unknownKey(key: string, known: readonly string[]): string {
   return meant === undefined ? 'is not a known key' : `is not a known key; did you mean ${meant}?`;
 }
 
-function memberNames(shape: Class): readonly string[] {
-  const cached = memberNamesOf.get(shape);
-  if (cached) return cached;
-  const metadata = getMetadataStorage().getTargetValidationMetadatas(shape, '', false, false);
-  const found = [...new Set(metadata.map(({ propertyName }) => propertyName))];
-  memberNamesOf.set(shape, found);
-  return found;
-}
-
-function nestedShapeOf(shape: Class, key: string): NestedShape | undefined {
-  return prototypesOf(shape)
-    .map((prototype) => nestedShapes.get(prototype)?.get(key))
-    .find((nested) => nested !== undefined);
-}
-
-function isClaimsMember(shape: Class, key: string): boolean {
-  return prototypesOf(shape).some((prototype) => claimsMembers.get(prototype)?.includes(key));
-}
-
-/** Returns the prototypes of a class and its base classes. */
-function prototypesOf(shape: Class): object[] {
-  const found: object[] = [];
-  for (
-    let of: unknown = shape.prototype;
-    typeof of === 'object' && of !== null;
-    of = Object.getPrototypeOf(of)
-  )
-    found.push(of);
-  return found;
-}
-
-function flatten(error: ValidationError, above: Path, inList: boolean): Issue[] {
-  const path = [...above, inList ? Number(error.property) : error.property];
-  // class-validator repeats the constraints of a list for each item; only errors in the item's members are new.
-  const own = inList
-    ? []
-    : Object.keys(error.constraints ?? {}).flatMap((name) => checks.get(name)?.(error.value) ?? []);
-  const children = (error.children ?? []).flatMap((child) =>
-    flatten(child, path, Array.isArray(error.value)),
+/** Describes the first decorator that failed. */
+function memberIssues({ value, constraints }: ValidationError, decorators: readonly Decorator[]): Issue[] {
+  const failed = decorators.findLast(
+    (one) =>
+      constraints?.[one.name ?? one.type] !== undefined &&
+      (one.each || !one.constraintCls || !accepts(one, value)),
   );
-  return [...below(path, own), ...children];
+  if (!failed) return [];
+  if (value === undefined) return issue('is required');
+  if (failed.type === 'nestedValidation') return issue(notMap(value));
+  if (!failed.each || !Array.isArray(value)) return describe(failed, value, decorators);
+  return value.flatMap((item: unknown, position) => {
+    const wrong = decorators.findLast((one) => one.each && one.constraintCls && !accepts(one, item));
+    return wrong ? below([position], describe(wrong, item, decorators)) : [];
+  });
 }
 
-function applyRules(value: unknown, path: Path, issues: Issue[]): void {
-  if (Array.isArray(value))
-    value.forEach((element, position) => applyRules(element, [...path, position], issues));
-  if (!isObject(value)) return;
-  for (
-    let shape: unknown = value.constructor;
-    typeof shape === 'function';
-    shape = Object.getPrototypeOf(shape)
-  )
-    for (const rule of rules.get(shape) ?? []) issues.push(...below(path, rule(value)));
-  for (const key of memberNames(value.constructor as Class)) {
-    if (nestedShapeOf(value.constructor as Class, key)) applyRules(value[key], [...path, key], issues);
-  }
+function accepts({ constraintCls, constraints, propertyName: property }: Decorator, value: unknown): boolean {
+  const args = { value, constraints, property, targetName: '', object: {} };
+  const validators = getMetadataStorage().getTargetValidatorConstraints(constraintCls);
+  return validators.every(({ instance }) => instance.validate(value, args) === true);
 }
+
+/** The context of a decorator that `decoratorOf` created. */
+interface Context {
+  readonly check: Check;
+}
+
+function describe(decorator: Decorator, value: unknown, decorators: readonly Decorator[]): Issue[] {
+  const { name = '', message, context } = decorator;
+  const own = context as Context | undefined;
+  if (own) return own.check(value);
+  if (typeof message === 'string') return issue(message);
+  if (name === 'arrayUnique' && Array.isArray(value)) {
+    const position = value.findIndex((item, index) => value.indexOf(item) < index);
+    return below([position], issue(`${JSON.stringify(value[position])} is already in the list`));
+  }
+  return issue(SENTENCES.get(name)?.(value, (of) => argumentOf(decorators, of)) ?? 'is not valid');
+}
+
+function isDescribed({ name = '', message, context }: Decorator): boolean {
+  return context !== undefined || typeof message === 'string' || SENTENCES.has(name);
+}
+
+type Sentence = (value: unknown, argument: (decorator: string) => unknown) => string;
+
+const notNumber: Sentence = (_, argument) => {
+  const what = argument('isNumber') === undefined ? 'whole number' : 'number';
+  return `must be a ${what} from ${String(argument('min'))} to ${String(argument('max'))}`;
+};
+
+const notMap = (value: unknown) => `must be a map, not ${foundKind(value)}`;
+
+/** What is wrong when one of class-validator's own decorators fails. */
+const SENTENCES: ReadonlyMap<string, Sentence> = new Map<string, Sentence>([
+  ['isDefined', () => 'is required'],
+  ['isString', (value) => `must be a string, not ${foundKind(value)}`],
+  ['isBoolean', (value) => `must be true or false, not ${foundKind(value)}`],
+  ['isArray', (value) => `must be a list, not ${foundKind(value)}`],
+  ['isInt', notNumber],
+  ['isNumber', notNumber],
+  ['min', notNumber],
+  ['max', notNumber],
+  ['isIn', (_, argument) => `must be one of ${(argument('isIn') as readonly string[]).join(', ')}`],
+  ['arrayUnique', () => 'must have different items'],
+  ['arrayNotEmpty', () => 'must not be an empty list'],
+  ['arrayMaxSize', (_, argument) => `must not have more than ${String(argument('arrayMaxSize'))} items`],
+  ['maxLength', (_, argument) => `must have at most ${String(argument('maxLength'))} characters`],
+]);

@@ -1,24 +1,19 @@
 import { isIPv4 } from 'node:net';
-import { type Check, text } from './value-checks.js';
 
 /** The maximum length of every URL that callers or documents give. Parsing and rewriting longer ones takes seconds. */
 export const MAX_URL_LENGTH = 2_048;
 
-interface UrlRules {
-  /** Forbids a query and a fragment. */
-  readonly bare?: boolean;
-}
-
-/** Accepts http(s) URLs without user and password, because URLs are shown and stored. */
-export function httpUrl({ bare = false }: UrlRules = {}): Check {
-  return text((value) => {
-    if (value.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-    const url = parseHttpUrl(value);
-    if (!url) return 'must be an http:// or https:// URL';
-    if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
-    if (bare && (value.includes('?') || value.includes('#'))) return 'must not have a query or a fragment';
-    return undefined;
-  });
+/**
+ * Returns the problem with an http(s) URL.
+ *
+ * @param bare forbids a query and a fragment.
+ */
+export function urlProblem(text: string, { bare = false } = {}): string | undefined {
+  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+  const url = parseHttpUrl(text);
+  if (!url) return 'must be an http:// or https:// URL';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
+  return bare && /[?#]/.test(text) ? 'must not have a query or a fragment' : undefined;
 }
 
 /**
@@ -37,10 +32,6 @@ export function parseHost(value: unknown): string | undefined {
   return parseHttpUrl(`http://${value}`)?.hostname;
 }
 
-export const host: Check = text((value) =>
-  parseHost(value) === undefined ? 'must be a host name without scheme, port and path' : undefined,
-);
-
 /** Normalizes a host with an optional port, such as `git.example.com:8443`; undefined for anything else. */
 export function parseHostAndPort(value: unknown): string | undefined {
   const [, name, port] = /^(.+?)(?::(\d{1,5}))?$/.exec(typeof value === 'string' ? value : '') ?? [];
@@ -48,12 +39,6 @@ export function parseHostAndPort(value: unknown): string | undefined {
   if (known === undefined || port === undefined) return known;
   return Number(port) >= 1 && Number(port) <= 65_535 ? `${known}:${Number(port)}` : undefined;
 }
-
-export const hostAndPort: Check = text((value) =>
-  parseHostAndPort(value) === undefined
-    ? 'must be a host name with an optional port, without scheme and path'
-    : undefined,
-);
 
 /** Whether requests to the URL cross a network unencrypted: `http:` to another machine. */
 export function isInsecure(url: URL): boolean {
@@ -67,14 +52,7 @@ export function isLoopbackHost(host: string): boolean {
   return isIPv4(name) && name.startsWith('127.');
 }
 
-/** `*`, or an origin as browsers send it: no path, no trailing slash, no default port. */
-export const corsOrigin: Check = text((value) =>
-  value === '*' || parseHttpUrl(value)?.origin === value
-    ? undefined
-    : 'must be "*" or an origin such as https://portal.example.com',
-);
-
-/** An http or https origin. */
-export const httpOrigin: Check = text((value) =>
-  parseHttpUrl(value)?.origin === value ? undefined : 'must be an origin such as https://login.example.com',
-);
+/** Whether this is an http or https origin as browsers send it: no path, no trailing slash, no default port. */
+export function isHttpOrigin(text: string): boolean {
+  return parseHttpUrl(text)?.origin === text;
+}

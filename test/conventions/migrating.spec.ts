@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ConfigFile } from '../../dist/config/config-file.dto.js';
-import { unknownVariables } from '../../dist/config/environment.js';
+import { unknownVariables } from '../../dist/config/overrides.js';
 import { loadConfig, type LoadedConfig } from '../../dist/config/load-config.js';
 import { TOOLHIVE_FILE, toolhiveKeys } from '../../dist/config/toolhive-keys.js';
 import { checkShape } from '../../dist/validation/class-validation.js';

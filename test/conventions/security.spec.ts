@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DEFAULTS } from '../../src/config/defaults.js';
+import { LimitSettings } from '../../src/config/config-file.dto.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
@@ -31,7 +31,7 @@ describe('security and limits in the documents', () => {
     expect(incomplete).toEqual([]);
   });
 
-  it.each(Object.keys(DEFAULTS.limits).filter((name) => name !== 'keepAlive'))(
+  it.each(Object.keys(new LimitSettings()).filter((name) => name !== 'keepAlive'))(
     'names limits.%s, and a test of the limit sets it or states its default',
     (name) => {
       const rows = limits.split('\n').filter((line) => line.includes(`limits.${name}`));
