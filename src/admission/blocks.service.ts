@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
-import { AuditTrail } from '../audit/audit-trail.js';
+import { type Audited, AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { closeAdmission } from '../database/locks.js';
 import { ApiError } from '../http/errors.js';
@@ -63,23 +63,24 @@ export class BlocksService {
   ): Promise<{ readonly created: boolean; readonly answer: JsonText }> {
     checkSettingsLength(body, []);
     const rule = JSON.parse(JSON.stringify(body)) as BlockRule;
-    return this.change(caller, context, id, async (manager, record) => {
+    return this.change(caller, context, id, async (manager) => {
       const before = await manager.findOneBy(Block, { id });
       checkPreconditions(preconditions, before ? contentTag(before.rule) : null);
-      if (before && isDeepStrictEqual(before.rule, rule)) return { created: false, answer: answerOf(before) };
+      if (before && isDeepStrictEqual(before.rule, rule))
+        return { result: { created: false, answer: answerOf(before) }, events: [] };
       if (!before && (await manager.count(Block)) >= MAX_BLOCKS) throw new ApiError('too_many_blocks');
       if (before) await manager.update(Block, { id }, { rule, updatedAt: () => 'now()' });
       else await manager.insert(Block, { id, rule });
       await manager.insert(BlockChange, { id: randomUUID(), block: id });
       await this.sweep.applyToPublished(manager, id);
-      await record({
+      const event: ChangeEvent = {
         action: before ? 'block.update' : 'block.create',
         target: { type: 'block', name: id },
         claims: [],
         change: { ...(before ? { before: before.rule } : {}), after: rule },
-      });
+      };
       const block = await manager.findOneByOrFail(Block, { id });
-      return { created: !before, answer: answerOf(block) };
+      return { result: { created: !before, answer: answerOf(block) }, events: [event] };
     });
   }
 
@@ -103,19 +104,20 @@ export class BlocksService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<void> {
-    await this.change(caller, context, id, async (manager, record) => {
+    await this.change(caller, context, id, async (manager) => {
       const block = await manager.findOneBy(Block, { id });
       if (!block) throw new ApiError('block_not_found');
       checkPreconditions(preconditions, contentTag(block.rule));
       await manager.delete(Block, { id });
       await manager.insert(BlockChange, { id: randomUUID(), block: id });
       await this.sweep.applyToPublished(manager, id);
-      await record({
+      const event: ChangeEvent = {
         action: 'block.delete',
         target: { type: 'block', name: id },
         claims: [],
         change: { before: block.rule },
-      });
+      };
+      return { result: undefined, events: [event] };
     });
   }
 
@@ -127,14 +129,11 @@ export class BlocksService {
     caller: Caller,
     context: RequestContext,
     id: string,
-    work: (
-      manager: EntityManager,
-      record: Parameters<Parameters<AuditTrail['transaction']>[1]>[1],
-    ) => Promise<T>,
+    work: (manager: EntityManager) => Promise<Audited<T>>,
   ): Promise<T> {
-    const answer = await this.audit.transaction({ caller, context }, async (manager, record) => {
+    const answer = await this.audit.transaction({ caller, context }, async (manager) => {
       await closeAdmission(manager);
-      return work(manager, record);
+      return work(manager);
     });
     await this.changes.apply(id);
     return answer;

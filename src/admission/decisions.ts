@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
-import { AuditTrail, type RecordChange } from '../audit/audit-trail.js';
+import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { lockEntry } from '../database/locks.js';
 import { EntriesRepository } from '../entry-store/entries.repository.js';
-import { recordClaims, recordStatus } from '../entry-store/entry-events.js';
+import { claimsEvents, statusEvents } from '../entry-store/entry-events.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -69,7 +69,7 @@ export class Decisions {
   ): Promise<JsonText> {
     const { id } = seen;
     checkMayDecide(seen, decision);
-    await this.audit.transaction({ caller, context }, async (manager, record) => {
+    await this.audit.transaction({ caller, context }, async (manager) => {
       if (seen.kind === MANAGED_KIND) {
         await lockEntry(manager, seen.type, seen.name);
         if (decision === 'approve') await this.admitted.addClaimSets(manager, [id]);
@@ -79,17 +79,19 @@ export class Decisions {
       checkMayDecide(item, decision);
       await checkState(manager, item, decision, request);
       if (item.isApproved) this.checkMayEndApproved(caller, item, decision);
-      await record(eventOf(item, decision, request));
+      const events: ChangeEvent[] = [eventOf(item, decision, request)];
       const blocks = await this.blocks.inForce(manager);
       const by = { publisher: publisherOf(caller), key: personKey(caller) };
       await insertDecision(manager, id, { decision, comment: request.comment ?? null, at: now, by });
       if (decision === 'approve' && item.given + 1 >= item.required)
-        await this.approve(manager, item, blocks, now, record);
+        events.push(...(await this.approve(manager, item, blocks, now)));
       else if (decision === 'reject') await endItem(manager, id, 'rejected', now);
       else if (decision === 'withdraw') await endItem(manager, id, 'withdrawn', now);
-      if (seen.kind === MANAGED_KIND || decision === 'comment') return;
-      await this.states.recount(manager, await countHeld(manager, [seen.sourceId]));
-      await this.sweep.settle(manager, [seen.sourceId], blocks);
+      if (seen.kind !== MANAGED_KIND && decision !== 'comment') {
+        await this.states.recount(manager, await countHeld(manager, [seen.sourceId]));
+        await this.sweep.settle(manager, [seen.sourceId], blocks);
+      }
+      return { result: undefined, events };
     });
     return this.views.get(caller, id);
   }
@@ -114,44 +116,36 @@ export class Decisions {
     item: SeenItem,
     blocks: readonly CompiledBlock[],
     now: Date,
-    record: RecordChange,
-  ): Promise<void> {
+  ): Promise<ChangeEvent[]> {
     const reasons = item.change ? [] : (await blockReasons(manager, blocks, [item.id])).get(item.id);
-    if (reasons && reasons.length > 0) return leaveToBlocks(manager, item.id, reasons);
-    await record({ ...eventOf(item, 'approve', {}), action: 'admission.admit' });
-    if (item.change) await this.makeChange(manager, item, now, record);
+    if (reasons && reasons.length > 0) {
+      await leaveToBlocks(manager, item.id, reasons);
+      return [];
+    }
+    const events: ChangeEvent[] = [{ ...eventOf(item, 'approve', {}), action: 'admission.admit' }];
+    if (item.change) events.push(...(await this.makeChange(manager, item, now)));
     else await this.admitted.admit(manager, item.sourceId, [item.id]);
     await endItem(manager, item.id, 'admitted', now);
     if (item.change?.claims) await relabelItems(manager, item.sourceId, item, item.change.claims);
-    if (item.kind !== MANAGED_KIND || item.change) return;
+    if (item.kind !== MANAGED_KIND || item.change) return events;
     const claimSetId = await claimSetOf(manager, item.sourceId, item);
     if (claimSetId !== undefined) await this.limit.check(manager, item.sourceId, claimSetId);
+    return events;
   }
 
-  private async makeChange(
-    manager: EntityManager,
-    item: SeenItem,
-    now: Date,
-    record: RecordChange,
-  ): Promise<void> {
+  private async makeChange(manager: EntityManager, item: SeenItem, now: Date): Promise<ChangeEvent[]> {
     const entry = await this.entries.findByName(item, item.version ?? undefined, manager);
     if (!entry || !item.change || (item.version !== null && entry.versions.length === 0))
       throw new ApiError('already_decided', 'The entry or version is gone');
     const { claims, status, statusMessage: message = null } = item.change;
-    if (claims) {
-      await recordClaims(record, entry, claims);
-      await this.entries.setClaims(manager, entry, claims);
-    }
-    if (!status) return;
+    const events = claims ? claimsEvents(entry, claims) : [];
+    if (claims) await this.entries.setClaims(manager, entry, claims);
+    if (!status) return events;
     const versions = item.version === null ? await this.entries.versions(entry, manager) : entry.versions;
-    await recordStatus(
-      record,
-      entry,
-      versions,
-      { status, statusMessage: message },
-      item.version ?? undefined,
-    );
+    const after = { status, statusMessage: message };
+    events.push(...statusEvents(entry, versions, after, item.version ?? undefined));
     await this.entries.setStatus(manager, entry, item.version, { status, message, now });
+    return events;
   }
 }
 

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import { publisherOf } from '../audit/audit-event.js';
-import type { RecordChange } from '../audit/audit-trail.js';
+import type { Audited, ChangeEvent } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { shownForm } from '../claims/claims.js';
 import { transactionTime } from '../database/clock.js';
@@ -79,7 +79,6 @@ export class PublicationAdmission {
    * Holds a publication that a policy holds.
    *
    * @param asked what the admission webhooks answered; null if none was asked.
-   * @param record null for a dry run, which writes nothing.
    * @returns null if the version may be stored.
    * @throws ApiError 409 `too_many_held`.
    */
@@ -87,28 +86,26 @@ export class PublicationAdmission {
     manager: EntityManager,
     { source, version, claims, caller }: Publication,
     asked: AskedPublication | null,
-    record: RecordChange | null,
-  ): Promise<HeldAnswer | null> {
+  ): Promise<Audited<Required<HeldAnswer>> | null> {
     const review = this.reviewReason(source.settings, version.name);
     const reasons = [...(review ? [review] : []), ...(asked?.reasons ?? [])];
     if (reasons.length === 0) return null;
-    const answer: HeldAnswer = { status: 'held', reasons: shownReasons(reasons) };
     await checkHeld(manager, caller);
-    if (!record) return answer;
-    await record({
+    const shown = shownReasons(reasons);
+    const event: ChangeEvent = {
       action: 'admission.hold',
       target: { type: version.type, name: version.name, version: version.version, source: source.name },
       claims: [shownForm(claims)],
       change: {
-        after: { claims: shownForm(claims), sha256: version.digest.toString('hex'), reasons: answer.reasons },
+        after: { claims: shownForm(claims), sha256: version.digest.toString('hex'), reasons: shown },
       },
-    });
+    };
     const id = asked?.id ?? randomUUID();
     const now = await transactionTime(manager);
     const item = { id, version, reasons, firstSeenAt: now, claims };
     await insertItems(manager, source.id, [item], { publisher: publisherOf(caller), key: personKey(caller) });
     await insertQuestions(manager, source.id, [id], asked?.failed ?? [], backOffMs(1, WEBHOOK_BACK_OFF));
-    return { id, ...answer };
+    return { result: { id, status: 'held', reasons: shown }, events: [event] };
   }
 
   /**
@@ -120,22 +117,21 @@ export class PublicationAdmission {
   async holdChange(
     manager: EntityManager,
     { source, entry, version, change, claims, caller }: ProposedChange,
-    record: RecordChange,
-  ): Promise<string | null> {
+  ): Promise<Audited<string> | null> {
     const review = this.reviewReason(source.settings, entry.name);
     if (!review) return null;
     await checkHeld(manager, caller);
     const reasons = [review];
     const { type, name } = entry;
-    await record({
+    const event: ChangeEvent = {
       action: 'admission.hold',
       target: { type, name, ...(version === null ? {} : { version }), source: source.name },
       claims: [claims, ...(change.claims ? [change.claims] : [])],
       change: { after: { change, reasons } },
-    });
+    };
     const digest = hash('sha256', JSON.stringify({ type, name, version, change }), 'buffer');
     try {
-      return await insertChange(manager, source.id, {
+      const id = await insertChange(manager, source.id, {
         type,
         name,
         version,
@@ -145,31 +141,28 @@ export class PublicationAdmission {
         change,
         by: { publisher: publisherOf(caller), key: personKey(caller) },
       });
+      return { result: id, events: [event] };
     } catch (error) {
       if (isPending(error)) throw new ApiError('change_pending');
       throw error;
     }
   }
 
-  /** Withdraws the pending change of an entry or version that is removed. */
+  /** Withdraws the pending changes of an entry or version that is removed, and returns the events. */
   async dropChanges(
     manager: EntityManager,
     source: Pick<PublishedSource, 'id' | 'name'>,
     entry: EntryName,
     version: string | null,
-    record: RecordChange,
-  ): Promise<void> {
+  ): Promise<ChangeEvent[]> {
     const { type, name } = entry;
-    for (const dropped of await withdrawChanges(manager, source.id, entry, version))
-      await record({
-        action: 'admission.withdraw',
-        target: {
-          ...{ type, name, source: source.name },
-          ...(dropped.version === null ? {} : { version: dropped.version }),
-        },
-        claims: [dropped.claims, ...(dropped.change.claims ? [dropped.change.claims] : [])],
-        change: { after: { change: dropped.change } },
-      });
+    const dropped = await withdrawChanges(manager, source.id, entry, version);
+    return dropped.map(({ version: of, claims, change }) => ({
+      action: 'admission.withdraw',
+      target: { type, name, source: source.name, ...(of === null ? {} : { version: of }) },
+      claims: [claims, ...(change.claims ? [change.claims] : [])],
+      change: { after: { change } },
+    }));
   }
 }
 

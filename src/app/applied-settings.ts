@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { AuditChange } from '../audit/audit-event.js';
-import type { RecordChange } from '../audit/audit-trail.js';
+import type { Audited, ChangeEvent } from '../audit/audit-trail.js';
 import { type AppliedOAuth, appliedOAuth, auditedOAuth, secretDigest } from '../auth/audited-oauth.js';
 import { AppliedAuthorization } from '../authz/applied-authorization.entity.js';
 import { authorizationForm } from '../authz/policy-in-force.js';
@@ -31,6 +31,7 @@ interface SettingsForms {
 interface SettingsChanges {
   readonly auth: string[];
   readonly others: string[];
+  readonly events: readonly ChangeEvent[];
 }
 
 /**
@@ -70,8 +71,7 @@ export class AppliedSettings {
   }
 
   /**
-   * Writes and records the differences from the last applied settings. Call it in a transaction that holds the
-   * configuration lock.
+   * Writes the differences from the last applied settings. Call it in a transaction that holds the configuration lock.
    *
    * @param waiting the paths of changed settings that wait for a restart.
    */
@@ -79,12 +79,15 @@ export class AppliedSettings {
     manager: EntityManager,
     forms: SettingsForms,
     waiting: readonly string[],
-    record: RecordChange,
   ): Promise<SettingsChanges> {
-    const webhooks = await this.webhooks.apply(manager, forms.webhooks, record);
-    const auth = await applyAuth(manager, forms, waiting, record);
-    const admission = await applyAdmission(manager, forms.admission, record);
-    return { auth, others: [...webhooks, ...admission] };
+    const webhooks = await this.webhooks.apply(manager, forms.webhooks);
+    const auth = await applyAuth(manager, forms, waiting);
+    const admission = await applyAdmission(manager, forms.admission);
+    return {
+      auth: auth.result,
+      others: [...webhooks.result, ...admission.result],
+      events: [...webhooks.events, ...auth.events, ...admission.events],
+    };
   }
 }
 
@@ -92,15 +95,15 @@ async function applyAuth(
   manager: EntityManager,
   { authorization: form, oauth }: SettingsForms,
   waiting: readonly string[],
-  record: RecordChange,
-): Promise<string[]> {
+): Promise<Audited<string[]>> {
   const last = await manager.findOneBy(AppliedAuthorization, { id: ID });
-  if (isDeepStrictEqual([last?.form, last?.oauth ?? null], [form, oauth])) return [];
+  if (isDeepStrictEqual([last?.form, last?.oauth ?? null], [form, oauth])) return { result: [], events: [] };
   await manager.save(AppliedAuthorization, { id: ID, form, oauth });
   const changes: string[] = [];
-  const recordOne = async (name: string, change: AuditChange) => {
+  const events: ChangeEvent[] = [];
+  const add = (name: string, change: AuditChange) => {
     const paths = waiting.length > 0 ? { waiting } : {};
-    await record({
+    events.push({
       action: 'config.apply',
       target: { type: 'configuration', name },
       claims: [],
@@ -111,10 +114,10 @@ async function applyAuth(
   };
   // No rules before and none now: nothing to record.
   const hasRules = last ? !isDeepStrictEqual(last.form, form) : form.mode === 'full';
-  if (hasRules) await recordOne('auth.authz', { ...(last ? { before: last.form } : {}), after: form });
+  if (hasRules) add('auth.authz', { ...(last ? { before: last.form } : {}), after: form });
   const before = last?.oauth ?? null;
-  if (!isDeepStrictEqual(before, oauth)) await recordOne('auth.oauth', oauthChange(before, oauth));
-  return changes;
+  if (!isDeepStrictEqual(before, oauth)) add('auth.oauth', oauthChange(before, oauth));
+  return { result: changes, events };
 }
 
 function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): AuditChange {
@@ -139,14 +142,13 @@ function admissionForms(webhooks: readonly AdmissionWebhookConfig[]): Promise<Ap
 async function applyAdmission(
   manager: EntityManager,
   forms: readonly AppliedAdmissionWebhook[],
-  record: RecordChange,
-): Promise<string[]> {
+): Promise<Audited<string[]>> {
   const last = await manager.findOneByOrFail(AppliedAuthorization, { id: ID });
   const before = (last.admission ?? []) as readonly AppliedAdmissionWebhook[];
-  if (isDeepStrictEqual(before, forms)) return [];
+  if (isDeepStrictEqual(before, forms)) return { result: [], events: [] };
   await manager.update(AppliedAuthorization, { id: ID }, { admission: forms });
   const earlier = (name: string) => before.find((form) => form.name === name);
-  await record({
+  const event: ChangeEvent = {
     action: 'config.apply',
     target: { type: 'configuration', name: 'admission' },
     claims: [],
@@ -154,6 +156,6 @@ async function applyAdmission(
       before: { webhooks: before.map((form) => auditedWebhook(form)) },
       after: { webhooks: forms.map((form) => auditedWebhook(form, earlier(form.name))) },
     },
-  });
-  return ['admission: changed'];
+  };
+  return { result: ['admission: changed'], events: [event] };
 }

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { CONFIGURATION_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { lockConfiguration } from '../database/locks.js';
 import { SourceStates } from '../sources/source-states.queries.js';
@@ -32,7 +33,7 @@ export class ConfiguredResources {
    */
   async apply(config: DeclaredConfig, waiting: readonly string[] | null = null): Promise<Changes> {
     const forms = await this.settings.formsOf(config);
-    const { changes, warnings } = await this.audit.transaction(null, async (manager, record) => {
+    const { changes, warnings } = await this.audit.transaction(CONFIGURATION_ACTOR, async (manager) => {
       const run: ConfigurationRun = { manager, config, changes: [], warnings: [], events: [] };
       const differs =
         isDifferent(await differencesFrom(config, manager)) || (await this.settings.differ(manager, forms));
@@ -40,13 +41,13 @@ export class ConfiguredResources {
         // Serializes this transaction with other replicas and with changes made through the admin API.
         await lockConfiguration(manager);
         await this.write(run);
-        await record(run.events);
-        const { auth, others } = await this.settings.apply(manager, forms, waiting ?? [], record);
+        const { auth, others, events } = await this.settings.apply(manager, forms, waiting ?? []);
+        run.events.push(...events);
         run.changes.push(...others, ...(waiting ? [] : auth));
       }
       // Source content may have changed while the server was down.
       if (!waiting) await this.states.scheduleConfigured(manager);
-      return run;
+      return { result: run, events: run.events };
     });
     for (const warning of warnings) this.logger.warn(warning);
     return changes;

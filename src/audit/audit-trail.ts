@@ -19,7 +19,6 @@ import {
   type AuditEvent,
   type AuditTarget,
   boundedScope,
-  CONFIGURATION_ACTOR,
   SYNC_ACTOR,
 } from './audit-event.js';
 import { AuditQueries, type WrittenEvent } from './audit.queries.js';
@@ -43,11 +42,12 @@ export interface Requester {
   readonly context: RequestContext;
 }
 
-/**
- * Writes the event of a change, or the events of several changes. If possible, call it before taking contended locks,
- * because it runs another statement.
- */
-export type RecordChange = (change: ChangeEvent | readonly ChangeEvent[]) => Promise<void>;
+/** What a transaction did. */
+export interface Audited<T> {
+  readonly result: T;
+  /** One for each change; none if nothing changed. */
+  readonly events: readonly ChangeEvent[];
+}
 
 /** Numbers of entries changed by a sync. */
 export interface SyncResult {
@@ -110,26 +110,25 @@ export class AuditTrail {
   }
 
   /**
-   * Runs a transaction; `work` must call `record` for each of its changes. Runs it again after a deadlock or a
-   * serialization failure.
+   * Runs a transaction and writes its events. Runs it again after a deadlock or a serialization failure.
    *
-   * @param requester null for changes made by the configuration.
-   * @throws ApiError 429 `too_many_requests` if `work` records a change and the requester has reached the limit.
+   * @param by an actor for changes that the server itself makes.
+   * @throws ApiError 429 `too_many_requests` if something changed and the requester has reached the limit.
    */
   transaction<T>(
-    requester: Requester | null,
-    work: (manager: EntityManager, record: RecordChange) => Promise<T>,
+    by: Requester | AuditActor,
+    work: (manager: EntityManager) => Promise<Audited<T>>,
   ): Promise<T> {
-    return withRetries(() => this.attempt(requester, work));
+    return withRetries(() => this.attempt(by, work));
   }
 
-  /** Runs `work` in a transaction, rolls it back and returns the result. `work` must record nothing. */
-  rehearse<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  /** Runs `work` in a transaction, rolls it back and returns the result. */
+  rehearse<T>(work: (manager: EntityManager) => Promise<Audited<T>>): Promise<T> {
     return withRetries(async () => {
       const runner = this.dataSource.createQueryRunner();
       try {
         await runner.startTransaction();
-        return await work(runner.manager);
+        return (await work(runner.manager)).result;
       } finally {
         if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
         await runner.release();
@@ -138,23 +137,21 @@ export class AuditTrail {
   }
 
   private async attempt<T>(
-    requester: Requester | null,
-    work: (manager: EntityManager, record: RecordChange) => Promise<T>,
+    by: Requester | AuditActor,
+    work: (manager: EntityManager) => Promise<Audited<T>>,
   ): Promise<T> {
-    const written: WrittenEvent[] = [];
-    const actor = requester
-      ? actorOf(requester.caller, this.policy.rolesOf(requester.caller))
-      : CONFIGURATION_ACTOR;
+    let written: readonly WrittenEvent[] = [];
+    const requester = 'caller' in by ? by : null;
+    const actor = 'caller' in by ? actorOf(by.caller, this.policy.rolesOf(by.caller)) : by;
     let undo: (() => void) | undefined;
     try {
-      const result = await this.dataSource.transaction((manager) =>
-        work(manager, async (change) => {
-          if (requester) undo ??= this.limit.count(requester);
-          const event = (one: ChangeEvent) => eventOf(one, actor, requester?.context ?? null);
-          if ('action' in change) written.push(await this.queries.insertChange(manager, event(change)));
-          else written.push(...(await this.queries.insertChanges(manager, change.map(event))));
-        }),
-      );
+      const result = await this.dataSource.transaction(async (manager) => {
+        const done = await work(manager);
+        if (requester && done.events.length > 0) undo = this.limit.count(requester);
+        const events = done.events.map((change) => eventOf(change, actor, requester?.context ?? null));
+        written = await this.queries.insertChanges(manager, events);
+        return done.result;
+      });
       // Send the response before logging.
       setImmediate(() => this.report(written));
       return result;
@@ -184,7 +181,7 @@ export class AuditTrail {
       claims: [claims],
       change: { after: { added, changed, removed, ...(durationMs === undefined ? {} : { durationMs }) } },
     };
-    return [await this.queries.insertChange(manager, eventOf(change, SYNC_ACTOR, null))];
+    return this.queries.insertChanges(manager, [eventOf(change, SYNC_ACTOR, null)]);
   }
 
   /** Writes events about items that the server itself held or admitted, in the same transaction. They are not logged. */
@@ -198,15 +195,6 @@ export class AuditTrail {
         manager,
         changes.map((change) => eventOf(change, actor, null)),
       );
-  }
-
-  /**
-   * Writes the event of a change that the server itself makes, in the transaction of the change.
-   *
-   * @returns the event to pass to `report` after the commit.
-   */
-  async write(manager: EntityManager, actor: AuditActor, change: ChangeEvent): Promise<WrittenEvent> {
-    return this.queries.insertChange(manager, eventOf(change, actor, null));
   }
 
   /** Calls the listener after this replica committed events. */

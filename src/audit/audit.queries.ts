@@ -71,19 +71,12 @@ export class AuditQueries {
     ]);
   }
 
-  /** Writes many events in the same transaction as their changes. */
+  /** Writes events in the same transaction as their changes. While a target is locked, the IDs of its events ascend. */
   async insertChanges(manager: EntityManager, events: readonly AuditEvent[]): Promise<WrittenEvent[]> {
     const waiting = events.map((event) => ({ event, ageMs: 0, dropped: null, isKept: true }));
     const written: WrittenEvent[] = [];
     for (let start = 0; start < waiting.length; start += EVENTS_PER_STATEMENT)
       written.push(...(await this.insert(waiting.slice(start, start + EVENTS_PER_STATEMENT), manager)));
-    return written;
-  }
-
-  /** Writes an event in the same transaction as its change. If the target is locked, the IDs of its events ascend. */
-  async insertChange(manager: EntityManager, event: AuditEvent): Promise<WrittenEvent> {
-    const [written] = await this.insert([{ event, ageMs: 0, dropped: null, isKept: true }], manager);
-    if (!written) throw new Error('An audit event was not written');
     return written;
   }
 

@@ -13,7 +13,7 @@ import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { reviewRuleOf } from '../admission/review.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
-import { AuditTrail } from '../audit/audit-trail.js';
+import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';
 import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { waitForLocks } from '../database/locks.js';
@@ -33,7 +33,7 @@ import { ContentFetch } from './content.entity.js';
 import { type Fetch, type FetchedVersion, fetchedVersion, takeFetches } from './content-fetch.queries.js';
 import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
 import { ContentStore } from './content-store.queries.js';
-import { type IncomingFile, treeSummaryOf } from './content-tree.js';
+import type { IncomingFile } from './content-tree.js';
 import { OciRegistry } from './oci-registry.js';
 import { contentProblems } from './skill-file.js';
 
@@ -258,21 +258,19 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     files: readonly IncomingFile[],
     from: object,
   ): Promise<void> {
-    const { digest, bytes } = treeSummaryOf(files);
-    const event = await this.dataSource.transaction(async (manager) => {
+    const bytes = await this.audit.transaction(CONTENT_ACTOR, async (manager) => {
       await waitForLocks(manager);
-      const written = await this.audit.write(manager, CONTENT_ACTOR, {
+      const tree = await this.store.put(manager, versionId, files);
+      if (!(await manager.existsBy(ContentFetch, { versionId, packages }))) throw new Outdated();
+      const event: ChangeEvent = {
         action: 'entry.content',
         target: { type, name, version, source },
-        ...(isManaged ? {} : { role: 'manageSources' as const }),
+        ...(isManaged ? {} : { role: 'manageSources' }),
         claims: [claims],
-        change: { after: { sha256: digest, bytes, files: files.length, from } },
-      });
-      await this.store.put(manager, versionId, files);
-      if (!(await manager.existsBy(ContentFetch, { versionId, packages }))) throw new Outdated();
-      return written;
+        change: { after: { sha256: tree.digest, bytes: tree.bytes, files: files.length, from } },
+      };
+      return { result: tree.bytes, events: [event] };
     });
-    this.audit.report([event]);
     this.logger.log({ source, type, name, version, bytes }, 'Fetched content');
   }
 

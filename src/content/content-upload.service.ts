@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
-import type { Requester } from '../audit/audit-trail.js';
+import type { ChangeEvent, Requester } from '../audit/audit-trail.js';
 import { type Caller, identityOf } from '../auth/caller.js';
 import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/review.js';
 import type { Client } from '../auth/client.js';
@@ -19,7 +19,6 @@ import { Quota } from '../limits/quota.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
-import { treeSummaryOf } from './content-tree.js';
 import { contentProblems } from './skill-file.js';
 
 /** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
@@ -105,21 +104,21 @@ export class ContentUploads {
         requester,
         entry,
         version.version,
-        async (manager, found, _now, record) => {
+        async (manager, found) => {
           const source = await shareManaged(manager);
           this.rules.checkSource(source);
           // reference/content: anyone who may publish a further version.
           this.rules.checkClaims(requester.caller, found.claims);
           this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
           checkReview(requester.caller, found, source.settings.review);
-          const { digest, bytes } = treeSummaryOf(files);
-          await record({
+          const { digest, bytes } = await this.store.put(manager, version.id, files);
+          const event: ChangeEvent = {
             action: 'entry.content',
             target: targetOf(found, source.name, version.version),
             claims: [found.claims],
             change: { after: { sha256: digest, bytes, files: files.length } },
-          });
-          await this.store.put(manager, version.id, files);
+          };
+          return { result: undefined, events: [event] };
         },
         // Shows no version: changes of blocks need not wait while content is written.
         false,

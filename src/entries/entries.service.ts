@@ -8,7 +8,7 @@ import { ItemViews } from '../admission/item-views.queries.js';
 import type { AskedPublication, HeldAnswer, Publication } from '../admission/publication.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
 import { publisherOf } from '../audit/audit-event.js';
-import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
+import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, shownForm } from '../claims/claims.js';
@@ -26,9 +26,9 @@ import type { ContentAnswer } from '../entry-store/content-state.queries.js';
 import { EntriesRepository } from '../entry-store/entries.repository.js';
 import {
   changingVersions,
+  claimsEvents,
   publicationEvent,
-  recordClaims,
-  recordStatus,
+  statusEvents,
   statusOf,
   targetOf,
 } from '../entry-store/entry-events.js';
@@ -56,6 +56,13 @@ export interface MadeOrHeld<T> {
   readonly answer: T;
 }
 
+/** How many versions of an entry now have a status; or the id of the item, if the change waits for review. */
+interface ChangedStatus {
+  readonly entry: Entry;
+  readonly count: number;
+  readonly held: string | null;
+}
+
 /** Formats the answers to a publication. */
 export interface PublicationAnswers {
   stored(name: EntryName, claims: Claims, stored: EntryVersion): string;
@@ -67,7 +74,7 @@ const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: descr
 /** A publication that was stored or held, or that a rehearsal would store or hold. */
 type Published = { readonly publication: Publication; readonly claims: Claims } & (
   | { readonly version: EntryVersion; readonly held?: undefined }
-  | { readonly version?: undefined; readonly held: HeldAnswer }
+  | { readonly version?: undefined; readonly held: Required<HeldAnswer> }
 );
 
 /** Publishes and manages entries (reference/publishing). */
@@ -113,12 +120,15 @@ export class EntriesService {
     // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
     this.rules.checkClaims(caller, request.claims);
     const asked = await this.askWebhooks(caller, request, context);
-    const { version, held, claims } = dryRun
-      ? await this.audit.rehearse((manager) => this.publishIn(manager, caller, request, asked, null))
-      : await this.audit.transaction({ caller, context }, (manager, record) =>
-          this.publishIn(manager, caller, request, asked, record),
-        );
-    if (held) return { isHeld: true, answer: answers.held(request.version, claims, held) };
+    const work = (manager: EntityManager) => this.publishIn(manager, caller, request, asked);
+    const { version, held, claims } = await (dryRun
+      ? this.audit.rehearse(work)
+      : this.audit.transaction({ caller, context }, work));
+    if (held) {
+      const { id, ...rehearsed } = held;
+      const answer = answers.held(request.version, claims, dryRun ? rehearsed : { id, ...rehearsed });
+      return { isHeld: true, answer };
+    }
     if (!dryRun) this.metrics.published(request.version.type);
     return { isHeld: false, answer: answers.stored(request.version, claims, version) };
   }
@@ -135,24 +145,19 @@ export class EntriesService {
   ): Promise<AskedPublication | null> {
     if (!this.webhooks.asksAboutPublications) return null;
     const { publication } = await this.audit.rehearse((manager) =>
-      this.publishIn(manager, caller, request, null, null),
+      this.publishIn(manager, caller, request, null),
     );
     const ask = () => this.webhooks.askAboutPublication(publication, context);
     return context.permit?.doWithout(ask) ?? ask();
   }
 
-  /**
-   * Publishes or holds a version in a transaction.
-   *
-   * @param record null for a rehearsal, which records nothing.
-   */
+  /** Publishes or holds a version in a transaction. */
   private async publishIn(
     manager: EntityManager,
     caller: Caller,
     { version: incoming, claims: given }: PublishRequest,
     asked: AskedPublication | null,
-    record: RecordChange | null,
-  ): Promise<Published> {
+  ): Promise<Audited<Published>> {
     const source = await shareManaged(manager);
     this.rules.checkSource(source);
     // Check this before reading anything about the name: the response must not reveal whether a reserved name exists.
@@ -172,12 +177,12 @@ export class EntriesService {
     // A super-admin without claims inherits the claims of held versions.
     const claims = entry?.shownClaims ?? shownForm(reserved.claims ?? given);
     const publication = { source, version: incoming, claims, caller };
-    const held = await this.admission.holdPublication(manager, publication, asked, record);
-    if (held) return { publication, claims, held };
-    await record?.(publicationEvent(source.name, incoming, claims));
+    const held = await this.admission.holdPublication(manager, publication, asked);
+    if (held) return { result: { publication, claims, held: held.result }, events: held.events };
     const added = { incoming, publishedBy: publisherOf(caller), now };
     const version = await this.entries.add(manager, entry ?? { sourceId: source.id, claims }, added);
-    return { publication, claims, version };
+    const events = [publicationEvent(source.name, incoming, claims)];
+    return { result: { publication, claims, version }, events };
   }
 
   /**
@@ -229,11 +234,11 @@ export class EntriesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<JsonText | null> {
-    const held = await this.change(
+    const held = await this.change<string | null>(
       { caller, context },
       path,
       undefined,
-      async (manager, entry, _now, record) => {
+      async (manager, entry) => {
         this.policy.checkRelabel(caller, claims);
         const source = await shareManaged(manager);
         this.rules.checkName(caller, entry, claims, source?.settings.names);
@@ -241,13 +246,13 @@ export class EntriesService {
         const [before, after] = [entry.shownClaims, shownForm(claims)];
         if (source && !isDeepStrictEqual(before, after)) {
           const change = { source, entry, version: null, change: { claims: after }, claims: before, caller };
-          const item = await this.admission.holdChange(manager, change, record);
-          if (item !== null) return item;
+          const item = await this.admission.holdChange(manager, change);
+          if (item) return item;
         }
-        await recordClaims(record, entry, after);
+        const events = claimsEvents(entry, after);
         await this.entries.setClaims(manager, entry, claims);
         await relabelItems(manager, entry.sourceId, entry, after);
-        return null;
+        return { result: null, events };
       },
     );
     return held === null ? null : new JsonText(await this.items.describe(caller, held));
@@ -259,18 +264,20 @@ export class EntriesService {
     version: string,
     context: RequestContext,
   ): Promise<void> {
-    await this.change({ caller, context }, path, version, async (manager, entry, _now, record) => {
+    await this.change({ caller, context }, path, version, async (manager, entry) => {
       const removed = onlyVersion(entry);
-      await record({
+      const event: ChangeEvent = {
         action: 'entry.delete',
         target: targetOf(entry, entry.source.name, removed.version),
         claims: [entry.claims],
         change: { before: { claims: entry.shownClaims, ...statusOf(removed) } },
-      });
+      };
       const isLast = (await this.entries.versions(entry, manager)).length === 1;
       const source = { id: entry.sourceId, name: entry.source.name };
-      await this.admission.dropChanges(manager, source, entry, isLast ? null : removed.version, record);
+      const changed = isLast ? null : removed.version;
+      const dropped = await this.admission.dropChanges(manager, source, entry, changed);
       await this.entries.removeVersion(manager, entry, removed);
+      return { result: undefined, events: [event, ...dropped] };
     });
   }
 
@@ -293,19 +300,16 @@ export class EntriesService {
     };
   }
 
-  /**
-   * Like `setStatus`, but returns the entry, loaded like `load`, the number of versions that now have the status, and the
-   * id of the item if the change waits for review.
-   */
+  /** Like `setStatus`, but returns the entry, loaded like `load`. */
   async changeStatus(
     caller: Caller,
     path: EntryPath,
     body: StatusBody,
     version: string | undefined,
     context: RequestContext,
-  ): Promise<{ readonly entry: Entry; readonly count: number; readonly held: string | null }> {
+  ): Promise<ChangedStatus> {
     const { status, message } = readStatusRequest(entryNameOf(path).type, body);
-    return this.change({ caller, context }, path, version, async (manager, entry, now, record) => {
+    return this.change<ChangedStatus>({ caller, context }, path, version, async (manager, entry, now) => {
       const versions =
         version === undefined ? await this.entries.versions(entry, manager) : [onlyVersion(entry)];
       const after = { status, statusMessage: message };
@@ -314,12 +318,12 @@ export class EntriesService {
       if (source && isChanged && status !== WITHDRAWN) {
         const claims = entry.shownClaims;
         const change = { source, entry, version: version ?? null, change: after, claims, caller };
-        const held = await this.admission.holdChange(manager, change, record);
-        if (held !== null) return { entry, count: 0, held };
+        const held = await this.admission.holdChange(manager, change);
+        if (held) return { result: { entry, count: 0, held: held.result }, events: held.events };
       }
-      await recordStatus(record, entry, versions, after, version);
+      const events = statusEvents(entry, versions, after, version);
       await this.entries.setStatus(manager, entry, version ?? null, { status, message, now });
-      return { entry, count: versions.length, held: null };
+      return { result: { entry, count: versions.length, held: null }, events };
     });
   }
 
@@ -342,8 +346,7 @@ export class EntriesService {
   }
 
   /**
-   * Runs a change of an entry in a transaction, once the entry is locked and loaded like `load`. `work` must record the
-   * change.
+   * Runs a change of an entry in a transaction, once the entry is locked and loaded like `load`.
    *
    * @param showsVersions as for `lockEntry`.
    */
@@ -351,14 +354,14 @@ export class EntriesService {
     requester: Requester,
     path: EntryPath,
     version: string | undefined,
-    work: (manager: EntityManager, entry: Entry, now: Date, record: RecordChange) => Promise<T>,
+    work: (manager: EntityManager, entry: Entry, now: Date) => Promise<Audited<T>>,
     showsVersions = true,
   ): Promise<T> {
     const entryName = entryNameOf(path);
-    return this.audit.transaction(requester, async (manager, record) => {
+    return this.audit.transaction(requester, async (manager) => {
       const now = await lockEntry(manager, entryName.type, entryName.name, showsVersions);
       const found = await this.entries.findByName(entryName, version, manager);
-      return work(manager, this.checkFound(requester.caller, found, version), now, record);
+      return work(manager, this.checkFound(requester.caller, found, version), now);
     });
   }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditTarget } from '../audit/audit-event.js';
-import type { ChangeEvent, RecordChange } from '../audit/audit-trail.js';
+import type { ChangeEvent } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import type { Entry, EntryVersion, VersionSummary } from './entry.entity.js';
@@ -20,16 +20,18 @@ export function publicationEvent(source: string, version: IncomingVersion, claim
   };
 }
 
-/** Records a change of the claims of an entry (reference/audit); records nothing if they are unchanged. @param after as shown. */
-export async function recordClaims(record: RecordChange, entry: Entry, after: Claims): Promise<void> {
+/** Returns the event of a change of the claims of an entry; none if they are unchanged. @param after as shown. */
+export function claimsEvents(entry: Entry, after: Claims): ChangeEvent[] {
   const before = entry.shownClaims;
-  if (isDeepStrictEqual(before, after)) return;
-  await record({
-    action: 'entry.claims.update',
-    target: targetOf(entry, entry.source.name),
-    claims: [before, after],
-    change: { before: { claims: before }, after: { claims: after } },
-  });
+  if (isDeepStrictEqual(before, after)) return [];
+  return [
+    {
+      action: 'entry.claims.update',
+      target: targetOf(entry, entry.source.name),
+      claims: [before, after],
+      change: { before: { claims: before }, after: { claims: after } },
+    },
+  ];
 }
 
 /** Returns the versions whose status or message would change. */
@@ -42,25 +44,26 @@ export function changingVersions(
   );
 }
 
-/** Records a change of the status of versions (reference/audit); nothing if none changes. @param version absent: all. */
-export async function recordStatus(
-  record: RecordChange,
+/** Returns the event of a change of the status of versions; none if none changes. @param version absent: all. */
+export function statusEvents(
   entry: Entry,
   versions: readonly VersionSummary[],
   after: Pick<EntryVersion, 'status' | 'statusMessage'>,
   version?: string,
-): Promise<void> {
+): ChangeEvent[] {
   const changing = changingVersions(versions, after);
-  if (changing.length === 0) return;
-  await record({
-    action: 'entry.status',
-    target: targetOf(entry, entry.source.name, version),
-    claims: [entry.claims],
-    change: {
-      before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
-      after: statusOf(after),
+  if (changing.length === 0) return [];
+  return [
+    {
+      action: 'entry.status',
+      target: targetOf(entry, entry.source.name, version),
+      claims: [entry.claims],
+      change: {
+        before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
+        after: statusOf(after),
+      },
     },
-  });
+  ];
 }
 
 /** Returns the status of a version for the audit trail. */

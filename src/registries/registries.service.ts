@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager } from 'typeorm';
-import { AuditTrail } from '../audit/audit-trail.js';
+import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
@@ -108,7 +108,7 @@ export class RegistriesService {
     const keys = await this.adminKeys.read(caller, body.keys ?? [], claims);
     const settings = toStored(REGISTRY_SETTINGS, { ...body, keys });
     const declared = { name, sources: sourceNames, claims, ...settings };
-    return this.audit.transaction({ caller, context }, async (manager, record) => {
+    return this.audit.transaction({ caller, context }, async (manager) => {
       const found = await this.registries.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'registry_not_found');
       checkPreconditions(preconditions, found ? registryTag(found) : null);
@@ -118,14 +118,16 @@ export class RegistriesService {
         throw new ApiError('too_many_registries');
       const before = found && { claims: found.shownClaims, form: declaredRegistry(found) };
       const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
-      if (outcome !== 'unchanged')
-        await record({
-          action: found ? 'registry.update' : 'registry.create',
-          target: { type: 'registry', name },
-          claims: [...(before ? [before.claims] : []), registry.shownClaims],
-          change: { ...(before ? { before: before.form } : {}), after: declaredRegistry(registry) },
-        });
-      return { created: !found, answer: this.get(caller, registry) };
+      const event: ChangeEvent = {
+        action: found ? 'registry.update' : 'registry.create',
+        target: { type: 'registry', name },
+        claims: [...(before ? [before.claims] : []), registry.shownClaims],
+        change: { ...(before ? { before: before.form } : {}), after: declaredRegistry(registry) },
+      };
+      return {
+        result: { created: !found, answer: this.get(caller, registry) },
+        events: outcome === 'unchanged' ? [] : [event],
+      };
     });
   }
 
@@ -135,17 +137,18 @@ export class RegistriesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<void> {
-    await this.audit.transaction({ caller, context }, async (manager, record) => {
+    await this.audit.transaction({ caller, context }, async (manager) => {
       const found = await this.registries.lockByName(manager, name);
       checkAdminAccess(this.policy, caller, found, 'change', 'registry_not_found');
       checkPreconditions(preconditions, registryTag(found));
-      await record({
+      const event: ChangeEvent = {
         action: 'registry.delete',
         target: { type: 'registry', name },
         claims: [found.claims],
         change: { before: declaredRegistry(found) },
-      });
+      };
       await this.registries.remove(manager, found);
+      return { result: undefined, events: [event] };
     });
   }
 

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
-import { AuditTrail, type RecordChange, type Requester } from '../audit/audit-trail.js';
+import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
@@ -82,7 +82,7 @@ export class SourcesService {
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
     const declared = await this.declare(caller, name, body);
-    return this.write({ caller, context }, async (manager, record) => {
+    return this.write({ caller, context }, async (manager) => {
       const found = await this.sources.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'source_not_found');
       checkPreconditions(preconditions, found ? sourceTag(found) : null);
@@ -96,14 +96,16 @@ export class SourcesService {
         throw new ApiError('too_many_sources');
       const before = found && { claims: found.shownClaims, form: declaredSource(found) };
       const { source, outcome } = await this.writer.put(manager, found, declared, 'api', personKey(caller));
-      if (outcome !== 'unchanged')
-        await record({
-          action: found ? 'source.update' : 'source.create',
-          target: { type: 'source', name },
-          claims: [...(before ? [before.claims] : []), source.shownClaims],
-          change: { ...(before ? { before: before.form } : {}), after: declaredSource(source) },
-        });
-      return { created: !found, answer: this.get(source) };
+      const event: ChangeEvent = {
+        action: found ? 'source.update' : 'source.create',
+        target: { type: 'source', name },
+        claims: [...(before ? [before.claims] : []), source.shownClaims],
+        change: { ...(before ? { before: before.form } : {}), after: declaredSource(source) },
+      };
+      return {
+        result: { created: !found, answer: this.get(source) },
+        events: outcome === 'unchanged' ? [] : [event],
+      };
     });
   }
 
@@ -113,18 +115,19 @@ export class SourcesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<void> {
-    await this.write({ caller, context }, async (manager, record) => {
+    await this.write({ caller, context }, async (manager) => {
       const found = await this.sources.lockByName(manager, name);
       checkAdminAccess(this.policy, caller, found, 'change', 'source_not_found');
       checkPreconditions(preconditions, sourceTag(found));
       await this.checkUnused(caller, manager, found);
-      await record({
+      const event: ChangeEvent = {
         action: 'source.delete',
         target: { type: 'source', name },
         claims: [found.claims],
         change: { before: declaredSource(found) },
-      });
+      };
       await this.sources.remove(manager, found);
+      return { result: undefined, events: [event] };
     });
   }
 
@@ -136,14 +139,14 @@ export class SourcesService {
     context: RequestContext,
   ): Promise<JsonText> {
     if (source.intervalMs === null) throw new ApiError('not_synced');
-    source.state.nextRunAt = await this.audit.transaction({ caller, context }, async (manager, record) => {
-      await record({
+    source.state.nextRunAt = await this.audit.transaction({ caller, context }, async (manager) => {
+      const event: ChangeEvent = {
         action: 'source.sync',
         target: { type: 'source', name: source.name },
         claims: [source.claims],
         ...(allowShrink ? { change: { after: { allowShrink } } } : {}),
-      });
-      return this.states.request(manager, source.id, allowShrink);
+      };
+      return { result: await this.states.request(manager, source.id, allowShrink), events: [event] };
     });
     return this.get(source);
   }
@@ -181,7 +184,7 @@ export class SourcesService {
 
   private async write<T>(
     requester: Requester,
-    work: (manager: EntityManager, record: RecordChange) => Promise<T>,
+    work: (manager: EntityManager) => Promise<Audited<T>>,
   ): Promise<T> {
     try {
       return await this.audit.transaction(requester, work);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, In } from 'typeorm';
-import type { RecordChange } from '../audit/audit-trail.js';
+import type { Audited, ChangeEvent } from '../audit/audit-trail.js';
 import { secretDigest } from '../auth/audited-oauth.js';
 import type { WebhookConfig } from '../config/config.js';
 import { formatDuration } from '../validation/value-checks.js';
@@ -33,15 +33,11 @@ export class ConfiguredWebhooks {
    *
    * @returns the changes, such as `webhook siem: created`.
    */
-  async apply(
-    manager: EntityManager,
-    forms: readonly AppliedWebhook[],
-    record: RecordChange,
-  ): Promise<string[]> {
+  async apply(manager: EntityManager, forms: readonly AppliedWebhook[]): Promise<Audited<string[]>> {
     const before = await appliedForms(manager);
     const { gone, changed } = differences(before, forms);
-    if (gone.length + changed.length === 0) return [];
-    await record({
+    if (gone.length + changed.length === 0) return { result: [], events: [] };
+    const event: ChangeEvent = {
       action: 'config.apply',
       target: { type: 'configuration', name: 'webhooks' },
       claims: [],
@@ -49,13 +45,14 @@ export class ConfiguredWebhooks {
         before: { webhooks: [...before.values()].map((form) => auditedWebhook(form)) },
         after: { webhooks: forms.map((form) => auditedWebhook(form, before.get(form.name))) },
       },
-    });
+    };
     await manager.delete(Webhook, { name: In(gone) });
     for (const form of changed) await put(manager, form);
-    return [
+    const changes = [
       ...gone.map((name) => `webhook ${name}: removed`),
       ...changed.map(({ name }) => `webhook ${name}: ${before.has(name) ? 'changed' : 'created'}`),
     ];
+    return { result: changes, events: [event] };
   }
 }
 

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { AuditChange } from '../audit/audit-event.js';
 import { firstIdAt } from '../audit/audit-list.service.js';
-import { AuditTrail, type Requester } from '../audit/audit-trail.js';
+import { AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
+import type { AuditAction } from '../config/audit-actions.js';
 import type { WebhookConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -46,36 +48,31 @@ export class WebhooksService {
 
   /** Ends a pause, or the wait for the next attempt. */
   async resume({ name }: WebhookConfig, requester: Requester): Promise<void> {
-    await this.audit.transaction(requester, async (manager, record) => {
+    await this.audit.transaction(requester, async (manager) => {
       const before = await this.states.lock(manager, name);
-      if (before === 'active') return;
-      await record({
-        action: 'webhook.resume',
-        target: { type: 'webhook', name },
-        claims: [],
-        change: { before: { status: before }, after: { status: 'active' } },
-      });
+      if (before === 'active') return { result: undefined, events: [] };
       await this.states.resume(manager, name);
+      const change = { before: { status: before }, after: { status: 'active' } };
+      return { result: undefined, events: [eventOf('webhook.resume', name, change)] };
     });
   }
 
   /** @param since RFC 3339. */
   async replay(webhook: WebhookConfig, since: string, requester: Requester): Promise<JsonText> {
     const { name } = webhook;
-    await this.audit.transaction(requester, async (manager, record) => {
+    await this.audit.transaction(requester, async (manager) => {
       await this.states.lock(manager, name);
-      await record({
-        action: 'webhook.replay',
-        target: { type: 'webhook', name },
-        claims: [],
-        change: { after: { since } },
-      });
       await this.states.replay(manager, name, firstIdAt(since));
+      return { result: undefined, events: [eventOf('webhook.replay', name, { after: { since } })] };
     });
     const state = (await this.states.all([name])).get(name);
     if (!state) throw new ApiError('webhook_not_found');
     return new JsonText(JSON.stringify(answerOf(webhook, state)));
   }
+}
+
+function eventOf(action: AuditAction, name: string, change: AuditChange): ChangeEvent {
+  return { action, target: { type: 'webhook', name }, claims: [], change };
 }
 
 function answerOf({ name, url, actions, as }: WebhookConfig, state: WebhookState): WebhookAnswer {
