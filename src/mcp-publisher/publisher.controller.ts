@@ -4,20 +4,18 @@ import {
   Controller,
   type ExecutionContext,
   Header,
-  Inject,
   Injectable,
   Param,
   Req,
   Res,
   UseGuards,
 } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
+import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
 import { ServerItem } from '../catalog/catalog.responses.js';
-import { authenticationConfig } from '../config/slices.js';
 import { ServerStatusBody, StatusBody } from '../entries/entries.dto.js';
 import { SentJson, UnvalidatedBody } from '../http/body.js';
 import type { JsonText } from '../http/json-answers.js';
@@ -42,12 +40,10 @@ const NAME = {
 
 @Injectable()
 class UnsupportedLogin implements CanActivate {
-  constructor(
-    @Inject(authenticationConfig.KEY) private readonly auth: ConfigType<typeof authenticationConfig>,
-  ) {}
+  constructor(private readonly authenticator: Authenticator) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const isAnonymous = this.auth.oauth === null;
+    const isAnonymous = !this.authenticator.readsTokens;
     if (isAnonymous && context.getHandler() === PublisherController.prototype.anonymousToken) return true;
     throw useOtherLogin(isAnonymous);
   }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditModule } from '../audit/audit.module.js';
+import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { AdminFiles, AdminNamespaces } from './admin-limits.js';
@@ -23,7 +24,13 @@ const SERVICES = [
 ];
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Source, SourceState]), AuditModule, AuthzModule, ClaimSetsModule],
+  imports: [
+    TypeOrmModule.forFeature([Source, SourceState]),
+    AuditModule,
+    AuthModule,
+    AuthzModule,
+    ClaimSetsModule,
+  ],
   controllers: [SourcesController],
   providers: SERVICES,
   exports: SERVICES,

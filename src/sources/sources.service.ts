@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
+import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
@@ -9,7 +10,7 @@ import { checkAdminAccess } from '../authz/admin-access.js';
 import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
 import type { SourceConfig } from '../config/config.js';
 import { resolveSource } from '../config/resolve-config.js';
-import { authorizationConfig, limitsConfig } from '../config/slices.js';
+import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';
@@ -38,8 +39,8 @@ export class SourcesService {
     private readonly namespaces: AdminNamespaces,
     private readonly reachable: ReachableClaimSets,
     private readonly dataSource: DataSource,
+    private readonly authenticator: Authenticator,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
-    @Inject(authorizationConfig.KEY) private readonly auth: ConfigType<typeof authorizationConfig>,
   ) {}
 
   /**
@@ -161,7 +162,7 @@ export class SourcesService {
     const declared = resolveSource(name, body, this.files.directory);
     await this.files.checkPut(caller, declared);
     this.namespaces.check(declared);
-    if (body.managed?.review && this.auth.mode === 'anonymous')
+    if (body.managed?.review && !this.authenticator.readsTokens)
       throw new ApiError('invalid_body', 'managed.review needs auth.mode oauth: callers are not identified');
     this.policy.checkGrant(caller, declared.claims);
     return declared;

@@ -1,12 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
-import type { ConfigType } from '@nestjs/config';
+import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { CallersWithoutToken } from '../auth/auth.guard.js';
+import { Authenticator, CallersWithoutToken } from '../auth/auth.guard.js';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
-import { authenticationConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { RegistryLookup } from './registry-lookup.js';
 import type { RegistryState } from './views.queries.js';
@@ -20,14 +18,12 @@ import type { RegistryState } from './views.queries.js';
 export class RegistryCallers extends CallersWithoutToken {
   private readonly admitted = new WeakMap<Request, Caller>();
   private readonly found = new WeakMap<Caller, RegistryState>();
-  private readonly requiresTokens: boolean;
 
   constructor(
     private readonly lookup: RegistryLookup,
-    @Inject(authenticationConfig.KEY) { oauth }: ConfigType<typeof authenticationConfig>,
+    private readonly authenticator: Authenticator,
   ) {
     super();
-    this.requiresTokens = oauth !== null;
   }
 
   /**
@@ -38,13 +34,13 @@ export class RegistryCallers extends CallersWithoutToken {
   async admit(request: Request, { registry, key }: { registry: string; key: string }): Promise<boolean> {
     const state = await this.lookup.find(registry);
     const match = matchingKey(state?.keys ?? [], key);
-    if (!this.requiresTokens || !state || !match) return false;
+    if (!this.authenticator.readsTokens || !state || !match) return false;
     this.admitted.set(request, this.callerOf(state, match.claims, match.name));
     return true;
   }
 
   async find(request: Request): Promise<Caller | null> {
-    if (!this.requiresTokens) return null;
+    if (!this.authenticator.readsTokens) return null;
     const admitted = this.admitted.get(request);
     if (admitted) return admitted;
     const state = await this.lookup.find(String(request.params['registry']));

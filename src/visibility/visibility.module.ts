@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CallersWithoutToken } from '../auth/auth.guard.js';
+import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { Source } from '../sources/source.entity.js';
 import { OpenEntries } from './open-entries.queries.js';
@@ -11,7 +12,7 @@ import { RegistryViews } from './registry-views.js';
 import { ViewsQueries } from './views.queries.js';
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Source]), AuthzModule],
+  imports: [TypeOrmModule.forFeature([Source]), AuthModule, AuthzModule],
   providers: [
     ViewsQueries,
     RegistryLookup,
