@@ -1,6 +1,6 @@
 import type { EntryType } from '../documents/entry-types.js';
 import type { ViewSql } from '../visibility/freshness.queries.js';
-import { countPartitions, isEmptyView } from '../visibility/view.js';
+import { countPartitions, isEmptyView, type ViewOfPartitions } from '../visibility/view.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
 import type { ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
@@ -28,13 +28,18 @@ export class NameWalk {
   /** The request for the rest of the page, from the current position. */
   private rest: ListRequest;
   private isAtEnd = false;
+  /** The view, if its partitions are merged; null if its sources are. */
+  private partitioned: ViewOfPartitions | null;
 
   constructor(
     private readonly sql: ViewSql,
     private readonly type: EntryType,
     request: ListRequest,
-    private bySource = sql.view.seesAll || countPartitions(sql.view) > MAX_PARTITION_SCANS,
+    bySource?: boolean,
   ) {
+    const { view } = sql;
+    this.partitioned =
+      view.seesAll || (bySource ?? countPartitions(view) > MAX_PARTITION_SCANS) ? null : view;
     this.rest = request;
   }
 
@@ -45,31 +50,26 @@ export class NameWalk {
 
   /** Walks over the next names (at least two), and stops early if the page is full. */
   async advance(names: number): Promise<void> {
-    const walk = this.bySource ? walkBySource : walkByPartition;
-    const rows = await walk(this.sql, {
-      type: this.type,
-      request: this.rest,
-      names,
-      depth: this.depth(names),
-      rows: this.rest.limit + 1 - this.found.length,
-    });
+    const { sql, type, rest: request, partitioned } = this;
+    const step = { type, request, names, rows: request.limit + 1 - this.found.length };
+    const rows = await (partitioned
+      ? walkByPartition(sql, partitioned, { ...step, depth: depthFor(names, partitioned) })
+      : walkBySource(sql, { ...step, depth: names }));
     const [first] = rows;
     this.found.push(...rows.filter(isVersion));
     this.isAtEnd = !first || first.reached === null;
     // No key sorts below the empty string, so the reached name is not read again.
     if (first?.reached) this.rest = { ...this.rest, after: { name: first.reached, key: '' } };
-    if (!this.sql.view.seesAll && (first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.bySource = false;
+    if (!sql.view.seesAll && (first?.visibleShare ?? 1) < MIN_VISIBLE_SHARE) this.partitioned = sql.view;
   }
+}
 
-  // Reads twice as many entries per partition as an even distribution would require, and enough to fill a page quickly
-  // from a single partition. Reads at least two entries, because the first may have the name reached by the previous
-  // step.
-  private depth(names: number): number {
-    if (this.bySource) return names;
-    const evenly = Math.ceil((2 * names) / countPartitions(this.sql.view));
-    const atLeast = Math.min(Math.ceil(names / 4), MIN_ENTRIES_PER_PARTITION);
-    return Math.max(2, Math.min(names, Math.max(evenly, atLeast)));
-  }
+// Reads twice as many entries per partition as an even distribution would require, and enough to fill a page quickly from
+// a single partition. Reads at least two entries, because the first may have the name reached by the previous step.
+function depthFor(names: number, view: ViewOfPartitions): number {
+  const evenly = Math.ceil((2 * names) / countPartitions(view));
+  const atLeast = Math.min(Math.ceil(names / 4), MIN_ENTRIES_PER_PARTITION);
+  return Math.max(2, Math.min(names, Math.max(evenly, atLeast)));
 }
 
 /** Names to read for each name shown in an unfiltered list, because some names have only deleted versions. */

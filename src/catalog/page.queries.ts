@@ -7,6 +7,7 @@ import {
   type ViewSql,
 } from '../visibility/freshness.queries.js';
 import { partitionValues } from '../visibility/view-parameters.js';
+import type { ViewOfPartitions } from '../visibility/view.js';
 import {
   conditionValues,
   isVisibleAmongMany,
@@ -56,7 +57,11 @@ export type WalkRow = MaybeVersion &
  * While some partitions have unread entries, a name is complete only if no such partition stopped before it: then all
  * its visible entries have been read, and the first in registry order shadows the others (reference/catalog).
  */
-export function walkByPartition(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
+export function walkByPartition(
+  sql: ViewSql,
+  view: ViewOfPartitions,
+  { type, request, ...sizes }: WalkStep,
+): Promise<WalkRow[]> {
   const { after } = request;
   const text = textFor(
     'partitions',
@@ -97,7 +102,7 @@ select (select "isCurrent" from freshness), progress.reached, 1 as "visibleShare
   );
   return sql.query<WalkRow>(text, {
     ...walkValues(type, request),
-    ...partitionValues(sql.view),
+    ...partitionValues(view),
     ...sizes,
   });
 }

@@ -6,7 +6,7 @@ import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { ascendingIndex } from './ascending-ids.js';
 import type { RegistryPartitions, SourcePartitions } from './partitions.js';
-import { type View, viewOf, type VisibleSource, visibleSource } from './view.js';
+import { type View, viewOf, type ViewOfPartitions, type VisibleSource, visibleSource } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
 /** Approximate size limit of each of the two caches, in bytes. */
@@ -73,10 +73,7 @@ export class ViewCache {
   });
   private readonly views = new LRUCache<string, View>({
     maxSize: MAX_CACHED_BYTES,
-    sizeCalculation: ({ visible }, key) =>
-      2 * key.length +
-      200 +
-      visible.reduce((sum, { claimSetIds }) => sum + 200 + PARTITION_BYTES * claimSetIds.length, 0),
+    sizeCalculation: (view, key) => 2 * key.length + 200 + (view.seesAll ? 0 : sizeOf(view)),
   });
   /** The latest view of each caller. The references to caller and view are weak. */
   private readonly latest = new WeakMap<Caller, LatestView>();
@@ -89,7 +86,7 @@ export class ViewCache {
     const key = `${registry.revisions}|`;
     const cached = this.views.get(key);
     if (cached) return cached;
-    const view = viewOf(registry, true, []);
+    const view = viewOf(registry, null);
     this.views.set(key, view);
     return view;
   }
@@ -148,7 +145,7 @@ export class ViewCache {
       const part = await this.visiblePartOf(source, registry.databaseEpoch, caller);
       if (part.claimSetIds.length > 0) visible.push(part);
     }
-    const view = viewOf(registry, false, visible);
+    const view = viewOf(registry, visible);
     this.views.set(key, view);
     return view;
   }
@@ -167,4 +164,8 @@ export class ViewCache {
     this.evaluated.set(key, evaluated);
     return evaluated.visible;
   }
+}
+
+function sizeOf({ visible }: ViewOfPartitions): number {
+  return visible.reduce((sum, { claimSetIds }) => sum + 200 + PARTITION_BYTES * claimSetIds.length, 0);
 }

@@ -1,6 +1,6 @@
 import type { NamedValues } from '../database/statements.js';
 import { unionOf } from './ascending-ids.js';
-import type { View, VisibleSource } from './view.js';
+import { sourcesOf, type View, type ViewOfPartitions, type VisibleSource } from './view.js';
 
 /** Parameters that describe a view. Lists are cached as text, since they can be long. */
 interface ViewValues {
@@ -26,25 +26,24 @@ interface PartitionValues {
 const MAX_DEDUPLICATED = 20_000;
 
 const cachedValues = new WeakMap<View, ViewValues>();
-const cachedPartitions = new WeakMap<View, PartitionValues>();
+const cachedPartitions = new WeakMap<ViewOfPartitions, PartitionValues>();
 
 export function valuesOf(view: View): ViewValues {
   const cached = cachedValues.get(view);
   if (cached) return cached;
-  const { sourceIds, revisions, seesAll, visible } = view;
+  const { sourceIds, revisions, seesAll } = view;
   const values = {
     sourceIds: listOf(sourceIds),
     revisions,
-    rankedSources: listOf(seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId)),
+    rankedSources: listOf(sourcesOf(view)),
     seesAll,
-    claimSets: listOf(claimSetsOf(visible)),
+    claimSets: listOf(view.seesAll ? [] : claimSetsOf(view.visible)),
   };
   cachedValues.set(view, values);
   return values;
 }
 
-/** Must not be called for a view that sees all entries, because its partitions are unknown. */
-export function partitionValues(view: View): NamedValues {
+export function partitionValues(view: ViewOfPartitions): NamedValues {
   const cached = cachedPartitions.get(view);
   if (cached) return { ...cached };
   const repeated = (value: number, { claimSetIds }: VisibleSource) => claimSetIds.map(() => value).join();

@@ -11,15 +11,7 @@ export interface VisibleSource {
   readonly digest: string;
 }
 
-/**
- * The partitions that a caller sees in a registry, in source order: earlier sources shadow later ones. Callers with
- * equal views get identical responses.
- */
-export interface View {
-  /** Whether every entry is visible regardless of its claims; if so, `visible` is empty. */
-  readonly seesAll: boolean;
-  /** The sources with visible partitions. */
-  readonly visible: readonly VisibleSource[];
+interface AnyView {
   /** Digest of the view and its sources' revisions. */
   readonly tag: string;
   /** All sources of the registry, in registry order. */
@@ -27,6 +19,20 @@ export interface View {
   /** The `RegistryState.revisions` that the view was computed for. */
   readonly revisions: string;
 }
+
+/** Every entry is visible regardless of its claims. */
+interface ViewOfAll extends AnyView {
+  readonly seesAll: true;
+}
+
+export interface ViewOfPartitions extends AnyView {
+  readonly seesAll: false;
+  /** The sources with visible partitions. */
+  readonly visible: readonly VisibleSource[];
+}
+
+/** What a caller sees in a registry: earlier sources shadow later ones. Callers with equal views get identical responses. */
+export type View = ViewOfAll | ViewOfPartitions;
 
 /** A registry as read by an earlier request; statements compare it with the database before they return its entries. */
 export interface RememberedRegistry {
@@ -45,18 +51,22 @@ export function visibleSource(sourceId: number, claimSetIds: readonly number[]):
 /**
  * Creates a view of only these sources, for an explanation. It has no revisions, so no statement accepts it as current.
  */
-/** Creates the view of a registry. */
-export function viewOfSources(visible: readonly VisibleSource[]): View {
+export function viewOfSources(visible: readonly VisibleSource[]): ViewOfPartitions {
   const tag = `explained ${visible.map(({ digest }) => digest).join()}`;
   return { seesAll: false, visible, tag, sourceIds: visible.map(({ sourceId }) => sourceId), revisions: '' };
 }
 
-export function isEmptyView({ seesAll, visible }: View): boolean {
-  return !seesAll && visible.length === 0;
+export function isEmptyView(view: View): boolean {
+  return !view.seesAll && view.visible.length === 0;
 }
 
-/** Counts the visible partitions. Must not be called for a view that sees all entries. */
-export function countPartitions({ visible }: View): number {
+/** The sources whose entries a view may show, in registry order. */
+export function sourcesOf(view: View): readonly number[] {
+  return view.seesAll ? view.sourceIds : view.visible.map(({ sourceId }) => sourceId);
+}
+
+/** Counts the visible partitions. */
+export function countPartitions({ visible }: ViewOfPartitions): number {
   return visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
 }
 
@@ -65,17 +75,17 @@ export function haveSamePartitions(one: View, other: View): boolean {
   return one.seesAll === other.seesAll && contentOf(one) === contentOf(other);
 }
 
-function contentOf({ seesAll, visible, sourceIds }: View): string {
-  return seesAll ? sourceIds.join() : visible.map(({ digest }) => digest).join();
+function contentOf(view: View): string {
+  return view.seesAll ? view.sourceIds.join() : view.visible.map(({ digest }) => digest).join();
 }
 
-/** Creates the view of a registry. */
+/** Creates the view of a registry. @param visible null: everything. */
 export function viewOf(
   { sourceIds, revisions }: Pick<View, 'sourceIds' | 'revisions'>,
-  seesAll: boolean,
-  visible: readonly VisibleSource[],
+  visible: readonly VisibleSource[] | null,
 ): View {
-  const tag = createHash('sha256').update(`${revisions}|${seesAll}`);
-  for (const { digest } of visible) tag.update(digest);
-  return { seesAll, visible, tag: tag.digest('base64url'), sourceIds, revisions };
+  const tag = createHash('sha256').update(`${revisions}|${visible === null}`);
+  for (const { digest } of visible ?? []) tag.update(digest);
+  const view = { tag: tag.digest('base64url'), sourceIds, revisions };
+  return visible ? { ...view, seesAll: false, visible } : { ...view, seesAll: true };
 }

@@ -12,6 +12,7 @@ import { EntryListQueries } from '../../dist/entries/entry-list.queries.js';
 import type { Source } from '../../dist/sources/source.entity.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
+import type { View } from '../../dist/visibility/view.js';
 import { ViewsQueries } from '../../dist/visibility/views.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
@@ -40,14 +41,14 @@ interface Case {
 }
 
 const ALL = bulkView(BULK_CLAIM_SETS);
-const EVERYTHING = { ...ALL, seesAll: true, visible: [] };
+const EVERYTHING = { ...ALL, seesAll: true } as const;
 const FEW = bulkView(2);
 const MIDDLE: Position = { name: 'io.acme/8', key: '~' };
 const PAST: ListFilter = { updatedSince: '2020-01-01T00:00:00Z', includeDeleted: true };
 
-const sqlOf = (dataSource: DataSource, view: typeof ALL) => new ViewSql(dataSource, new SnapshotCheck(view));
+const sqlOf = (dataSource: DataSource, view: View) => new ViewSql(dataSource, new SnapshotCheck(view));
 const servers =
-  (view: typeof ALL, filter: ListFilter, after: Position | null = null): Ask =>
+  (view: View, filter: ListFilter, after: Position | null = null): Ask =>
   (dataSource) =>
     readList(sqlOf(dataSource, view), 'server', { filter, limit: LIMIT, after });
 const index = (name: string) => `drop index ${name}`;
@@ -105,11 +106,11 @@ const lists: readonly [string, Ask, string?][] = [
     NAMES,
   ],
 ];
-function versions(view: typeof ALL): Ask {
+function versions(view: View): Ask {
   const all = { type: 'server', name: toStorable(NAME), includeDeleted: false } as const;
   return (dataSource) => readVersions(sqlOf(dataSource, view), all);
 }
-function version(view: typeof ALL, which: SingleVersion['which'], name = NAME): Ask {
+function version(view: View, which: SingleVersion['which'], name = NAME): Ask {
   const read = {
     kind: { type: 'server', which, includeDeleted: false },
     name: toStorable(name),
@@ -117,7 +118,7 @@ function version(view: typeof ALL, which: SingleVersion['which'], name = NAME): 
   } as const;
   return (dataSource) => new VersionLoader().load({ sql: sqlOf(dataSource, view), ...read });
 }
-function together(view: typeof ALL, which: SingleVersion['which']): Ask {
+function together(view: View, which: SingleVersion['which']): Ask {
   const kind = { type: 'server', which, includeDeleted: false } as const;
   return (dataSource) => {
     const loader = new VersionLoader();
@@ -132,7 +133,7 @@ function together(view: typeof ALL, which: SingleVersion['which']): Ask {
   };
 }
 /** A page of a search, from far more names than it has rows. */
-function found(view: typeof ALL): Ask {
+function found(view: View): Ask {
   const names = Array.from(
     { length: 40 * LIMIT },
     (_, number) => `io.acme/${createHash('md5').update(String(number)).digest('hex')}`,

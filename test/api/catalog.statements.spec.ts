@@ -129,13 +129,9 @@ describe('the SQL of a page', () => {
       sent.push(`${list.join('')}${text.trim()}\n`);
       return dataSource.query(text, values);
     };
-    const check = new SnapshotCheck({
-      seesAll,
-      visible: seesAll ? [] : [visibleSource(7, [1]), visibleSource(5, [1, 2])],
-      tag: '',
-      sourceIds: [7, 6, 5],
-      revisions: 'epoch|7:1,6:1,5:1',
-    });
+    const any = { tag: '', sourceIds: [7, 6, 5], revisions: 'epoch|7:1,6:1,5:1' };
+    const visible = [visibleSource(7, [1]), visibleSource(5, [1, 2])];
+    const check = new SnapshotCheck({ ...any, ...(seesAll ? { seesAll } : { seesAll, visible }) });
     await read(new ViewSql({ query } as unknown as DataSource, check));
     expect(sent).toHaveLength(1);
     return sent.join();

@@ -1,4 +1,4 @@
-import { type View, visibleSource } from '../../dist/visibility/view.js';
+import { type ViewOfPartitions, visibleSource } from '../../dist/visibility/view.js';
 import type { TestDatabase } from './database.js';
 
 export const BULK_SOURCES = 4;
@@ -53,7 +53,7 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
 }
 
 /** The view of a caller who sees the first n claim sets. */
-export function bulkView(claimSets: number): View {
+export function bulkView(claimSets: number): ViewOfPartitions {
   const claimSetIds = Array.from({ length: claimSets }, (_, index) => index + 1);
   const sourceIds = Array.from({ length: BULK_SOURCES }, (_, index) => index + 1);
   const visible = sourceIds.map((sourceId) => visibleSource(sourceId, claimSetIds));

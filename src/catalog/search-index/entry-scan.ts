@@ -1,6 +1,6 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { type InSteps, stepping } from '../../json/time-slice.js';
-import type { View, VisibleSource } from '../../visibility/view.js';
+import { sourcesOf, type View, type VisibleSource } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
   compareNames,
@@ -71,11 +71,6 @@ export class Sight {
       if ((this.rankOf(other) ?? Infinity) < rank) return true;
     }
   }
-}
-
-/** The sources whose entries a view may show, in registry order. */
-export function sourcesOf({ seesAll, sourceIds, visible }: View): readonly number[] {
-  return seesAll ? sourceIds : visible.map(({ sourceId }) => sourceId);
 }
 
 const claimSets = new WeakMap<VisibleSource, ReadonlySet<number>>();

@@ -55,7 +55,6 @@ function row(name: string): object {
 function viewAt(revision: number, epoch = EPOCH): View {
   return {
     seesAll: true,
-    visible: [],
     tag: '',
     sourceIds: [1],
     revisions: `${epoch}|{1}|{${revision}}`,

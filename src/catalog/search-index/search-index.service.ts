@@ -8,7 +8,7 @@ import { ApiError } from '../../http/errors.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { unlessAborted } from '../../limits/abortable.js';
 import { Semaphore } from '../../limits/semaphore.js';
-import type { View } from '../../visibility/view.js';
+import { sourcesOf, type View } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
   type ListedNames,
@@ -17,7 +17,6 @@ import {
   scanNames,
   type ScanResult,
   Sight,
-  sourcesOf,
 } from './entry-scan.js';
 import { compareEntries, type EntryKey, type IndexedEntry, indexedEntry, KindPool } from './indexed-entry.js';
 import {
