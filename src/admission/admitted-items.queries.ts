@@ -5,9 +5,9 @@ import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
 import { transactionTime } from '../database/clock.js';
 import { entryMapKey, type EntryName } from '../documents/entry-types.js';
 import { queueContent } from '../entry-store/content-queue.queries.js';
-import { noteChanged } from '../entry-store/entry-revisions.queries.js';
+import { settleVersions } from '../entry-store/entry-revisions.queries.js';
 import { insertEntries } from '../entry-store/entry-rows.queries.js';
-import { demoteUpstreamLatest, electLatest } from '../entry-store/latest-version.queries.js';
+import { demoteUpstreamLatest } from '../entry-store/latest-version.queries.js';
 import { batches } from '../limits/batches.js';
 import { Source } from '../sources/source.entity.js';
 import { inheritedClaimSet } from '../sources/inherited-claims.queries.js';
@@ -95,10 +95,7 @@ export class AdmittedItems {
       await this.rewrite(manager, source, rows);
       for (const id of await this.store(manager, source, rows, inherited, now)) touched.add(id);
     }
-    for await (const batch of batches([...touched], BATCH)) {
-      await electLatest(manager, batch);
-      await noteChanged(manager, sourceId, batch);
-    }
+    for await (const batch of batches([...touched], BATCH)) await settleVersions(manager, sourceId, batch);
   }
 
   private async rewrite(

@@ -6,9 +6,8 @@ import { readInParts } from '../database/bulk.js';
 import { enterAdmission } from '../database/locks.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
-import { noteChanged } from '../entry-store/entry-revisions.queries.js';
+import { settleVersions } from '../entry-store/entry-revisions.queries.js';
 import { deleteEmptyEntries, deleteVersions } from '../entry-store/entry-rows.queries.js';
-import { electLatest } from '../entry-store/latest-version.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { batches } from '../limits/batches.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -177,12 +176,10 @@ export class BlockSweep {
     for await (const batch of batches(found, ROWS_PER_STATEMENT))
       await moveToItems(manager, batch, inheriting, reasonOf(block));
     // After all versions: an entry's may be in several batches.
-    const entryIds = [...new Set(found.map(({ entryId }) => entryId))];
-    for await (const batch of batches(entryIds, ROWS_PER_STATEMENT)) await settle(manager, batch);
-    for (const id of sourceIds)
-      await noteChanged(manager, id, [
-        ...new Set(found.flatMap(({ entryId, sourceId }) => (sourceId === id ? [entryId] : []))),
-      ]);
+    for (const id of sourceIds) {
+      const entryIds = new Set(found.flatMap(({ entryId, sourceId }) => (sourceId === id ? [entryId] : [])));
+      for await (const batch of batches([...entryIds], ROWS_PER_STATEMENT)) await settle(manager, id, batch);
+    }
     await this.recordItems(manager, SYNC_ACTOR, 'admission.hold', audited, nameOf);
   }
 
@@ -407,10 +404,8 @@ async function moveToItems(
 }
 
 /** Removes entries without versions, and elects the latest version of the others. */
-async function settle(manager: EntityManager, entryIds: readonly string[]): Promise<void> {
+async function settle(manager: EntityManager, sourceId: number, entryIds: readonly string[]): Promise<void> {
   const emptied = new Set(await deleteEmptyEntries(manager, entryIds));
-  await electLatest(
-    manager,
-    entryIds.filter((id) => !emptied.has(id)),
-  );
+  const left = entryIds.filter((id) => !emptied.has(id));
+  await settleVersions(manager, sourceId, left);
 }

@@ -8,8 +8,8 @@ import { insertMany } from '../database/bulk.js';
 import { lockContent, tryLockContent } from '../database/locks.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
+import { noteChanged } from '../entry-store/entry-revisions.queries.js';
 import { Source } from '../sources/source.entity.js';
-import { bumpRevision } from '../sources/sources.queries.js';
 import {
   ContentBlob,
   ContentChunk,
@@ -126,7 +126,7 @@ export class ContentStore {
     await manager.insert(VersionContent, { versionId, tree: tree.digest });
     await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
     // Answers that list content are cached by revision.
-    await bumpRevision(manager, sourceId);
+    await noteChanged(manager, sourceId, []);
     return tree;
   }
 

@@ -11,11 +11,10 @@ import { queueContent } from './content-queue.queries.js';
 import { type ContentAnswer, contentStates } from './content-state.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.js';
-import { noteChanged } from './entry-revisions.queries.js';
+import { noteChanged, settleVersions } from './entry-revisions.queries.js';
 import { deleteEmptyEntries } from './entry-rows.queries.js';
 import { type NewStatus, updateStatus } from './entry-status.queries.js';
 import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
-import { electLatest } from './latest-version.queries.js';
 import {
   insertEntry,
   insertVersion,
@@ -26,7 +25,7 @@ import {
 
 /**
  * Entries of the managed source. Writing methods run in the caller's transaction, which must hold the entry's lock
- * (`lockEntry`, which returns `now`). They increment the source's revision, which invalidates views and pages.
+ * (`lockEntry`, which returns `now`). They increment the source's revision.
  */
 @Injectable()
 export class EntriesRepository {
@@ -133,8 +132,7 @@ export class EntriesRepository {
   async removeVersion(manager: EntityManager, entry: Entry, { id }: VersionSummary): Promise<void> {
     await manager.delete(EntryVersion, { id });
     await deleteEmptyEntries(manager, [entry.id]);
-    await electLatest(manager, [entry.id]);
-    await noteChanged(manager, entry.sourceId, [entry.id]);
+    await settleVersions(manager, entry.sourceId, [entry.id]);
   }
 
   /** Sets the claims of an entry, which apply to all its versions. */
@@ -158,7 +156,6 @@ export class EntriesRepository {
     status: NewStatus,
   ): Promise<void> {
     await updateStatus(manager, entry, version, status);
-    await electLatest(manager, [entry.id]);
-    await noteChanged(manager, entry.sourceId, [entry.id]);
+    await settleVersions(manager, entry.sourceId, [entry.id]);
   }
 }

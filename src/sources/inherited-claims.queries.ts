@@ -5,8 +5,8 @@ import type { SourceStates } from './source-states.queries.js';
 import type { Source } from './source.entity.js';
 
 /**
- * Sets the claim set of every entry of a source whose kind passes its claims to entries (reference/access). Runs inside
- * the transaction that changes the source.
+ * Sets the claim set of every entry of a source whose kind passes its claims to entries (reference/access), and increments the
+ * revision of the source. Runs inside the transaction that changes the source.
  *
  * @returns the number of changed entries.
  */
@@ -16,8 +16,9 @@ export async function setInheritedClaims(
   claimSetId: number,
 ): Promise<number> {
   const [, count] = await manager.query<[unknown[], number]>(
-    `update entry set claim_set_id = $2, revision = (select revision + 1 from source where id = $1)
-     where source_id = $1 and claim_set_id <> $2`,
+    `with raised as (update source set revision = revision + 1 where id = $1 returning revision)
+     update entry e set claim_set_id = $2, revision = r.revision from raised r
+     where e.source_id = $1 and e.claim_set_id <> $2`,
     [sourceId, claimSetId],
   );
   return count;

@@ -52,11 +52,3 @@ export async function registriesOf(
     [sourceId],
   );
 }
-
-/**
- * Increases the revision of a source, which invalidates its cached views and pages in every replica. Runs inside the
- * transaction that changes the source's entries.
- */
-export async function bumpRevision(manager: EntityManager, sourceId: number): Promise<void> {
-  await manager.increment(Source, { id: sourceId }, 'revision', 1);
-}

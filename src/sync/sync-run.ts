@@ -15,7 +15,6 @@ import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { retryInMs } from '../sources/retry.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { bumpRevision } from '../sources/sources.queries.js';
 import { tracing } from '../telemetry/tracing.js';
 import type { ReadEntries } from './entry-validator.js';
 import { Fetchers } from './fetchers.js';
@@ -154,7 +153,6 @@ export class SyncRun {
       checkNotShrunk(before, after);
       // If the claims were changed together with the settings, they take effect now.
       const relabeled = source.fetchState === null ? await setInheritedClaims(manager, id, claimSetId) : 0;
-      if (counts.added + counts.changed + counts.removed + relabeled > 0) await bumpRevision(manager, id);
       const report: SyncReport = gone
         ? reportAfterChanges(await this.states.lastReport(manager, id), content, gone, { ...counts, held })
         : reportOf(content, { ...counts, held });

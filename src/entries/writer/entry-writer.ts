@@ -19,9 +19,9 @@ import {
 import { batches, weighedBatches } from '../../limits/batches.js';
 import { isAmong, type RefusedVersion } from '../../entry-store/entry-limits.js';
 import { queueContent } from '../../entry-store/content-queue.queries.js';
-import { demoteUpstreamLatest, electLatest } from '../../entry-store/latest-version.queries.js';
+import { demoteUpstreamLatest } from '../../entry-store/latest-version.queries.js';
 import { writeStatusInDocuments } from '../../entry-store/entry-documents.queries.js';
-import { noteChanged } from '../../entry-store/entry-revisions.queries.js';
+import { noteChanged, settleVersions } from '../../entry-store/entry-revisions.queries.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
@@ -78,8 +78,8 @@ export interface EntryScope {
 type ClaimSetOf = (version: IncomingVersion) => number;
 
 /**
- * Writes entries of synced and watched sources; EntriesRepository writes published entries. Runs in the caller's
- * transaction, which must hold the source's row lock so that two runs cannot interleave.
+ * Writes entries of synced and watched sources, and increments the revision of the source; EntriesRepository writes published
+ * entries. Runs in the caller's transaction, which must hold the source's row lock so that two runs cannot interleave.
  */
 @Injectable()
 export class EntryWriter {
@@ -225,10 +225,10 @@ export class EntryWriter {
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     const changed = diff.changed.map(({ incoming }) => incoming);
     await queueContent(manager, sourceId, [...diff.added, ...changed]);
-    for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT)) {
-      await electLatest(manager, batch);
-      await noteChanged(manager, sourceId, batch);
-    }
+    for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT))
+      await settleVersions(manager, sourceId, batch);
+    // New entries already have the next revision.
+    if (diff.added.length > 0) await noteChanged(manager, sourceId, []);
   }
 
   private async remove(
@@ -377,6 +377,7 @@ export class EntryWriter {
       const rows = batch.map((version) => entryRow(version, claimSetOf));
       for (const id of await updateClaimSets(manager, sourceId, rows)) relabeled.add(id);
     }
+    if (relabeled.size > 0) await noteChanged(manager, sourceId, []);
     return relabeled;
   }
 }

@@ -15,7 +15,6 @@ import { passesFilter } from '../../sources/entry-filter.js';
 import { watchRetryInMs } from '../../sources/retry.js';
 import { SourceLeases, type WatchedSource } from '../../sources/source-leases.queries.js';
 import { SourceStates, type WatchState } from '../../sources/source-states.queries.js';
-import { bumpRevision } from '../../sources/sources.queries.js';
 import { parseDuration } from '../../validation/value-checks.js';
 import { SyncMetrics } from '../sync-metrics.js';
 import { STORAGE_FULL } from '../sync-report.js';
@@ -248,7 +247,6 @@ export class SourceWatch {
         const wrote = await writer.replaceLabeled(manager, this.source.id, entries, scope);
         const diff = wrote.counts;
         collected = withRefused(collected, wrote.refused);
-        if (diff.added + diff.changed + diff.removed > 0) await bumpRevision(manager, this.source.id);
         events = await audit.writeSync(manager, this.source.name, claimSetId, diff);
         const report = {
           counts: { ...diff, ...collected.counts, held: wrote.held },
