@@ -11,6 +11,7 @@ import { SUPER_ADMIN } from '../support/callers.js';
 import { aSkill } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aName, entryAt } from '../support/publishing.js';
+import { demandRevisions } from '../support/revisions.js';
 import { aService } from '../support/service.js';
 import { waitingStatements } from '../support/waiting-statements.js';
 
@@ -30,6 +31,7 @@ const service = aService({ mode: 'full' })
   .registry('main', { sources: ['published'], claims: { org: 'acme' } })
   .configuration({ content: { maxBytesPerVersion: '300KiB', maxBytes: '500KiB' }, audit: { reads: true } })
   .runs();
+demandRevisions(service);
 
 const writer = (team: string) => service.as({ sub: team, role: 'writer', org: 'acme', team });
 const reader = (team: string) => service.as({ sub: `${team}-reader`, org: 'acme', team });

@@ -3,6 +3,7 @@ import { ACME_PLATFORM, ACME_WRITER } from '../support/callers.js';
 import type { Document } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
+import { demandRevisions } from '../support/revisions.js';
 import {
   aName,
   aPublication,
@@ -51,6 +52,7 @@ async function moveToPast(service: ServiceUnderTest): Promise<void> {
 }
 
 const full = aPublishingService('full').runs();
+demandRevisions(full);
 
 describe.each(TYPES)('a published %s', (type) => {
   const service = full;

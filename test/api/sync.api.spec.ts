@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aServer } from '../support/documents.js';
+import { demandRevisions } from '../support/revisions.js';
 import { keepSecret } from '../support/secrets.js';
 import { inSoak } from '../support/soak.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
@@ -67,6 +68,7 @@ describe(`${COUNT} servers of another registry server that requires a token`, ()
     await upstream.synced('main');
   });
   mirror.registry('main', { sources: ['main'] }).runs();
+  demandRevisions(mirror);
 
   it('are mirrored exactly', async () => {
     expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { entries: COUNT } });

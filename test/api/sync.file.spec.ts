@@ -2,6 +2,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { aCatalogue, aServer, aSkill } from '../support/documents.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
+import { demandRevisions } from '../support/revisions.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const list = async (service: ServiceUnderTest, registry = 'main') =>
@@ -31,6 +32,7 @@ describe('a file that changes', () => {
     })
     .registry('main', { sources: ['main'] })
     .runs();
+  demandRevisions(service);
 
   it("serves documents deep-equal to the file's, unknown keys included", async () => {
     const reply = await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest');

@@ -3,6 +3,7 @@ import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, NOBODY, SUPER_ADMIN } from '.
 import { aWatchedCluster, exported, listed, syncOf, watching } from '../support/cluster-objects.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
+import { demandRevisions } from '../support/revisions.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
@@ -154,6 +155,7 @@ describe('claims annotations', () => {
     .source('cluster', { kind: 'kubernetes', claims: { org: 'acme' } })
     .registry('main', { sources: ['cluster'] })
     .runs();
+  demandRevisions(service);
   const claimed = (name: string, claims: unknown) =>
     exported(name, { 'authz-claims': JSON.stringify(claims) });
   const sees = async (who: object, names: string[]) =>

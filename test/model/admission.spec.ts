@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { decide, type Item, passTime, shortly } from '../support/admission.js';
 import { aCatalogue, aServer, type Document } from '../support/documents.js';
 import { Random } from '../support/random.js';
+import { demandRevisions } from '../support/revisions.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
@@ -210,6 +211,7 @@ const service = aService({ mode: 'full' })
   })
   .registry('main', { sources: ['internal', 'mirror'], claims: ACME })
   .runs();
+demandRevisions(service);
 
 interface Listed {
   servers: { server: Document; _meta: Record<string, { isLatest: boolean }> }[];
