@@ -5,6 +5,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  *
  * Text that is compared or ordered is `collate "C"`, so that the order of pages does not depend on the database's locale. Words such
  * as kinds and statuses are text with a check, which a later migration can extend without rewriting the table.
+ *
+ * Of two indexes that cost the same, PostgreSQL uses the one created later: the order of a table's indexes matters.
  */
 export class InitialSchema1795780800000 implements MigrationInterface {
   readonly loses = 'all sources, registries and entries, and the audit trail';
@@ -115,11 +117,11 @@ const ENTRIES = `
     revision bigint not null default 0,
     unique (source_id, type, name)
   );
+  create index entry_claim_set on entry (claim_set_id);
+  create index entry_claims_changed on entry (claims_changed_at) where claims_changed_at is not null;
   -- Begins with the claims, so that lookups by name cannot use it: without statistics, as in the first sync of a source, PostgreSQL
   -- considers it as good as the unique index, and reads all entries of the source up to the name.
   create index entry_partition on entry (claim_set_id, source_id, type, name);
-  create index entry_claim_set on entry (claim_set_id);
-  create index entry_claims_changed on entry (claims_changed_at) where claims_changed_at is not null;
   create index entry_revision on entry (source_id, revision);
 
   -- Keeps source_partition exact and counts its changes, for every writer: a view that misses a partition hides entries, and one
@@ -269,13 +271,13 @@ const AUDIT = `
     actor_name text collate "C",
     transaction bigint default pg_current_xact_id()::text::bigint
   );
-  create index audit_event_action on audit_event (action, id, outcome);
   create index audit_event_outcome on audit_event (outcome, id);
   create index audit_event_actor on audit_event (actor, id) where actor is not null;
-  create index audit_event_actor_name on audit_event (actor_name, id) where actor_name is not null;
   create index audit_event_target on audit_event (target, id);
-  create index audit_event_scope on audit_event (scope_digest, id) where scope_digest is not null;
+  create index audit_event_action on audit_event (action, id, outcome);
+  create index audit_event_actor_name on audit_event (actor_name, id) where actor_name is not null;
   create index audit_event_transaction on audit_event (transaction) where transaction is not null;
+  create index audit_event_scope on audit_event (scope_digest, id) where scope_digest is not null;
 
   -- The configuration that was applied last, to audit its changes.
   create table applied_authorization (
