@@ -1,10 +1,11 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * All tables. The entities in src describe their columns; triggers maintain what no writer may forget.
+ * All tables. The entities in src describe their columns; triggers maintain what a writer could forget.
  *
- * Text that is compared or ordered is `collate "C"`, so that the order of pages does not depend on the database's locale. Words such
- * as kinds and statuses are text with a check, which a later migration can extend without rewriting the table.
+ * Text that is compared or ordered is `collate "C"`, so that the order of pages does not depend on the
+ * database's locale. Kinds, statuses and the like are text with a check constraint, which a later migration
+ * can extend without rewriting the table.
  *
  * Of two indexes that cost the same, PostgreSQL uses the one created later: the order of a table's indexes matters.
  */
@@ -119,8 +120,8 @@ const ENTRIES = `
   );
   create index entry_claim_set on entry (claim_set_id);
   create index entry_claims_changed on entry (claims_changed_at) where claims_changed_at is not null;
-  -- Begins with the claims, so that lookups by name cannot use it: without statistics, as in the first sync of a source, PostgreSQL
-  -- considers it as good as the unique index, and reads all entries of the source up to the name.
+  -- Begins with the claims so that lookups by name cannot use it. Otherwise PostgreSQL, without statistics as in a source's first
+  -- sync, considers it as good as the unique index and reads all entries of the source up to the name.
   create index entry_partition on entry (claim_set_id, source_id, type, name);
   create index entry_revision on entry (source_id, revision);
 
@@ -128,7 +129,7 @@ const ENTRIES = `
   -- that keeps an empty partition grows with every claim set that was ever used.
   --
   -- Locks the sources, so that their writers take turns: if one removes the last entry of a partition and another adds to it, the
-  -- second sees the first's change. The settings have it look up types and claim sets in entry_partition, with one plan for all
+  -- second sees the first's change. The settings make it look up types and claim sets in entry_partition, with one plan for all
   -- transactions: the planner prefers a sequential scan for a claim set that it considers common, and planning takes time while the
   -- source is locked.
   create function settle_source_partitions() returns trigger language plpgsql
@@ -326,7 +327,7 @@ const ADMISSION = `
   create index admission_item_list on admission_item (status, created_at, id);
   create index admission_item_due on admission_item (due_at) where status = 'held' and due_at is not null;
   create index admission_item_publisher on admission_item (publisher_key) where publisher_key is not null;
-  -- Finds the few that blocks hold.
+  -- Finds the few items that blocks hold.
   create index admission_item_blocked on admission_item (source_id, type, name)
     where status = 'held' and change is null and reasons @> '[{"policy": "block"}]';
 
@@ -343,7 +344,7 @@ const ADMISSION = `
   -- Each person approves once, even through two replicas at the same time.
   create unique index admission_decision_approver on admission_decision (item_id, by_key) where decision = 'approve';
 
-  -- What admission webhooks are asked about held versions.
+  -- Questions to admission webhooks about held versions.
   create table admission_question (
     item_id uuid not null references admission_item on delete cascade,
     webhook text collate "C" not null,

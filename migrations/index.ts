@@ -1,9 +1,9 @@
 import { InitialSchema1795780800000 } from './1795780800000-initial-schema.js';
 
 /**
- * Every migration, oldest first. A released one is never edited: a change is a new file. One whose `down`
- * loses data names that data in `loses`. Until 1.0 is released, a change edits the initial schema, and
- * test/api/migrations.first-schema.spec.ts says how to record its data again.
+ * Every migration, oldest first. Never edit a released migration: a change is a new file. A migration whose
+ * `down` loses data names that data in `loses`. Until 1.0 is released, edit the initial schema instead, and
+ * record its data again as test/api/migrations.first-schema.spec.ts says.
  *
  * Each runs in one transaction, which starts again if it cannot get a lock soon. After a statement that locks readers
  * out of an existing table (`alter table`, `truncate`, `drop`) or writers (`lock table`, `create trigger`, `create index`),

@@ -364,7 +364,7 @@ function scanServed(
   return scan<ServedRow>(manager, select, mayMatchValues(block, among), [EntryVersion, block]);
 }
 
-/** @param by leaves out rows that the block does not match; null: all rows. */
+/** @param by keeps only the rows that this block matches; null keeps all rows. */
 async function* scan<Row extends ScannedRow>(
   manager: EntityManager,
   select: string,

@@ -155,7 +155,7 @@ export async function deleteItems(manager: EntityManager, ids: readonly string[]
   for await (const batch of batches(ids, BATCH)) await manager.delete(AdmissionItem, { id: Any(batch) });
 }
 
-/** Ends items whose versions are stored. */
+/** Marks items as admitted once their versions are stored. */
 export async function markAdmitted(manager: EntityManager, ids: readonly string[], now: Date): Promise<void> {
   const status = 'admitted';
   for await (const batch of batches(ids, BATCH))

@@ -152,7 +152,7 @@ export class SyncedAdmission {
 /** The versions and items of a sync, sorted by what happens to them. */
 class SortedContent {
   readonly admitted: IncomingVersion[] = [];
-  /** Stored versions that stay although their source has another document, by `versionMapKey`. */
+  /** Stored versions that stay although the source now has a different document, by `versionMapKey`. */
   readonly staying = new Set<string>();
   readonly rejected: RefusedVersion[] = [];
   readonly changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
@@ -214,7 +214,7 @@ class SortedContent {
   }
 }
 
-/** Returns a function that looks up what is stored and held of a version. */
+/** Returns a function that finds the stored and held documents of a version. */
 function seenWith(
   storedByKey: ReadonlyMap<string, StoredVersion>,
   items: readonly HeldVersion[],
@@ -238,7 +238,7 @@ function seenWith(
   };
 }
 
-/** Returns whether the source has shown a name before; true for all names if that decides nothing. */
+/** Returns a filter for names that the source has shown before; for all names unless new ones are held. */
 async function nameFilter(
   manager: EntityManager,
   sourceId: number,

@@ -8,7 +8,7 @@ import { curate, rejectsName, withReasons } from './curation.js';
 import type { HeldVersion } from './held-items.queries.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
-/** What decides about the versions that a sync read. */
+/** The rules that decide on the versions that a sync has read. */
 export interface SyncRules {
   readonly admission: AdmissionConfig | null;
   readonly blocks: Parameters<typeof matchingBlocks>[0];
@@ -17,7 +17,7 @@ export interface SyncRules {
   readonly now: Date;
 }
 
-/** A version that a sync read, with what is stored and held of it. */
+/** A version that a sync has read, with its stored and held documents. */
 export interface SeenVersion {
   readonly version: IncomingVersion;
   readonly isKnownName: boolean;
@@ -35,7 +35,7 @@ export interface SeenVersion {
 
 interface SyncedVerdict {
   readonly verdict: Verdict;
-  /** The webhooks that the verdict waits for and that were not asked yet. */
+  /** The webhooks that the verdict waits for and that have not been asked yet. */
   readonly unasked: readonly string[];
   /** Whether the verdict is an earlier rejection of this document. */
   readonly isRejectedAgain: boolean;
@@ -44,8 +44,8 @@ interface SyncedVerdict {
 const STAYS: SyncedVerdict = { verdict: ADMIT, unasked: [], isRejectedAgain: false };
 
 /**
- * Decides about one version of a sync: the settings of its source, then earlier decisions about its document, then
- * webhooks and blocks.
+ * Decides on one version of a sync. Applies the settings of its source, then earlier decisions on its
+ * document, then webhooks and blocks.
  */
 export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   const { version, stored, isServed, items, held } = seen;
@@ -74,7 +74,7 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   };
 }
 
-/** Whether a document was rejected because a webhook failed, which is then asked again. */
+/** Whether a document was rejected because a webhook failed; that webhook is then asked again. */
 export function hasFailed(rejected: HeldVersion | undefined): boolean {
   return rejected?.reasons.some(({ failed }) => failed) === true;
 }

@@ -26,8 +26,8 @@ interface DifferentRow {
 }
 
 /**
- * SQL: where the rows of a table differ from the declarations in `$1`, a list of objects with the values of columns and
- * of `more`.
+ * SQL: the rows of a table that differ from the declarations in `$1`, a list of objects with the values of
+ * the columns and of `more`.
  *
  * @param more SQL: values that a row `r` does not contain, as an object.
  */

@@ -42,7 +42,7 @@ export interface Requester {
   readonly context: RequestContext;
 }
 
-/** What a transaction did. */
+/** The result of a transaction, with its events. */
 export interface Audited<T> {
   readonly result: T;
   /** One for each change; none if nothing changed. */
@@ -112,7 +112,7 @@ export class AuditTrail {
   /**
    * Runs a transaction and writes its events. Runs it again after a deadlock or a serialization failure.
    *
-   * @param by an actor for changes that the server itself makes.
+   * @param by the requester, or an actor for changes that the server itself makes.
    * @throws ApiError 429 `too_many_requests` if something changed and the requester has reached the limit.
    */
   transaction<T>(

@@ -87,7 +87,7 @@ export interface RouteBehavior {
   readonly body?: RouteBody;
   /** The status of a response whose handler sets none; 200, or 204 without an answer, if absent. */
   readonly status?: number;
-  /** On a registry as consumers see it, such a route needs a token only where a GET would (reference/access, reference/mcp). */
+  /** Such a consumer route needs a token only where a GET would (reference/access, reference/mcp). */
   readonly writesNothing?: true | WritesNothing;
   /** The response may take long, always or unless the request is paged. Few such requests run at once. */
   readonly mayBeLong?: LongWhen;
@@ -108,7 +108,7 @@ export interface RouteDocumentation {
   readonly also?: readonly ApiResponseOptions[];
   /** Whether the change accepts `If-Match`. */
   readonly ifMatch?: true;
-  /** Except those that follow from the other members. */
+  /** Errors that do not follow from the other members. */
   readonly errors: readonly ErrorCode[];
 }
 

@@ -70,7 +70,7 @@ export interface SingleVersion {
   readonly includeDeleted: boolean;
 }
 
-/** One version to be read in one view. */
+/** One version to read from one view. */
 export interface VersionRead {
   readonly sql: ViewSql;
   readonly kind: SingleVersion;
@@ -93,7 +93,7 @@ export class VersionLoader {
   private readonly loader = new DataLoader<VersionRead, ShownVersion | undefined, symbol>(readTogether, {
     cache: false,
     maxBatchSize: MAX_VERSIONS_PER_STATEMENT,
-    // Runs when all requests have been read that had arrived.
+    // Runs once every request that has arrived has been read.
     batchScheduleFn: setImmediate,
   });
 

@@ -89,13 +89,16 @@ export class RegistrySettings {
 }
 
 interface RegistrySetting<Written, Read> extends Setting<Read> {
-  /** The claims that it gives to callers or entries; whoever sets it must hold them. */
+  /** The claims that the setting gives to callers or entries; whoever sets it must hold them. */
   readonly grants: (written: Written) => readonly Claims[];
   /** Whether only callers with `manageRegistries` see it. Otherwise, with `registryListing: readers`, readers do too. */
   readonly isForManagers: boolean;
 }
 
-/** Every setting of a registry besides its sources and claims. A new one does not compile without its row and its column in `Registry`. */
+/**
+ * Every setting of a registry except its sources and claims. A new setting compiles only with a row here and
+ * a column in `Registry`.
+ */
 export const REGISTRY_SETTINGS = {
   anonymous: {
     column: 'anonymousClaims',
@@ -127,12 +130,12 @@ export const REGISTRY_SETTINGS = {
 } as const satisfies {
   [K in Exclude<keyof RegistrySettings, 'sources' | 'claims'>]: RegistrySetting<
     NonNullable<RegistrySettings[K]>,
-    // The digests of keys are stored, not the paths of their files alone.
+    // Keys are stored with their digests, not only as file paths.
     K extends 'keys' ? readonly RegistryKey[] : NonNullable<RegistrySettings[K]>
   >;
 };
 
-/** The settings of a registry besides its sources and claims, as stored. */
+/** The settings of a registry, except its sources and claims, as stored. */
 export type StoredRegistrySettings = Stored<typeof REGISTRY_SETTINGS>;
 
 /** Returns the claims that the settings give to callers and entries. */

@@ -43,8 +43,8 @@ export interface Files {
 }
 
 /**
- * Returns the part of the `Config` that comes from the validated file. Settings that need no conversion pass through:
- * duration and sizes become numbers, and names of secret files their contents.
+ * Returns the part of the `Config` that comes from the validated file. Durations and sizes become numbers,
+ * names of secret files become their contents, and all other settings pass through.
  */
 export function resolveConfig({ adminFileRoot, ...file }: ConfigFile, files: Files) {
   const { database, content, shutdown, audit, telemetry: _, ...rest } = file;

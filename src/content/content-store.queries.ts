@@ -151,7 +151,7 @@ export class ContentStore {
   }
 }
 
-/** Deletes up to `rows` rows, with a condition on `stored`. */
+/** Deletes up to `rows` rows. The condition refers to the table as `stored`. */
 async function deleteSome(
   manager: EntityManager,
   table: 'content_tree' | 'content_blob',

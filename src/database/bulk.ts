@@ -1,6 +1,6 @@
 import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 
-/** A column of many rows, as a parameter of one array. */
+/** The values of one column in many rows, passed as a single array parameter. */
 interface ColumnValues {
   readonly name: string;
   readonly type: string;
@@ -8,8 +8,8 @@ interface ColumnValues {
 }
 
 /**
- * Inserts rows with one parameter per column: TypeORM's own inserts take one per value, which is slow for many rows. The
- * rows have the same properties; absent ones get the column's default.
+ * Inserts rows with one parameter per column: TypeORM's own inserts take one per value, which is slow for
+ * many rows. All rows must have the same properties; columns without one get their default.
  */
 export async function insertMany<T extends ObjectLiteral, P extends keyof T>(
   manager: EntityManager,
@@ -62,7 +62,9 @@ export async function* readInParts<Row>(
   await manager.query(`close part`);
 }
 
-/** A query of rows in an order, as SQL: `bytes` is the size of a row, `from` the rest of the query after `from`. */
+/**
+ * An ordered query, as SQL: `bytes` is the size of a row, `from` the rest of the query after that keyword.
+ */
 export interface OrderedRows {
   readonly columns: string;
   readonly bytes: string;

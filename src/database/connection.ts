@@ -38,8 +38,8 @@ function socketsOf({ sockets }: ServerConnections): () => Socket {
 const LOCK_TIMEOUT_MS = 4_000;
 
 /**
- * What our statements rely on, whatever an administrator has set for the server, the database or the role: most are
- * PostgreSQL's own defaults, and the schema that has our tables.
+ * Settings that our statements rely on, whatever an administrator has set for the server, the database or the
+ * role. Most are PostgreSQL's defaults; the search path is the schema that has our tables.
  */
 const SESSION_SETTINGS = {
   default_transaction_isolation: 'read committed',

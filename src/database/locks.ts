@@ -13,11 +13,11 @@ const ADMISSION_LOCK = 7_264_018_535;
 /** Lock for content: exclusive for everything that stores files or deletes unused ones. */
 const CONTENT_LOCK = 7_264_018_536;
 
-/** Lock, with the id of the source, of the transaction that writes a sync or admits what is due. */
+/** Lock for one source, with its id as the second key: held to write a sync or to admit due versions. */
 const BULK_WRITE_LOCK = 726_401;
 
 /**
- * Takes an advisory lock until the transaction ends. Unlike a row lock, it also covers creation.
+ * Takes an advisory lock until the transaction ends. Unlike a row lock, it also covers rows not yet created.
  *
  * @param key the id of the lock, or a name, or two numbers.
  * @param how `try` does not wait.
@@ -49,7 +49,7 @@ export async function advisoryLock(
 /** A waiting change occupies a pool connection, so it fails after this time; the client may retry. */
 const LOCK_TIMEOUT = '5s';
 
-/** Limits how long the transaction waits for each lock; 0: as long as one statement may take. */
+/** Limits how long the transaction waits for each lock; with 0, only the statement timeout applies. */
 export async function limitLockWaits(manager: EntityManager, timeout = LOCK_TIMEOUT): Promise<void> {
   await manager.query(`set local lock_timeout = '${timeout}'`);
 }

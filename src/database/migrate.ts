@@ -13,7 +13,7 @@ const LONGEST_WAIT_MS = 1_200;
 const LONGEST_PAUSE_MS = 10_000;
 /** Attempts before a wait is logged: five seconds. */
 const LOGGED_ATTEMPT = 5;
-/** The first migration of all builds before the first release whose databases can be upgraded. */
+/** First migration of the builds before 1.0, whose databases cannot be upgraded. */
 const FIRST_OF_EARLIER_BUILDS = 'InitialSchema1795000000000';
 
 type Log = (message: string) => void;

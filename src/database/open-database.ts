@@ -62,7 +62,7 @@ export function createDataSource(
     migrations,
     migrationsTableName: 'schema_migration',
     installExtensions: false,
-    // A condition that somebody forgot to set must never widen a read, an update or a deletion.
+    // A condition whose value is missing must never widen a read, an update or a deletion.
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     logging: false,
     poolErrorHandler: onPoolError,

@@ -19,7 +19,7 @@ export function parseJsonMember(text: string): unknown {
   return JSON.parse(text.replaceAll(ESCAPE, '\\u'));
 }
 
-/** SQL expression for updates: the time in so many milliseconds. */
+/** SQL expression for updates: the time `ms` milliseconds from now. */
 export function timeIn(ms: number): () => string {
   return () => `now() + ${Number(ms)} * interval '1 millisecond'`;
 }

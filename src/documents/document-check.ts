@@ -157,7 +157,7 @@ export class CheckedElsewhere {
   constructor(readonly result: CheckedDocument) {}
 }
 
-/** Returns a version that another thread sent: its buffers arrive as plain byte arrays. */
+/** Restores a version that another thread sent, whose buffers arrive as plain byte arrays. */
 export function receivedVersion(version: IncomingVersion): IncomingVersion {
   return { ...version, document: bufferOf(version.document), digest: bufferOf(version.digest) };
 }

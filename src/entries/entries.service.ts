@@ -56,7 +56,7 @@ export interface MadeOrHeld<T> {
   readonly answer: T;
 }
 
-/** How many versions of an entry now have a status; or the id of the item, if the change waits for review. */
+/** The number of versions that now have the status, or the id of the item if the change waits for review. */
 interface ChangedStatus {
   readonly entry: Entry;
   readonly count: number;

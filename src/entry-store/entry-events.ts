@@ -20,7 +20,7 @@ export function publicationEvent(source: string, version: IncomingVersion, claim
   };
 }
 
-/** Returns the event of a change of the claims of an entry; none if they are unchanged. @param after as shown. */
+/** Returns the event for changed claims of an entry; none if they are unchanged. @param after as shown. */
 export function claimsEvents(entry: Entry, after: Claims): ChangeEvent[] {
   const before = entry.shownClaims;
   if (isDeepStrictEqual(before, after)) return [];
@@ -44,7 +44,7 @@ export function changingVersions(
   );
 }
 
-/** Returns the event of a change of the status of versions; none if none changes. @param version absent: all. */
+/** Returns the event for changed statuses; none if no status changes. @param version absent for all. */
 export function statusEvents(
   entry: Entry,
   versions: readonly VersionSummary[],

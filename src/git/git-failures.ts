@@ -91,7 +91,9 @@ export function refusesFilters(stderr: string): boolean {
 /** How git begins a line of a message that the server sent. */
 const REMOTE_LINE = 'remote:';
 
-/** Returns the end of git's messages after a cut, in such a way that `explainFailure` trusts only the last line. */
+/**
+ * Drops the incomplete first line of truncated messages, and has `explainFailure` trust only the last line.
+ */
 export function withoutBeginning(stderr: string): string {
   return `${REMOTE_LINE}\n${stderr.slice(stderr.indexOf('\n') + 1)}`;
 }

@@ -51,7 +51,7 @@ interface Bounds {
   readonly tooLarge?: string;
 }
 
-/** Counts the memory that a run takes; refuses what is too much. */
+/** Counts the memory that a run uses, and refuses to exceed its limit. */
 interface FileMemory {
   reserveForFile(bytes: number): void;
   add(bytes: number): void;

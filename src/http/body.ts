@@ -73,7 +73,7 @@ interface JsonBody extends Partial<Omit<BodyOptions, 'bytesOf'>> {
   readonly examples?: Readonly<Record<string, object>>;
 }
 
-/** What a route takes: JSON of a class; the unparsed bytes of a media type; or a stream of one, which its service reads. */
+/** A route's body: JSON of a class, unparsed bytes of one media type, or a stream that the service reads. */
 export type RouteBody =
   | Type
   | JsonBody

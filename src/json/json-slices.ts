@@ -40,10 +40,10 @@ export interface Slice {
 const MAX_KEY_BYTES = 64;
 const MAX_SKELETON_DEPTH = 100;
 const MAX_SKELETON_BYTES = 1024 * 1024;
-/** Elements with more white space than text are too long, whatever their text. */
+/** White space included, an element may be this many times the maximum length. */
 const MAX_SPACED = 4;
 
-/** Strings, and white space other than between two numbers or words, which dropping it would join. */
+/** Matches strings, and white space that can be dropped without joining two numbers or words. */
 const STRINGS_AND_GAPS =
   /("[^"\\]*(?:\\.[^"\\]*)*")|(?<![ \t\r\n\w.+-])[ \t\r\n]+|(?<=[\w.+-])[ \t\r\n]+(?![ \t\r\n\w.+-])/gs;
 

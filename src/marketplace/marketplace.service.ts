@@ -36,7 +36,9 @@ export const REPOSITORY = 'git/marketplace.git';
 const FORMAT = 2;
 /** Plugins of one marketplace; one takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
-/** Limits of what a repository is built from in memory: characters of paths, and bytes of the manifests of plugins. */
+/**
+ * Limits on what is held in memory to build a repository: characters of paths, and bytes of plugin manifests.
+ */
 const MAX_PATH_LENGTH = 16 * 1_024 * 1_024;
 const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
 

@@ -107,7 +107,7 @@ export class UploadPack {
 
 const SERVICE_LINE = '# service=git-upload-pack\n';
 
-/** Yields the answer of Git as it comes. */
+/** Streams Git's response. */
 async function* answerOf(
   git: GitProcess,
   { kind }: UploadPackRequest,

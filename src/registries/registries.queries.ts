@@ -3,10 +3,10 @@ import { Registry } from './registry.entity.js';
 import { firstRows } from '../database/bulk.js';
 import type { Origin } from '../config/config.js';
 
-/** Bytes: the name of a source is a DNS label, here in quotes with a comma. */
+/** Bytes per source name: a DNS label, its quotes and a comma. */
 const MAX_SOURCE_NAME = 66;
 
-/** SQL: the ids of the first of the registries `:ids`: up to 1 MiB in total, but at least one. */
+/** SQL: the ids of the first registries in `:ids`, up to 1 MiB in total but at least one. */
 export const FIRST_REGISTRIES = `select id from (${firstRows(
   'r.id',
   `octet_length(r::text) + octet_length(c.claims::text)

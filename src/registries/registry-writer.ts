@@ -90,7 +90,7 @@ export class RegistryWriter {
   }
 }
 
-/** Returns the values of the columns that a declaration alone decides. */
+/** Returns the columns whose values depend on the declaration alone. */
 export function registryColumns(declared: RegistryConfig) {
   return { givenClaims: givenForm(declared.claims), ...storedIn(REGISTRY_SETTINGS, declared) };
 }

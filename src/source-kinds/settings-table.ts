@@ -8,11 +8,11 @@ export interface Setting<Written> {
   readonly column: string;
   /** @param written undefined if the setting is absent. */
   readonly stored: (written: Written | undefined) => unknown;
-  /** Returns the value in answers and in the audit trail, in the form in which it is written; undefined: none. */
+  /** Returns the value as written, for answers and the audit trail; undefined to omit it. */
   readonly shown: (stored: never, origin: 'config' | 'api') => unknown;
 }
 
-/** The settings of a source or registry, by the name under which they are written. */
+/** The settings of a source or registry, by their names in the configuration. */
 type Table = Readonly<Record<string, Setting<never>>>;
 
 type Written<T extends Table> = { readonly [K in keyof T]?: Parameters<T[K]['stored']>[0] };
@@ -42,7 +42,7 @@ export function toStored<T extends Table>(table: T, written: Written<T>): Stored
   return Object.fromEntries(columns) as Stored<T>;
 }
 
-/** Converts stored settings into the form of answers and of the audit trail. */
+/** Converts stored settings into the form shown in answers and in the audit trail. */
 export function toShown<T extends Table>(table: T, row: Stored<T>, origin: 'config' | 'api'): Shown<T> {
   const settings = Object.entries(table)
     .map(([name, { column, shown }]) => [name, shown(member(row, column) as never, origin)] as const)

@@ -64,7 +64,10 @@ interface SourceSetting<Written> extends Setting<Written> {
   readonly isContent: boolean;
 }
 
-/** Every setting of a source besides its kind and claims. A new one does not compile without its row and its column in `Source`. */
+/**
+ * Every setting of a source except its kind and claims. A new setting compiles only with a row here and a
+ * column in `Source`.
+ */
 export const SOURCE_SETTINGS = {
   syncPolicy: {
     column: 'intervalMs',
@@ -84,7 +87,7 @@ export const SOURCE_SETTINGS = {
   [K in Exclude<keyof SourceSettings, SourceKind | 'claims'>]: SourceSetting<NonNullable<SourceSettings[K]>>;
 };
 
-/** The settings of a source besides its kind and claims, as stored. */
+/** The settings of a source, except its kind and claims, as stored. */
 export type StoredSourceSettings = Stored<typeof SOURCE_SETTINGS>;
 
 /** The body of `PUT /v1/sources/{name}`: it may repeat members that only the server sets (reference/sources). */

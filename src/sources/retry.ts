@@ -1,6 +1,6 @@
 import { backOffMs } from '../limits/back-off.js';
 
-// When a source is tried again after a failure.
+// Decides when a source is tried again after a failure.
 
 const FIRST_RETRY_MS = 5_000;
 /** Upper limit for Retry-After, because the upstream may be wrong or malicious. */
@@ -31,8 +31,8 @@ export function watchRetryInMs(failures: number, random?: number): number {
 }
 
 /**
- * SQL: the time of the next run. It is due now if a sync was requested during this run, otherwise after this time plus up
- * to 10 %, so that sources created together drift apart.
+ * SQL: the time of the next run. It is now if a sync was requested during this run; otherwise it is `ms` from
+ * now plus up to 10 %, so that sources created together drift apart.
  */
 export function nextRunAt(ms: number): string {
   return `case when requested_at >= last_attempt_at then now()

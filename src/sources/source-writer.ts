@@ -118,7 +118,7 @@ const CONTENT = [
   ...Object.values(SOURCE_SETTINGS).flatMap(({ column, isContent }) => (isContent ? [column] : [])),
 ] as const;
 
-/** Returns the values of the columns that a declaration alone decides. */
+/** Returns the columns whose values depend on the declaration alone. */
 export function sourceColumns(declared: SourceConfig) {
   const { settings, claims } = declared;
   return { settings, givenClaims: givenForm(claims), ...storedIn(SOURCE_SETTINGS, declared) };

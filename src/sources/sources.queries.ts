@@ -3,7 +3,7 @@ import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { Source } from './source.entity.js';
 import { firstRows } from '../database/bulk.js';
 
-/** SQL: the ids of the first of the sources `:ids`: up to 1 MiB in total, but at least one. */
+/** SQL: the ids of the first sources in `:ids`, up to 1 MiB in total but at least one. */
 export const FIRST_SOURCES = `select id from (${firstRows(
   's.id',
   'octet_length(s::text) + octet_length(c.claims::text) + octet_length(y.skipped::text)',
@@ -12,7 +12,7 @@ export const FIRST_SOURCES = `select id from (${firstRows(
   'asked.number',
 )}) listed`;
 
-/** Selects a source, without its settings, with the lock of whoever changes its entries. */
+/** Selects a source without its settings, and takes the lock that every change of its entries takes. */
 export function lockSource(manager: EntityManager, id: number): SelectQueryBuilder<Source> {
   return manager
     .createQueryBuilder(Source, 'source')

@@ -16,7 +16,7 @@ const WORKER_FROM_BYTES = 128 * 1024;
 /** The heap holds one parsed document and the names; the bytes of files and documents are outside it. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
 const TOO_LARGE = 'Reading it takes too much memory: split it';
-/** No text waits this long. */
+/** Longer than any text waits. */
 const PATIENCE_MS = 24 * 60 * 60_000;
 
 /**

@@ -6,7 +6,9 @@ import type { StoredFilter } from '../sources/entry-filter.js';
 import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
 import { readPage } from './registry-api/registry-page.js';
 
-/** Versions are counted and sent in batches of this size: reading one takes the main thread a few milliseconds. */
+/**
+ * Batch size for counting and sending versions: the main thread takes a few milliseconds to read one batch.
+ */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_VERSIONS = 1_000;
 
@@ -17,7 +19,7 @@ export interface UnreadContent {
   readonly list: ListKey | null;
 }
 
-/** A batch of versions, with the memory that they take. The last message has the rest, or why the text is refused. */
+/** A batch of versions and the memory they take. The last message has `rest`, or the reason in `refused`. */
 export interface SourceMessage {
   readonly batch: readonly unknown[];
   readonly held: number;

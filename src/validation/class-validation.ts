@@ -18,11 +18,13 @@ interface Member {
   readonly nested: Class | undefined;
 }
 
-/** Starts the names of undeclared keys: class-validator's whitelist takes `constructor` and `__proto__` for declared. */
+/**
+ * Prefix of undeclared keys: class-validator's whitelist treats `constructor` and `__proto__` as declared.
+ */
 const UNKNOWN = '?';
-/** Starts the names under which class-validator stores the rules of a class. */
+/** Prefix of the names under which class-validator stores the rules of a class. */
 const RULE = '\0';
-/** A body may have any number of keys. */
+/** Limits the issues for unknown keys, of which a body may have any number. */
 const MAX_UNKNOWN_KEYS = 100;
 
 let ruleCount = 0;
@@ -48,7 +50,7 @@ export function ValidateClass<T extends object>(
 
 /**
  * Validates a parsed tree (YAML, JSON or a cursor) against a class: types, missing and unknown keys, decorators, rules.
- * Never throws for any tree.
+ * Does not throw, whatever the tree.
  *
  * @returns `value`, to be used only when there are no issues.
  */
@@ -73,10 +75,10 @@ export function hasShape<T extends object>(shape: Class<T>): (value: unknown) =>
 }
 
 /**
- * Creates an instance whose nested members are instances, from any JSON. Unlike class-transformer's function, it keeps other
- * values as they are: `plainToInstance` throws on a key `constructor`, drops `__proto__`, and copies whole documents. What
- * class-validator would let pass becomes a symbol, which no decorator accepts: null for `@IsOptional`, and for
- * `@ValidateNested` a list in place of a map.
+ * Creates an instance, with instances as its nested members, from any JSON. Keeps all other values as they
+ * are, whereas class-transformer's `plainToInstance` throws on the key `constructor`, drops `__proto__` and
+ * copies whole documents. Replaces values that class-validator would wrongly accept with a symbol, which
+ * every decorator refuses: null for `@IsOptional`, and a list in place of a map for `@ValidateNested`.
  */
 export function toInstance<T extends object>(shape: Class<T>, tree: Readonly<Record<string, unknown>>): T {
   const members = membersOf(shape);
@@ -113,7 +115,7 @@ function refused(value: unknown): symbol {
 
 const membersOfClass = new WeakMap<Class, ReadonlyMap<string, Member>>();
 
-/** @throws Error for a class whose decorators would let values pass, or refuse them without a reason. */
+/** @throws Error for a class whose decorators would accept any value, or refuse values without a message. */
 function membersOf(shape: Class): ReadonlyMap<string, Member> {
   const cached = membersOfClass.get(shape);
   if (cached) return cached;
@@ -151,7 +153,7 @@ interface Scalar {
   readonly kind: 'text' | 'number' | 'flag';
 }
 
-/** Returns the single values of a class and of its nested classes, without lists. */
+/** Returns the members of a class and its nested classes that are single values, not lists. */
 export function scalarsOf(shape: Class, above: readonly string[] = []): Scalar[] {
   return [...membersOf(shape)].flatMap(([key, { decorators, nested }]): Scalar[] => {
     const path = [...above, key];
@@ -192,7 +194,7 @@ function countLeaves(value: unknown): number {
   return count;
 }
 
-/** Converts class-validator's errors, which must have `target` and `value`: one issue for a member or an item of a list. */
+/** Converts class-validator's errors (with `target` and `value`) to one issue per member or list item. */
 export function issuesOf(errors: readonly ValidationError[], above: Path = []): Issue[] {
   return errors.flatMap((error): Issue[] => {
     const { target = {}, property, value, constraints, children = [] } = error;
@@ -272,7 +274,7 @@ const notNumber: Sentence = (_, argument) => {
 
 const notMap = (value: unknown) => `must be a map, not ${foundKind(value)}`;
 
-/** What is wrong when one of class-validator's own decorators fails. */
+/** The messages for class-validator's own decorators. */
 const SENTENCES: ReadonlyMap<string, Sentence> = new Map<string, Sentence>([
   ['isDefined', () => 'is required'],
   ['isString', (value) => `must be a string, not ${foundKind(value)}`],

@@ -16,7 +16,7 @@ import {
   parseTimestamp,
 } from './value-checks.js';
 
-/** Creates a decorator for what class-validator does not know. Its check may find problems inside the value. */
+/** Creates a decorator that class-validator lacks. Its check may find problems inside the value. */
 export function decoratorOf(name: string, check: Check, options?: ValidationOptions): PropertyDecorator {
   return (target, property) =>
     registerDecorator({
@@ -28,7 +28,7 @@ export function decoratorOf(name: string, check: Check, options?: ValidationOpti
     });
 }
 
-/** Creates a decorator for a value of which there is one thing to say. */
+/** Creates a decorator with a single message. */
 export function decoratorFor(name: string, fits: (value: unknown) => boolean, problem: string) {
   const check: Check = (value) => (fits(value) ? [] : issue(problem));
   return (options?: ValidationOptions) => decoratorOf(name, check, options);
@@ -54,7 +54,7 @@ export function textProblem(value: unknown): string | undefined {
   return CONTROL.test(value) ? 'must not contain control characters' : undefined;
 }
 
-/** A text that is not empty and has no control characters. */
+/** Text that is not empty and has no control characters. */
 export const IsText = textDecorator('isText', () => undefined);
 
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -75,7 +75,7 @@ export const IsHttpUrl = textDecorator('isHttpUrl', (text) => urlProblem(text));
 /** The name of a file that is read at startup (`referenced-files.ts`). */
 export const IsFileName = textDecorator('isFileName', () => undefined);
 
-/** A URL that receives secrets or keys, so that it must be https:// beyond loopback (`cross-rules.ts`). */
+/** A URL that receives secrets or keys, so it must be https:// except on loopback (`cross-rules.ts`). */
 export const IsSecureUrl = textDecorator('isSecureUrl', (text) => urlProblem(text));
 
 /** A URL to which paths are added: it has no query and no fragment. */
@@ -113,7 +113,7 @@ export const HasUniqueNames = () =>
     );
   });
 
-/** A text that PostgreSQL can store. */
+/** Text that PostgreSQL can store. */
 export const IsStorable = decoratorFor(
   'isStorable',
   (value) => typeof value === 'string' && isStorable(value),
@@ -165,7 +165,7 @@ export const IsSomeClaims = (options?: ValidationOptions) =>
 /** In a query, a raw `+` is a space. */
 const LOST_PLUS = / (?=\d\d:\d\d$)/;
 
-/** An RFC 3339 date and time. Stricter than `IsRFC3339`, which takes February 30 and leap seconds. */
+/** An RFC 3339 date and time. Stricter than `IsRFC3339`, which accepts February 30 and leap seconds. */
 export const IsTimestamp = textDecorator('isTimestamp', (text) => {
   if (parseTimestamp(text)) return undefined;
   return LOST_PLUS.test(text) && parseTimestamp(text.replace(LOST_PLUS, '+'))
@@ -185,7 +185,7 @@ const flag = decoratorFor(
 /** A parameter that is `true` or `false`. */
 export const IsFlag = () => applyDecorators(ApiPropertyOptional({ type: 'boolean' }), flag());
 
-/** The parameter `limit` of a list. @param standard describes what applies without it. */
+/** The `limit` parameter of a list. @param standard its documented default. */
 export function IsPageLimit(standard?: number, maximum = MAX_PAGE): PropertyDecorator {
   const limit = decoratorFor(
     'isPageLimit',

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 export const MAX_URL_LENGTH = 2_048;
 
 /**
- * Returns the problem with an http(s) URL.
+ * Returns what is wrong with an http(s) URL, or undefined.
  *
  * @param bare forbids a query and a fragment.
  */

@@ -139,7 +139,7 @@ export function formatDuration(ms: number): string {
 /** Checks a value of any type and returns its issues. Never throws. */
 export type Check = (value: unknown) => Issue[];
 
-/** Describes the type of a value. Does not show the value, which may be a secret. A symbol of `toInstance` names it. */
+/** Describes a value's type, not the value, which may be secret. Symbols of `toInstance` name their type. */
 export function foundKind(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (typeof value === 'symbol') return value.description ?? '';

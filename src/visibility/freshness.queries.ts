@@ -6,7 +6,8 @@ import { valuesOf } from './view-parameters.js';
 import { isEmptyView, type RememberedRegistry, type View } from './view.js';
 
 // Decides whether a cached page, view or access is out of date. Pages are cached by the tag of their view, which contains
-// the revisions of its sources. What uses a remembered access compares registry and revisions with the database.
+// the revisions of its sources. Statements that use a remembered access compare its registry and revisions
+// with the database.
 
 /**
  * SQL: identifies the PostgreSQL server start and the table files. After a restore, or a failover that lost
@@ -46,8 +47,8 @@ export const FRESHNESS = `freshness as materialized (
 )`;
 
 /**
- * SQL: like `FRESHNESS`, but an item of FROM, for statements that refer to it in a join only: PostgreSQL then needs no
- * storage for it.
+ * SQL: like `FRESHNESS`, but as an item of FROM, for statements that use it only in a join. PostgreSQL then
+ * needs no storage for it.
  */
 export const FRESHNESS_ITEM = `(select ${IS_CURRENT} as "isCurrent" offset 0) freshness`;
 
@@ -162,7 +163,7 @@ export class ViewSql {
   }
 }
 
-/** Whether a registry is still as an access remembers it: equal versions mean equal claims, equal revisions an equal view. */
+/** Whether a registry is as remembered: equal versions mean equal claims, equal revisions an equal view. */
 export function isUnchanged(
   { remembered, view }: { readonly remembered: RememberedRegistry; readonly view: View },
   now: { readonly version: string; readonly revisions: string },

@@ -65,7 +65,7 @@ async function appliedForms(manager: EntityManager): Promise<Map<string, Applied
   return new Map(webhooks.map(({ name, form }) => [name, form]));
 }
 
-/** Changes the form of a webhook, or adds it at the current place. */
+/** Changes the form of a webhook, or adds a webhook that starts at the current end of the audit trail. */
 async function put(manager: EntityManager, form: AppliedWebhook): Promise<void> {
   const { name } = form;
   const { affected } = await manager.update(Webhook, { name }, { form, nextAttemptAt: null });

@@ -95,8 +95,9 @@ const ETAG: ApiResponseOptions['headers'] = {
 };
 
 /**
- * What a route answers: a class, which for a GET has an ETag and for a PUT is created or replaced (reference/catalog,
- * reference/sources); a media type, for another GET with an ETag; a response with neither; null for no body.
+ * A route's successful response: a class, with an ETag for a GET, and created or replaced by a PUT
+ * (reference/catalog, reference/sources); a media type, for any other GET with an ETag; a response that has
+ * neither; or null for no body.
  */
 export type Answer = Type | string | ApiResponseNoStatusOptions | null;
 

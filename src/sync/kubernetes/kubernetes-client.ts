@@ -47,7 +47,7 @@ export class KubernetesClient {
   /**
    * Lists up to `limit` objects.
    *
-   * @param next of the previous page; empty for the first one.
+   * @param next `next` of the previous page; empty for the first page.
    * @throws ClusterError
    */
   async list(

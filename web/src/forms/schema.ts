@@ -56,7 +56,7 @@ export function labelOf(key: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Returns the value without some members. */
+/** Returns the value without these members. */
 export function without(value: object, ...keys: readonly string[]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
 }

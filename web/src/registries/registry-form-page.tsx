@@ -140,7 +140,7 @@ export async function readRegistry(name: string, signal: AbortSignal): Promise<S
 
 /**
  * @param etag the ETag of the registry to replace. Null creates a new registry.
- * @param settings all of them: PUT removes the others.
+ * @param settings all settings: PUT removes those that are absent.
  */
 export async function putRegistry(name: string, etag: string | null, settings: Values): Promise<void> {
   const header = etag === null ? { 'If-None-Match': '*' as const } : { 'If-Match': etag };

@@ -26,7 +26,7 @@ interface KindForm {
   readonly description: string;
   /** Whether the form has a sync policy. */
   readonly isSynced: boolean;
-  /** Whether a source with this section is guarded from losing most entries, as it is read from another server. */
+  /** Whether syncs refuse to remove most entries of such a source, because another server provides them. */
   readonly isGuarded: (section: Values) => boolean;
   readonly claimsHint: string;
 }
@@ -207,7 +207,7 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
   );
 }
 
-/** The settings with fields of their own. */
+/** The settings that have their own fields. */
 const SHOWN_HERE = ['syncPolicy', 'filter', 'claims', 'allowShrink'];
 
 const HINTS = { admission: 'What may come in: versions can wait, be held for review, or be rejected.' };
