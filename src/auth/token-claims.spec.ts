@@ -101,7 +101,7 @@ describe('a JWT', () => {
     expect(jwt(refused)).not.toBeNull();
   });
 
-  it('names its issuer exactly, with its trailing slash', () => {
+  it('must name its issuer exactly, trailing slash included', () => {
     const slashed = { ...expected, issuerUrl: `${issuerUrl}/` };
     const from = (iss: string) => checkOf(jwtRefusal({ ...GOOD, iss }, slashed, NOW_S * 1000));
     expect([from(`${issuerUrl}/`), from(issuerUrl), from(`${issuerUrl}//`)]).toEqual([

@@ -121,7 +121,7 @@ describe('a tree', () => {
     expect(problems({ part, ...tree })).toHaveLength(100);
   });
 
-  it('gives its claims to be counted before they are checked', () => {
+  it('has its claims counted before they are checked', () => {
     const claims = { a: 'b', c: ['d', 'e'], f: { g: [1, null] } };
     expect(countClaimValues(toInstance(Whole, { part, claims, any: claims }))).toBe(5);
   });
@@ -142,11 +142,11 @@ describe('a class', () => {
     [NotRequired, 'NotRequired.part needs @IsDefined or @IsOptional'],
     [WithoutType, 'WithoutType.part needs @Type'],
     [WithoutMessage, '@isLength of WithoutMessage.name needs a message'],
-  ])('is refused if it would accept what it should not: %s', (shape, message) => {
+  ])('is refused if its decorators are incomplete: %s', (shape, message) => {
     expect(() => checkShape(shape, {})).toThrow(message);
   });
 
-  it('names its single values', () => {
+  it('lists its members that are single values', () => {
     expect(scalarsOf(Whole).map(({ path, kind }) => `${path.join('.')} ${kind}`)).toEqual(
       expect.arrayContaining(['part.low number', 'other.high number', 'path text', 'flag flag']),
     );

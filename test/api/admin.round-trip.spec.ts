@@ -69,7 +69,7 @@ describe('a PUT with the body of the GET', () => {
     expect((await admin().get(at)).json).toMatchObject({ updatedAt: body['updatedAt'] });
   });
 
-  it('is tried with every setting of a source', async () => {
+  it('covers every setting of a source', async () => {
     const { components } = (await service.get('/openapi.json')).json as {
       components: { schemas: Record<string, { properties: object }> };
     };

@@ -243,7 +243,7 @@ describe('events of unauthenticated requests', () => {
       for (let count = 0; count < 55; count += 1) await sender.get('/v1/sources');
     };
     const carl = service.as({ sub: 'carl', org: 'contoso' });
-    // Both limits are of one class.
+    // Both limits use the same class.
     const senders = inSoak([service, carl], [service]);
     for (const sender of senders) await Promise.all(Array.from({ length: 20 }, () => refuse(sender)));
     expect((await dropped()) - before).toBe(senders.length * 100);

@@ -62,7 +62,7 @@ describe('entries with the claims of one team', () => {
     expect(outcomeOf(await service.as(ACME_PLATFORM).get(path))).toBe('200');
   });
 
-  it('are shown to members alone when members and others read names at once', async () => {
+  it('are shown only to members, even when others read the same names at the same time', async () => {
     const names = [
       'deploy/versions/1.0.0',
       'deploy/versions/1.1.0',

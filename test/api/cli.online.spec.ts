@@ -22,7 +22,7 @@ const git = aGitServer().runs();
 const upstream = anUpstreamRegistry().runs();
 const cluster = aCluster().runs();
 let database: TestDatabase;
-/** A busy machine may exceed the time limits of contacts; one test waits for them. */
+/** Factor for all timeouts, which a busy machine may exceed; 1 in the test that waits for one. */
 let patience = 20;
 
 beforeAll(async () => {
@@ -225,7 +225,7 @@ describe('check --online (reference/commands)', () => {
   });
 });
 
-it('the start logs whether each identity provider can be used, and is ready all the same (reference/commands)', async () => {
+it('the server logs at startup whether each identity provider can be used, and is ready anyway (reference/commands)', async () => {
   const broken = {
     name: 'broken',
     issuerUrl: 'http://127.0.0.1:9',

@@ -239,7 +239,7 @@ describe('an archive is refused', () => {
     await expectClosed();
   });
 
-  // Both formats count through one class.
+  // Both formats use the same class to count.
   const counted = TOO_LARGE.filter(([name]) => !/^tar with (too )?many/.test(name));
   it.each(inSoak(TOO_LARGE, counted))('as too large: %s', async (_name, archive, problem) => {
     const refused = expect(unpack(await archive())).rejects;

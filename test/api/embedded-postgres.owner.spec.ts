@@ -36,7 +36,7 @@ it.each(['/proc', '/proc/registry'])('a data directory that refuses new files is
 });
 
 describe('concurrent first starts', () => {
-  it('on one data directory: one serves, the other exits 1 and names its process', async () => {
+  it('on one data directory: one process serves; the other exits with 1 and names it', async () => {
     const all = [1, 2].map(() => folder.serve('race'));
     const outcomes = await Promise.allSettled(all.map((cli) => cli.logs('"Ready"')));
     const winners = all.filter((_, i) => outcomes[i]?.status === 'fulfilled');
@@ -54,7 +54,7 @@ describe('concurrent first starts', () => {
     expect((await readdir(join(folder.path, 'race'))).sort()).toEqual(['postgres', 'postgres.lock']);
   });
 
-  it('on neighbouring data directories clean up after a start that was killed during initdb, and do not affect each other', async () => {
+  it('on neighboring data directories clean up after a start that was killed during initdb, and do not affect each other', async () => {
     const parent = join(folder.path, 'neighbours');
     await mkdir(parent);
     const killed = folder.own('neighbours');

@@ -18,8 +18,8 @@ import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
 /**
- * What the program stored with the first schema, and how it answered. It is never recorded again once the first schema has been
- * released: `RECORD_FIRST_SCHEMA=1 npx vitest run test/api/migrations.first-schema.spec.ts`.
+ * What the program stored with the first schema, and its answers. Until that schema is released, record them
+ * again with `RECORD_FIRST_SCHEMA=1 npx vitest run test/api/migrations.first-schema.spec.ts`.
  */
 const FILE = join(import.meta.dirname, 'migrations.first-schema.json');
 interface Recorded {
@@ -29,7 +29,7 @@ interface Recorded {
   /** The answers to a super-admin, by path. */
   readonly answers: Record<string, unknown>;
 }
-/** Tables whose rows are in flight: nothing is in them after work is done. */
+/** Tables of unfinished work, which are empty once it is done. */
 const TRANSIENT = ['admission_question', 'block_change'];
 
 const LIST = '/registry/main/v0.1/servers';
@@ -122,12 +122,12 @@ describe('a database of the first schema', () => {
     expect(empty.map(([table]) => table).sort()).toEqual(TRANSIENT);
   });
 
-  it('is upgraded by the start, and the answers are the same', async () => {
+  it('is upgraded at startup and gives the same answers', async () => {
     expect(Object.keys(recorded.answers)).toEqual(PATHS);
     expect(await answers()).toMatchObject(recorded.answers);
   });
 
-  it('is written as before: claims move entries between views, and the latest version follows', async () => {
+  it('accepts changes: claims move entries between views, and a new version becomes the latest', async () => {
     const seenBy = async (claims: Document, query = '') =>
       versionsIn(await service.as(claims).get(`${LIST}?search=acme/made&version=latest${query}`));
     expect([await seenBy(RED), await seenBy(BLUE)]).toEqual([['io.acme/made@1.1.0'], []]);
@@ -142,7 +142,7 @@ describe('a database of the first schema', () => {
     expect(events.slice(0, 2).map(({ action }) => action)).toEqual(['entry.publish', 'entry.claims.update']);
   });
 
-  it('is synced as before: a changed document has a date', async () => {
+  it('accepts syncs: a changed document gets the date of its change', async () => {
     await service.rewrite('tools', { servers: [tool({ title: 'Tool' })], ...OTHERS });
     expect(await service.synced('tools')).toMatchObject({ status: 'complete' });
     const changed = await service.database.query(
@@ -186,7 +186,7 @@ async function restore(rows: Recorded['rows']): Promise<TestDatabase> {
   owner.migrations.splice(1);
   await migrateUp(owner);
   await owner.destroy();
-  // The rows that triggers maintain were recorded too.
+  // Disables triggers: the rows that they maintain were recorded too.
   await database.query('set session_replication_role = replica');
   for (const [table, recorded] of Object.entries(rows)) {
     const [first] = recorded;

@@ -90,7 +90,7 @@ describe('a PostgreSQL server that stops', () => {
     await expectRecovery();
   });
 
-  it('and is restored to an earlier state invalidates everything cached from the lost future', async () => {
+  it('and is restored to an earlier state invalidates everything cached after that state', async () => {
     const publish = async (name: string) =>
       expect((await sigrid().post('/v1/entries', aPublication('server', name, {}))).status).toBe(201);
     const listed = async () => (await sigrid().get(`${SERVERS}?limit=100`)).text;

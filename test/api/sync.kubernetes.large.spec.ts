@@ -16,7 +16,7 @@ const service = watching(cluster, aService())
   .runs();
 const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
 
-describe('a namespace with more objects that are not exported than one page may contain', () => {
+describe('a namespace with more unexported objects than fit on one page', () => {
   beforeAll(async () => {
     await service.stop();
     for (let index = 0; index < LARGE_OBJECTS; index++) {

@@ -34,7 +34,7 @@ it('the entities match the migrated schema', async () => {
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });
 
-it.each([undefined, null])('a condition on %s is an error, instead of none', async (id) => {
+it.each([undefined, null])('a condition on %s is an error instead of being ignored', async (id) => {
   const webhooks = dataSource.getRepository(Webhook);
   const isNoCondition = /value encountered in property/;
   const where = { id: id as unknown as number };
@@ -43,7 +43,7 @@ it.each([undefined, null])('a condition on %s is an error, instead of none', asy
   await expect(webhooks.delete(where)).rejects.toThrow(isNoCondition);
 });
 
-it.each([undefined, null])('a condition of a query builder on %s holds for no row', async (bytes) => {
+it.each([undefined, null])('a query builder condition on %s matches no row', async (bytes) => {
   await database.query(`insert into content_blob (digest, bytes) values ('\\x01', 1)`);
   const blobs = () => dataSource.getRepository(ContentBlob).createQueryBuilder('blob');
   const where = { bytes };

@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { Polling } from '../../dist/database/polling.js';
 
-/** Cleanups, which pause for longer, keep their pauses. */
+/** Longer pauses, such as those of cleanups, are not shortened. */
 const LONGEST_PAUSE_MS = 5_000;
-/** Each poll costs statements. */
+/** Every poll runs statements, so tests do not poll more often than this. */
 const SHORTEST_PAUSE_MS = 100n;
 
-/** What the services of this process poll the database for. */
+/** The loops in which the services of this process poll the database. */
 const begun = new Set<Polling>();
-// Tests move the other clocks.
+// Tests move all other clocks.
 const now = () => process.hrtime.bigint() / 1_000_000n;
 let polledAt = 0n;
 
@@ -28,7 +28,7 @@ export function pollNow(): void {
   for (const polling of begun) polling.pollNow();
 }
 
-/** Shortens the pauses between polls, called repeatedly by a test that waits for what a poll leads to. */
+/** Shortens the pauses between polls while a test that waits for the effect of a poll calls it repeatedly. */
 export function pollSoon(): void {
   if (now() - polledAt >= SHORTEST_PAUSE_MS) pollNow();
 }

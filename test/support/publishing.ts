@@ -8,7 +8,7 @@ export type Type = (typeof TYPES)[number];
 export const MODES = ['anonymous', 'auth-only', 'full'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** The type a rule is checked for in each mode, since the mode's effect does not depend on the type. */
+/** The types that tests use in each mode. One is enough: a mode affects all types alike. */
 export const TYPES_IN: Record<Mode, readonly Type[]> = {
   anonymous: ['server'],
   'auth-only': ['skill'],

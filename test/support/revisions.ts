@@ -37,8 +37,8 @@ ${[
   .join('\n')}`;
 
 /**
- * Makes every transaction of a service fail that changes an entry, a version or its content, but does not raise the revision of its
- * source: caches would not notice the change.
+ * Fails every transaction of a service that changes an entry, a version or its content without raising the
+ * revision of its source, because caches would not notice the change.
  */
 export function demandRevisions(service: ServiceUnderTest): void {
   beforeAll(async () => {
