@@ -148,7 +148,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     }
   }
 
-  /** @returns whether it could be done: not while a sync of the source writes. */
+  /** @returns false while a sync is writing the source. */
   private async apply(
     manager: EntityManager,
     sourceId: number,

@@ -27,7 +27,7 @@ import {
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';
-import { admitKeys, RegistryCallers } from '../visibility/registry-callers.js';
+import { admitKeys, RegistryCallers } from '../visibility/registry-key-callers.js';
 import { AppModule } from './app.module.js';
 
 /** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */

@@ -39,7 +39,7 @@ export function uncompared(what: string): Change {
   return { who: 'not compared', effect: 'both', what };
 }
 
-/** Pairs providers that judge the same tokens, then providers with the same name. */
+/** Pairs providers that verify the same tokens, then those with the same name. */
 export function pairsOf(old: Config, config: Config): ProviderPair[] {
   const [from, to] = [old, config].map(({ auth }) => [...(oauthInUse(auth)?.providers ?? [])]);
   const pairs: ProviderPair[] = [];

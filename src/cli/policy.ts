@@ -204,7 +204,7 @@ interface Change {
   readonly action: 'write' | 'remove';
 }
 
-/** Returns the differences, ordered by path. Other files than ones that this command writes are left alone. */
+/** Returns the differences, ordered by path. Ignores files that this command does not write. */
 function compare(out: string, wanted: Files): Change[] {
   const present = filesBelow(out);
   const changes = [

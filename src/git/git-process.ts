@@ -55,7 +55,7 @@ export class GitProcess {
         resolve(code);
       });
     });
-    // Aborted while the process started.
+    // The signal may have aborted while the process was starting.
     if (signal.aborted) kill();
   }
 

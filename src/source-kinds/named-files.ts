@@ -12,7 +12,7 @@ export interface NamedFile {
   readonly use: FileUse;
 }
 
-/** Returns the settings of a kind that name local files, including absent ones. */
+/** Returns a kind's file settings, including those that are not set. */
 export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
   const files: Readonly<Record<string, FileUse>> = KINDS[kind].files;
   return Object.entries(files).map(([dotted, use]) => {

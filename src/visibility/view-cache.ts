@@ -5,7 +5,7 @@ import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { ascendingIndex } from './ascending-ids.js';
-import type { RegistryPartitions, SourcePartitions } from './partitions.js';
+import type { RegistryPartitions, SourcePartitions } from './source-partitions.js';
 import { type View, viewOf, type ViewOfPartitions, type VisibleSource, visibleSource } from './view.js';
 import type { RegistryState } from './views.queries.js';
 

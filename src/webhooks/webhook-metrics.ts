@@ -13,7 +13,7 @@ export class WebhookMetrics {
     const registers = [register];
     this.attempts = new Counter({
       name: 'registry_webhook_deliveries_total',
-      help: 'Attempts of this replica to deliver a message',
+      help: 'Delivery attempts by this replica',
       labelNames: ['webhook', 'outcome'],
       registers,
     });

@@ -162,7 +162,7 @@ describe('a block set while versions are being written', () => {
     expect(await itemsFor(service)).toEqual([]);
   });
 
-  it('holds what is approved meanwhile', async () => {
+  it('also holds versions that are approved while it is being written', async () => {
     await startSync('curated', GOOD, aServer('com.held/a'), aServer('com.held/b'));
     await within(PATIENCE, async () => expect(await itemsFor(service, '?source=curated')).toHaveLength(2));
     const items = await itemsFor(service, '?source=curated');

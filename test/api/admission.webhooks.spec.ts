@@ -244,7 +244,7 @@ describe('an admission webhook and publications', () => {
     expect(askedAbout(taken, blocked, refused, foreign, later)).toEqual([]);
   });
 
-  it('holds no transaction while it is asked, and one person up to 10 publications', async () => {
+  it('keeps no transaction open while it is asked, and lets one person have 10 publications waiting', async () => {
     await configure(service, { timeout: '30s' });
     const answers: ((answered: Answered) => void)[] = [];
     // Versions that earlier tests left are asked about again.

@@ -82,7 +82,7 @@ describe('web UI: catalogue list', () => {
     await expect
       .poll(() => visitor.page.evaluate(() => (history.state as { scrollY?: number } | null)?.scrollY))
       .toBe(2_500);
-    // Clicks in the page: Playwright would scroll to the element first.
+    // Uses the DOM's click(), because Playwright's scrolls to the element first.
     await visitor.page.evaluate(() => document.elementFromPoint(300, 450)?.closest('a')?.click());
     await visitor.page.locator('.entry').waitFor();
     await visitor.page.goBack();

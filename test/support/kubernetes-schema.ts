@@ -22,8 +22,8 @@ const SCALARS: Record<string, (value: unknown) => boolean> = {
 };
 
 /**
- * Members of the object that an API server would not know or would type differently, by the models of the
- * Kubernetes client, which are generated from the API; null for another API group.
+ * Returns the members that an API server does not know or types differently, according to the Kubernetes client's
+ * generated models; null for an API group without models.
  */
 export function problemsOf(object: KubernetesObject): string[] | null {
   const version = object.apiVersion.split('/').at(-1) ?? '';
