@@ -3,10 +3,13 @@
 # there with only the managed source, reads it and publishes its entries here. Stops at an entry whose claims are unknown. Safe to
 # repeat. Needs jq and curl 7.82 or newer, and super-admin tokens for both servers.
 # OLD, NEW: https://…; OLD_TOKEN, NEW_TOKEN; MANAGED: the name of the managed source on the old server
+set -euo pipefail
 old() { curl -sS --fail -H "Authorization: Bearer $OLD_TOKEN" "$OLD$1" "${@:2}"; }
 pages() {
   local page cursor=
-  while page=$(old "$1?limit=100&cursor=$cursor") && printf '%s\n' "$page"; do
+  while true; do
+    page=$(old "$1?limit=100&cursor=$cursor")
+    printf '%s\n' "$page"
     cursor=$(jq -r '.metadata.nextCursor // "" | @uri' <<< "$page")
     [ -n "$cursor" ] || break
   done

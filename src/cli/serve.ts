@@ -28,6 +28,7 @@ function startFailure(error: unknown): string {
 /** Reloads the configuration on each SIGHUP, one reload at a time (reference/commands). */
 class ReloadOnSignal {
   private last: Promise<void> = Promise.resolve();
+  private isPending = false;
 
   constructor(
     private readonly file: string,
@@ -37,10 +38,15 @@ class ReloadOnSignal {
     private readonly reportProviders: (config: Config) => void,
   ) {}
 
-  /** A signal during a reload triggers another reload, because the file may have changed since it was read. */
+  /** Signals during a reload trigger one more reload, because the file may have changed since it was read. */
   readonly request = (): void => {
+    if (this.isPending) return;
+    this.isPending = true;
     this.last = this.last
-      .then(() => this.reload())
+      .then(() => {
+        this.isPending = false;
+        return this.reload();
+      })
       .catch((error: unknown) =>
         this.logger.error(
           { err: error },

@@ -13,6 +13,8 @@ export interface CacheLimits {
   readonly totalBytes: number;
   /** Of one repository. */
   readonly bytes: number;
+  /** A repository up to this size is small: it waits for no large one, and has room that large ones leave free. */
+  readonly smallBytes: number;
   /** Of one repository. */
   readonly files: number;
   readonly buildMs: number;
@@ -24,12 +26,13 @@ const MIB = 1024 ** 2;
 export const CACHE_LIMITS: CacheLimits = {
   totalBytes: 576 * MIB,
   bytes: 512 * MIB,
+  smallBytes: 16 * MIB,
   files: 100_000,
   buildMs: 300_000,
   readMs: 60_000,
 };
-/** Repositories that are built at once. */
-const MAX_BUILDS = 2;
+/** Small repositories for which large ones leave room. */
+const RESERVED = 4;
 
 const DIRECTORY_PREFIX = 'registry-marketplaces-';
 /** Running servers refresh their directories more often. Longer than a build takes. */
@@ -74,14 +77,16 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   private readonly building = new Map<string, Promise<Stored>>();
   /** The directories that are being written. */
   private readonly unfinished = new Set<string>();
-  private readonly builds: Semaphore;
+  private readonly smallBuilds: Semaphore;
+  private readonly largeBuilds: Semaphore;
   private readonly stopping = new AbortController();
   private refreshing: NodeJS.Timeout | undefined;
   /** Of stored repositories, and of those that are being built. */
   private bytes = 0;
 
   constructor(private readonly limits: CacheLimits) {
-    this.builds = new Semaphore(MAX_BUILDS, limits.buildMs);
+    this.smallBuilds = new Semaphore(1, limits.buildMs);
+    this.largeBuilds = new Semaphore(1, limits.buildMs);
   }
 
   onApplicationBootstrap(): void {
@@ -92,7 +97,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   /**
    * Returns the repository, building it if it is not on disk.
    *
-   * @param callerKey identifies the caller, for turns.
+   * @param callerKey identifies the caller, for turns: one small and one large repository are built at a time.
    * @param signal aborts when the caller no longer waits. The build goes on.
    * @throws ApiError 507 `marketplace_too_large`, 503 `overloaded`; SemaphoreTimeout; the reason of `signal`.
    */
@@ -135,25 +140,41 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   }
 
   private async build(plan: RepositoryPlan, callerKey: string): Promise<Stored> {
-    return this.builds.run(callerKey, undefined, async () => {
-      const files = await plan.files();
-      const bytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
-      if (files.length > this.limits.files || bytes > this.limits.bytes)
-        throw new ApiError('marketplace_too_large');
-      await this.takeRoom(bytes);
-      try {
-        const written = await this.write(plan, files);
-        const readSince = performance.now();
-        const stored = { ...written, bytes, users: 1, readSince, deleted: new AbortController() };
-        this.stored.set(plan.key, stored);
-        // Counts as in use until its callers hold it; otherwise the next build could evict it.
-        setImmediate(() => (stored.users -= 1));
-        return stored;
-      } catch (error) {
-        this.bytes -= bytes;
-        throw error;
-      }
-    });
+    const { smallBytes, bytes, totalBytes } = this.limits;
+    const small = await this.smallBuilds.run(callerKey, undefined, () =>
+      this.buildUpTo(smallBytes, totalBytes, plan),
+    );
+    if (small) return small;
+    const large = await this.largeBuilds.run(callerKey, undefined, () =>
+      this.buildUpTo(bytes, totalBytes - RESERVED * smallBytes, plan),
+    );
+    if (!large) throw new ApiError('marketplace_too_large');
+    return large;
+  }
+
+  /** Returns undefined if the repository has more than `maxBytes`. */
+  private async buildUpTo(
+    maxBytes: number,
+    totalBytes: number,
+    plan: RepositoryPlan,
+  ): Promise<Stored | undefined> {
+    const files = await plan.files();
+    const bytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
+    if (files.length > this.limits.files) throw new ApiError('marketplace_too_large');
+    if (bytes > maxBytes) return undefined;
+    await this.takeRoom(bytes, totalBytes);
+    try {
+      const written = await this.write(plan, files);
+      const readSince = performance.now();
+      const stored = { ...written, bytes, users: 1, readSince, deleted: new AbortController() };
+      this.stored.set(plan.key, stored);
+      // Counts as in use until its callers hold it; otherwise the next build could evict it.
+      setImmediate(() => (stored.users -= 1));
+      return stored;
+    } catch (error) {
+      this.bytes -= bytes;
+      throw error;
+    }
   }
 
   /**
@@ -161,8 +182,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
    *
    * @throws ApiError 503 `overloaded` if clients are still reading too many of the stored repositories.
    */
-  private async takeRoom(bytes: number): Promise<void> {
-    const limit = this.limits.totalBytes;
+  private async takeRoom(bytes: number, limit: number): Promise<void> {
     const isUnused = ({ users }: Stored) => users === 0;
     const isSlow = ({ bytes: size, readSince }: Stored) =>
       size > bytes && performance.now() - readSince > this.limits.readMs;

@@ -5,30 +5,66 @@ import { tracing } from './tracing.js';
 
 /** The maximum number of bytes buffered for a stalled reader. Further lines are dropped. */
 const MAX_BUFFERED_BYTES = 8 * 1_024 * 1_024;
-/** Lines are written together after this interval or this many bytes: one write per line would double the cost of logging. */
-const BATCH_MS = 100;
-const BATCH_BYTES = 8 * 1_024;
+/** A batch of lines is written after this interval or this many characters. */
+const BATCH_MS = 20;
+const MAX_BATCH = 64 * 1_024;
 
 /**
- * Returns a log destination on a file descriptor. pino writes the remaining lines when the process exits.
- *
- * @param onDropped called with the number of dropped lines once the reader continues.
+ * Log destination on stdout or stderr. Writes lines in asynchronous batches, since one write per line would double the
+ * cost of logging. Writes the remaining lines when the process exits.
  */
-export function logDestination(stream: number, onDropped: (lines: number) => void) {
-  const destination = pino.destination({
-    dest: stream,
-    sync: false,
-    minLength: BATCH_BYTES,
-    periodicFlush: BATCH_MS,
-    maxLength: MAX_BUFFERED_BYTES,
-  });
-  let dropped = 0;
-  destination.on('drop', (lines: string) => (dropped += lines.split('\n').length - 1));
-  destination.on('drain', () => {
-    if (dropped > 0) onDropped(dropped);
-    dropped = 0;
-  });
-  return destination;
+export class LogDestination implements DestinationStream {
+  private readonly stream;
+  private batch = '';
+  /** The number of dropped lines not yet reported. */
+  private dropped = 0;
+  private hasExitListener = false;
+
+  /**
+   * @param stream file descriptor.
+   * @param onDropped called with the number of dropped lines once the reader continues.
+   */
+  constructor(
+    stream: number,
+    private readonly onDropped: (lines: number) => void,
+  ) {
+    this.stream = pino.destination({ dest: stream, sync: false, maxLength: MAX_BUFFERED_BYTES });
+    this.stream.on('drop', (lines: string) => (this.dropped += lines.split('\n').length - 1));
+    this.stream.on('drain', () => this.reportDropped());
+  }
+
+  write(line: string): void {
+    if (!this.hasExitListener) this.flushOnExit();
+    if (this.batch === '') setTimeout(() => this.writeBatch(), BATCH_MS);
+    this.batch += line;
+    if (this.batch.length >= MAX_BATCH) this.writeBatch();
+  }
+
+  /** Called by pino after fatal lines. */
+  flushSync(): void {
+    this.writeBatch();
+    this.stream.flushSync();
+  }
+
+  private flushOnExit(): void {
+    this.hasExitListener = true;
+    // Must run before pino's exit listener, which flushes the stream.
+    process.prependListener('exit', () => this.writeBatch());
+  }
+
+  private writeBatch(): void {
+    if (this.batch === '') return;
+    const { batch } = this;
+    this.batch = '';
+    this.stream.write(batch);
+  }
+
+  private reportDropped(): void {
+    const { dropped } = this;
+    if (dropped === 0) return;
+    this.dropped = 0;
+    this.onDropped(dropped);
+  }
 }
 
 /** Standard output. */
@@ -53,13 +89,14 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
   if (destination) return pino(options, destination);
   const logger: Logger = pino(
     options,
-    logDestination(STDOUT, (dropped) =>
+    new LogDestination(STDOUT, (dropped) =>
       logger.warn({ context: 'log', dropped }, 'Log lines were dropped because the reader was too slow'),
     ),
   );
   return logger;
 }
 
+/** Creates a logger on stdout or stderr. */
 export async function createStreamLogger(level: string, format: LogFormat, stream = STDOUT): Promise<Logger> {
   if (format === 'json') {
     // Short-lived commands log to stderr, synchronously so that no line is lost.

@@ -8,6 +8,7 @@ import { within } from '../support/within.js';
 const A_WHILE = 40_000;
 const LARGE = { podTemplateSpec: 'x'.repeat(1_200_000) };
 const LARGE_OBJECTS = inSoak(60, 20);
+const TOO_LARGE = { podTemplateSpec: 'x'.repeat(33 * 1_024 * 1_024) };
 
 const cluster = aCluster().runs();
 const service = watching(cluster, aService())
@@ -56,5 +57,23 @@ describe('a namespace with more unexported objects than fit on one page', () => 
       'watch mcpservers ',
       'watch virtualmcpservers as=PartialObjectMetadata',
     ]);
+  });
+});
+
+describe('a list longer than the read limit', () => {
+  it('is reported with its kind and namespace; everything else keeps syncing', async () => {
+    const becomes = (status: string) =>
+      within(A_WHILE, async () => expect((await syncOf(service)).status).toBe(status));
+    await service.stop();
+    cluster.put('MCPServer', 'data/too-large', {}, TOO_LARGE);
+    cluster.delete('MCPServer', 'tools/other');
+    cluster.compact();
+    await service.start();
+    await sees(['data/served@1.2.3', 'data/virtual@1.0.0']);
+    await becomes('failed');
+    expect((await syncOf(service)).error).toContain('The API server sent more than 33554432 bytes');
+    cluster.delete('MCPServer', 'data/too-large');
+    await becomes('complete');
+    expect(await listed(service)).toEqual(['data/served@1.2.3', 'data/virtual@1.0.0']);
   });
 });

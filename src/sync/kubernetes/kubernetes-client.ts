@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { get as getPlain, type IncomingMessage } from 'node:http';
 import { get as getOverTls, type RequestOptions } from 'node:https';
-import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { clusterConfig } from '../../config/slices.js';
@@ -14,6 +13,10 @@ import { type ClusterConnection, Kubeconfig } from './kubeconfig.js';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const PAGE_TIMEOUT_MS = 60_000;
+const MAX_ERROR_BYTES = 64 * 1_024;
+/** Ten objects of 1.5 MiB, the default limit of API servers, with JSON escapes. */
+const MAX_PAGE_BYTES = 32 * 1_024 * 1_024;
+const MAX_EVENT_LENGTH = 16 * 1_024 * 1_024;
 
 /** Requests metadata only; API servers that don't support this format send whole objects. */
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
@@ -62,7 +65,7 @@ export class KubernetesClient {
       response.destroy(new Error(`no data for ${PAGE_TIMEOUT_MS / 1000} s`)),
     );
     try {
-      return parsePage(collection, JSON.parse(await text(response)));
+      return parsePage(collection, JSON.parse(await textOf(response, MAX_PAGE_BYTES)));
     } catch (error) {
       if (error instanceof SyntaxError)
         throw new ClusterError(
@@ -109,7 +112,7 @@ export class KubernetesClient {
     const { statusCode: status = 0, headers } = response;
     if (status === 200) return { response, connection };
     response.setTimeout(HEADERS_TIMEOUT_MS, () => response.destroy());
-    const body = await text(response).catch(() => '');
+    const body = await textOf(response, MAX_ERROR_BYTES).catch(() => '');
     if (status === 401) this.kubeconfig.forget({ credentials: true });
     throw statusError(verb, collection, {
       status,
@@ -148,6 +151,18 @@ async function send(
   }
 }
 
+/** @throws ClusterError for a longer body, which ends the connection. */
+async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new ClusterError(`The API server sent more than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, bytes).toString();
+}
+
 function parsePage(collection: ResourceCollection, value: unknown): ObjectPage {
   const items = member(value, 'items');
   const metadata = member(value, 'metadata');
@@ -171,9 +186,16 @@ export async function* watchEvents(
 ): AsyncGenerator<WatchEvent> {
   let rest = '';
   for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') yield parseEvent(collection, line);
+    const [end = '', ...lines] = chunk.split('\n');
+    rest += end;
+    if (rest.length > MAX_EVENT_LENGTH)
+      throw new ClusterError(
+        `The API server sent an event of more than ${MAX_EVENT_LENGTH} characters in the watch of ${describeCollection(collection)}`,
+      );
+    for (const line of lines) {
+      if (rest.trim() !== '') yield parseEvent(collection, rest);
+      rest = line;
+    }
   }
 }
 
