@@ -15,6 +15,8 @@ interface Axe {
 
 /** Returns the violations that axe finds on a page, of any impact. */
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // The page's code is loaded when it is first shown.
+  await page.locator('h1').first().waitFor({ state: 'attached' });
   // Results of an earlier search are faded until the new ones arrive.
   await page.waitForFunction(() => document.querySelector('.is-stale') === null);
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
