@@ -19,7 +19,7 @@ import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
-import { PUBLISHER_KEY } from './review-rules.js';
+import { PUBLISHER_KEY } from './reviewers.js';
 import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';

@@ -20,7 +20,7 @@ import { PartitionLimit } from '../entry-store/partition-limit.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks } from './blocks.queries.js';
-import { curate, withReasons } from './curation.js';
+import { curate, withReasons } from './curation-rules.js';
 import { ASKED, countHeld, setReasons } from './held-items.queries.js';
 import { claimSetOf } from './item-decisions.queries.js';
 import { knownNames } from './synced-source.queries.js';

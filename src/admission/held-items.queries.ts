@@ -8,7 +8,7 @@ import { versionKey } from '../documents/versions.js';
 import { batches, weighedBatches } from '../limits/batches.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmissionItem } from './admission.entity.js';
-import { dueAtOf } from './curation.js';
+import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
 import type { HoldReason } from './verdict.js';
 

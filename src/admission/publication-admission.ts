@@ -21,7 +21,7 @@ import type {
   PublishedSource,
   Reservation,
 } from './publication.js';
-import { approvalsOf, reviewRuleOf } from './review-rules.js';
+import { approvalsOf, reviewRuleOf } from './reviewers.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 

@@ -3,7 +3,7 @@ import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { EntrySize } from '../entry-store/entry-limits.js';
-import type { ReviewRule } from './review-rules.js';
+import type { ReviewRule } from './reviewers.js';
 import type { HoldReason, ShownReason } from './verdict.js';
 
 /** A change of a reviewed entry, or of one of its versions. */

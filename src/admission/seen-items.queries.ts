@@ -14,7 +14,7 @@ import { Source } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { ItemStatus } from './admission.entity.js';
 import type { ItemChange } from './publication.js';
-import { approvalsOf, isReviewer, type ReviewRule } from './review-rules.js';
+import { approvalsOf, isReviewer, type ReviewRule } from './reviewers.js';
 import type { HoldReason } from './verdict.js';
 
 /** What decides whose items a caller sees. */

@@ -4,7 +4,7 @@ import type { StoredVersion } from '../entry-store/stored-version.js';
 import { waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
-import { curate, rejectsName, withReasons } from './curation.js';
+import { curate, rejectsName, withReasons } from './curation-rules.js';
 import type { HeldVersion } from './held-items.queries.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { ReviewRule } from '../admission/review-rules.js';
+import type { ReviewRule } from '../admission/reviewers.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
 

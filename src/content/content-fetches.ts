@@ -11,7 +11,7 @@ import type { ConfigType } from '@nestjs/config';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
-import { reviewRuleOf } from '../admission/review-rules.js';
+import { reviewRuleOf } from '../admission/reviewers.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';

@@ -5,7 +5,7 @@ import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
 import type { ChangeEvent, Requester } from '../audit/audit-trail.js';
 import { type Caller, identityOf } from '../auth/caller.js';
-import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/review-rules.js';
+import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/reviewers.js';
 import type { Client } from '../auth/client.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';

@@ -78,7 +78,8 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
  *
  * @param showsVersions whether blocks apply to the change. If not, changes of blocks do not wait for it, so it may take
  *   long.
- * @returns the time at which the lock was acquired: see `currentTime`.
+ * @returns the time at which the lock was acquired. Unlike the transaction's start, times read under the lock follow the
+ *   order of changes.
  */
 export async function lockEntry(
   manager: EntityManager,

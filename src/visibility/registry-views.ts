@@ -9,7 +9,7 @@ import { isUnchanged } from './freshness.queries.js';
 import { Partitions } from './source-partitions.js';
 import { RegistryCallers } from './registry-key-callers.js';
 import { RegistryLookup } from './registry-lookup.js';
-import { ViewCache } from './view-cache.js';
+import { ViewCache } from './visible-partitions.js';
 import type { RememberedRegistry, View } from './view.js';
 import type { RegistryState } from './views.queries.js';
 
