@@ -40,7 +40,7 @@ interface BlockedClaims {
   readonly items: string;
 }
 
-/** What blocks hold of the servers that a caller would see otherwise (reference/client-config), by source and claims. */
+/** Blocked versions of servers that the caller could otherwise see, by source and claims (reference/client-config). */
 export class BlockedView {
   /** Equal for equal sets of versions. */
   readonly tag: string;

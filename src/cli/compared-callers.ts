@@ -299,7 +299,7 @@ class Tokens {
         [{ at: rule.from, value: `${before}${value}${after}` }],
       ]);
     });
-    // The issuer is the provider's own, so no token differs from the others by it.
+    // All tokens of a provider have the same issuer.
     return this.withoutTwins(values.filter((holds) => !holds.some((held) => isAt(held, 'iss'))));
   }
 

@@ -57,9 +57,9 @@ export async function queueContent(
 }
 
 /**
- * Queues versions that an earlier version of the server stored.
+ * Queues the content of a batch of versions that an older release stored without queueing it.
  *
- * @param after the id of the last version that was looked at.
+ * @param after id of the last version examined.
  * @returns the id to continue with; null at the end.
  */
 export async function queueMissing(manager: EntityManager, after: string): Promise<string | null> {

@@ -195,7 +195,7 @@ describe('a caller is identified as in a request', () => {
 });
 
 describe('what a manager learns about other callers', () => {
-  it('is the same for a registry of others and a missing one', async () => {
+  it('is the same for a registry of another organization and a missing one', async () => {
     for (const as of [{ anonymous: true }, { key: 'reader' }, token(PIA)]) {
       const about = async (registry: string) => (await ask(ACME_ADMIN, as, { registry })).json;
       expect(await about('hidden')).toEqual(await about('missing'));

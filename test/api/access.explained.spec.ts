@@ -517,7 +517,7 @@ describe('listing who has access', () => {
     );
   });
 
-  it('adds up the entries whose claims, with the claims of the registry, are equal', async () => {
+  it('counts entries together if they require the same claims, with those of the registry', async () => {
     const writer = service.as({ sub: 'olga', org: 'contoso', team: 'data', role: 'writer' });
     const publish = (name: string, claims: object) =>
       writer.post('/v1/entries', { server: aServer(name), claims });

@@ -74,7 +74,7 @@ describe('admission on two replicas', () => {
       expectRefused(reply, 409, 'already_decided');
   });
 
-  it('shows a version on both when its time is due', async () => {
+  it('serves a version from both once it reaches minAge', async () => {
     const admin = on(0, SUPER_ADMIN);
     const path = join(replicas.folder, 'due.json');
     await writeFile(path, JSON.stringify(aCatalogue([aServer('com.due/one')])));

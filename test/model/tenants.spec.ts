@@ -194,7 +194,7 @@ describe('a tenant', () => {
     return JSON.stringify(aCatalogue(servers));
   }
 
-  /** Two tenants that share the managed source and a registry. Low limits are those that would take long to reach. */
+  /** Two tenants that share the managed source and a registry. Lowers the limits that would take long to reach. */
   function configuration(): Document {
     const provider = { name: 'p', issuerUrl: issuer.iss, audience: issuer.audience, allowPrivateIP: true };
     const syncPolicy = { interval: '30d' };

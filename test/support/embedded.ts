@@ -22,7 +22,7 @@ export class EmbeddedFolder {
 
   static async create(): Promise<EmbeddedFolder> {
     const path = await mkdtemp(join(tmpdir(), 'registry-embedded-'));
-    // When run as root, PostgreSQL runs as another user and needs access.
+    // If the tests run as root, PostgreSQL runs as another user, which must be able to enter this directory.
     await chmod(path, 0o755);
     const config = {
       auth: { mode: 'anonymous' },

@@ -23,7 +23,7 @@ export const MAX_NODES = 10_000;
 /** Deeper elements are left out, but not their text: the parser does not limit the depth of emphasis. */
 export const MAX_DEPTH = 30;
 
-/** The parser drops what is nested deeper: a list takes two levels. */
+/** Maximum nesting depth; the parser drops anything deeper. Each list uses two levels: the list and its item. */
 const MAX_NESTING = 20;
 
 /** Parses in linear time. HTML stays text. */
