@@ -244,14 +244,14 @@ class ListDifferences {
       );
       const right = registry === null ? 'managed' : `entries ${registry}`;
       const where = registry === null ? ' to manage' : ` in registry ${registry}`;
-      const told = (effect: Difference['effect'], verb: string, names: readonly string[], more = '') =>
+      const sentence = (effect: Difference['effect'], verb: string, names: readonly string[], more = '') =>
         names.length === 0
           ? []
           : [{ right, effect, what: `${verb} ${count(names)}${where}${more}: ${listed(names)}` }];
       return [
-        ...told('loss', 'loses', lost),
-        ...told('gain', 'gains', gained),
-        ...told('both', 'gets', moved, ' from another source'),
+        ...sentence('loss', 'loses', lost),
+        ...sentence('gain', 'gains', gained),
+        ...sentence('both', 'gets', moved, ' from another source'),
       ];
     });
   }

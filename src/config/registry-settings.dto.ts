@@ -89,7 +89,7 @@ export class RegistrySettings {
 }
 
 interface RegistrySetting<Written, Read> extends Setting<Read> {
-  /** The claims that the setting gives to callers or entries; whoever sets it must hold them. */
+  /** The claims that the setting grants to callers or entries; its author must hold them. */
   readonly grants: (written: Written) => readonly Claims[];
   /** Whether only callers with `manageRegistries` see it. Otherwise, with `registryListing: readers`, readers do too. */
   readonly isForManagers: boolean;
