@@ -269,6 +269,9 @@ export class GitRemote {
         signal: AbortSignal.any(signals),
         onOutput: onOutput ?? keep,
       });
+      // It may have been filled since the last check.
+      if ((await this.workspace.bytes()) > diskBytes) fullDisk.abort();
+      fullDisk.signal.throwIfAborted();
       return { end: await this.withSshLog(end), output: Buffer.concat(chunks).toString() };
     } catch (error) {
       if (this.signal.aborted) throw error;
