@@ -78,8 +78,11 @@ describe(`${COUNT} servers of another registry server that requires a token`, ()
   });
 
   it('cost at most two pages when ten of them have changed', async () => {
-    await mirror.synced('main');
-    pagesAnswered(upstream);
+    // A run rereads everything dated up to two seconds before the previous run, which may include the initial load.
+    do {
+      pagesAnswered(upstream);
+      await mirror.synced('main');
+    } while (pagesAnswered(upstream) > 1);
     const changed = servers.map((server, index) =>
       index % (COUNT / 10) === 5 ? { ...server, description: 'Changed' } : server,
     );
