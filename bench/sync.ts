@@ -191,7 +191,7 @@ async function copyOf(client: pg.Client) {
 
 export async function empty(client: pg.Client): Promise<void> {
   await client.query(`truncate entry, entry_version cascade`);
-  await client.query(`update source_sync set content_digest = null`);
+  await client.query(`update source_sync set fetch_state = jsonb_set(fetch_state, '{rules}', '""')`);
 }
 
 export function writeCatalogue(catalogue: WrittenCatalogue): Promise<void> {

@@ -63,13 +63,13 @@ const SOURCES = `
     next_run_at timestamptz(3),
     lease_owner uuid,
     lease_until timestamptz(3),
-    content_digest bytea,
     error text,
     counts jsonb not null default '{}',
     skipped jsonb not null default '[]',
     requested_at timestamptz(3),
     fetch_state jsonb,
-    shrink_allowed_at timestamptz(3)
+    shrink_allowed_at timestamptz(3),
+    format text check (format in ('registry', 'servers', 'marketplace', 'skills'))
   );
   create index source_sync_due on source_sync (next_run_at) where next_run_at is not null;
 

@@ -65,11 +65,11 @@ async function contact(
 }
 
 /** @throws ProviderUnavailable if the work takes longer than a contact may. */
-export async function inTime<T>(work: Promise<T>): Promise<T> {
-  const late = AbortSignal.timeout(CONTACT_TIMEOUT_MS);
+export async function inTime<T>(work: Promise<T>, maxMs = CONTACT_TIMEOUT_MS): Promise<T> {
+  const late = AbortSignal.timeout(maxMs);
   return unlessAborted(work, late).catch((error: unknown) => {
     if (error !== late.reason) throw error;
-    throw new ProviderUnavailable(`no complete response within ${CONTACT_TIMEOUT_MS / 1_000} s`);
+    throw new ProviderUnavailable(`no complete response within ${maxMs / 1_000} s`);
   });
 }
 

@@ -8,16 +8,26 @@ import { mayBePlain } from '../content/content-reference.js';
 import { FetchError } from '../outbound/fetch-error.js';
 import { HttpClient, OutboundError, withoutQuery } from '../outbound/http-client.js';
 import { AdminFiles } from '../sources/admin-limits.js';
-import { readLocalFile } from '../sync/file/local-file.js';
+import { Fetchers } from '../sync/fetchers.js';
+import { FileFetcher } from '../sync/file/file.fetcher.js';
 import { SourceFiles } from '../sync/file/source-files.js';
-import { GitConnections } from '../git/git-connection.js';
-import { GitRemote } from '../git/git-remote.js';
+import { FormatError } from '../sync/formats/format-error.js';
+import { SourceFormats } from '../sync/formats/source-formats.js';
+import { GitFetcher } from '../sync/git/git.fetcher.js';
 import { ClusterError } from '../sync/kubernetes/cluster-error.js';
 import { API_VERSIONS, collectionOf, RESOURCES } from '../sync/kubernetes/custom-resources.js';
 import { KubernetesClient } from '../sync/kubernetes/kubernetes-client.js';
+import { ReadMemory, ReadMemoryError, readMemoryFor } from '../sync/read-memory.js';
+import { readOnce, unsavedSource } from '../sync/read-source.js';
+import { ApiFetcher } from '../sync/registry-api/api.fetcher.js';
+import { SourceReader } from '../sync/source-reader.js';
 import { readServerVersion } from './stored-sources.queries.js';
 
 const CONTACT_TIMEOUT_MS = 5_000;
+/** Files and repositories are read. */
+const READ_TIMEOUT_MS = 20_000;
+/** Skipped entries that are shown of each source. */
+const MAX_PROBLEMS = 3;
 const MIB = 1024 * 1024;
 
 const ADVICE = [
@@ -77,21 +87,35 @@ async function contactDatabase(connection: DatabaseConfig | null): Promise<Conta
 class SourceContacts {
   private readonly http: HttpClient;
   private readonly files: SourceFiles;
+  private readonly reader = new SourceReader();
+  readonly formats = new SourceFormats(this.reader);
+  readonly fetchers: Fetchers;
 
   constructor(private readonly config: Config) {
     this.http = new HttpClient({ maxConnections: 8, proxy: config.proxy });
     this.files = new SourceFiles(new AdminFiles(config, policyFor(config.auth)), config.limits);
+    this.fetchers = new Fetchers(
+      new FileFetcher(this.http, this.files, config, config.limits),
+      new GitFetcher(config, this.files, config.limits, config),
+      new ApiFetcher(this.http, this.files, this.reader, config),
+    );
   }
 
   async contact(source: SourceConfig): Promise<Contact> {
     const what = `source ${source.name}`;
     const end = new AbortController();
+    const maxMs = source.kind === 'file' || source.kind === 'git' ? READ_TIMEOUT_MS : CONTACT_TIMEOUT_MS;
     try {
-      return { what, isOk: true, message: await inTime(this.reach(source, end.signal)) };
+      return { what, isOk: true, message: await inTime(this.reach(source, end.signal), maxMs) };
     } catch (error) {
-      const isKnown = [FetchError, OutboundError, ClusterError, ProviderUnavailable].some(
-        (kind) => error instanceof kind,
-      );
+      const isKnown = [
+        FetchError,
+        FormatError,
+        ReadMemoryError,
+        OutboundError,
+        ClusterError,
+        ProviderUnavailable,
+      ].some((kind) => error instanceof kind);
       const message = isKnown ? (error as Error).message : `it failed: ${nameOf(error)}`;
       return { what, isOk: false, message: withAdvice(message, ADVICE) };
     } finally {
@@ -120,6 +144,7 @@ class SourceContacts {
 
   async close(): Promise<void> {
     await this.http.close();
+    await this.reader.onApplicationShutdown();
   }
 
   private async reach(source: SourceConfig, signal: AbortSignal): Promise<string> {
@@ -127,10 +152,8 @@ class SourceContacts {
       case 'managed':
         return 'managed, it has no host';
       case 'file': {
-        const { path, url } = source.settings;
-        if (url !== undefined) return this.get(url, undefined, signal);
-        await readLocalFile(path ?? '', { maxBytes: this.config.limits.mebibytesPerFile * MIB });
-        return path ?? '';
+        const { path = '', url } = source.settings;
+        return `${url === undefined ? path : withoutQuery(url)}: ${await this.read(source, signal)}`;
       }
       case 'api': {
         const { endpoint, tokenFile } = source.settings;
@@ -138,7 +161,7 @@ class SourceContacts {
         return this.get(`${endpoint.replace(/\/+$/, '')}/v0.1/servers?limit=1`, token, signal);
       }
       case 'git':
-        return this.listRefs(source, signal);
+        return `${source.settings.repository}: ${await this.read(source, signal)}`;
       case 'kubernetes': {
         await this.listObjects(source.settings.namespaces ?? [null], signal);
         return 'the cluster';
@@ -158,16 +181,19 @@ class SourceContacts {
       });
   }
 
-  private async listRefs(source: SourceConfig<'git'>, signal: AbortSignal): Promise<string> {
-    const connections = new GitConnections(this.config, this.files, undefined, this.config.proxy);
-    const connection = await connections.connectionTo(declared(source));
-    const remote = await GitRemote.open(connection, signal);
-    try {
-      await remote.remoteCommit(source.settings);
-      return connection.url;
-    } finally {
-      await remote.close();
-    }
+  /** Reads a whole source, and says what it has. */
+  private async read(source: SourceConfig<'file' | 'git'>, signal: AbortSignal): Promise<string> {
+    const memory = new ReadMemory(readMemoryFor(this.config.limits.mebibytesPerFile)).begin();
+    const unsaved = unsavedSource(source, 'config');
+    const { content, format } = await readOnce(this, unsaved, signal, memory);
+    const { entries, skipped, unlisted = 0 } = content;
+    const problems = skipped
+      .slice(0, MAX_PROBLEMS)
+      .map(({ name, version, reasons }) => [name, version, `(${reasons[0]})`].filter(Boolean).join(' '));
+    return [
+      `${format}, ${entries.length} ${entries.length === 1 ? 'entry' : 'entries'}`,
+      ...(problems.length > 0 ? [`${skipped.length + unlisted} skipped: ${problems.join('; ')}`] : []),
+    ].join(', ');
   }
 
   // Stops reading as soon as the response begins.

@@ -15,7 +15,8 @@ import {
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { passesFilter } from '../sources/entry-filter.js';
 import { readLocalFile } from '../sync/file/local-file.js';
-import { readRegistryFile } from '../sync/file/registry-file.js';
+import { readJsonFile } from '../sync/formats/json-file.js';
+import { formatSettings } from '../sync/formats/source-formats.js';
 import type { StoredSources } from './stored-sources.queries.js';
 
 interface KnownEntry {
@@ -104,7 +105,7 @@ async function readOffline(config: SourceConfig): Promise<readonly KnownEntry[] 
 async function readFileOf(config: SourceConfig, path: string): Promise<readonly KnownEntry[] | null> {
   try {
     const { bytes } = await readLocalFile(path);
-    const { entries } = readRegistryFile(bytes, config.filter, { add: () => undefined });
+    const { entries } = readJsonFile(bytes, formatSettings(config), { add: () => undefined });
     const names = new Map(entries.map(({ type, name }) => [`${type} ${name}`, { type, name }]));
     return [...names.values()].map((entry) => ({ ...entry, claims: config.claims, status: COMMON_STATUS }));
   } catch {

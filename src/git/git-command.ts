@@ -74,8 +74,10 @@ interface GitCall extends Pick<GitOptions, 'directory' | 'path' | 'signal' | 'li
   readonly protocol: string;
   /** The folder of the programs that git may run (`linkPrograms`); undefined for git's own folder. */
   readonly programs: string | undefined;
-  /** Receives the output; returning false kills git. */
-  readonly onOutput: (chunk: Buffer) => boolean;
+  /** Written to standard input. */
+  readonly input?: string | undefined;
+  /** Reads the output; git is killed if it returns before the end. */
+  readonly consume: (output: AsyncIterable<Buffer>) => Promise<void>;
 }
 
 /** Runs git and returns its exit code and messages. */
@@ -87,19 +89,27 @@ export function runGit(args: readonly string[], call: GitCall): Promise<GitResul
 
 async function run(args: readonly string[], call: GitCall): Promise<GitResult> {
   const git = await GitProcess.start(args, { ...call, env: variablesOf(call) });
-  git.stdin.end();
+  git.stdin.end(call.input);
   let stderr = Buffer.alloc(0);
   let isCut = false;
-  git.stdout.on('data', (chunk: Buffer) => {
-    if (!call.onOutput(chunk)) git.kill();
-  });
   git.stderr.on('data', (chunk: Buffer) => {
     const all = Buffer.concat([stderr, chunk]);
     isCut ||= all.length > STDERR_BYTES;
     stderr = all.subarray(-STDERR_BYTES);
   });
-  const code = await git.code;
+  let isWhole = false;
+  git.stdout.once('end', () => {
+    isWhole = true;
+  });
+  const reading = call.consume(git.stdout).finally(() => {
+    if (isWhole) return;
+    git.kill();
+    git.stdout.destroy();
+  });
+  const [read, code] = [(await Promise.allSettled([reading]))[0], await git.code];
   call.signal.throwIfAborted();
+  // If git ended by itself, its own failure is the cause.
+  if (read.status === 'rejected' && !(isWhole && code !== 0)) throw read.reason;
   if (code === NOT_FOUND) throw new GitMissingError();
   return { code, stderr: isCut ? withoutBeginning(stderr.toString()) : stderr.toString() };
 }

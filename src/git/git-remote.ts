@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { GitMissingError } from './git-process.js';
-import { FetchError, tooLargeSentence } from '../outbound/fetch-error.js';
+import { FetchError } from '../outbound/fetch-error.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';
 import {
   checkGitVersion,
@@ -27,34 +26,23 @@ const MAX_OUTPUT_BYTES = MIB;
 
 const DISK_CHECK_MS = 200;
 
-const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
-
 /** For `info/attributes`, which precedes the attributes of a repository. */
 const UNCHANGED = '* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n';
 
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
-
-/** A file in a commit; the object id identifies the file's content. */
-interface Blob {
-  readonly id: string;
-  readonly path: string;
-}
 
 interface GitEnd extends GitResult {
   /** What an ssh server wrote to its standard error. */
   readonly serverWords?: string | undefined;
 }
 
-interface Bounds {
+interface RunOptions {
+  readonly timeout?: AbortSignal;
   readonly diskBytes?: number;
   /** The error message if the directory exceeds `diskBytes`. */
   readonly tooLarge?: string;
-}
-
-/** Counts the memory that a run uses, and refuses to exceed its limit. */
-interface FileMemory {
-  reserveForFile(bytes: number): void;
-  add(bytes: number): void;
+  /** Written to standard input. */
+  readonly input?: string;
 }
 
 /** Fetches from one repository into a temporary directory. Callers must close it. */
@@ -67,9 +55,14 @@ export class GitRemote {
     private readonly connection: GitConnection,
     private readonly workspace: GitWorkspace,
     private readonly signal: AbortSignal,
-    private readonly limits: GitLimits,
+    readonly limits: GitLimits,
   ) {
     this.deadline = AbortSignal.timeout(limits.totalMs);
+  }
+
+  /** The repository's address, without credentials. */
+  get url(): string {
+    return this.connection.url;
   }
 
   static async open(
@@ -135,7 +128,7 @@ export class GitRemote {
     const patterns = refs.flatMap((ref) => [ref, `${ref}^{}`]);
     const listed = await this.text(
       ['ls-remote', '--quiet', ...options, '--end-of-options', 'origin', ...patterns],
-      AbortSignal.timeout(this.limits.lsRemoteMs),
+      { timeout: AbortSignal.timeout(this.limits.lsRemoteMs) },
     );
     const commits = new Map(
       listed.split('\n').map((line) => line.split('\t').reverse() as [string, string | undefined]),
@@ -147,12 +140,19 @@ export class GitRemote {
     return commit;
   }
 
-  /** Fetches the commit and its trees, without file contents, and returns the commit id. */
-  async fetchCommit(settings: SettingsOf<'git'>): Promise<string> {
+  /**
+   * Fetches a commit and its trees, without file contents if the server can leave them out.
+   *
+   * @returns its id, and whether file contents must be fetched.
+   */
+  async fetchCommit(
+    settings: SettingsOf<'git'>,
+  ): Promise<{ readonly commit: string; readonly isPartial: boolean }> {
     if (settings.commit?.length === 64) await this.configure('sha256');
     const wanted = settings.commit ?? refOf(settings);
     const blobless = await this.fetch(['--filter=blob:none'], wanted);
-    if (blobless.code !== 0) {
+    const isPartial = blobless.code === 0;
+    if (!isPartial) {
       if (!refusesFilters(blobless.stderr)) throw this.gitFailure(blobless);
       const whole = await this.fetch(['--no-filter'], wanted);
       if (whole.code !== 0) throw this.gitFailure(whole);
@@ -161,50 +161,34 @@ export class GitRemote {
     const commit = output.trim();
     if (end.code !== 0 || !OBJECT_ID.test(commit) || (settings.commit ?? commit) !== commit)
       throw this.failure(`${wanted} is not a commit`);
-    return commit;
+    return { commit, isPartial };
   }
 
-  /** @throws FetchError if the path is not a regular file. */
-  async find(commit: string, path: string): Promise<Blob> {
-    const listed = await this.text(['ls-tree', '-z', '--full-tree', '--end-of-options', commit, path]);
-    const [, mode, type, id, name] = /^(\d+) (\w+) ([0-9a-f]+)\t([^\0]*)\0$/.exec(listed) ?? [];
-    const where = `in commit ${commit.slice(0, 12)}`;
-    if (mode === undefined || id === undefined || name !== path)
-      throw this.failure(`there is no file ${path} ${where}`);
-    if (mode === '120000') throw this.failure(`${path} is a symbolic link ${where}; name the file itself`);
-    if (type === 'commit') throw this.failure(`${path} is a submodule ${where}; submodules are not read`);
-    if (type !== 'blob') throw this.failure(`${path} is a directory ${where}; name a file`);
-    return { id, path };
+  /** Fetches objects of a partial commit. Git itself would fetch each when it is read, one after the other. */
+  async fetchObjects(
+    ids: readonly string[],
+    bounds: Pick<RunOptions, 'diskBytes' | 'tooLarge'> = {},
+  ): Promise<void> {
+    const args = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules'];
+    await this.text(
+      ['-c', 'fetch.negotiationAlgorithm=noop', 'fetch', ...args, '--filter=blob:none', '--stdin', 'origin'],
+      { ...bounds, input: `${ids.join('\n')}\n` },
+    );
   }
 
-  /**
-   * Fetches one file. Its memory is reserved before the content is read.
-   *
-   * @throws FetchError
-   * @throws ReadMemoryError
-   */
-  async read({ id, path }: Blob, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }> {
-    const { fileBytes } = this.limits;
-    const tooLarge = tooLargeSentence(path, fileBytes);
-    const diskBytes = (await this.workspace.bytes()) + fileBytes + MIB;
-    const size = Number(await this.text(['cat-file', '-s', id], undefined, { diskBytes, tooLarge }));
-    if (size > fileBytes) throw this.failure(tooLarge);
-    memory.reserveForFile(size);
-    memory.add(size);
-    const bytes = Buffer.allocUnsafeSlow(size);
-    const hash = createHash('sha256');
-    let length = 0;
-    const { end } = await this.run(['cat-file', 'blob', id], undefined, {}, (chunk) => {
-      if (length + chunk.length > size) return false;
-      chunk.copy(bytes, length);
-      hash.update(chunk);
-      length += chunk.length;
-      return true;
-    });
-    if (end.code !== 0 || length !== size) throw this.gitFailure(end);
-    if (bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER))
-      throw this.failure(`${path} is stored in Git LFS, which is not supported`);
-    return { bytes, digest: hash.digest() };
+  /** Runs a command and passes its output on. */
+  async stream(
+    args: readonly string[],
+    consume: (output: AsyncIterable<Buffer>) => Promise<void>,
+    options: RunOptions = {},
+  ): Promise<void> {
+    const { end } = await this.run(args, options, consume);
+    if (end.code !== 0) throw this.gitFailure(end);
+  }
+
+  /** The size of the local copy. */
+  bytes(): Promise<number> {
+    return this.workspace.bytes();
   }
 
   private fetch(filter: readonly string[], wanted: string): Promise<GitEnd> {
@@ -234,17 +218,16 @@ export class GitRemote {
   }
 
   /** Runs a command and returns its output, which may be at most 1 MiB. */
-  private async text(args: readonly string[], timeout?: AbortSignal, bounds: Bounds = {}): Promise<string> {
-    const { end, output } = await this.run(args, timeout, bounds);
+  async text(args: readonly string[], options: RunOptions = {}): Promise<string> {
+    const { end, output } = await this.run(args, options);
     if (end.code !== 0) throw this.gitFailure(end);
     return output;
   }
 
   private async run(
     args: readonly string[],
-    timeout?: AbortSignal,
-    { diskBytes = this.limits.diskBytes, tooLarge }: Bounds = {},
-    onOutput?: (chunk: Buffer) => boolean,
+    { timeout, diskBytes = this.limits.diskBytes, tooLarge, input }: RunOptions = {},
+    consume?: (output: AsyncIterable<Buffer>) => Promise<void>,
   ): Promise<{ end: GitEnd; output: string }> {
     const fullDisk = new AbortController();
     const watch = setInterval(() => {
@@ -253,10 +236,12 @@ export class GitRemote {
       });
     }, DISK_CHECK_MS);
     const chunks: Buffer[] = [];
-    let length = 0;
-    const keep = (chunk: Buffer) => {
-      chunks.push(chunk);
-      return (length += chunk.length) <= MAX_OUTPUT_BYTES;
+    const keep = async (output: AsyncIterable<Buffer>) => {
+      let length = 0;
+      for await (const chunk of output) {
+        chunks.push(chunk);
+        if ((length += chunk.length) > MAX_OUTPUT_BYTES) return;
+      }
     };
     const signals = [this.signal, this.deadline, fullDisk.signal, ...(timeout ? [timeout] : [])];
     try {
@@ -267,7 +252,8 @@ export class GitRemote {
         programs: this.programs,
         limits: this.limits,
         signal: AbortSignal.any(signals),
-        onOutput: onOutput ?? keep,
+        input,
+        consume: consume ?? keep,
       });
       // It may have been filled since the last check.
       if ((await this.workspace.bytes()) > diskBytes) fullDisk.abort();
@@ -304,7 +290,7 @@ export class GitRemote {
     return { ...end, stderr: `${log}${end.stderr}`, serverWords };
   }
 
-  private failure(reason: string): FetchError {
+  failure(reason: string): FetchError {
     return new FetchError(`${this.connection.url}: ${reason}`);
   }
 }

@@ -49,7 +49,7 @@ const STRINGS_AND_GAPS =
 
 /**
  * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one JSON text without parsing the whole text, so
- * that each element keeps its original spelling.
+ * that each element keeps its original spelling. Cuts a text that is an array itself in the same way.
  *
  * Only brackets, strings and the keys that lead to the lists are checked here. Each element, and the rest of the text
  * with those arrays emptied (`skeleton`), must pass JSON.parse, which checks everything else.
@@ -70,9 +70,24 @@ export class JsonSlicer {
     private readonly bytes: Buffer,
     private readonly lists: readonly string[],
     private readonly maxElementBytes: number,
-    /** Where the lists are: in `data` as in a registry file, or in the root object as in an API response. */
-    private readonly parent: 'data' | 'root' = 'data',
+    /**
+     * Where the lists are: in `data` as in a registry file, or in the root object as in an API response. With `text`, the
+     * only list is the text, and its key is empty.
+     */
+    private readonly parent: 'data' | 'root' | 'text' = 'data',
   ) {}
+
+  /**
+   * Returns a whole text as one slice.
+   *
+   * @throws JsonSliceError when brackets or strings are not closed.
+   */
+  static whole(text: Buffer, maxBytes: number): Slice {
+    const slicer = new JsonSlicer(Buffer.concat([text, Buffer.of(CLOSE_BRACKET)]), [], maxBytes, 'text');
+    const slice = slicer.element('', 0);
+    if (slicer.position < text.length) throw new JsonSliceError('it does not end after its first value');
+    return slice;
+  }
 
   *slices(): Generator<Slice> {
     const { bytes } = this;
@@ -113,12 +128,13 @@ export class JsonSlicer {
   }
 
   private isListPlace(path: readonly string[], opened: readonly number[]): boolean {
+    if (this.parent === 'text') return opened.length === 0 && this.seen.size === 0;
     if (this.parent === 'root') return opened.length === 1 && opened[0] === OPEN_BRACE;
     return opened.length === 2 && path[1] === 'data';
   }
 
   private pathOf(list: string): string {
-    return this.parent === 'root' ? list : `data.${list}`;
+    return this.parent === 'data' ? `data.${list}` : list;
   }
 
   private markSeen(path: string): void {

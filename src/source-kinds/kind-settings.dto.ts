@@ -5,6 +5,7 @@ import {
   ArrayNotEmpty,
   ArrayUnique,
   IsArray,
+  IsIn,
   IsInt,
   IsOptional,
   Matches,
@@ -27,6 +28,7 @@ import {
 import { urlProblem } from '../validation/urls.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import { parseGitRepository } from './git-repository.js';
+import { SOURCE_FORMATS, type SourceFormat } from './source-formats.js';
 
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
@@ -61,16 +63,31 @@ const IsPathInRepository = textDecorator('isPathInRepository', (text) => {
     : undefined;
 });
 
-/** A registry file on the server or at a URL. */
+/** A namespace that skill and plugin documents may have. */
+const IsNamespace = textDecorator('isNamespace', (text) =>
+  /^[a-zA-Z0-9][a-zA-Z0-9._-]{2,127}$/.test(text)
+    ? undefined
+    : 'must have 3 to 128 letters, digits, dots, underscores and hyphens, and begin with a letter or digit',
+);
+
+/** A file on the server or at a URL. */
 @ValidateClass<FileSettings>((file) => {
   if (file.path === undefined && file.url === undefined) return issue('needs a path or a url');
-  return file.path !== undefined && file.url !== undefined
-    ? issue('has a path and a url: only one of them is allowed')
-    : [];
+  if (file.path !== undefined && file.url !== undefined)
+    return issue('has a path and a url: only one of them is allowed');
+  if (file.format === 'skills')
+    return below(['format'], issue('cannot be skills, which are folders: use a git source'));
+  if (file.format === 'marketplace' && file.namespace === undefined)
+    return below(['namespace'], issue('is required for the format marketplace'));
+  return namespaceIssues(file);
 })
 export class FileSettings {
   @IsOptional() @IsFilePath() path?: string;
   @IsOptional() @IsHttpUrl() url?: string;
+  /** Found from the content if absent. */
+  @IsOptional() @IsIn(SOURCE_FORMATS) format?: SourceFormat;
+  /** The namespace of plugins; required for a marketplace. */
+  @IsOptional() @IsNamespace() namespace?: string;
 }
 
 /** User name and password for http(s); private key and known hosts for ssh. */
@@ -81,12 +98,12 @@ export class GitAuthSettings {
   @IsOptional() @IsText() knownHostsFile?: string;
 }
 
-/** A registry file in a Git repository, on the default branch unless a branch, tag or commit is given. */
+/** A file or folder in a Git repository, on the default branch unless a branch, tag or commit is given. */
 @ValidateClass<GitSettings>((git) => {
   const given = (['branch', 'tag', 'commit'] as const).filter((key) => git[key] !== undefined);
   return given.length > 1
     ? issue(`has ${given.join(' and ')}: at most one of branch, tag and commit is allowed`)
-    : below(['auth'], authIssues(git));
+    : [...namespaceIssues(git), ...below(['auth'], authIssues(git))];
 })
 export class GitSettings {
   @IsRepository() repository: string;
@@ -96,7 +113,12 @@ export class GitSettings {
   @IsText()
   @Matches(COMMIT, { message: 'must be a full commit id: 40 or 64 hexadecimal digits' })
   commit?: string;
+  /** A file or folder; the root if absent. */
   @IsOptional() @IsPathInRepository() path?: string;
+  /** Found from the content if absent. */
+  @IsOptional() @IsIn(SOURCE_FORMATS) format?: SourceFormat;
+  /** The namespace of plugins and skills; made from the repository's address if absent. */
+  @IsOptional() @IsNamespace() namespace?: string;
   @IsOptional() @ValidateNested() @Type(() => GitAuthSettings) auth?: GitAuthSettings;
 }
 
@@ -148,6 +170,11 @@ export class KubernetesSettings {
   namespaces?: string[];
   /** Interval between full lists, which read all objects, in addition to the watch; one hour if absent. */
   @IsOptional() @IsDuration('1m') relistInterval?: string;
+}
+
+function namespaceIssues({ format, namespace }: Unchecked<FileSettings | GitSettings>): Issue[] {
+  if (namespace === undefined || (format !== 'registry' && format !== 'servers')) return [];
+  return below(['namespace'], issue(`is not used by the format ${format}, whose documents have names`));
 }
 
 function authIssues({ repository: url, auth }: Unchecked<GitSettings>): Issue[] {

@@ -93,7 +93,7 @@ export const KINDS = {
     address: 'repository',
     namespaces: null,
     shrinkGuard: false,
-    defaults: { path: 'registry.json' },
+    defaults: {},
   }),
   api: kind(ApiSettings, {
     filledBy: 'sync',

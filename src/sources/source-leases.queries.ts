@@ -26,7 +26,6 @@ export type LeasedSource<K extends SyncedKind = SyncedKind> = {
     /** Whether the shrink guard is disabled in the settings or for this run. */
     readonly mayShrink: boolean;
     readonly intervalMs: number;
-    readonly contentDigest: Buffer | null;
     /** State from the last successful run; null if there is none or the settings have changed. */
     readonly fetchState: unknown;
     /** Number of runs since the last success, including this one. */
@@ -111,7 +110,7 @@ export class SourceLeases {
          order by asked.place limit 1 for update of d skip locked
        )
        returning s.id, s.name, s.kind, s.origin, s.settings, s.filter, s.admission, c.claims, s.claim_set_id as "claimSetId", ${ownerOf('s')} as owner, s.interval_ms::float8 as "intervalMs",
-         y.content_digest as "contentDigest", y.fetch_state as "fetchState", y.attempts,
+         y.fetch_state as "fetchState", y.attempts,
          y.requested_at is not null as "isRequested",
          s.allow_shrink or y.shrink_allowed_at is not null as "mayShrink"`,
       [waiting.all, waiting.claimSetIds, waiting.owners, owner, leaseMs, ids],

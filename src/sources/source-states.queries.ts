@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type EntityManager, In, IsNull, Not, type QueryDeepPartialEntity } from 'typeorm';
 import { timeIn } from '../database/sql-expressions.js';
 import { MAX_SHOWN_SKIPPED, type SkippedVersion } from '../documents/entry-types.js';
+import type { SourceFormat } from '../source-kinds/source-formats.js';
 import { nextRunAt } from './retry.js';
 import { type Source, SourceState, type SyncStatus } from './source.entity.js';
 
@@ -13,8 +14,8 @@ export interface SourceReport {
 
 /** The result of a run that wrote entries. */
 export interface RunResult extends SourceReport {
-  readonly contentDigest: Buffer | null;
   readonly fetchState: object;
+  readonly format: SourceFormat | null;
 }
 
 /** The state of a cluster watch. */
@@ -54,7 +55,7 @@ export class SourceStates {
    */
   async forget(manager: EntityManager, sourceId: number, isSynced: boolean): Promise<Date | null> {
     return this.schedule(manager, sourceId, {
-      ...{ contentDigest: null, fetchState: null, leaseOwner: null, leaseUntil: null },
+      ...{ fetchState: null, leaseOwner: null, leaseUntil: null },
       nextRunAt: isSynced ? () => 'now()' : null,
     });
   }
@@ -106,9 +107,9 @@ export class SourceStates {
     owner: string,
     sourceId: number,
     nextInMs: number,
-    { contentDigest, fetchState, counts, skipped }: RunResult,
+    { fetchState, format, counts, skipped }: RunResult,
   ): Promise<boolean> {
-    const results = { contentDigest, fetchState, counts, skipped };
+    const results = { fetchState, format, counts, skipped };
     return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), ...results });
   }
 

@@ -13,6 +13,7 @@ import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/cla
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import type { SkippedVersion } from '../documents/entry-types.js';
+import { SOURCE_FORMATS, type SourceFormat } from '../source-kinds/source-formats.js';
 import { MANAGED_KIND, parseSourceKind, SOURCE_KINDS, type SourceKind } from '../source-kinds/kinds.js';
 import type { Plain } from '../json/plain.js';
 import type { EntryFilter, StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
@@ -31,6 +32,7 @@ export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
 /** The sync state and lease of a source. Only SourceStates and SourceLeases write it. */
 @Entity('source_sync')
 @Check('source_sync_status_check', `status in ('pending', 'syncing', 'complete', 'failed')`)
+@Check('source_sync_format_check', isOneOf('format', SOURCE_FORMATS))
 @Index('source_sync_due', ['nextRunAt'], { where: 'next_run_at is not null' })
 export class SourceState {
   @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: 'source_sync_pkey' })
@@ -70,10 +72,6 @@ export class SourceState {
   @Timestamp({ name: 'lease_until', nullable: true, select: false })
   leaseUntil: Date | null;
 
-  /** SHA-256 of the last file and of the rules for reading it. */
-  @Column({ name: 'content_digest', type: 'bytea', nullable: true, select: false })
-  contentDigest: Buffer | null;
-
   /** State from the last successful run. */
   @Column({ name: 'fetch_state', type: 'jsonb', nullable: true, select: false })
   fetchState: object | null;
@@ -87,6 +85,10 @@ export class SourceState {
 
   @Column({ type: 'jsonb', default: [] })
   skipped: readonly SkippedVersion[];
+
+  /** The format that the last successful run read; null for kinds without formats. */
+  @Column({ type: 'text', nullable: true })
+  format: SourceFormat | null;
 }
 
 /** A named provider of entries. */

@@ -1,4 +1,4 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { MAX_SHOWN_SKIPPED } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
@@ -6,6 +6,7 @@ import { contentTag } from '../http/preconditions.js';
 import { withoutQuery } from '../outbound/http-client.js';
 import { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
+import { SOURCE_FORMATS, type SourceFormat } from '../source-kinds/source-formats.js';
 import { withoutSecretFiles } from '../source-kinds/named-files.js';
 import type { Plain } from '../json/plain.js';
 import { storedIn, toShown } from '../source-kinds/settings-table.js';
@@ -41,6 +42,12 @@ export class SourceSyncAnswer {
 
   /** Why the last run failed; entries from earlier runs remain. */
   error?: string;
+
+  @ApiPropertyOptional({
+    enum: SOURCE_FORMATS,
+    description: 'The format of the last content; only for git and file sources',
+  })
+  format?: SourceFormat;
 
   /** Counts from the last run that wrote entries: entries, added, changed, removed, unchanged, skipped, filtered, held. */
   @ApiProperty({ type: 'object', additionalProperties: { type: 'integer' } })
@@ -125,6 +132,7 @@ function describeSync({ state }: Source): Plain<SourceAnswer>['sync'] {
     nextRunAt: state.nextRunAt?.toISOString() ?? null,
     attempts: state.attempts,
     ...(state.error === null ? {} : { error: state.error }),
+    ...(state.format === null ? {} : { format: state.format }),
     counts: state.counts,
     skipped: state.skipped.slice(0, MAX_SHOWN_SKIPPED),
   };

@@ -21,13 +21,10 @@ import { isStorable, toStorable } from '../validation/storable-text.js';
 
 /** Measured overhead per version for objects, the digest and map entries, excluding texts. */
 const BYTES_PER_VERSION = 1_024;
+/** Characters of a path in a reason: a source may have 500 of these, 4 KiB each. */
+const MAX_SHOWN_PATH = 200;
 /** V8 stores a string that contains such a character with two bytes per character. */
 const BEYOND_LATIN1 = /[^\0-\xff]/;
-
-/** A skipped version with its reasons; `index` is its position in the list. */
-export interface Skipped extends SkippedVersion {
-  readonly index: number;
-}
 
 /** The validated content of a source. */
 export interface ReadEntries {
@@ -48,6 +45,8 @@ export interface UncheckedDocument {
   readonly written: SyncedText;
   /** Why the document or the list item around it could not be read. */
   readonly readProblem: DocumentProblem | null;
+  /** The file or folder that it is in, if the source has several; precedes the reasons. */
+  readonly path?: string;
   /** Metadata that another registry adds in `_meta`. */
   readonly upstreamMeta?: Pick<
     IncomingVersion,
@@ -69,6 +68,8 @@ interface ValidatorOptions {
 export interface CheckedCandidate {
   readonly type: EntryType;
   readonly index: number;
+  /** As in `UncheckedDocument`. */
+  readonly path?: string | undefined;
   /** Null if the document is invalid. */
   readonly version: IncomingVersion | null;
   /** Why it is invalid. */
@@ -82,12 +83,12 @@ export interface CheckedCandidate {
 
 /** Checks a document by itself, for every kind of source. */
 export function checkCandidate(
-  { type, index, document, written, readProblem, upstreamMeta }: UncheckedDocument,
+  { type, index, document, written, readProblem, path, upstreamMeta }: UncheckedDocument,
   filter: StoredFilter | null,
 ): CheckedCandidate {
   const checked = readProblem ? { problems: [readProblem] } : checkDocument(type, document, written);
   const version = 'version' in checked && checked.version ? { ...checked.version, ...upstreamMeta } : null;
-  const reasons = checked.problems.map((problem) => toStorable(formatProblem(problem)));
+  const reasons = checked.problems.map((problem) => inFile(path, formatProblem(problem)));
   // A version with an overlong name is identified by its index only.
   const shown = (key: string) => {
     const value = member(document, key);
@@ -96,6 +97,7 @@ export function checkCandidate(
   return {
     type,
     index,
+    path,
     version,
     reasons,
     isFiltered: isFiltered(type, document, filter),
@@ -134,7 +136,7 @@ export class EntryValidator {
   filtered = 0;
   /** Whether any document was valid, filtered or not. Callers treat a source without valid documents as a mistake. */
   hasValid = false;
-  private readonly skipped: Skipped[] = [];
+  private readonly skipped: SkippedVersion[] = [];
   /** A value is null if the version has already been passed to `onEntry`. */
   private readonly entries = new Map<string, IncomingVersion | null>();
   private readonly seen = new Set<string>();
@@ -170,7 +172,8 @@ export class EntryValidator {
     } else if (!version || key === undefined) {
       this.skip(checked, checked.reasons);
       this.exclude(checked);
-    } else if (isDuplicate && onDuplicate !== 'replace') this.skip(checked, [onDuplicate.skipBecause]);
+    } else if (isDuplicate && onDuplicate !== 'replace')
+      this.skip(checked, [inFile(checked.path, onDuplicate.skipBecause)]);
     else {
       this.entries.set(key, this.options.onEntry ? null : version);
       this.options.onEntry?.(version);
@@ -191,10 +194,32 @@ export class EntryValidator {
     return [...this.excluded.values()];
   }
 
-  private skip({ type, index, shown }: CheckedCandidate, reasons: readonly string[]): void {
+  /**
+   * Returns the sentence for content without any valid document; null if there is one, or there are no documents.
+   *
+   * @param parent where the lists of the content are, such as `data.`.
+   */
+  noneIsValid(parent = ''): string | null {
+    const [first] = this.skipped;
+    if (!first || this.hasValid) return null;
+    const { type, index, name, version, reasons } = first;
+    const place = index === undefined ? '' : `, ${parent}${ENTRY_TYPES[type].listKey}[${index}]`;
+    const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
+    return (
+      `None of the ${this.skippedCount + this.filtered} entries is valid; the first${place}` +
+      `${label === '' ? '' : ` (${label})`}: ${reasons[0] ?? 'is not valid'}`
+    );
+  }
+
+  private skip({ type, index, path, shown }: CheckedCandidate, reasons: readonly string[]): void {
     this.skippedCount += 1;
     if (this.skipped.length < (this.options.maxListed ?? MAX_SHOWN_SKIPPED))
-      this.skipped.push({ type, index, ...shown, reasons: [...reasons] });
+      this.skipped.push({
+        type,
+        ...(path === undefined ? { index } : {}),
+        ...shown,
+        reasons: [...reasons],
+      });
   }
 
   private exclude({ identity }: CheckedCandidate): void {
@@ -204,6 +229,13 @@ export class EntryValidator {
     this.options.memory.add(2 * heldBytes(key));
     this.excluded.set(key, identity);
   }
+}
+
+/** Precedes the reason with the end of the path. */
+function inFile(path: string | undefined, reason: string): string {
+  if (path === undefined) return toStorable(reason);
+  const end = path.length > MAX_SHOWN_PATH ? `…${path.slice(-MAX_SHOWN_PATH)}` : path;
+  return toStorable(`${end}: ${reason}`);
 }
 
 function heldBytes(text: string): number {

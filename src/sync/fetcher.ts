@@ -1,4 +1,5 @@
 import type { VersionName } from '../documents/entry-types.js';
+import type { RepositoryTree } from '../git/repository-tree.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-validator.js';
@@ -14,8 +15,10 @@ export type FetchState = Readonly<Record<string, unknown>>;
 export type Fetched =
   /** Nothing has changed since the previous state. */
   | { readonly kind: 'unchanged'; readonly state: FetchState }
-  /** A registry file, not yet parsed. */
-  | { readonly kind: 'file'; readonly bytes: Buffer; readonly digest: Buffer; readonly state: FetchState }
+  /** A file, not yet parsed. */
+  | { readonly kind: 'file'; readonly bytes: Buffer; readonly state: FetchState }
+  /** A commit, not yet read. The receiver closes it. */
+  | { readonly kind: 'tree'; readonly tree: RepositoryTree; readonly state: FetchState }
   /** The validated content of the whole source. */
   | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }
   /** The validated changes since the previous state. */

@@ -4,7 +4,7 @@ import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { FetchState } from './fetcher.js';
 
 /** Increment this when the reader or the document rules change, so that unchanged content is read again. */
-const READER_VERSION = 'reader-6';
+const READER_VERSION = 'reader-7';
 
 /** Returns a digest of the rules that decide which content of a source is stored. */
 export function rulesDigest(
@@ -22,8 +22,4 @@ export function rulesDigest(
 export function previousState({ fetchState }: LeasedSource, rules: string): FetchState | null {
   const previous = fetchState as { rules: string; state: FetchState } | null;
   return previous?.rules === rules ? previous.state : null;
-}
-
-export function withRules(digest: Buffer, rules: string): Buffer {
-  return createHash('sha256').update(rules).update(digest).digest();
 }

@@ -5,8 +5,9 @@ import { JsonSliceError } from '../json/json-slices.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { ThreadMemoryError, WorkerThread } from '../limits/worker-thread.js';
 import type { StoredFilter } from '../sources/entry-filter.js';
-import type { ReadEntries } from './entry-validator.js';
-import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
+import { FormatError } from './formats/format-error.js';
+import { type JsonContent, readJsonFile } from './formats/json-file.js';
+import type { FormatSettings } from './formats/source-content.js';
 import type { MemoryShare } from './read-memory.js';
 import { type UpstreamVersion, type Page, readPage } from './registry-api/registry-page.js';
 import type { SourceMessage, UnreadContent } from './source-reader.worker.js';
@@ -20,7 +21,7 @@ const TOO_LARGE = 'Reading it takes too much memory: split it';
 const PATIENCE_MS = 24 * 60 * 60_000;
 
 /**
- * Reads what sources contain: registry files and pages of other registries. Large texts are read in a worker thread, one at a
+ * Reads what sources contain: JSON files and pages of other registries. Large texts are read in a worker thread, one at a
  * time, so that they don't delay requests.
  */
 @Injectable()
@@ -32,24 +33,24 @@ export class SourceReader implements OnApplicationShutdown {
   );
 
   /**
-   * Like `readRegistryFile`, but transfers a large file's `bytes` to the worker and stops counting them in `memory`.
+   * Like `readJsonFile`, but transfers a large file's `bytes` to the worker and stops counting them in `memory`.
    *
    * @param signal aborts when the result is no longer needed.
    */
   async file(
     bytes: Buffer,
-    filter: StoredFilter | null,
+    settings: FormatSettings,
     memory: MemoryShare,
     signal: AbortSignal,
-  ): Promise<ReadEntries> {
-    if (bytes.length < WORKER_FROM_BYTES) return readRegistryFile(bytes, filter, memory);
+  ): Promise<JsonContent> {
+    if (bytes.length < WORKER_FROM_BYTES) return readJsonFile(bytes, settings, memory);
     const { length } = bytes;
-    const text = { bytes: transferable(bytes), filter, list: null };
+    const text = { bytes: transferable(bytes), file: settings };
     const count = (held: number) => memory.add(held);
-    const { versions, rest } = await this.inThread(text, signal, RegistryFileError, count);
+    const { versions, rest } = await this.inThread(text, signal, FormatError, count);
     memory.release(length);
     return {
-      ...(rest as ReadEntries),
+      ...(rest as JsonContent),
       entries: versions.map((one) => receivedVersion(one as IncomingVersion)),
     };
   }
@@ -60,7 +61,7 @@ export class SourceReader implements OnApplicationShutdown {
       const versions: UpstreamVersion[] = [];
       return { ...readPage(bytes, list, filter, (version) => versions.push(version)), versions };
     }
-    const text = { bytes: transferable(bytes), filter, list };
+    const text = { bytes: transferable(bytes), page: { list, filter } };
     const { versions, rest } = await this.inThread(text, signal, JsonSliceError);
     return { ...(rest as Page), versions: versions.map((one) => receivedListed(one as UpstreamVersion)) };
   }

@@ -3,7 +3,9 @@ import { parentPort } from 'node:worker_threads';
 import type { ListKey } from '../documents/entry-types.js';
 import { JsonSliceError } from '../json/json-slices.js';
 import type { StoredFilter } from '../sources/entry-filter.js';
-import { readRegistryFile, RegistryFileError } from './file/registry-file.js';
+import { FormatError } from './formats/format-error.js';
+import { readJsonFile } from './formats/json-file.js';
+import type { FormatSettings } from './formats/source-content.js';
 import { readPage } from './registry-api/registry-page.js';
 
 /**
@@ -12,12 +14,11 @@ import { readPage } from './registry-api/registry-page.js';
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_VERSIONS = 1_000;
 
-export interface UnreadContent {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly filter: StoredFilter | null;
-  /** The list of a page; null for a registry file. */
-  readonly list: ListKey | null;
-}
+/** A file or a page. */
+export type UnreadContent = { readonly bytes: Uint8Array<ArrayBuffer> } & (
+  | { readonly file: FormatSettings; readonly page?: undefined }
+  | { readonly page: { readonly list: ListKey; readonly filter: StoredFilter | null } }
+);
 
 /** A batch of versions and the memory they take. The last message has `rest`, or the reason in `refused`. */
 export interface SourceMessage {
@@ -29,7 +30,8 @@ export interface SourceMessage {
   readonly refused?: string;
 }
 
-parentPort?.on('message', ({ bytes, filter, list }: UnreadContent) => {
+parentPort?.on('message', (content: UnreadContent) => {
+  const { bytes } = content;
   let batch: unknown[] = [];
   let held = 0;
   const send = (more: Partial<SourceMessage> = {}) => {
@@ -44,16 +46,16 @@ parentPort?.on('message', ({ bytes, filter, list }: UnreadContent) => {
   const keep = (version: unknown) => void batch.push(version);
   const text = Buffer.from(bytes.buffer);
   try {
-    const rest = list
-      ? readPage(text, list, filter, (version) => {
+    const rest = content.page
+      ? readPage(text, content.page.list, content.page.filter, (version) => {
           keep(version);
           add(version.bytes);
         })
-      : readRegistryFile(text, filter, { add }, { onEntry: keep });
+      : readJsonFile(text, content.file, { add }, keep);
     send({ rest, bytes });
   } catch (error) {
     // Any other error is a bug and ends the worker.
-    if (!(error instanceof RegistryFileError || error instanceof JsonSliceError)) throw error;
+    if (!(error instanceof FormatError || error instanceof JsonSliceError)) throw error;
     send({ refused: error.message, bytes });
   }
 });

@@ -1,4 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { SOURCE_FORMATS, type SourceFormat } from '../source-kinds/source-formats.js';
 import { SkippedEntry } from '../sources/sources.responses.js';
 
 /** What a sync with these settings would read; nothing is stored. */
@@ -8,6 +9,9 @@ export class SourceTestAnswer {
 
   /** Why the source could not be read. */
   error?: string;
+
+  @ApiPropertyOptional({ enum: SOURCE_FORMATS, description: 'The format; only for git and file sources' })
+  format?: SourceFormat;
 
   /** Versions that a sync would accept, skip as invalid, and leave out because of the filter. */
   @ApiProperty({

@@ -12,11 +12,12 @@ import { isSyncedKind, type SyncedKind } from '../source-kinds/kinds.js';
 import type { SourceBody } from '../source-kinds/source-settings.dto.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import { SourcesService } from '../sources/sources.service.js';
-import type { ReadEntries } from './entry-validator.js';
 import { Fetchers } from './fetchers.js';
-import { SourceReader } from './source-reader.js';
-import { RegistryFileError } from './file/registry-file.js';
+import { FormatError } from './formats/format-error.js';
+import type { SourceContent } from './formats/source-content.js';
+import { SourceFormats } from './formats/source-formats.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
+import { readOnce, unsavedSource } from './read-source.js';
 import type { SourceTestAnswer } from './source-test.responses.js';
 
 /** Limits of tests: they hold connections and memory like syncs, but somebody waits for them. */
@@ -38,12 +39,12 @@ export class SourceTests implements OnApplicationShutdown {
 
   constructor(
     private readonly sources: SourcesService,
-    private readonly fetchers: Fetchers,
-    private readonly sourceReader: SourceReader,
+    readonly fetchers: Fetchers,
+    readonly formats: SourceFormats,
     private readonly memory: ReadMemory,
   ) {}
 
-  /** @throws ApiError what PUT answers for these settings; 429 and 503 beyond the limits. */
+  /** @throws ApiError what PUT answers for these settings; 400 `not_synced`; 429 and 503 beyond the limits. */
   async test(
     caller: Caller,
     client: Client,
@@ -51,7 +52,9 @@ export class SourceTests implements OnApplicationShutdown {
     body: SourceBody,
     context: RequestContext,
   ): Promise<SourceTestAnswer> {
-    const source = sourceFrom(await this.sources.declare(caller, name, body));
+    const declared = await this.sources.declare(caller, name, body);
+    if (!isSynced(declared)) throw new ApiError('not_synced');
+    const source = unsavedSource(declared, 'api');
     return withinQuota(this.running, client.callerKey(caller), () => {
       const gone = client.abortSignal();
       const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
@@ -69,13 +72,7 @@ export class SourceTests implements OnApplicationShutdown {
     const timeout = AbortSignal.timeout(MAX_TEST_MS);
     const signal = AbortSignal.any([ended, timeout]);
     try {
-      const fetched = await this.fetchers.fetch(source, null, signal, memory);
-      if (fetched.kind === 'unchanged') throw new Error('A test without a state found nothing changed');
-      const content =
-        fetched.kind === 'file'
-          ? await this.sourceReader.file(fetched.bytes, source.filter, memory, signal)
-          : fetched.content;
-      return answerOf(content);
+      return answerOf(await readOnce(this, source, signal, memory));
     } catch (thrown) {
       ended.throwIfAborted();
       return {
@@ -91,32 +88,22 @@ export class SourceTests implements OnApplicationShutdown {
 
   private sentenceOf(error: unknown): string {
     if (error instanceof FetchError) return error.shown;
-    if (error instanceof RegistryFileError || error instanceof ReadMemoryError) return error.message;
+    if (error instanceof FormatError || error instanceof ReadMemoryError) return error.message;
     this.logger.error({ err: error }, 'The test of a source failed');
     return ownShortage(error) ?? INTERNAL_FAILURE;
   }
 }
 
-function answerOf({ entries, skipped, unlisted = 0, filtered }: ReadEntries): SourceTestAnswer {
+function answerOf({ content, format }: SourceContent & { kind: 'content' }): SourceTestAnswer {
+  const { entries, skipped, unlisted = 0, filtered } = content;
   return {
     status: 'complete',
+    ...(format === null ? {} : { format }),
     counts: { entries: entries.length, skipped: skipped.length + unlisted, filtered },
     skipped: skipped
       .slice(0, MAX_SHOWN_SKIPPED)
       .map(({ name, version, reasons }) => ({ name, version, reasons: [...reasons] })),
   };
-}
-
-/**
- * Returns the source as its first sync would get it.
- *
- * @throws ApiError 400 `not_synced` for kinds that are not read at an interval.
- */
-function sourceFrom(declared: SourceConfig): LeasedSource {
-  if (!isSynced(declared) || declared.intervalMs === null) throw new ApiError('not_synced');
-  const { intervalMs, allowShrink: mayShrink, ...settings } = declared;
-  const unsaved = { id: 0, claimSetId: 0, origin: 'api', contentDigest: null, fetchState: null } as const;
-  return { ...settings, ...unsaved, intervalMs, mayShrink, attempts: 1, isRequested: true } as LeasedSource;
 }
 
 function isSynced(declared: SourceConfig): declared is SourceConfig<SyncedKind> {

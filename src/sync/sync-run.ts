@@ -10,18 +10,20 @@ import { BlockSweep } from '../admission/block-sweep.queries.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { FetchError } from '../outbound/fetch-error.js';
+import type { SourceFormat } from '../source-kinds/source-formats.js';
 import { namedFiles } from '../source-kinds/named-files.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { retryInMs } from '../sources/retry.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { tracing } from '../telemetry/tracing.js';
-import type { ReadEntries } from './entry-validator.js';
+import type { FormatContent } from './formats/source-content.js';
 import { Fetchers } from './fetchers.js';
-import { SourceReader } from './source-reader.js';
-import { RegistryFileError } from './file/registry-file.js';
+import { FormatError } from './formats/format-error.js';
+import { SourceFormats } from './formats/source-formats.js';
 import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
-import { previousState, rulesDigest, withRules } from './read-rules.js';
+import { previousState, rulesDigest } from './read-rules.js';
+import { readSource } from './read-source.js';
 import { checkNotEmpty, checkNotShrunk, isGuarded } from './shrink-guard.js';
 import { type RunOutcome, SyncMetrics } from './sync-metrics.js';
 import {
@@ -36,11 +38,11 @@ const INTERNAL_FAILURE = 'The sync failed because of an internal error: see the 
 
 /** The content to write. */
 interface SyncContent {
-  readonly content: ReadEntries;
+  readonly content: FormatContent;
   /** The versions removed from the source if `content` contains only changes; null if `content` is complete. */
   readonly gone: readonly VersionName[] | null;
-  readonly contentDigest: Buffer | null;
   readonly fetchState: object;
+  readonly format: SourceFormat | null;
 }
 
 /** Runs one sync of a leased source. */
@@ -54,11 +56,11 @@ export class SyncRun {
     private readonly states: SourceStates,
     private readonly writer: EntryWriter,
     private readonly blocks: BlockSweep,
-    private readonly fetchers: Fetchers,
+    readonly fetchers: Fetchers,
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
     private readonly audit: AuditTrail,
-    private readonly sourceReader: SourceReader,
+    readonly formats: SourceFormats,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
@@ -98,29 +100,22 @@ export class SyncRun {
   ): Promise<RunOutcome | null> {
     const started = performance.now();
     const rules = rulesDigest(source, this.limits);
+    const before = previousState(source, rules);
     try {
-      const fetched = await tracing.inSpan('fetch', {}, () =>
-        this.fetchers.fetch(source, previousState(source, rules), signal, memory),
-      );
-      const fetchState = { rules, state: fetched.state };
-      const contentDigest = fetched.kind === 'file' ? withRules(fetched.digest, rules) : null;
-      const isUnchanged = contentDigest !== null && source.contentDigest?.equals(contentDigest);
-      if (fetched.kind === 'unchanged' || isUnchanged) {
+      const read = await tracing.inSpan('fetch', {}, () => readSource(this, source, before, signal, memory));
+      const fetchState = { rules, state: read.state };
+      if (read.kind === 'unchanged') {
         const { manager } = this.dataSource;
         if (!(await this.states.completeUnchanged(manager, owner, source.id, source.intervalMs, fetchState)))
           return this.superseded(source);
         this.logger.debug({ source: source.name }, 'Source is unchanged');
         return 'unchanged';
       }
-      const content =
-        fetched.kind === 'file'
-          ? await this.sourceReader.file(fetched.bytes, source.filter, memory, signal)
-          : fetched.content;
+      const { content, gone, format } = read;
       signal.throwIfAborted();
-      if (fetched.kind !== 'changes')
+      if (gone === null)
         await checkNotEmpty(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
-      const gone = fetched.kind === 'changes' ? fetched.gone : null;
-      const written = { content, gone, contentDigest, fetchState };
+      const written = { content, gone, fetchState, format };
       return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
         this.write(owner, source, written, started),
       );
@@ -135,7 +130,7 @@ export class SyncRun {
   private async write(
     owner: string,
     source: LeasedSource,
-    { content: read, gone, contentDigest, fetchState }: SyncContent,
+    { content: read, gone, fetchState, format }: SyncContent,
     started: number,
   ): Promise<RunOutcome> {
     const { id, name, intervalMs } = source;
@@ -159,7 +154,7 @@ export class SyncRun {
       const changed = counts.changed + relabeled;
       const durationMs = Math.round(performance.now() - started);
       events = await this.audit.writeSync(manager, name, claimSetId, { ...counts, changed, durationMs });
-      const result = { contentDigest, fetchState, ...report };
+      const result = { fetchState, format, ...report };
       if (!(await this.states.complete(manager, owner, id, intervalMs, result))) return null;
       await this.blocks.settle(manager, [id], wrote.blocks);
       return report;
@@ -188,7 +183,7 @@ export class SyncRun {
 
   private async fail(owner: string, source: LeasedSource, error: unknown): Promise<RunOutcome> {
     const expected =
-      error instanceof FetchError || error instanceof RegistryFileError || error instanceof ReadMemoryError;
+      error instanceof FetchError || error instanceof FormatError || error instanceof ReadMemoryError;
     const sentence = expected
       ? shownSentence(error, source)
       : (ownShortage(error) ?? (isStorageFull(error) ? STORAGE_FULL : INTERNAL_FAILURE));

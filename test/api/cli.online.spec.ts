@@ -113,13 +113,28 @@ describe('check --online (reference/commands)', () => {
     expect(contacts).toEqual([
       'provider corporate: ok (1 key, introspection, groups)',
       expect.stringMatching(/^database: ok \("t_\w+" at \S+\)$/),
-      `source local: ok (${path('local.json')})`,
-      `source fetched: ok (${upstream.url}/v0.1/servers)`,
+      `source local: ok (${path('local.json')}: registry, 1 entry)`,
+      `source fetched: ok (${upstream.url}/v0.1/servers: servers, 0 entries)`,
       `source mirror: ok (${upstream.url}/v0.1/servers)`,
-      `source repository: ok (${git.url('acme')})`,
+      `source repository: ok (${git.url('acme')}: registry, 1 entry)`,
       'source cluster: ok (the cluster)',
       'source published: ok (managed, it has no host)',
     ]);
+    expect(code).toBe(0);
+  });
+
+  it('says what is skipped', async () => {
+    const servers = [
+      aServer('io.acme/a'),
+      ...['b', 'c', 'd', 'e'].map((name) => aServer(`io.acme/${name}`, '^1')),
+    ];
+    writeFileSync(path('list.json'), JSON.stringify(servers));
+    const { code, contacts } = await online({ sources: { local: { file: { path: 'list.json' } } } });
+    expect(contacts).toContainEqual(
+      expect.stringMatching(
+        /^source local: ok \(.*list\.json: servers, 1 entry, 4 skipped: io\.acme\/b \^1 \(version: .*\); io\.acme\/c .*; io\.acme\/d \^1 \([^()]*\)\)$/,
+      ),
+    );
     expect(code).toBe(0);
   });
 
@@ -174,6 +189,14 @@ describe('check --online (reference/commands)', () => {
       'a file is missing',
       () => ({ sources: { local: { file: { path: 'missing.json' } } } }),
       /^source local: FAILED \(.*missing\.json could not be opened: .*\)$/,
+    ],
+    [
+      'a file fits no format',
+      () => {
+        writeFileSync(path('mcp.json'), JSON.stringify({ mcpServers: { a: { command: 'npx' } } }));
+        return { sources: { local: { file: { path: 'mcp.json' } } } };
+      },
+      /^source local: FAILED \(The file is the configuration of a client/,
     ],
     [
       'a registry is not at the endpoint',

@@ -7,11 +7,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { proxyOf } from '../../dist/config/proxy-variables.js';
 import { HttpClient } from '../../dist/outbound/http-client.js';
 import { GitRemote } from '../../dist/git/git-remote.js';
-import { ReadMemory } from '../../dist/sync/read-memory.js';
 import { makeCertificates } from '../support/certificates.js';
 import { syncOf, watching } from '../support/cluster-objects.js';
 import { aCatalogue, aServer } from '../support/documents.js';
-import { connectionTo } from '../support/git-connections.js';
+import { connectionTo, registryFileIn } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { anIssuer } from '../support/issuer.js';
@@ -156,12 +155,7 @@ describe('git behind a proxy', () => {
     const way = await connectionTo({ repository }, origin, { proxy: proxyOf(environment).proxy });
     const remote = await GitRemote.open(way, new AbortController().signal);
     try {
-      const commit = await remote.fetchCommit({ repository });
-      const { bytes } = await remote.read(
-        await remote.find(commit, 'registry.json'),
-        new ReadMemory().begin(),
-      );
-      return bytes.toString();
+      return await registryFileIn(remote, { repository });
     } finally {
       await remote.close();
     }

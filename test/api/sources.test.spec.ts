@@ -45,6 +45,7 @@ describe('a test of a source', () => {
     expect(reply.status).toBe(200);
     expect(reply.json).toEqual({
       status: 'complete',
+      format: 'registry',
       counts: { entries: 1, skipped: 1, filtered: 1 },
       skipped: [
         { name: 'io.acme/broken', version: '1.0.0', reasons: [expect.stringContaining('description')] },

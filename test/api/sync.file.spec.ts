@@ -99,7 +99,8 @@ describe('an unusable file', () => {
     ['nothing', '', /valid JSON|registry format/],
     ['truncated JSON', JSON.stringify(aCatalogue([aServer('io.acme/new')])).slice(0, -9), /valid JSON/],
     ['not JSON', '<html>', /valid JSON/],
-    ['an array', '[]', /not a JSON object/],
+    ['an array', '[]', /no entries/],
+    ['a number', '7', /not a JSON object/],
     ['another format', '{}', /version: .*meta\.last_updated: .*data: /],
     ['the legacy format', JSON.stringify(legacy), /legacy ToolHive registry format.*[Cc]onvert/],
     [
@@ -163,7 +164,7 @@ describe('an unusable file', () => {
   });
 
   it('shows the sync state to administrators', async () => {
-    await service.rewrite('main', { text: '[]' });
+    await service.rewrite('main', { text: '7' });
     await service.synced('main');
     const { json } = await service.get('/v1/sources/main');
     expect(json).toMatchObject({

@@ -4,9 +4,8 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import type { GitConnection } from '../../dist/git/git-connection.js';
 import { GitRemote } from '../../dist/git/git-remote.js';
-import { ReadMemory } from '../../dist/sync/read-memory.js';
 import { makeCertificates } from '../support/certificates.js';
-import { connectionTo } from '../support/git-connections.js';
+import { connectionTo, registryFileIn } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
 import { aFileOf, aTemporaryDirectory } from '../support/git-service.js';
 import { keepSecret } from '../support/secrets.js';
@@ -21,10 +20,7 @@ async function readFrom(
   const way = change(await connectionTo(settings, 'config'));
   const remote = await GitRemote.open(way, new AbortController().signal);
   try {
-    const commit = await remote.fetchCommit(settings);
-    return (
-      await remote.read(await remote.find(commit, 'registry.json'), new ReadMemory().begin())
-    ).bytes.toString();
+    return await registryFileIn(remote, settings);
   } finally {
     await remote.close();
   }

@@ -96,6 +96,7 @@ describe('large files', () => {
 });
 
 describe('the worker thread that reads a large text', () => {
+  const ANY = { format: null, namespace: null, filter: null };
   const text = () => Buffer.from(hostileFile('1'));
   const never = new AbortController().signal;
 
@@ -103,7 +104,7 @@ describe('the worker thread that reads a large text', () => {
     const memory = new ReadMemory(100 * MIB).begin();
     const bytes = Buffer.from(new Uint8Array(text()).buffer);
     memory.add(bytes.length);
-    const { entries, skipped } = await new SourceReader().file(bytes, null, memory, never);
+    const { entries, skipped } = await new SourceReader().file(bytes, ANY, memory, never);
     expect(skipped).toMatchObject([{ type: 'server', index: 0, name: null }]);
     expect(entries).toHaveLength(42);
     expect(JSON.parse(String(entries[41]?.document))).toMatchObject({ name: 'io.acme/good-41' });
@@ -116,9 +117,9 @@ describe('the worker thread that reads a large text', () => {
     const reader = new SourceReader();
     const [one, other] = [new AbortController(), new AbortController()];
     const share = () => new ReadMemory(100 * MIB).begin();
-    const cut = reader.file(text(), null, share(), one.signal);
-    const waiting = reader.file(text(), null, share(), other.signal);
-    const third = reader.file(text(), null, share(), never);
+    const cut = reader.file(text(), ANY, share(), one.signal);
+    const waiting = reader.file(text(), ANY, share(), other.signal);
+    const third = reader.file(text(), ANY, share(), never);
     other.abort(new Error('waiting'));
     await expect(waiting).rejects.toThrow('waiting');
     one.abort(new Error('running'));
@@ -129,12 +130,12 @@ describe('the worker thread that reads a large text', () => {
   it('ends with the service and is started again on demand', async () => {
     const reader = new SourceReader();
     const share = () => new ReadMemory(100 * MIB).begin();
-    const cut = reader.file(text(), null, share(), never);
+    const cut = reader.file(text(), ANY, share(), never);
     cut.catch(() => undefined);
     await new Promise(setImmediate);
     await reader.onApplicationShutdown();
     await expect(cut).rejects.toThrow('ended before it had done its job');
-    expect((await reader.file(text(), null, share(), never)).entries).toHaveLength(42);
+    expect((await reader.file(text(), ANY, share(), never)).entries).toHaveLength(42);
     await reader.onApplicationShutdown();
   });
 
@@ -143,7 +144,7 @@ describe('the worker thread that reads a large text', () => {
     const stopping = new AbortController();
     const read = async () => {
       const signal = AbortSignal.any([stopping.signal, new AbortController().signal]);
-      const { entries } = await reader.file(text(), null, new ReadMemory(100 * MIB).begin(), signal);
+      const { entries } = await reader.file(text(), ANY, new ReadMemory(100 * MIB).begin(), signal);
       expect(entries).toHaveLength(42);
       return new WeakRef(entries);
     };
@@ -188,7 +189,7 @@ describe('the worker thread that reads a large text', () => {
 
   it('ends when the content takes too much memory', async () => {
     const share = new ReadMemory(1.5 * MIB).begin();
-    const reading = new SourceReader().file(text(), null, share, never);
+    const reading = new SourceReader().file(text(), ANY, share, never);
     await expect(reading).rejects.toThrow(ReadMemoryError);
     expect(share.mustWait).toBe(false);
   });

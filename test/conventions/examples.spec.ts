@@ -5,14 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { openRegistries } from '../../dist/config/open-registries.js';
-import { readRegistryFile } from '../../dist/sync/file/registry-file.js';
+import { readJsonFile } from '../../dist/sync/formats/json-file.js';
 import { ReadMemory } from '../../dist/sync/read-memory.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');
 const files = await readdir(EXAMPLES);
 const read = async (file: string) =>
-  readRegistryFile(await readFile(join(EXAMPLES, file)), null, new ReadMemory().begin());
+  readJsonFile(
+    await readFile(join(EXAMPLES, file)),
+    { format: null, namespace: 'com.example', filter: null },
+    new ReadMemory().begin(),
+  );
 
 describe('the examples', () => {
   let before: string | undefined;
@@ -24,7 +28,7 @@ describe('the examples', () => {
     async (file) => {
       const { entries, skipped } = await read(file);
       expect(skipped).toEqual([]);
-      expect(entries.length).toBeGreaterThan(4);
+      expect(entries.length).toBeGreaterThan(3);
     },
   );
 
@@ -41,6 +45,12 @@ describe('the examples', () => {
     const { config, warnings } = loadConfig(join(EXAMPLES, 'sample.yaml'), {}, {});
     expect(warnings).toEqual([]);
     expect(config.sources.map((source) => source.name)).toEqual(['catalog', 'second-team', 'payments']);
+  });
+
+  it('formats.yaml loads', () => {
+    const { config, warnings } = loadConfig(join(EXAMPLES, 'formats.yaml'), {}, {});
+    expect(warnings).toEqual([]);
+    expect(config.sources.map((source) => source.kind)).toEqual(['file']);
   });
 
   it('the demo configuration loads', () => {

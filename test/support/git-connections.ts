@@ -6,6 +6,9 @@ import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import { AdminFiles } from '../../dist/sources/admin-limits.js';
 import { SourceFiles } from '../../dist/sync/file/source-files.js';
 import { type GitConnection, GitConnections } from '../../dist/git/git-connection.js';
+import type { GitRemote } from '../../dist/git/git-remote.js';
+import { GitTree } from '../../dist/git/git-tree.js';
+import { ReadMemory } from '../../dist/sync/read-memory.js';
 
 interface Options {
   readonly adminFileRoots?: readonly AdminFileRoot[];
@@ -49,4 +52,12 @@ export function connectionTo(
     claims: {},
     origin,
   });
+}
+
+/** Returns the text of `registry.json`. */
+export async function registryFileIn(remote: GitRemote, settings: SettingsOf<'git'>): Promise<string> {
+  const tree = await GitTree.fetch(remote, settings);
+  const file = await tree.find('registry.json');
+  if (!file) throw new Error('The commit has no registry.json');
+  return (await tree.readWhole(file, new ReadMemory().begin())).bytes.toString();
 }

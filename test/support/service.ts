@@ -52,6 +52,7 @@ export interface SourceReport {
   status: string;
   error?: string;
   attempts: number;
+  format: string | null;
   counts: Record<string, number>;
   skipped: { name: string | null; version: string | null; reasons: string[] }[];
 }
@@ -252,7 +253,7 @@ export class ServiceUnderTest extends Sender {
         pollNow();
       }
       const [row] = await this.database.query<SourceReport & { done: boolean }>(
-        `select y.status, y.error, y.attempts, y.counts, y.skipped,
+        `select y.status, y.error, y.attempts, y.format, y.counts, y.skipped,
            y.last_attempt_at >= date_trunc('milliseconds', $2::timestamptz) and y.lease_owner is null as done
          from source_sync y join source s on s.id = y.source_id where s.name = $1`,
         [name, before?.at],

@@ -6,15 +6,15 @@ import { HttpClient, retryAfterMs, withoutQuery } from '../../outbound/http-clie
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-import { maxFileBytes } from './local-file.js';
+import { type LocalFile, maxFileBytes } from './local-file.js';
 import { SourceFiles } from './source-files.js';
 
-/** Timeout for downloading a registry file. */
+/** Timeout for downloading a file. */
 const URL_TIMEOUT_MS = 60_000;
 /** While its chunks are concatenated, a body takes up twice its size in memory. */
 const COPIES = 2;
 
-/** Fetches sources of kind file: a local registry file or a URL. */
+/** Fetches sources of kind file: a local file or a URL. */
 @Injectable()
 export class FileFetcher extends Fetcher<'file'> {
   constructor(
@@ -35,8 +35,7 @@ export class FileFetcher extends Fetcher<'file'> {
     const { path, url } = source.settings;
     if (url !== undefined) return this.fetchUrl(url, source, state, signal, memory);
     if (path === undefined) throw new Error('A source of kind file has neither a path nor a URL');
-    const { bytes, digest } = await this.files.content(path, source, memory);
-    return { kind: 'file', bytes, digest, state: {} };
+    return fileOf(await this.files.content(path, source, memory), state);
   }
 
   // Sends a conditional request with the validator from the last response (RFC 9110 §13).
@@ -73,16 +72,20 @@ export class FileFetcher extends Fetcher<'file'> {
         `${withoutQuery(url)}: the response has status ${response.status}`,
         retryAfterMs(response.headers['retry-after'], Date.now()),
       );
-    return {
-      kind: 'file',
-      bytes: response.bytes,
-      digest: response.digest,
-      state: {
-        ...single('etag', response.headers['etag']),
-        ...single('lastModified', response.headers['last-modified']),
-      },
-    };
+    return fileOf(response, state, {
+      ...single('etag', response.headers['etag']),
+      ...single('lastModified', response.headers['last-modified']),
+    });
   }
+}
+
+function fileOf(
+  { bytes, digest }: LocalFile,
+  before: FetchState | null,
+  validators: FetchState = {},
+): Fetched {
+  const state = { ...validators, digest: digest.toString('base64url') };
+  return before?.['digest'] === state.digest ? { kind: 'unchanged', state } : { kind: 'file', bytes, state };
 }
 
 function single(key: string, value: string | string[] | undefined): Record<string, string> {

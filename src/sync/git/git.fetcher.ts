@@ -1,20 +1,18 @@
-import { posix } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { adminSourcesConfig, limitsConfig, outboundConfig } from '../../config/slices.js';
-import { KINDS, type SettingsOf } from '../../source-kinds/kinds.js';
 import type { LeasedSource } from '../../sources/source-leases.queries.js';
 import { type Fetched, Fetcher, type FetchState } from '../fetcher.js';
 import { maxFileBytes } from '../file/local-file.js';
 import { SourceFiles } from '../file/source-files.js';
-import type { MemoryShare } from '../read-memory.js';
 import { LIMITS } from '../../git/git-command.js';
 import { GitConnections, removeGitLeftovers } from '../../git/git-connection.js';
 import { GitRemote } from '../../git/git-remote.js';
+import { GitTree } from '../../git/git-tree.js';
 
 const CLEANUP_INTERVAL_MS = 10 * 60_000;
 
-/** Fetches sources of kind git. Fetches only one file from the repository. */
+/** Fetches commits of sources of kind git, without the contents of their files. */
 @Injectable()
 export class GitFetcher extends Fetcher<'git'> {
   private readonly connections: GitConnections;
@@ -34,7 +32,6 @@ export class GitFetcher extends Fetcher<'git'> {
     source: LeasedSource<'git'>,
     state: FetchState | null,
     signal: AbortSignal,
-    memory: MemoryShare,
   ): Promise<Fetched> {
     const { settings } = source;
     // A commit never changes, and this commit has already been read.
@@ -45,10 +42,14 @@ export class GitFetcher extends Fetcher<'git'> {
     const fileBytes = maxFileBytes(this.limits, source.origin);
     const diskBytes = Math.max(LIMITS.diskBytes, 4 * fileBytes);
     const remote = await GitRemote.open(connection, signal, { fileBytes, diskBytes });
+    let tree: GitTree | undefined;
     try {
-      return await read(remote, settings, state, memory);
+      if (settings.commit === undefined && (await remote.remoteCommit(settings)) === state?.['commit'])
+        return { kind: 'unchanged', state };
+      tree = await GitTree.fetch(remote, settings);
+      return { kind: 'tree', tree, state: { commit: tree.commit } };
     } finally {
-      await remote.close();
+      if (!tree) await remote.close();
     }
   }
 
@@ -59,20 +60,4 @@ export class GitFetcher extends Fetcher<'git'> {
     this.cleanedUpAt = performance.now();
     await removeGitLeftovers();
   }
-}
-
-/** Reads the commit id, the blob id and the content in turn, and stops at the first unchanged id. */
-async function read(
-  remote: GitRemote,
-  settings: SettingsOf<'git'>,
-  state: FetchState | null,
-  memory: MemoryShare,
-): Promise<Fetched> {
-  if (settings.commit === undefined && (await remote.remoteCommit(settings)) === state?.['commit'])
-    return { kind: 'unchanged', state };
-  const commit = await remote.fetchCommit(settings);
-  const blob = await remote.find(commit, posix.normalize(settings.path ?? KINDS.git.defaults.path));
-  const found = { commit, blob: blob.id };
-  if (state?.['blob'] === blob.id) return { kind: 'unchanged', state: found };
-  return { kind: 'file', ...(await remote.read(blob, memory)), state: found };
 }

@@ -25,7 +25,7 @@ import type { StoredFilter } from '../../sources/entry-filter.js';
 import { type UncheckedDocument, checkCandidate, type CheckedCandidate } from '../entry-validator.js';
 
 /** Maximum size of a list item around its document. */
-const ENVELOPE = { bytes: 64 * 1024, depth: 1, values: 1_000 };
+export const ENVELOPE = { bytes: 64 * 1024, depth: 1, values: 1_000 };
 const MAX_CURSOR_LENGTH = 8_192;
 const MAX_MESSAGE_LENGTH = 2_000;
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
@@ -77,34 +77,44 @@ export function readPage(
   return { nextCursor: cursorOf(body['metadata']), digest: digest.digest('base64url') };
 }
 
-/** Reads an item `{ server, _meta? }` of a server list. */
 function readServerItem(slice: Slice, filter: StoredFilter | null): UpstreamVersion {
-  const tooLarge = unreadableProblem(slice, ENVELOPE);
-  const text = slice.text ?? '';
-  const item = tooLarge ? null : parseText(text, `servers[${slice.index}]`);
-  const document = isObject(item) ? item['server'] : undefined;
-  const meta = isObject(item) && isObject(item['_meta']) ? item['_meta'][OFFICIAL] : undefined;
-  const official = isObject(meta) ? meta : {};
-  const readProblem = tooLarge ?? envelopeProblem(item, slice, official);
-  const candidate: UncheckedDocument = {
+  const isTooLarge = unreadableProblem(slice, ENVELOPE) !== null;
+  const item = isTooLarge ? null : parseText(slice.text ?? '', `servers[${slice.index}]`);
+  return {
+    checked: checkCandidate(listedServer(slice, item), filter),
+    bytes: slice.bytes,
+    updatedAt: timeOf(officialOf(item)['updatedAt'])?.getTime() ?? null,
+    path: null,
+    key: '',
+  };
+}
+
+/**
+ * Reads an item `{ server, _meta? }` of a server list.
+ *
+ * @param item the parsed text of the slice; meaningless if the slice must not be parsed.
+ */
+export function listedServer(slice: Slice, item: unknown): UncheckedDocument {
+  const official = officialOf(item);
+  const readProblem = unreadableProblem(slice, ENVELOPE) ?? envelopeProblem(item, slice, official);
+  const document = member(item, 'server');
+  return {
     type: 'server',
     index: slice.index,
     document,
     // `envelopeProblem` has already checked the entire item for repeated keys.
     written: {
-      text: readProblem ? '' : copyOf(memberText(text, 'server') ?? ''),
+      text: readProblem ? '' : copyOf(memberText(slice.text ?? '', 'server') ?? ''),
       keys: countKeys(document),
     },
     readProblem,
     upstreamMeta: readProblem ? {} : upstreamMetaOf(official),
   };
-  return {
-    checked: checkCandidate(candidate, filter),
-    bytes: slice.bytes,
-    updatedAt: timeOf(official['updatedAt'])?.getTime() ?? null,
-    path: null,
-    key: '',
-  };
+}
+
+function officialOf(item: unknown): Record<string, unknown> {
+  const official = member(member(item, '_meta'), OFFICIAL);
+  return isObject(official) ? official : {};
 }
 
 /** Reads an element of a list without envelopes, such as skills. Changes only the letter case of the status. */

@@ -1,4 +1,4 @@
-import { type BareType, ENTRY_TYPES, type VersionName } from '../../documents/entry-types.js';
+import type { BareType, VersionName } from '../../documents/entry-types.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { FetchError } from '../../outbound/fetch-error.js';
 import type { StoredFilter } from '../../sources/entry-filter.js';
@@ -133,15 +133,9 @@ export class RegistryReader {
    * @throws FetchError if no entry is valid, because syncing would remove all entries.
    */
   fullContent(): ReadEntries {
-    const content = this.content();
-    const [first] = content.skipped;
-    if (!first || this.validator.hasValid) return content;
-    const { type, index = 0, name, version, reasons } = first;
-    const label = [name, version].filter((part) => part !== null && part !== '').join(' ');
-    throw new FetchError(
-      `None of the ${this.count} entries is valid; the first, ${ENTRY_TYPES[type].listKey}[${index}]` +
-        `${label === '' ? '' : ` (${label})`}: ${reasons[0] ?? 'is not valid'}`,
-    );
+    const none = this.validator.noneIsValid();
+    if (none !== null) throw new FetchError(none);
+    return this.content();
   }
 
   /** @param checkedOf returns null for a version that was already added. */

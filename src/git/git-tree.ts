@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import { tooLargeSentence } from '../outbound/fetch-error.js';
+import type { SettingsOf } from '../source-kinds/kinds.js';
+import type { GitRemote } from './git-remote.js';
+import type { FileMemory, RepositoryTree, TreeEntry } from './repository-tree.js';
+
+const MIB = 1024 * 1024;
+/** Files, folders and links that are listed. */
+const MAX_LISTED = 500_000;
+/** Files of one request. */
+const FILES_PER_FETCH = 5_000;
+/** Longer than any path that Git stores. */
+const MAX_LINE = 64 * 1024;
+
+const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
+/** A line of `ls-tree`. */
+const LISTED = /^(\d+) (\w+) ([0-9a-f]+)\t(.*)$/s;
+
+/** A commit in the local copy of a repository, usually a partial one: file contents are fetched when they are read. */
+export class GitTree implements RepositoryTree {
+  private readonly fetched = new Set<string>();
+
+  private constructor(
+    private readonly remote: GitRemote,
+    readonly commit: string,
+    private readonly isPartial: boolean,
+  ) {}
+
+  /** Fetches the commit that the settings name; `close` also closes the remote. */
+  static async fetch(remote: GitRemote, settings: SettingsOf<'git'>): Promise<GitTree> {
+    const { commit, isPartial } = await remote.fetchCommit(settings);
+    return new GitTree(remote, commit, isPartial);
+  }
+
+  get repository(): string {
+    return this.remote.url;
+  }
+
+  close(): Promise<void> {
+    return this.remote.close();
+  }
+
+  async find(path: string): Promise<TreeEntry | null> {
+    if (path === '') {
+      const id = (await this.remote.text(['rev-parse', '--verify', `${this.commit}^{tree}`])).trim();
+      return { path, kind: 'folder', id, isExecutable: false };
+    }
+    const args = ['ls-tree', '-z', '--full-tree', '--end-of-options', this.commit, path];
+    const entry = entryOf(await this.remote.text(args), '');
+    return entry?.path === path ? entry : null;
+  }
+
+  async list(folder: string, each: (entry: TreeEntry) => void): Promise<void> {
+    const below = folder === '' ? '' : `${folder}/`;
+    const root = folder === '' ? this.commit : `${this.commit}:${folder}`;
+    let count = 0;
+    await this.remote.stream(
+      ['ls-tree', '-r', '-t', '-z', '--full-tree', '--end-of-options', root],
+      async (output) => {
+        for await (const line of linesOf(output)) {
+          count += 1;
+          if (count > MAX_LISTED)
+            throw this.remote.failure(`it has more than ${MAX_LISTED} files: name a folder in git.path`);
+          const entry = entryOf(line, below);
+          if (entry) each(entry);
+        }
+      },
+    );
+  }
+
+  async prefetch(files: readonly TreeEntry[]): Promise<void> {
+    if (!this.isPartial) return;
+    const missing = [...new Set(files.map(({ id }) => id))].filter((id) => !this.fetched.has(id));
+    for (let from = 0; from < missing.length; from += FILES_PER_FETCH) {
+      const ids = missing.slice(from, from + FILES_PER_FETCH);
+      await this.remote.fetchObjects(ids);
+      for (const id of ids) this.fetched.add(id);
+    }
+  }
+
+  async read(
+    files: readonly TreeEntry[],
+    maxBytes: number,
+    each: (file: TreeEntry, bytes: Buffer | null) => void | Promise<void>,
+  ): Promise<void> {
+    if (files.length === 0) return;
+    await this.prefetch(files);
+    const input = files.map(({ id }) => `${id}\n`).join('');
+    await this.remote.stream(
+      ['cat-file', '--batch', '--buffer'],
+      async (output) => {
+        const reader = new BatchReader(output);
+        for (const file of files) {
+          const size = await reader.next(file.id);
+          if (size === undefined) throw this.remote.failure(`its server did not send ${file.path}`);
+          if (size > maxBytes) {
+            await reader.skip(size);
+            await each(file, null);
+          } else await each(file, await reader.take(size));
+        }
+        await reader.end();
+      },
+      { input },
+    );
+  }
+
+  async readWhole({ id, path }: TreeEntry, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }> {
+    const { fileBytes } = this.remote.limits;
+    const tooLarge = tooLargeSentence(path, fileBytes);
+    const diskBytes = (await this.remote.bytes()) + fileBytes + MIB;
+    if (this.isPartial) await this.remote.fetchObjects([id], { diskBytes, tooLarge });
+    const size = Number(await this.remote.text(['cat-file', '-s', id], { diskBytes, tooLarge }));
+    if (size > fileBytes) throw this.remote.failure(tooLarge);
+    memory.reserveForFile(size);
+    memory.add(size);
+    const bytes = Buffer.allocUnsafeSlow(size);
+    const hash = createHash('sha256');
+    let length = 0;
+    await this.remote.stream(['cat-file', 'blob', id], async (output) => {
+      for await (const chunk of output) {
+        if (length + chunk.length > size) break;
+        chunk.copy(bytes, length);
+        hash.update(chunk);
+        length += chunk.length;
+      }
+    });
+    if (length !== size) throw this.remote.failure(`its server did not send ${path}`);
+    if (isLfsPointer(bytes))
+      throw this.remote.failure(`${path} is stored in Git LFS, which is not supported`);
+    return { bytes, digest: hash.digest() };
+  }
+}
+
+/** Whether Git LFS has the content of the file. */
+export function isLfsPointer(bytes: Buffer): boolean {
+  return bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER);
+}
+
+/** @param below the folder that was listed, with "/" at its end, or empty. */
+function entryOf(listed: string, below: string): TreeEntry | null {
+  const [, mode, type, id, name] = LISTED.exec(listed.replace(/\0$/, '')) ?? [];
+  if (id === undefined || name === undefined) return null;
+  const kind =
+    type === 'tree' ? 'folder' : type === 'commit' ? 'submodule' : mode === '120000' ? 'link' : 'file';
+  return { path: `${below}${name}`, kind, id, isExecutable: mode === '100755' };
+}
+
+/** Splits output after each NUL. */
+async function* linesOf(output: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of output) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let from = 0;
+    for (let to = bytes.indexOf(0); to >= 0; to = bytes.indexOf(0, from)) {
+      yield bytes.toString('utf8', from, to);
+      from = to + 1;
+    }
+    rest = bytes.subarray(from);
+    if (rest.length > MAX_LINE) throw new Error('Git printed a line without an end');
+  }
+}
+
+/** Reads the output of `git cat-file --batch`: for each object a line `id type size`, its bytes, and a line break. */
+class BatchReader {
+  private readonly output: AsyncIterator<Buffer>;
+  private rest: Buffer = Buffer.alloc(0);
+
+  constructor(output: AsyncIterable<Buffer>) {
+    this.output = output[Symbol.asyncIterator]();
+  }
+
+  /** Returns the size of the next object; undefined if it is not the blob with this id. */
+  async next(id: string): Promise<number | undefined> {
+    while (!this.rest.includes('\n')) if (!(await this.more())) return undefined;
+    const end = this.rest.indexOf('\n');
+    const [found, type, size] = this.rest.toString('latin1', 0, end).split(' ');
+    this.rest = this.rest.subarray(end + 1);
+    return found === id && type === 'blob' ? Number(size) : undefined;
+  }
+
+  async take(size: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let length = 0;
+    await this.pass(size, (part) => {
+      part.copy(bytes, length);
+      length += part.length;
+    });
+    return bytes;
+  }
+
+  async skip(size: number): Promise<void> {
+    await this.pass(size, () => undefined);
+  }
+
+  /** Reads what is left, so that git ends by itself. */
+  async end(): Promise<void> {
+    do this.rest = Buffer.alloc(0);
+    while (await this.more());
+  }
+
+  private async pass(size: number, each: (part: Buffer) => void): Promise<void> {
+    for (let left = size; left > 0;) {
+      if (this.rest.length === 0 && !(await this.more())) throw new Error('Git ended before its output did');
+      const part = this.rest.subarray(0, left);
+      each(part);
+      left -= part.length;
+      this.rest = this.rest.subarray(part.length);
+    }
+    // The line break after the object.
+    if (this.rest.length === 0) await this.more();
+    this.rest = this.rest.subarray(1);
+  }
+
+  private async more(): Promise<boolean> {
+    const { value, done } = await this.output.next();
+    if (done === true) return false;
+    this.rest = this.rest.length === 0 ? value : Buffer.concat([this.rest, value]);
+    return true;
+  }
+}

@@ -1,0 +1,2 @@
+/** A source cannot be read in its format. The message is for the operator. */
+export class FormatError extends Error {}

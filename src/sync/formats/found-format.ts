@@ -1,0 +1,96 @@
+import { topLevelMembers } from '../../json/json-members.js';
+import { isDeeperThan } from '../../json/json-text.js';
+import { isObject, member } from '../../json/json-values.js';
+import { FormatError } from './format-error.js';
+import type { JsonFormat } from './source-content.js';
+
+/** Larger files are not parsed to find out what else they may be. */
+const MAX_PARSED_BYTES = 1024 * 1024;
+const MAX_PARSED_DEPTH = 100;
+/** White space at the beginning of a file, and what YAML and HTML are recognized by, is sought in so many bytes. */
+const BEGINNING_BYTES = 64 * 1024;
+
+/**
+ * Returns the format of a JSON file, from the members of its outermost object; null if it fits none.
+ *
+ * @throws FormatError if the file has a format that cannot be read, with what to do.
+ */
+export function findFormat(text: Buffer): JsonFormat | null {
+  const beginning = text.toString('utf8', 0, BEGINNING_BYTES).trimStart();
+  if (beginning.startsWith('[')) return 'servers';
+  const other = notJson(beginning);
+  if (other !== null) throw new FormatError(`The file is not valid JSON: ${other}`);
+  const first = new Map<string, string>();
+  for (const [key, character] of topLevelMembers(text)) {
+    first.set(key, character);
+    const format = formatOf(first);
+    if (format !== null) return format;
+  }
+  if (isServer(first)) return 'servers';
+  const foreign = foreignFormat(text, first);
+  if (foreign !== null) throw new FormatError(foreign);
+  return null;
+}
+
+/** @param first the first character of each member's value. */
+function formatOf(first: ReadonlyMap<string, string>): JsonFormat | null {
+  if (first.has('data')) return 'registry';
+  if (first.get('servers') === '[') return 'servers';
+  const isNamed = first.get('name') === '"' || first.has('owner');
+  return first.get('plugins') === '[' && isNamed ? 'marketplace' : null;
+}
+
+/** Returns whether the members are those of one server document, or of one in an answer of the registry API. */
+function isServer(first: ReadonlyMap<string, string>): boolean {
+  if (first.get('server') === '{') return true;
+  const isNamed = first.get('name') === '"';
+  const isDescribed = first.get('description') === '"' && first.get('version') === '"';
+  return isNamed && (isDescribed || first.get('packages') === '[' || first.get('remotes') === '[');
+}
+
+function notJson(beginning: string): string | null {
+  if (beginning === '') return 'it is empty';
+  if (beginning.startsWith('<'))
+    return 'it is HTML or XML, perhaps a login or error page; use the address of the file itself';
+  if (/^[{"]/.test(beginning) || !/^(?:---|%YAML|#|[\w.$"'/-]+\s*:(?:\s|$))/m.test(beginning)) return null;
+  return /^registry:\s*$/m.test(beginning)
+    ? `it is ${DOCKER_CATALOG}`
+    : 'it is YAML, which is not read; convert it to JSON';
+}
+
+const DOCKER_CATALOG =
+  "Docker's MCP catalog, which is not read; use the registry that its servers come from, or write a server.json for " +
+  'each that you need';
+
+/** Returns the sentence for a well-known file with servers that has another format, or null. */
+function foreignFormat(text: Buffer, first: ReadonlyMap<string, string>): string | null {
+  if (first.get('mcpServers') === '{' || first.get('mcp') === '{') return CLIENT_CONFIGURATION;
+  if (first.get('registry') === '{') return `The file is ${DOCKER_CATALOG}`;
+  const isLegacy = ['servers', 'remote_servers', 'groups'].some((key) => first.has(key));
+  if (!isLegacy) return null;
+  return configuresClient(text) ? CLIENT_CONFIGURATION : LEGACY_FORMAT;
+}
+
+const CLIENT_CONFIGURATION =
+  'The file is the configuration of a client (mcp.json), which says how one person starts servers. ' +
+  'Write a server.json for each server, and put them in a list';
+
+const LEGACY_FORMAT =
+  'This looks like the legacy ToolHive registry format (top-level servers, remote_servers or groups). ' +
+  'Convert it to the current registry format, which has version, meta and data.servers';
+
+/** Returns whether a server in the object `servers` has a command or a URL, as in the configuration of VS Code. */
+function configuresClient(text: Buffer): boolean {
+  if (text.length > MAX_PARSED_BYTES || isDeeperThan(text, MAX_PARSED_DEPTH)) return false;
+  try {
+    const servers = member(JSON.parse(text.toString()), 'servers');
+    return (
+      isObject(servers) &&
+      Object.values(servers).some((server) =>
+        ['command', 'url'].some((key) => typeof member(server, key) === 'string'),
+      )
+    );
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,111 @@
+import { posix } from 'node:path';
+import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { SourceFormat } from '../../source-kinds/source-formats.js';
+import { FormatError } from './format-error.js';
+import { isServerFile, SERVER_FILE } from './servers-folder.js';
+import type { FolderFormat } from './source-content.js';
+
+const REGISTRY_FILE = 'registry.json';
+/** Where clients look for a marketplace, in this order. */
+const MARKETPLACE_FILES = [
+  '.claude-plugin/marketplace.json',
+  '.github/plugin/marketplace.json',
+  '.agents/plugins/marketplace.json',
+  '.cursor-plugin/marketplace.json',
+];
+export const SKILL_FILE = 'SKILL.md';
+
+/** The file or folder of a repository that a source reads. */
+type Found =
+  /** A file by itself. The format is null if its content decides. */
+  | { readonly reads: 'file'; readonly at: TreeEntry; readonly format: SourceFormat | null }
+  /** A folder, or a file that describes one. */
+  | { readonly reads: 'folder'; readonly at: TreeEntry; readonly format: FolderFormat };
+
+/**
+ * Finds what a source reads: the file or folder that the settings name, else what the repository has (reference/sources).
+ *
+ * @param named the setting `format`.
+ * @throws FormatError if there is nothing to read.
+ * @throws FetchError
+ */
+export async function findInRepository(
+  tree: RepositoryTree,
+  path: string | undefined,
+  named: SourceFormat | null,
+): Promise<Found> {
+  const at = await entryAt(tree, posix.normalize(path ?? '.').replace(/^\.$|\/$/g, ''));
+  if (at.kind === 'file' && named === 'skills')
+    throw refusal(tree, `${at.path} is a file`, 'skills are folders: name a folder');
+  if (at.kind === 'file')
+    return named === 'marketplace'
+      ? { reads: 'folder', at, format: named }
+      : { reads: 'file', at, format: named };
+  switch (named) {
+    case 'registry':
+      return { reads: 'file', at: await fileIn(tree, at, [REGISTRY_FILE]), format: named };
+    case 'marketplace':
+      return { reads: 'folder', at: await fileIn(tree, at, MARKETPLACE_FILES), format: named };
+    case 'servers':
+    case 'skills':
+      return { reads: 'folder', at, format: named };
+    case null:
+      return find(tree, at);
+  }
+}
+
+async function entryAt(tree: RepositoryTree, path: string): Promise<TreeEntry> {
+  const entry = await tree.find(path);
+  if (!entry) throw refusal(tree, `there is no file ${path}`);
+  if (entry.kind === 'link') throw refusal(tree, `${path} is a symbolic link`, 'name the file itself');
+  if (entry.kind === 'submodule') throw refusal(tree, `${path} is a submodule`, 'submodules are not read');
+  return entry;
+}
+
+async function fileIn(tree: RepositoryTree, folder: TreeEntry, names: readonly string[]): Promise<TreeEntry> {
+  const found = await firstFile(tree, folder, names);
+  if (found) return found;
+  throw lacks(tree, folder, names);
+}
+
+async function firstFile(
+  tree: RepositoryTree,
+  folder: TreeEntry,
+  names: readonly string[],
+): Promise<TreeEntry | null> {
+  for (const name of names) {
+    const entry = await tree.find(posix.join(folder.path, name));
+    if (entry?.kind === 'file') return entry;
+  }
+  return null;
+}
+
+async function find(tree: RepositoryTree, folder: TreeEntry): Promise<Found> {
+  const registry = await firstFile(tree, folder, [REGISTRY_FILE]);
+  if (registry) return { reads: 'file', at: registry, format: 'registry' };
+  const marketplace = await firstFile(tree, folder, MARKETPLACE_FILES);
+  if (marketplace) return { reads: 'folder', at: marketplace, format: 'marketplace' };
+  let [hasServer, hasSkill, isEmpty] = [false, false, true];
+  await tree.list(folder.path, ({ path, kind }) => {
+    isEmpty = false;
+    if (kind !== 'file') return;
+    hasServer ||= isServerFile(path);
+    hasSkill ||= posix.basename(path) === SKILL_FILE;
+  });
+  if (hasServer) return { reads: 'folder', at: folder, format: 'servers' };
+  if (hasSkill) return { reads: 'folder', at: folder, format: 'skills' };
+  if (isEmpty) throw refusal(tree, 'there are no files');
+  throw lacks(tree, folder, [REGISTRY_FILE, ...MARKETPLACE_FILES.slice(0, 1), SERVER_FILE, SKILL_FILE]);
+}
+
+function lacks(tree: RepositoryTree, { path }: TreeEntry, files: readonly string[]): FormatError {
+  const names = files.join(', ');
+  return path === ''
+    ? refusal(tree, `there is no file ${names}`, 'set path to the file or folder to read')
+    : refusal(tree, `${path} is a directory`, `it has no ${names}`);
+}
+
+function refusal({ repository, commit }: RepositoryTree, reason: string, advice?: string): FormatError {
+  const sentence = `${repository}: ${reason} in commit ${commit.slice(0, 12)}`;
+  return new FormatError(advice === undefined ? sentence : `${sentence}; ${advice}`);
+}

@@ -1,0 +1,76 @@
+import type { VersionName } from '../../documents/entry-types.js';
+import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { SourceFormat } from '../../source-kinds/source-formats.js';
+import type { StoredFilter } from '../../sources/entry-filter.js';
+import type { EntryValidator, ReadEntries } from '../entry-validator.js';
+import type { FetchState } from '../fetcher.js';
+import type { MemoryShare } from '../read-memory.js';
+
+/** Where the commit that was read has the content of a version. */
+export interface VersionFolder {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** The id of its tree. */
+  readonly tree: string;
+}
+
+/** The validated content of a source. */
+export interface FormatContent extends ReadEntries {
+  /** The folders of versions whose content is in the source's own repository, by `versionMapKey`. */
+  readonly folders?: ReadonlyMap<string, VersionFolder>;
+}
+
+/** What a source has, in any format. */
+export type SourceContent =
+  /** Nothing has changed since the previous state. */
+  | { readonly kind: 'unchanged'; readonly state: FetchState }
+  | {
+      readonly kind: 'content';
+      readonly content: FormatContent;
+      /** The versions removed from the source if `content` contains only changes; null if `content` is complete. */
+      readonly gone: readonly VersionName[] | null;
+      readonly state: FetchState;
+      /** Null for kinds without formats. */
+      readonly format: SourceFormat | null;
+    };
+
+/** The settings that decide how a source is read. */
+export interface FormatSettings {
+  /** Null if it is to be found. */
+  readonly format: SourceFormat | null;
+  readonly namespace: string | null;
+  readonly filter: StoredFilter | null;
+}
+
+/** The formats that a single JSON file can have. */
+export type JsonFormat = Exclude<SourceFormat, 'skills'>;
+
+/**
+ * Reads a JSON file in one format.
+ *
+ * @param text UTF-8 without a byte order mark.
+ * @throws FormatError
+ * @throws ReadMemoryError
+ */
+export type JsonReader = (text: Buffer, validator: EntryValidator, settings: FormatSettings) => void;
+
+/** The formats of folders, and of files that describe one. */
+export type FolderFormat = Exclude<SourceFormat, 'registry'>;
+
+/** A folder of a repository, or the file that describes one, such as a marketplace. */
+export interface FolderRead extends FormatSettings {
+  readonly tree: RepositoryTree;
+  /** The folder or file that was named or found. */
+  readonly at: TreeEntry;
+  readonly memory: MemoryShare;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads a folder in one format.
+ *
+ * @throws FormatError if the folder as a whole is malformed, or none of its entries is valid.
+ * @throws FetchError
+ * @throws ReadMemoryError
+ */
+export type FolderReader = (read: FolderRead) => Promise<FormatContent>;

@@ -1,0 +1,62 @@
+import type { Origin, SourceConfig } from '../config/config.js';
+import type { SyncedKind } from '../source-kinds/kinds.js';
+import type { LeasedSource } from '../sources/source-leases.queries.js';
+import type { FetchState } from './fetcher.js';
+import type { Fetchers } from './fetchers.js';
+import type { SourceContent } from './formats/source-content.js';
+import type { SourceFormats } from './formats/source-formats.js';
+import type { MemoryShare } from './read-memory.js';
+
+interface Readers {
+  readonly fetchers: Fetchers;
+  readonly formats: SourceFormats;
+}
+
+/**
+ * Fetches a source and reads it in its format.
+ *
+ * @param before the state of the last successful run; null for the first run.
+ * @throws FetchError
+ * @throws FormatError
+ * @throws ReadMemoryError
+ */
+export async function readSource(
+  { fetchers, formats }: Readers,
+  source: LeasedSource,
+  before: FetchState | null,
+  signal: AbortSignal,
+  memory: MemoryShare,
+): Promise<SourceContent> {
+  const fetched = await fetchers.fetch(source, before, signal, memory);
+  try {
+    return await formats.read(fetched, source, before, memory, signal);
+  } finally {
+    if (fetched.kind === 'tree') await fetched.tree.close();
+  }
+}
+
+/** Reads a source as its first sync would. Throws like `readSource`. */
+export async function readOnce(
+  readers: Readers,
+  source: LeasedSource,
+  signal: AbortSignal,
+  memory: MemoryShare,
+): Promise<SourceContent & { kind: 'content' }> {
+  const read = await readSource(readers, source, null, signal, memory);
+  if (read.kind === 'unchanged') throw new Error('A source without a state has not changed');
+  return read;
+}
+
+/** Returns a declared source as its first sync would get it. */
+export function unsavedSource(
+  { intervalMs, allowShrink, ...settings }: SourceConfig<SyncedKind>,
+  origin: Origin,
+): LeasedSource {
+  return {
+    ...settings,
+    ...{ id: 0, claimSetId: 0, owner: '', fetchState: null, attempts: 1, isRequested: true },
+    origin,
+    intervalMs: intervalMs ?? 0,
+    mayShrink: allowShrink,
+  } as LeasedSource;
+}

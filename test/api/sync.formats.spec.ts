@@ -1,0 +1,323 @@
+import { describe, expect, it } from 'vitest';
+import { outcomeOf } from '../support/answers.js';
+import { aCatalogue, aServer } from '../support/documents.js';
+import type { Tree } from '../support/git-repository.js';
+import { aGitServer } from '../support/git-server.js';
+import { aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
+import { versionsIn } from '../support/matchers.js';
+import { aService } from '../support/service.js';
+
+const OFFICIAL = 'io.modelcontextprotocol.registry/official';
+const official = (meta: object) => ({ _meta: { [OFFICIAL]: meta } });
+const text = (value: unknown) => JSON.stringify(value);
+const a = aServer('io.acme/a');
+const b = aServer('io.acme/b');
+
+describe('a file with server documents (reference/sources)', () => {
+  const service = aService()
+    .source('main', { servers: [a] })
+    .registry('main', { sources: ['main'] })
+    .runs();
+  const list = async () => versionsIn(await service.get('/registry/main/v0.1/servers?limit=100'));
+
+  it.each<[what: string, file: unknown, versions: readonly string[]]>([
+    ['one document', a, ['io.acme/a@1.0.0']],
+    [
+      'one document as the API answers it',
+      { server: b, ...official({ status: 'active' }) },
+      ['io.acme/b@1.0.0'],
+    ],
+    ['a list', [a, b], ['io.acme/a@1.0.0', 'io.acme/b@1.0.0']],
+    ['a list of API items', [{ server: a }, b], ['io.acme/a@1.0.0', 'io.acme/b@1.0.0']],
+    ['a page', { servers: [{ server: a }], metadata: { nextCursor: 'x', count: 1 } }, ['io.acme/a@1.0.0']],
+    ['an object with documents', { servers: [b, a] }, ['io.acme/a@1.0.0', 'io.acme/b@1.0.0']],
+  ])('may have %s', async (_what, file, versions) => {
+    await service.rewrite('main', { text: `\ufeff ${JSON.stringify(file, null, 1)}\n` });
+    expect(await service.synced('main')).toMatchObject({
+      status: 'complete',
+      format: 'servers',
+      skipped: [],
+    });
+    expect(await list()).toEqual(versions);
+    expect((await service.get('/v1/sources/main')).json).toMatchObject({ sync: { format: 'servers' } });
+  });
+
+  it('keeps documents as they are written, and status and dates of a saved answer', async () => {
+    const odd = aServer('io.acme/odd', '1.0.0', { odd: { n: 1.5e3, ключ: '✓' } });
+    const old = { status: 'deprecated', statusMessage: 'old', publishedAt: '2025-01-02T03:04:05.000Z' };
+    const servers = [
+      { server: odd, ...official({ ...old, isLatest: true }) },
+      { server: { ...odd, version: '2.0.0' }, ...official({ status: 'active', isLatest: false }) },
+    ];
+    await service.rewrite('main', { text: text({ servers, metadata: { count: 2 } }) });
+    await service.synced('main');
+    const { json } = await service.get('/registry/main/v0.1/servers/io.acme%2Fodd/versions/latest');
+    expect(json).toMatchObject({ server: odd, ...official({ ...old, isLatest: true }) });
+    expect((json as { server: unknown }).server).toEqual(odd);
+  });
+
+  it('skips what is invalid, and the second of two equal versions', async () => {
+    const twice = text(aServer('io.acme/c')).replace('{', '{"name":"io.acme/d",');
+    await service.rewrite('main', {
+      text: `[${text(a)},${text({ ...b, version: '^1' })},7,{"server":{}},${text(a)},${twice},{"__proto__":{"name":"io.acme/e"}},${text({ ...b, version: '${VERSION}' })}]`,
+    });
+    const { skipped, counts } = await service.synced('main');
+    expect(counts).toMatchObject({ entries: 1, skipped: 7 });
+    expect(skipped.map(({ reasons: [reason] }) => reason)).toEqual([
+      expect.stringContaining('is a range'),
+      expect.stringContaining('must be an object'),
+      expect.stringContaining('is required'),
+      'the file contains this name and version twice; the first one is used',
+      expect.stringContaining('twice in one object'),
+      expect.stringContaining('is required'),
+      expect.stringMatching(/^version: "\$\{VERSION\}" is a placeholder/),
+    ]);
+    expect(await list()).toEqual(['io.acme/a@1.0.0']);
+  });
+
+  it('may be large: it is read in another thread', async () => {
+    const servers = Array.from({ length: 300 }, (_, index) =>
+      aServer(`io.acme/many-${index}`, '1.0.0', { x: 'x'.repeat(1_000) }),
+    );
+    await service.rewrite('main', { text: text(servers.map((server) => ({ server }))) });
+    expect(await service.synced('main')).toMatchObject({
+      format: 'servers',
+      counts: { entries: 300, skipped: 0 },
+    });
+    await service.rewrite('main', { text: text(aCatalogue(servers)) });
+    expect(await service.synced('main')).toMatchObject({ format: 'registry', counts: { unchanged: 300 } });
+  });
+
+  it.each<[what: string, file: string, why: RegExp]>([
+    ['an unclosed list', `[${text(a)}`, /not valid JSON/],
+    ['two lists', `[${text(a)}] [${text(b)}]`, /not valid JSON/],
+    [
+      'two documents',
+      `${text(a)} ${text(b)}`,
+      /not valid JSON: it does not end after its first value|malformed/,
+    ],
+    ['two documents with a comma', `${text(a)},${text(b)}`, /does not end after its first value/],
+    ['two lists of servers', `{"servers":[${text(a)}],"servers":[]}`, /the key "servers" twice/],
+    [
+      'no valid document',
+      text([{}]),
+      /^None of the 1 entries is valid; the first, servers\[0\]: name: is required/,
+    ],
+    [
+      "a client's configuration",
+      text({ mcpServers: { a: { command: 'npx' } } }),
+      /configuration of a client/,
+    ],
+  ])('fails and keeps the earlier entries: %s', async (_what, file, why) => {
+    await service.rewrite('main', { text: text([a]) });
+    await service.synced('main');
+    await service.rewrite('main', { text: file });
+    expect(await service.synced('main')).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(why),
+    });
+    expect(await list()).toEqual(['io.acme/a@1.0.0']);
+  });
+});
+
+describe('a format that is named', () => {
+  const service = aService()
+    .source('main', { text: text([a]), settings: { format: 'servers' } })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('is the only one that is read', async () => {
+    expect(await service.synced('main')).toMatchObject({ status: 'complete', format: 'servers' });
+    await service.rewrite('main', { text: text(aCatalogue([b])) });
+    expect(await service.synced('main')).toMatchObject({
+      status: 'failed',
+      error: 'The file has the format registry, and the source the format servers',
+      format: 'servers',
+    });
+  });
+});
+
+describe('a repository', () => {
+  const leftovers = aTemporaryDirectory();
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  const service = readsGit(aService().configuration({ adminAllowPrivateIP: true }), git, async () => {
+    await repository.commit({ 'registry.json': text(aCatalogue([a])) });
+    return {};
+  });
+  const test = async (settings: object = {}) => {
+    const body = {
+      git: { repository: git.url('acme'), ...settings },
+      syncPolicy: { interval: '1h' },
+    };
+    const reply = await service.post('/v1/sources/new/test', body);
+    expect(outcomeOf(reply)).toBe('200');
+    return reply.json as { status: string; format?: string; error?: string; counts: Record<string, number> };
+  };
+  const marketplace = text({ name: 'acme', owner: { name: 'Acme' }, plugins: [] });
+  const skill = '---\nname: one\ndescription: One\n---\n';
+
+  it.each<[what: string, tree: Tree, format: string, settings?: object]>([
+    [
+      'registry.json before all others',
+      {
+        'registry.json': text(aCatalogue([a])),
+        'server.json': text(b),
+        '.claude-plugin/marketplace.json': marketplace,
+      },
+      'registry',
+    ],
+    ['server.json before skills', { 'deep/down/server.json': text(a), 'x/SKILL.md': skill }, 'servers'],
+    [
+      'a folder',
+      { 'registry.json': text(aCatalogue([b])), 'more/server.json': text(a) },
+      'servers',
+      { path: 'more/' },
+    ],
+    [
+      'registry.json in a folder',
+      { 'more/registry.json': text(aCatalogue([a])) },
+      'registry',
+      { path: './more' },
+    ],
+    [
+      'a file of any name by its content',
+      { 'x/list.json': text([a]), 'registry.json': '{}' },
+      'servers',
+      { path: 'x/list.json' },
+    ],
+    [
+      'a folder whose format is named',
+      { 'registry.json': text(aCatalogue([b])), 'a.json': text(a) },
+      'servers',
+      { format: 'servers' },
+    ],
+    [
+      'registry.json, if the format is named',
+      { 'registry.json': text(aCatalogue([a])) },
+      'registry',
+      { format: 'registry' },
+    ],
+  ])('is read by what it has: %s', async (_what, tree, format, settings) => {
+    await repository.commit(tree);
+    expect(await test(settings)).toMatchObject({
+      status: 'complete',
+      format,
+      counts: { entries: 1, skipped: 0 },
+    });
+  });
+
+  it.each<[what: string, tree: Tree, why: RegExp, settings?: object]>([
+    ['no files', {}, /: there are no files in commit/],
+    [
+      'nothing to read',
+      { 'README.md': '# x' },
+      /there is no file registry\.json, .*SKILL\.md in commit \w{12}; set path/,
+    ],
+    [
+      'a folder with nothing to read',
+      { 'docs/a.md': 'a' },
+      /: docs is a directory in commit \w{12}; it has no registry\.json/,
+      { path: 'docs' },
+    ],
+    [
+      'a link as registry.json',
+      { 'registry.json': { mode: '120000', target: '/etc/passwd' } },
+      /there is no file registry\.json/,
+    ],
+    [
+      'skills in a file',
+      { 'a.json': text(a) },
+      /a\.json is a file in commit \w{12}; skills are folders/,
+      { path: 'a.json', format: 'skills' },
+    ],
+    [
+      'no registry.json, if the format is named',
+      { 'server.json': text(a) },
+      /there is no file registry\.json in commit/,
+      { format: 'registry' },
+    ],
+    ['servers, if none is there', { 'a.md': 'a' }, /has no server documents/, { format: 'servers' }],
+    [
+      "a client's configuration",
+      { '.mcp.json': text({ mcpServers: { a: { command: 'npx' } } }) },
+      /configuration of a client/,
+      { path: '.mcp.json' },
+    ],
+  ])('fails with a sentence for %s', async (_what, tree, why, settings) => {
+    await repository.commit(tree);
+    const { status, error } = await test(settings);
+    expect(status).toBe('failed');
+    expect(error).toMatch(why);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  it('has a server document in every server.json, and directly in files of other names', async () => {
+    await repository.commit({
+      'server.json': `\ufeff${text(a)}`,
+      'services/b/server.json': text(b),
+      'direct.json': text(aServer('io.acme/direct')),
+      'package.json': text({ name: 'acme', version: '1.0.0', description: 'x', packages: [] }),
+      'composer.json': text({ name: 'acme/x', require: {} }),
+      'services/b/other.json': text(aServer('io.acme/other')),
+      'broken/server.json': '{"name": 7',
+      'config/server.json': text({ port: 8080 }),
+      'large/server.json': `"${'x'.repeat(4 * 1024 * 1024)}"`,
+      'latin1/server.json': Buffer.from([0x22, 0xe9, 0x22]),
+      'link/server.json': { mode: '120000', target: '../server.json' },
+      'again/server.json': text(a),
+      [`${'p'.repeat(250)}/server.json`]: '7',
+      module: { mode: '160000', target: '1'.repeat(40) },
+    });
+    const { skipped, counts, format } = await service.synced('main');
+    expect(format).toBe('servers');
+    expect(await namesIn(service)).toEqual(['a', 'b', 'direct']);
+    expect(counts).toMatchObject({ entries: 3, skipped: 6 });
+    expect(skipped.map(({ reasons: [reason] }) => reason)).toEqual([
+      'broken/server.json: is not valid JSON',
+      expect.stringMatching(/^config\/server\.json: /),
+      'large/server.json: is larger than 4 MiB',
+      'latin1/server.json: is not UTF-8 text',
+      expect.stringMatching(/^…p{188}\/server\.json: must be an object/),
+      'server.json: an earlier file has this name and version',
+    ]);
+  });
+
+  it('is not read again for a commit that leaves the folder unchanged', async () => {
+    const tree = { 'servers/a/server.json': text(a), 'servers/b/server.json': text(b) };
+    await repository.commit(tree);
+    await service.restart((edited) =>
+      edited.source('main', { kind: 'git', settings: { repository: git.url('acme'), path: 'servers' } }),
+    );
+    await service.synced('main');
+    expect(await namesIn(service)).toEqual(['a', 'b']);
+    await repository.commit({ ...tree, 'README.md': 'changed' });
+    git.takeRequests();
+    expect(await service.synced('main')).toMatchObject({ status: 'complete', format: 'servers' });
+    const uploads = git.takeRequests().filter((request) => request.startsWith('POST'));
+    // ls-remote, and the commit without files.
+    expect(uploads).toHaveLength(3);
+    await service.synced('main');
+    expect(git.takeRequests()).toHaveLength(2);
+  });
+
+  it('may have 10,000 server files', async () => {
+    const files = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}/server.json`, '{}']));
+    await repository.commit(files(10_000));
+    expect((await test()).error).toMatch(/^None of the 10000 entries is valid; the first: 0\/server\.json: /);
+    await repository.commit(files(10_001));
+    expect((await test()).error).toMatch(/has more than 10000 server files/);
+  });
+
+  it('may have 128 MiB of server files', async () => {
+    const megabytes = (count: number) =>
+      Object.fromEntries(
+        Array.from({ length: count }, (_, index) => [`${index}/server.json`, ' '.repeat(4 * 1024 * 1024)]),
+      );
+    await repository.commit(megabytes(32));
+    expect((await test()).error).toMatch(/^None of the 32 entries is valid/);
+    await repository.commit({ ...megabytes(32), 'more/server.json': '{}' });
+    expect((await test()).error).toMatch(/^The server files have more than 128 MiB$/);
+  });
+});
