@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { Source } from '../api/types.js';
-import { LinesField, OneOf, TextField } from '../forms/fields.js';
+import { LinesField, OneOf, Problems, TextField } from '../forms/fields.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
 import { type FieldProblems, resolveRef, type Schemas, without } from '../forms/schema.js';
+import { FORMATS } from './formats.js';
 
 type Kind = Source['kind'];
 
@@ -28,9 +29,10 @@ export const KIND_FIELDS: Readonly<Record<Kind, (props: KindProps) => JSX.Elemen
   kubernetes: KubernetesFields,
 };
 
-function FileFields({ value, change, problems }: KindProps): JSX.Element {
+function FileFields(props: KindProps): JSX.Element {
+  const { value, change, problems } = props;
   const [place, setPlace] = useState<'url' | 'path'>(value['path'] === undefined ? 'url' : 'path');
-  return (
+  const where = (
     <OneOf
       label="Where is the file?"
       name="file-place"
@@ -50,7 +52,7 @@ function FileFields({ value, change, problems }: KindProps): JSX.Element {
           label="URL"
           isRequired
           placeholder="https://example.com/registry.json"
-          hint="A JSON file in the registry format. It is read again only when it has changed."
+          hint="A registry file, server documents or a plugin marketplace, as JSON. It is read again only when it has changed."
           value={value['url']}
           change={(url) => change({ ...value, url })}
           problems={problems.at('file.url')}
@@ -68,6 +70,51 @@ function FileFields({ value, change, problems }: KindProps): JSX.Element {
         />
       )}
     </OneOf>
+  );
+  return (
+    <>
+      {where}
+      <FormatFields {...props} kind="file" />
+    </>
+  );
+}
+
+/** How to read a file or repository, if that is not to be found. */
+function FormatFields({ kind, value, change, problems }: KindProps & { kind: 'file' | 'git' }): JSX.Element {
+  const id = useId();
+  const formats = Object.entries(FORMATS).filter(([format]) => kind === 'git' || format !== 'skills');
+  return (
+    <>
+      <div class="field">
+        <label for={id}>Format</label>
+        <select
+          id={id}
+          aria-describedby={`${id}-hint`}
+          value={typeof value['format'] === 'string' ? value['format'] : ''}
+          onChange={({ currentTarget }) => change({ ...value, format: currentTarget.value })}
+        >
+          <option value="">Detected automatically</option>
+          {formats.map(([format, title]) => (
+            <option key={format} value={format}>
+              {title}
+            </option>
+          ))}
+        </select>
+        <Problems id={`${id}-hint`} problems={problems.at(`${kind}.format`)} />
+      </div>
+      <TextField
+        label="Namespace of plugins and skills"
+        placeholder="io.github.acme"
+        hint={
+          kind === 'git'
+            ? 'Made from the address of the repository if empty.'
+            : 'Required for a plugin marketplace.'
+        }
+        value={value['namespace']}
+        change={(namespace) => change({ ...value, namespace })}
+        problems={problems.at(`${kind}.namespace`)}
+      />
+    </>
   );
 }
 
@@ -97,8 +144,8 @@ function GitFields(props: KindProps): JSX.Element {
       />
       <TextField
         label="Path in the repository"
-        placeholder="registry.json"
-        hint="The file in the registry format; registry.json if empty."
+        placeholder="catalog/servers.json"
+        hint="The file or folder to read; what the repository has if empty."
         value={value['path']}
         change={(path) => change({ ...value, path })}
         problems={problems.at('git.path')}
@@ -130,6 +177,7 @@ function GitFields(props: KindProps): JSX.Element {
           />
         )}
       </OneOf>
+      <FormatFields {...props} kind="git" />
       <GitLogIn {...props} />
     </>
   );

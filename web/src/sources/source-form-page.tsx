@@ -17,6 +17,7 @@ import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
 import { pluralize } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
+import { FORMATS as FORMAT_NAMES } from './formats.js';
 import { KIND_FIELDS } from './kind-fields.js';
 
 type Kind = Source['kind'];
@@ -36,7 +37,7 @@ const MANAGE = 'People must hold all of these to manage the source. Entries have
 const FORMS: Readonly<Record<Kind, KindForm>> = {
   git: {
     title: 'Git repository',
-    description: 'A registry file in a Git repository',
+    description: 'A plugin marketplace, skills, servers or a registry file',
     isSynced: true,
     isGuarded: () => false,
     claimsHint: SEE_AND_MANAGE,
@@ -50,7 +51,7 @@ const FORMS: Readonly<Record<Kind, KindForm>> = {
   },
   file: {
     title: 'File',
-    description: 'A registry file at a URL or on the server',
+    description: 'Servers, a plugin marketplace or a registry file, at a URL or on the server',
     isSynced: true,
     isGuarded: ({ path }) => path === undefined,
     claimsHint: SEE_AND_MANAGE,
@@ -252,7 +253,7 @@ function FilterFields({ value, change, problems }: FilterProps): JSX.Element {
 
 /** What a sync with the settings in the form would read. */
 function TestResult({
-  result: { status, error = '', counts, skipped },
+  result: { status, error = '', format, counts, skipped },
 }: {
   result: SourceTest;
 }): JSX.Element {
@@ -271,7 +272,8 @@ function TestResult({
       <p>
         The source can be read: {pluralize(entries, 'version')}
         {invalid > 0 && `, ${invalid.toLocaleString('en')} skipped as invalid`}
-        {filtered > 0 && `, ${filtered.toLocaleString('en')} left out by the filter`}. Nothing was stored.
+        {filtered > 0 && `, ${filtered.toLocaleString('en')} left out by the filter`}.
+        {format !== undefined && ` Format: ${FORMAT_NAMES[format].toLowerCase()}.`} Nothing was stored.
       </p>
       {skipped.length > 0 && (
         <ul class="bullets">

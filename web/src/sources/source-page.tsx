@@ -12,6 +12,7 @@ import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { CollapsedList, Detail, DetailList, Table } from '../ui/table.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
+import { FORMATS } from './formats.js';
 import { SyncRuns } from './sync-runs.js';
 
 const POLL_MS = 1_500;
@@ -107,7 +108,7 @@ function SourceDetails({ source, isSyncing, start }: SourceDetailsProps): JSX.El
 }
 
 function SyncDetails({ sync }: { sync: SourceSync }): JSX.Element {
-  const { status, lastAttemptAt, lastSuccessAt, nextRunAt, counts } = sync;
+  const { status, lastAttemptAt, lastSuccessAt, nextRunAt, format, counts } = sync;
   const summary = Object.entries(counts)
     .filter(([key, count]) => count > 0 || key === 'entries')
     .map(([key, count]) => `${count.toLocaleString('en')} ${key}`);
@@ -124,6 +125,7 @@ function SyncDetails({ sync }: { sync: SourceSync }): JSX.Element {
           <Ago at={nextRunAt} />
         </Detail>
       )}
+      {format !== undefined && <Detail name="Format">{FORMATS[format]}</Detail>}
       <Detail name="Last run with changes">{summary.join(', ') || 'none yet'}</Detail>
     </>
   );
