@@ -1,13 +1,15 @@
-import { Controller, Query, Req, Res } from '@nestjs/common';
+import { Controller, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Loaded, Route } from '../auth/route.js';
+import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
+import type { StreamedZip } from '../content/content-zip.js';
+import { isBareType } from '../documents/entry-types.js';
 import { SentBytes } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import { MarketplaceAnswer, UploadPackQuery } from './marketplace.dto.js';
-import { MarketplaceService, REPOSITORY } from './marketplace.service.js';
+import { MarketplaceAnswer, MarketplaceQuery, UploadPackQuery } from './marketplace.dto.js';
+import { ARCHIVES, MarketplaceService, REPOSITORY } from './marketplace.service.js';
 import { UPLOAD_PACK_REQUEST, UploadPack } from './upload-pack.js';
 
 /** Serves the marketplace file of a registry (reference/marketplace). */
@@ -24,12 +26,53 @@ export class MarketplaceController {
     summary: 'The plugins and skills with content as a plugin marketplace',
     description:
       'Each visible plugin, and each visible skill as a plugin of one skill, if the latest version has content. The sources name ' +
-      'the Git repository of this registry.',
+      'the Git repository of this registry, or zip files.',
     answer: MarketplaceAnswer,
-    errors: ['marketplace_not_found', 'marketplace_too_large'],
+    errors: ['invalid_parameter', 'marketplace_not_found', 'marketplace_too_large'],
   })
-  async get(@Loaded() access: VerifiedAccess, @Req() request: Request): Promise<JsonText> {
-    return new JsonText(JSON.stringify(await this.marketplaces.file(access, request)));
+  async get(
+    @Loaded() access: VerifiedAccess,
+    @Query() { source }: MarketplaceQuery,
+    @Req() request: Request,
+  ): Promise<JsonText> {
+    return new JsonText(JSON.stringify(await this.marketplaces.file(access, source || 'git', request)));
+  }
+}
+
+/** Serves the plugins of a marketplace one by one (reference/marketplace). */
+@ApiTags('catalog')
+@Controller(`registry/:registry/${ARCHIVES}/:type/:namespace/:name`)
+export class PluginArchiveController {
+  constructor(private readonly marketplaces: MarketplaceService) {}
+
+  @Route('GET', ':version.zip', {
+    access: 'caller',
+    audit: 'content.read',
+    loads: 'view',
+    operationId: 'getPluginArchive',
+    summary: 'A plugin or skill of the marketplace as a zip file',
+    description:
+      'The files of its directory in the Git repository of this registry. Only the latest version is there.',
+    parameters: [
+      { name: 'type', schema: { type: 'string', enum: ['plugin', 'skill'], example: 'plugin' } },
+      { name: 'namespace', type: String, example: 'io.github.example' },
+      { name: 'name', type: String, example: 'deploy' },
+      { name: 'version', type: String, example: '1.0.0' },
+    ],
+    answer: 'application/zip',
+    errors: ['marketplace_not_found', 'entry_not_found', 'version_not_found', 'marketplace_too_large'],
+  })
+  get(
+    @Loaded() access: VerifiedAccess,
+    @Param('type') type: string,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+    @Req() request: LoadedRequest,
+  ): Promise<StreamedZip> {
+    const entry = { type, name: `${namespace}/${name}`, version };
+    if (isBareType(type)) request.readEntry = { ...entry, type };
+    return this.marketplaces.archive(access, entry);
   }
 }
 

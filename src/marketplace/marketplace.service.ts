@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
@@ -6,20 +7,27 @@ import type { Request } from 'express';
 import type { ClientName } from '../client-config/client-config.js';
 import { PLUGIN_CLIENTS, pluginSettings } from '../client-config/plugin-settings.js';
 import { authenticationConfig } from '../config/slices.js';
-import { ContentStore } from '../content/content-store.queries.js';
+import { ContentStore, type Turn } from '../content/content-store.queries.js';
+import { sortFiles, treeSummaryOf } from '../content/content-tree.js';
+import { StreamedZip, zipOf } from '../content/content-zip.js';
+import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { pluginNameOf } from '../documents/plugin-name.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { requestedHost } from '../http/requested-host.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { Semaphore } from '../limits/semaphore.js';
+import { isStorable } from '../validation/storable-text.js';
+import type { PluginSourceKind } from './marketplace.dto.js';
 import {
+  filesOf,
   manifestsIn,
   type MarketplacePlugin,
   marketplaceTree,
   type Plugin,
-  pluginNameOf,
   pluginsOf,
   remoteMarketplace,
+  serversFilesIn,
 } from './plugin-tree.js';
 import {
   CACHE_LIMITS,
@@ -27,20 +35,28 @@ import {
   type RepositoryLease,
   type RepositoryPlan,
 } from './repository-cache.js';
-import { type DescribedVersion, EntriesWithContent } from '../content/entries-with-content.queries.js';
+import {
+  type ContentType,
+  type ContentVersion,
+  type DescribedVersion,
+  EntriesWithContent,
+  type EntryFile,
+} from '../content/entries-with-content.queries.js';
 
-/** The path of the repository below the registry's. */
+/** Paths below the registry's: the repository, and the plugins as zip files. */
 export const REPOSITORY = 'git/marketplace.git';
+export const ARCHIVES = 'x/marketplace';
 
 /** Part of every key: changes with the format of the tree. */
-const FORMAT = 2;
+const FORMAT = 3;
 /** Plugins of one marketplace; one takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
 /**
- * Limits on what is held in memory to build a repository: characters of paths, and bytes of plugin manifests.
+ * Limits on what is held in memory to build a repository: characters of paths, and bytes of manifests, and of files of servers.
  */
 const MAX_PATH_LENGTH = 16 * 1_024 * 1_024;
 const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
+const MAX_SERVERS_BYTES = 16 * 1_024 * 1_024;
 
 /** How long a request waits for its repository: the connection would be closed as idle after 120 s. */
 const MAX_WAIT_MS = 90_000;
@@ -66,19 +82,60 @@ export class MarketplaceService {
     private readonly views: RegistryViews,
     private readonly content: ContentStore,
     private readonly repositories: RepositoryCache,
+    private readonly semaphores: PoolSemaphores,
     @Inject(authenticationConfig.KEY)
     private readonly authentication: ConfigType<typeof authenticationConfig>,
   ) {}
 
   /**
-   * Returns the marketplace file for clients that fetch the plugins from the repository.
+   * Returns the marketplace file for clients that fetch the plugins one by one.
    *
+   * @param source where they fetch them: `git` from the repository, `archive` as zip files.
    * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`.
    */
-  async file(access: VerifiedAccess, request: Request): Promise<object> {
+  async file(access: VerifiedAccess, source: PluginSourceKind, request: Request): Promise<object> {
     const settings = settingsOf(access);
     const { plugins } = await this.find(access);
-    return remoteMarketplace(settings, await plugins(), this.repositoryFor(access, request));
+    const archives = source === 'archive' ? this.urlFor(access, ARCHIVES, request) : null;
+    return remoteMarketplace(settings, await plugins(), {
+      repository: this.urlFor(access, REPOSITORY, request),
+      archives,
+    });
+  }
+
+  /**
+   * Returns a plugin or skill of the marketplace as a zip file, with the files of its directory in the repository.
+   *
+   * @throws ApiError 404 `marketplace_not_found`, `entry_not_found` or `version_not_found`.
+   */
+  async archive(
+    access: VerifiedAccess,
+    { type, name, version }: { readonly type: string; readonly name: string; readonly version: string },
+  ): Promise<StreamedZip> {
+    settingsOf(access);
+    if (!isContentType(type) || !isStorable(name)) throw new ApiError('entry_not_found');
+    const [found] = await this.entries.versions(access, { types: [type], name, limit: 1 });
+    if (!found) throw new ApiError('entry_not_found');
+    if (found.version !== version) throw new ApiError('version_not_found');
+    const [plugin] = await this.withFiles([found]);
+    if (!plugin) throw new ApiError('version_not_found');
+    const generated = new Map<string, string>();
+    const files = filesOf(plugin, await this.textsFor([plugin])).map((file) => {
+      if (!('text' in file)) return file;
+      const { path, executable, text: content } = file;
+      const digest = createHash('sha256').update(content).digest('hex');
+      generated.set(digest, content);
+      return { path, executable, digest, bytes: Buffer.byteLength(content) };
+    });
+    const tree = { ...treeSummaryOf(files), files: sortFiles(files) };
+    const { client, caller } = access;
+    const key = client.callerKey(caller);
+    const turn: Turn = (work) => this.semaphores.reads.run(key, client.abortSource, work);
+    const read = (digest: string) => {
+      const content = generated.get(digest);
+      return content === undefined ? this.content.read(digest, turn) : Readable.from([Buffer.from(content)]);
+    };
+    return new StreamedZip(tree.digest, zipOf(tree, read), client.abortSignal(), key, {});
   }
 
   /**
@@ -94,7 +151,7 @@ export class MarketplaceService {
     const { plugins } = await this.find(access);
     const settings = pluginSettings(client, {
       name: marketplace.name,
-      repository: this.repositoryFor(access, request),
+      repository: this.urlFor(access, REPOSITORY, request),
       plugins: (await plugins()).map(({ pluginName }) => pluginName),
     });
     if (!settings)
@@ -102,12 +159,12 @@ export class MarketplaceService {
     return new CachedJson([settings.text], { 'Content-Type': settings.mediaType, 'X-Omitted-Count': '0' });
   }
 
-  /** Returns the URL of the repository for the sender of this request. It contains their key, which nobody else may see. */
-  private repositoryFor({ registryName }: VerifiedAccess, request: Request): string {
+  /** Returns a URL below the registry's for the sender of this request. It contains their key, which nobody else may see. */
+  private urlFor({ registryName }: VerifiedAccess, path: string, request: Request): string {
     const { oauth } = this.authentication;
     const base = oauth?.resourceUrl.replace(/\/+$/, '') ?? `http://${requestedHost(request) ?? 'localhost'}`;
     const key = request.registryKey ? `/k/${request.registryKey.key}` : '';
-    return `${base}/registry/${registryName}${key}/${REPOSITORY}`;
+    return `${base}/registry/${registryName}${key}/${path}`;
   }
 
   /**
@@ -142,29 +199,45 @@ export class MarketplaceService {
     return {
       key,
       files: async () => {
-        const shown: MarketplacePlugin[] = [];
-        const size = { files: 0, paths: 0, bytes: 0 };
-        for await (const entry of this.entries.withFiles(await plugins())) {
-          addSize(size, entry.files);
-          shown.push({ ...entry, pluginName: pluginNameOf(entry.name) });
-        }
-        return marketplaceTree(settings, shown, await this.manifestsOf(shown));
+        const shown = await this.withFiles(await plugins());
+        return marketplaceTree(settings, shown, await this.textsFor(shown));
       },
       read: (digest) => this.content.read(digest),
     };
   }
 
   /** @throws ApiError 507 `marketplace_too_large`. */
-  private async manifestsOf(plugins: readonly MarketplacePlugin[]): Promise<Map<string, string>> {
-    const manifests = new Map<string, string>();
+  private async withFiles(versions: readonly ContentVersion[]): Promise<MarketplacePlugin[]> {
+    const plugins: MarketplacePlugin[] = [];
+    const size = { files: 0, paths: 0, bytes: 0 };
+    for await (const entry of this.entries.withFiles(versions)) {
+      addSize(size, entry.files);
+      plugins.push({ ...entry, pluginName: pluginNameOf(entry.name) });
+    }
+    return plugins;
+  }
+
+  /**
+   * Returns the texts that depend on the plugin's name, or are translated, by digest.
+   *
+   * @throws ApiError 507 `marketplace_too_large`.
+   */
+  private async textsFor(plugins: readonly MarketplacePlugin[]): Promise<Map<string, string>> {
+    const manifests = await this.textsOf(manifestsIn(plugins), MAX_MANIFESTS_BYTES);
+    const servers = await this.textsOf(serversFilesIn(plugins), MAX_SERVERS_BYTES);
+    return new Map([...manifests, ...servers]);
+  }
+
+  private async textsOf(files: readonly EntryFile[], maxBytes: number): Promise<Map<string, string>> {
+    const texts = new Map<string, string>();
     let total = 0;
-    for (const { digest, bytes } of manifestsIn(plugins)) {
+    for (const { digest, bytes } of files) {
       // Manifests of several plugins with the same digest differ in the repository.
       total += bytes;
-      if (total > MAX_MANIFESTS_BYTES) throw new ApiError('marketplace_too_large');
-      if (!manifests.has(digest)) manifests.set(digest, await text(this.content.read(digest)));
+      if (total > maxBytes) throw new ApiError('marketplace_too_large');
+      if (!texts.has(digest)) texts.set(digest, await text(this.content.read(digest)));
     }
-    return manifests;
+    return texts;
   }
 
   private async find(access: VerifiedAccess): Promise<Marketplace> {
@@ -183,6 +256,10 @@ export class MarketplaceService {
       this.reading.run(callerKey, undefined, async () => pluginsOf(await this.entries.described(versions)));
     return { key, plugins };
   }
+}
+
+function isContentType(type: string): type is ContentType {
+  return type === 'plugin' || type === 'skill';
 }
 
 /** @throws ApiError 507 `marketplace_too_large`. */

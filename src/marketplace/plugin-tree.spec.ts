@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { manifestsIn, marketplaceTree, pluginNameOf, pluginsOf, remoteMarketplace } from './plugin-tree.js';
+import { manifestsIn, marketplaceTree, pluginsOf, remoteMarketplace, serversFilesIn } from './plugin-tree.js';
 import type { EntryWithFiles } from '../content/entries-with-content.queries.js';
 
 const ACME = { name: 'acme', owner: 'Acme' };
 const CLAUDE = '.claude-plugin/plugin.json';
+const PLUGIN_SCHEMA = 'https://agent-plugins.org/schemas/1.0.0/plugin.schema.json';
 
 const file = (path: string, digest = `digest of ${path}`) => ({ path, digest, bytes: 1, executable: false });
 const entry = (
@@ -32,13 +33,6 @@ function treeOf(entries: EntryWithFiles[], manifests: Record<string, string> = {
 }
 
 describe('the names of plugins', () => {
-  it.each([
-    ['io.acme/deploy', 'io-acme-deploy'],
-    ['IO.Acme_Tools/roll-out', 'io-acme-tools-roll-out'],
-  ])('%s is %s', (name, expected) => {
-    expect(pluginNameOf(name)).toBe(expected);
-  });
-
   it('are in order, and belong to no entry if entries of different names share one', () => {
     expect(namesOf(entry('io.b/y'), entry('io.b/x'))).toEqual(['plugin io-b-x', 'plugin io-b-y']);
     const shared = [entry('io.acme/x-y'), entry('io.acme-x/y')];
@@ -78,11 +72,9 @@ describe('the tree of a marketplace', () => {
     const at = 'plugins/io-acme-greet';
     expect(tree[`${at}/skills/greet/SKILL.md`]).toBe('digest of SKILL.md');
     expect(tree[`${at}/skills/greet/a/b.txt`]).toBe('digest of a/b.txt');
-    expect(tree[`${at}/${CLAUDE}`]).toEqual({
-      name: 'io-acme-greet',
-      version: '1.0.0',
-      description: 'About io.acme/greet',
-    });
+    const manifest = { name: 'io-acme-greet', version: '1.0.0', description: 'About io.acme/greet' };
+    expect(tree[`${at}/${CLAUDE}`]).toEqual(manifest);
+    expect(tree[`${at}/plugin.json`]).toEqual({ $schema: PLUGIN_SCHEMA, ...manifest });
   });
 
   it('gives the manifests of a plugin its name and version, and writes missing ones', () => {
@@ -101,6 +93,71 @@ describe('the tree of a marketplace', () => {
     expect(tree['plugins/io-acme-x/.cursor-plugin/plugin.json']).toEqual(generated);
     expect(tree['plugins/io-acme-x/commands/x.md']).toBe('digest of commands/x.md');
     expect(tree).not.toHaveProperty(['plugins/io-acme-x/plugin.json']);
+  });
+
+  it.each<[string, string[], string | undefined]>([
+    ['no other manifest', ['README.md', 'skills/a/SKILL.md', 'mcp.json'], undefined],
+    ['describing members', [CLAUDE], '{"name":"x","license":"MIT","author":{"name":"Ann"},"category":"a"}'],
+    ['default places', [CLAUDE, '.mcp.json'], '{"skills":"./skills/","mcpServers":"./.mcp.json"}'],
+  ])('has a manifest of Agent Plugins 1.0 for a plugin with %s', (_, files, manifest = '{}') => {
+    const tree = treeOf([entry('io.acme/x', files)], { [`digest of ${CLAUDE}`]: manifest });
+    expect(tree['plugins/io-acme-x/plugin.json']).toEqual({
+      $schema: PLUGIN_SCHEMA,
+      name: 'io-acme-x',
+      version: '1.0.0',
+      description: 'About io.acme/x',
+    });
+  });
+
+  it.each<[string, string[], string | undefined]>([
+    ['commands', ['commands/a.md'], undefined],
+    ['hooks', ['hooks/hooks.json'], undefined],
+    ['hooks at the top', ['hooks.json'], undefined],
+    ['agents', ['Agents/a.md'], undefined],
+    ['language servers', ['.lsp.json'], undefined],
+    ['hooks in its manifest', [CLAUDE], '{"hooks":{"Stop":[]}}'],
+    ['servers in its manifest', [CLAUDE], '{"mcpServers":{"a":{"command":"a"}}}'],
+    ['skills elsewhere', [CLAUDE], '{"skills":"./other/"}'],
+    ['a file of that name, as a folder', ['plugin.json/a'], undefined],
+  ])('has none for a plugin with %s, which clients would not load beside it', (_, files, manifest = '{}') => {
+    const tree = treeOf([entry('io.acme/x', files)], { [`digest of ${CLAUDE}`]: manifest });
+    expect(tree).not.toHaveProperty(['plugins/io-acme-x/plugin.json']);
+    expect(tree).toHaveProperty([`plugins/io-acme-x/${CLAUDE}`]);
+  });
+
+  it('has both files of servers for a plugin with one of them, and no other than the publisher’s for both', () => {
+    const servers = '{"mcpServers":{"one":{"command":"npx","args":["-y","a"]}}}';
+    const at = 'plugins/io-acme-x';
+    for (const [stored, other, schema] of [
+      ['mcp.json', '.mcp.json', undefined],
+      ['.mcp.json', 'mcp.json', 'https://agent-plugins.org/schemas/1.0.0/mcp.schema.json'],
+    ] as const) {
+      const tree = treeOf([entry('io.acme/x', [stored])], { [`digest of ${stored}`]: servers });
+      expect(tree[`${at}/${stored}`]).toBe(`digest of ${stored}`);
+      expect(tree[`${at}/${other}`]).toMatchObject({
+        mcpServers: { one: { command: 'npx', args: ['-y', 'a'] } },
+      });
+      expect((tree[`${at}/${other}`] as { $schema?: string }).$schema).toBe(schema);
+    }
+    const both = treeOf([entry('io.acme/x', ['mcp.json', '.mcp.json'])]);
+    expect([both[`${at}/mcp.json`], both[`${at}/.mcp.json`]]).toEqual([
+      'digest of mcp.json',
+      'digest of .mcp.json',
+    ]);
+    for (const odd of [['MCP.json'], ['mcp.json/a'], ['.mcp.json', 'mcp.json/a']])
+      expect(Object.keys(treeOf([entry('io.acme/x', odd)])).filter((path) => /mcp/i.test(path))).toEqual(
+        odd.map((path) => `${at}/${path}`),
+      );
+  });
+
+  it('is complete beside a plugin whose files of servers cannot be read', () => {
+    const tree = treeOf([entry('io.acme/x', ['mcp.json']), entry('io.acme/y', ['.mcp.json'])], {
+      'digest of mcp.json': 'no JSON',
+      'digest of .mcp.json': '{"one":{"command":"a"}}',
+    });
+    expect(tree['plugins/io-acme-x/mcp.json']).toBe('digest of mcp.json');
+    expect(tree).not.toHaveProperty(['plugins/io-acme-x/.mcp.json']);
+    expect(tree).toHaveProperty(['plugins/io-acme-y/mcp.json']);
   });
 
   it('replaces manifests that are nested too deeply, and indents none', () => {
@@ -141,12 +198,25 @@ describe('the tree of a marketplace', () => {
     ]);
     expect(manifestsIn(plugins)).toEqual([file(CLAUDE)]);
   });
+
+  it('reads the only file of servers of a plugin up to 256 KiB', () => {
+    const long = { ...file('mcp.json'), bytes: 256 * 1_024 + 1 };
+    const plugins = pluginsOf([
+      entry('io.acme/a', ['mcp.json']),
+      entry('io.acme/b', ['.mcp.json']),
+      entry('io.acme/c', ['mcp.json', '.mcp.json']),
+      entry('io.acme/d', [], { files: [long] }),
+      entry('io.acme/e', ['mcp.json'], { type: 'skill' }),
+    ]);
+    expect(serversFilesIn(plugins)).toEqual([file('mcp.json'), file('.mcp.json')]);
+  });
 });
 
 describe('the marketplace file for clients without a clone', () => {
   it('names the repository in each source', () => {
     const url = 'https://registry.example/registry/main/git/marketplace.git';
-    expect(remoteMarketplace(ACME, pluginsOf([entry('io.acme/deploy')]), url)).toEqual({
+    const sources = { repository: url, archives: null };
+    expect(remoteMarketplace(ACME, pluginsOf([entry('io.acme/deploy')]), sources)).toEqual({
       name: 'acme',
       owner: { name: 'Acme' },
       plugins: [
@@ -156,6 +226,16 @@ describe('the marketplace file for clients without a clone', () => {
           description: 'About io.acme/deploy',
           version: '1.0.0',
         },
+      ],
+    });
+  });
+
+  it('names zip files instead', () => {
+    const sources = { repository: '', archives: 'https://registry.example/registry/main/x/marketplace' };
+    const plugins = pluginsOf([entry('io.acme/deploy', [], { version: '1.0.0+a' })]);
+    expect(remoteMarketplace(ACME, plugins, sources)).toMatchObject({
+      plugins: [
+        { source: { source: 'archive', url: `${sources.archives}/plugin/io.acme/deploy/1.0.0%2Ba.zip` } },
       ],
     });
   });

@@ -1,7 +1,17 @@
 import type { MarketplaceConfig } from '../config/config.js';
+import { pluginNameOf } from '../documents/plugin-name.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import type { EntryWithContent, EntryWithFiles, EntryFile } from '../content/entries-with-content.queries.js';
+import {
+  CLAUDE_FILE,
+  hasPath,
+  MAX_SERVERS_FILE_BYTES,
+  onlyServersFile,
+  PLUGIN_SCHEMA,
+  PORTABLE_FILE,
+  translatedServers,
+} from '../members/translated-servers.js';
 
 /** An entry under the name by which clients install it. */
 export type Plugin<Entry extends EntryWithContent> = Entry & { readonly pluginName: string };
@@ -13,11 +23,6 @@ export type RepositoryFile = { readonly path: string; readonly executable: boole
   | { readonly digest: string; readonly bytes: number }
   | { readonly text: string }
 );
-
-/** reference/marketplace: `{namespace with hyphens}-{name}`, in lower case, because some file systems ignore case. */
-export function pluginNameOf(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9-]/g, '-');
-}
 
 /**
  * Returns the entries as plugins, ordered by plugin name. A name depends only on its entry. If entries of different
@@ -50,15 +55,25 @@ const MANIFESTS: ReadonlySet<string> = new Set([
 ]);
 /** Every plugin has these: the first is read by all clients but Cursor. */
 const REQUIRED = ['.claude-plugin/plugin.json', '.cursor-plugin/plugin.json'];
+/** The manifest of Agent Plugins 1.0. */
+const PORTABLE_MANIFEST = 'plugin.json';
 /** Longer and deeper manifests are replaced. */
 const MAX_MANIFEST_BYTES = 256 * 1_024;
 const MAX_MANIFEST_DEPTH = 100;
 
-/** Returns the files whose text `marketplaceTree` needs. */
+/** Returns the manifests whose text `marketplaceTree` needs. */
 export function manifestsIn(plugins: readonly MarketplacePlugin[]): EntryFile[] {
   return plugins.flatMap(({ type, files }) =>
     files.filter((file) => type === 'plugin' && isManifest(file) && file.bytes <= MAX_MANIFEST_BYTES),
   );
+}
+
+/** Returns the files of servers whose text `marketplaceTree` needs: those of plugins that have one of the two alone. */
+export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile[] {
+  return plugins.flatMap(({ type, files }) => {
+    const file = type === 'plugin' ? onlyServersFile(files) : undefined;
+    return file && file.bytes <= MAX_SERVERS_FILE_BYTES ? [file] : [];
+  });
 }
 
 function isManifest({ path }: EntryFile): boolean {
@@ -70,12 +85,12 @@ function isManifest({ path }: EntryFile): boolean {
  * CLI, Codex and Cursor, and each plugin below `plugins/`. Depends only on the arguments, and contains neither callers
  * nor addresses.
  *
- * @param manifests The texts of `manifestsIn`, by digest.
+ * @param texts The texts of `manifestsIn` and `serversFilesIn`, by digest.
  */
 export function marketplaceTree(
   { name, owner }: MarketplaceConfig,
   plugins: readonly MarketplacePlugin[],
-  manifests: ReadonlyMap<string, string>,
+  texts: ReadonlyMap<string, string>,
 ): RepositoryFile[] {
   const listed = plugins.map(({ pluginName, description, version }) => ({
     name: pluginName,
@@ -106,7 +121,7 @@ export function marketplaceTree(
     jsonFile('.agents/plugins/marketplace.json', codex),
     jsonFile('.cursor-plugin/marketplace.json', cursor),
     ...plugins.flatMap((plugin) =>
-      filesOf(plugin, manifests).map((file) => ({
+      filesOf(plugin, texts).map((file) => ({
         ...file,
         path: `plugins/${plugin.pluginName}/${file.path}`,
       })),
@@ -114,47 +129,110 @@ export function marketplaceTree(
   ];
 }
 
-/** Returns the marketplace for clients that read only this file, and fetch the plugins from the repository at `repository`. */
+/** Where clients that read only the marketplace file fetch the plugins. */
+export interface PluginSources {
+  /** The URL of the repository. */
+  readonly repository: string;
+  /** The URL below which archives are; null: the plugins come from the repository. */
+  readonly archives: string | null;
+}
+
+/** Returns the marketplace for clients that read only this file. */
 export function remoteMarketplace(
   { name, owner }: MarketplaceConfig,
   plugins: readonly ListedPlugin[],
-  repository: string,
+  { repository, archives }: PluginSources,
 ): object {
   return {
     name,
     owner: { name: owner },
-    plugins: plugins.map(({ pluginName, description, version }) => ({
+    plugins: plugins.map(({ pluginName, type, name: entry, description, version }) => ({
       name: pluginName,
-      source: { source: 'git-subdir', url: repository, path: `plugins/${pluginName}` },
+      source:
+        archives === null
+          ? { source: 'git-subdir', url: repository, path: `plugins/${pluginName}` }
+          : { source: 'archive', url: `${archives}/${type}/${entry}/${encodeURIComponent(version)}.zip` },
       description,
       version,
     })),
   };
 }
 
-/** Returns the files of a plugin, relative to its directory. */
-function filesOf(plugin: MarketplacePlugin, manifests: ReadonlyMap<string, string>): RepositoryFile[] {
+/**
+ * Returns the files of a plugin, relative to its directory.
+ *
+ * @param texts see `marketplaceTree`.
+ */
+export function filesOf(plugin: MarketplacePlugin, texts: ReadonlyMap<string, string>): RepositoryFile[] {
   const { type, name, files } = plugin;
   if (type === 'skill') {
     const directory = `skills/${name.slice(name.indexOf('/') + 1)}`;
     return [
       ...REQUIRED.map((path) => jsonFile(path, manifestOf(plugin))),
+      jsonFile(PORTABLE_MANIFEST, portableManifestOf(plugin)),
       ...files.map((file) => ({ ...file, path: `${directory}/${file.path}` })),
     ];
   }
   const written = new Map(REQUIRED.map((path) => [path, textOf(manifestOf(plugin))]));
-  for (const file of files.filter(isManifest))
-    written.set(file.path.toLowerCase(), renamed(manifests.get(file.digest) ?? '', plugin));
+  const stored = files.filter(isManifest).map((file) => ({ file, text: texts.get(file.digest) ?? '' }));
+  for (const { file, text } of stored) written.set(file.path.toLowerCase(), renamed(text, plugin));
+  const isPortable = !hasOwnParts(
+    files,
+    stored.map(({ text }) => text),
+  );
+  if (isPortable && !hasPath(files, PORTABLE_MANIFEST))
+    written.set(PORTABLE_MANIFEST, textOf(portableManifestOf(plugin)));
+  const servers = onlyServersFile(files);
+  const translated = servers && translatedServers(servers.path, texts.get(servers.digest) ?? '');
+  if (servers && translated?.text)
+    written.set(servers.path === PORTABLE_FILE ? CLAUDE_FILE : PORTABLE_FILE, translated.text);
   const isReplaced = ({ path }: EntryFile) =>
     [...written.keys()].some((each) => `${each}/`.startsWith(`${path.toLowerCase()}/`));
   return [
-    ...[...written].map(([path, manifest]) => ({ path, executable: false, text: manifest })),
+    ...[...written].map(([path, text]) => ({ path, executable: false, text })),
     ...files.filter((file) => !isReplaced(file)),
   ];
 }
 
+/** Folders and files that only the clients' own formats know. */
+const OWN_PARTS =
+  /^(?:agents|commands|hooks|monitors|output-styles|rules|themes|workflows|com\.github\.copilot)\/|^(?:hooks|lsp|\.lsp|\.app|settings)\.json$/i;
+/** Members of manifests that say nothing about parts. */
+const DESCRIBING = new Set(
+  '$schema name version description author homepage repository license keywords displayName category tags strict'.split(
+    ' ',
+  ),
+);
+/** Members that name the default. */
+const DEFAULT_PARTS: readonly (readonly [string, RegExp])[] = [
+  ['skills', /^(?:\.\/)?skills\/?$/],
+  ['mcpServers', /^(?:\.\/)?\.mcp\.json$/],
+];
+
+/**
+ * Returns whether a plugin has parts that Agent Plugins 1.0 does not know, such as commands and hooks. Codex, VS Code and
+ * Copilot read nothing else beside a `plugin.json` of Agent Plugins, so such a plugin keeps the clients' own formats.
+ *
+ * @param manifests the texts of its manifests.
+ */
+function hasOwnParts(files: readonly EntryFile[], manifests: readonly string[]): boolean {
+  return files.some(({ path }) => OWN_PARTS.test(path)) || manifests.some(namesOwnParts);
+}
+
+function namesOwnParts(text: string): boolean {
+  return Object.entries(objectIn(text) ?? {}).some(
+    ([key, value]) =>
+      !DESCRIBING.has(key) &&
+      !DEFAULT_PARTS.some(([name, path]) => name === key && typeof value === 'string' && path.test(value)),
+  );
+}
+
 function manifestOf({ pluginName, version, description }: ListedPlugin): object {
   return { name: pluginName, version, description };
+}
+
+function portableManifestOf(plugin: ListedPlugin): object {
+  return { $schema: PLUGIN_SCHEMA, ...manifestOf(plugin) };
 }
 
 /**
@@ -163,15 +241,20 @@ function manifestOf({ pluginName, version, description }: ListedPlugin): object 
  */
 function renamed(text: string, plugin: ListedPlugin): string {
   const manifest = manifestOf(plugin);
-  if (isDeeperThan(Buffer.from(text), MAX_MANIFEST_DEPTH)) return textOf(manifest);
+  const stored = objectIn(text);
+  if (!stored) return textOf(manifest);
+  const named = { ...manifest, ...stored, name: plugin.pluginName, version: plugin.version };
+  // Indentation could multiply its length.
+  return `${JSON.stringify(named)}\n`;
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  if (isDeeperThan(Buffer.from(text), MAX_MANIFEST_DEPTH)) return undefined;
   try {
-    const stored: unknown = JSON.parse(text);
-    if (!isObject(stored)) return textOf(manifest);
-    const named = { ...manifest, ...stored, name: plugin.pluginName, version: plugin.version };
-    // Indentation could multiply its length.
-    return `${JSON.stringify(named)}\n`;
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
   } catch {
-    return textOf(manifest);
+    return undefined;
   }
 }
 

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fromBufferPromise } from 'yauzl';
 import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, CONTOSO_READER } from '../support/callers.js';
 import { aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
@@ -14,6 +16,7 @@ import { expectRefused } from '../support/matchers.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
+import { pluginNameOf } from '../../dist/documents/plugin-name.js';
 import { storeContent } from '../support/stored-content.js';
 
 const folder = aFolder();
@@ -28,7 +31,8 @@ const MAIN = '/registry/main/git/marketplace.git';
 const FILE = '/registry/main/x/marketplace.json';
 const MANIFEST = '.claude-plugin/plugin.json';
 const aPlugin = aSkill;
-const SOURCES = ['published', 'team', 'slow', 'huge', 'long', 'many', 'acme'];
+const SOURCES = ['published', 'team', 'slow', 'huge', 'long', 'many', 'servers', 'acme'];
+const LONG_NAME = `io.acme.${'x'.repeat(60)}/tool`;
 
 const service = aService({ mode: 'full' })
   .source('published', { kind: 'managed' })
@@ -51,6 +55,12 @@ const service = aService({ mode: 'full' })
   .source('many', {
     claims: { ...ACME, team: 'many' },
     plugins: [aPlugin('io.acme/many', '1.0.0')],
+  })
+  .source('servers', {
+    claims: { ...ACME, team: 'servers' },
+    plugins: ['io.acme/portable', 'io.acme/claude', 'io.acme/odd', LONG_NAME].map((name) =>
+      aPlugin(name, '1.0.0'),
+    ),
   })
   .source('acme', {
     claims: ACME,
@@ -257,6 +267,99 @@ describe('git clone', () => {
     await expect(git.clone(service.origin + MAIN)).rejects.toThrow(/could not read Username/);
     await expect(git.clone(urlWith('x.y.z'))).rejects.toThrow(/Authentication failed/);
     await expect(git.clone(urlWith(tokenOf(CONTOSO_READER)))).rejects.toThrow(/403/);
+  });
+});
+
+describe('a plugin for every client', () => {
+  const TEAM = { ...ACME, sub: 'sam', team: 'servers' };
+  const STDIO = { type: 'stdio', command: 'node' };
+  let clone: string;
+  const jsonIn = (path: string) => JSON.parse(readFileSync(join(clone, 'plugins', path), 'utf8')) as unknown;
+
+  beforeAll(async () => {
+    const servers = (args: string[]) =>
+      JSON.stringify({ mcpServers: { one: { ...STDIO, args }, two: { command: './a', cwd: '/' } } });
+    await storeContent(service, 'plugin', 'io.acme/portable', '1.0.0', {
+      'mcp.json': servers(['${PLUGIN_ROOT}/a.js']),
+    });
+    await storeContent(service, 'plugin', 'io.acme/claude', '1.0.0', {
+      '.mcp.json': servers(['${CLAUDE_PLUGIN_ROOT}/a.js']),
+      [MANIFEST]: JSON.stringify({ name: 'x', license: 'MIT' }),
+    });
+    await storeContent(service, 'plugin', 'io.acme/odd', '1.0.0', {
+      '.mcp.json': Buffer.from([0x7b, 0xff, 0x00]),
+      'plugin.json': '[[[',
+      'commands/a.md': 'A',
+    });
+    await storeContent(service, 'plugin', LONG_NAME, '1.0.0', { 'README.md': 'Long' });
+    clone = await cloneAs(TEAM);
+  });
+
+  it('has both files of servers, with the variables of each', () => {
+    expect(jsonIn('io-acme-portable/.mcp.json')).toMatchObject({
+      mcpServers: { one: { ...STDIO, args: ['${CLAUDE_PLUGIN_ROOT}/a.js'] } },
+    });
+    expect(jsonIn('io-acme-claude/mcp.json')).toMatchObject({
+      $schema: 'https://agent-plugins.org/schemas/1.0.0/mcp.schema.json',
+      mcpServers: { one: { ...STDIO, args: ['${PLUGIN_ROOT}/a.js'] } },
+    });
+    for (const path of ['io-acme-portable/.mcp.json', 'io-acme-claude/mcp.json'])
+      expect(Object.keys((jsonIn(path) as { mcpServers: object }).mcpServers)).toEqual(['one']);
+  });
+
+  it('has a manifest of Agent Plugins 1.0, and the publisher’s files as they were', () => {
+    const $schema = 'https://agent-plugins.org/schemas/1.0.0/plugin.schema.json';
+    for (const name of ['io-acme-portable', 'io-acme-claude', 'io-acme-greet'])
+      expect(jsonIn(`${name}/plugin.json`)).toMatchObject({ $schema, name, version: '1.0.0' });
+    expect(jsonIn(`io-acme-claude/${MANIFEST}`)).toMatchObject({ name: 'io-acme-claude', license: 'MIT' });
+    expect(jsonIn('io-acme-portable/mcp.json')).toMatchObject({ mcpServers: { two: { cwd: '/' } } });
+  });
+
+  it('does not fail for files that cannot be read', () => {
+    expect(readFileSync(join(clone, 'plugins/io-acme-odd/.mcp.json'))).toEqual(
+      Buffer.from([0x7b, 0xff, 0x00]),
+    );
+    expect(existsSync(join(clone, 'plugins/io-acme-odd/mcp.json'))).toBe(false);
+    expect(jsonIn('io-acme-odd/plugin.json')).toMatchObject({ name: 'io-acme-odd' });
+  });
+
+  it('has a name of at most 64 characters', () => {
+    const name = pluginNameOf(LONG_NAME);
+    expect(name).toHaveLength(64);
+    expect(jsonIn(`${name}/${MANIFEST}`)).toMatchObject({ name });
+  });
+
+  it('is a zip file too, with the same files', async () => {
+    const json = (await service.as(TEAM).get(`${FILE}?source=archive`)).json as Listed;
+    const { url = '' } = json.plugins.find(({ name }) => name === 'io-acme-claude')?.source ?? {};
+    const base = 'https://registry.example.com';
+    expect(url).toBe(`${base}/registry/main/x/marketplace/plugin/io.acme/claude/1.0.0.zip`);
+    const { status, headers, bytes } = await service.as(TEAM).get(url.slice(base.length));
+    expect([status, headers['content-type']]).toEqual([200, 'application/zip']);
+    const zip = await fromBufferPromise(bytes, { lazyEntries: true });
+    const names: string[] = [];
+    for await (const entry of zip.eachEntry()) {
+      names.push(`plugins/io-acme-claude/${entry.fileName}`);
+      const content = await buffer(await zip.openReadStreamPromise(entry));
+      expect(content).toEqual(readFileSync(join(clone, names.at(-1) ?? '')));
+    }
+    expect(names.join('\n')).toBe(await git.run(clone, 'ls-files', 'plugins/io-acme-claude'));
+    const { etag } = headers;
+    expect(
+      (await service.as(TEAM).get(url.slice(base.length), { 'If-None-Match': String(etag) })).status,
+    ).toBe(304);
+    expectRefused(await service.as(TEAM).get(`${FILE}?source=npm`), 400, 'invalid_parameter');
+  });
+
+  it('is no zip file for callers who do not see it, in other versions, and without a marketplace', async () => {
+    const at = (entry: string, registry = 'main') => `/registry/${registry}/x/marketplace/${entry}.zip`;
+    expectRefused(await data().get(at('plugin/io.acme/claude/1.0.0')), 404, 'entry_not_found');
+    expectRefused(await data().get(at('plugin/io.acme/empty/1.0.0')), 404, 'entry_not_found');
+    expectRefused(await data().get(at('server/io.acme/review/1.0.0')), 404, 'entry_not_found');
+    expectRefused(await data().get(at('plugin/io.acme/review/2.0.0')), 404, 'version_not_found');
+    expectRefused(await data().get(at('plugin/io.acme/review/1.0.0', 'plain')), 404, 'marketplace_not_found');
+    expect((await data().get(at('plugin/io.acme/review/1.0.0'))).status).toBe(200);
+    expect((await data().get(at('skill/io.acme/greet/1.0.0'))).status).toBe(200);
   });
 });
 

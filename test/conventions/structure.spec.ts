@@ -21,6 +21,7 @@ const FOLDERS = [
   'database',
   'claim-sets',
   'config',
+  'members',
   'telemetry',
   'http',
   'git',

@@ -88,7 +88,7 @@ export function MarketplaceSteps({ registry, marketplace, entry }: Props): JSX.E
   );
 }
 
-/** docs/marketplace.md: the namespace, a hyphen and the name, in lower case. */
+/** reference/marketplace. Longer names end in a digest and are not recognized here. */
 function pluginNameOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}-${name}`.toLowerCase().replaceAll(/[^a-z0-9]/g, '-');
+  return `${namespace}-${name}`.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }
