@@ -137,3 +137,25 @@ describe('the warning about a filter without effect', () => {
     expect(found.map((warning) => FILTER.exec(warning)?.[1])).toEqual(named);
   });
 });
+
+describe('the warning about sources without claims', () => {
+  const syncPolicy = { interval: '1h' };
+  const sources = [
+    { name: 'labelled', file: { path: 'a.json' }, syncPolicy, claims: { org: 'acme' } },
+    { name: 'made', managed: {} },
+    { name: 'bare', file: { path: 'b.json' }, syncPolicy },
+    { name: 'empty', git: { repository: 'https://git.example.com/a.git' }, syncPolicy, claims: {} },
+  ];
+
+  it.each<[what: string, auth: object, expected: string[]]>([
+    [
+      'where claims are checked',
+      { oauth, authz },
+      [
+        'sources[2].claims (bare), sources[3].claims (empty): without claims, only super-admins see the entries',
+      ],
+    ],
+    ['without rules', { oauth }, []],
+    ['in anonymous mode', { mode: 'anonymous', oauth }, []],
+  ])('names them %s', (_what, auth, expected) => expect(warnings({ auth, sources })).toEqual(expected));
+});

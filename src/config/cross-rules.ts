@@ -110,13 +110,28 @@ export function sharedClaims({
     })
     .map(({ place }) => place);
   if (places.length === 0) return [];
-  const more = places.length > MAX_PATHS ? ` and ${places.length - MAX_PATHS} more` : '';
   const [named, what] = unmapped.length > 0 ? [unmapped, 'any claim'] : [oauth.providers, 'any sub'];
   return [
     `auth.oauth.providers: each of ${named.map(({ name }) => name).join(', ')} may put ${what} into its tokens, ` +
-      `and these claims do not name a provider: ${places.slice(0, MAX_PATHS).join(', ')}${more}. ` +
+      `and these claims do not name a provider: ${listed(places)}. ` +
       "Add iss with the provider's issuerUrl, or map the provider's claims, unless you trust all of these providers",
   ];
+}
+
+function listed(paths: readonly string[]): string {
+  const more = paths.length > MAX_PATHS ? ` and ${paths.length - MAX_PATHS} more` : '';
+  return `${paths.slice(0, MAX_PATHS).join(', ')}${more}`;
+}
+
+/** Warns about sources without claims, whose entries only super-admins see where claims are checked (reference/access). */
+export function withoutClaims({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
+  if (!oauthInUse(auth) || !auth.authz) return [];
+  const places = sources.flatMap(({ name, kind, claims }, position) =>
+    KINDS[kind].inheritsClaims && Object.keys(claims).length === 0
+      ? [`sources[${position}].claims (${name})`]
+      : [],
+  );
+  return places.length === 0 ? [] : [`${listed(places)}: without claims, only super-admins see the entries`];
 }
 
 /** Warns about sections that have no effect (reference/configuration, reference/access). */

@@ -13,7 +13,7 @@ import {
 } from '../validation/value-checks.js';
 import { ConfigFile } from './config-file.dto.js';
 import type { Config, Flags } from './config.js';
-import { crossIssues, sharedClaims, withoutEffect } from './cross-rules.js';
+import { crossIssues, sharedClaims, withoutClaims, withoutEffect } from './cross-rules.js';
 import { unusedParameters } from './database-settings.js';
 import { type Address, collide, kubeconfigOf, parseAddress } from './environment.js';
 import { marketplaceWarnings, openRegistryWarnings, publishWarnings } from './open-registries.js';
@@ -92,6 +92,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, flags: 
       ...sharedClaims(config),
       ...impossibleClaims(config),
       ...withoutEffect(config),
+      ...withoutClaims(config),
       ...openRegistryWarnings(config, Date.now()),
       ...marketplaceWarnings(config),
       ...publishWarnings(config),
