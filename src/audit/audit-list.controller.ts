@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Route } from '../auth/route.js';
-import { type JsonLines, JsonText, LINES_TYPE } from '../http/json-answers.js';
+import { CSV_TYPE, JsonText, LINES_TYPE, type StreamedLines } from '../http/json-answers.js';
 import { AuditEventList, AuditListParameters } from './audit-list.dto.js';
 import { AuditListService } from './audit-list.service.js';
 import { Client, CurrentClient } from '../auth/client.js';
@@ -18,7 +18,7 @@ export class AuditListController {
     audit: 'audit.read',
     operationId: 'listAuditEvents',
     summary: 'List the changes and refusals that the caller may see, newest first',
-    description: `With \`Accept: ${LINES_TYPE}\`, streams one event per line.`,
+    description: `With \`Accept: ${LINES_TYPE}\` or \`${CSV_TYPE}\`, streams one event per line.`,
     answer: AuditEventList,
     errors: ['invalid_parameter', 'invalid_cursor'],
   })
@@ -28,10 +28,11 @@ export class AuditListController {
     @Query() query: AuditListParameters,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<JsonText | JsonLines> {
+  ): Promise<JsonText | StreamedLines> {
     response.vary('Accept');
-    return request.accepts(['application/json', LINES_TYPE]) === LINES_TYPE
-      ? this.events.lines(caller, client, query)
-      : this.events.page(caller, client, query);
+    const type = ([LINES_TYPE, CSV_TYPE] as const).find(
+      (each) => request.accepts(['application/json', LINES_TYPE, CSV_TYPE]) === each,
+    );
+    return type ? this.events.lines(caller, client, query, type) : this.events.page(caller, client, query);
   }
 }

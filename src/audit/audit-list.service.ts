@@ -8,14 +8,20 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../database/search-pool.js';
 import { ApiError } from '../http/errors.js';
-import { JsonLines, JsonText } from '../http/json-answers.js';
+import { CSV_TYPE, JsonText, StreamedLines } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
 import { hasShape } from '../validation/class-validation.js';
 import { IsStorable } from '../validation/decorators.js';
 import { toStorable } from '../validation/storable-text.js';
 import { parseTimestamp } from '../validation/value-checks.js';
 import { type AuditScope, boundedText } from './audit-event.js';
-import { type AuditListParameters, DEFAULT_EVENTS, MAX_EVENTS } from './audit-list.dto.js';
+import { CSV_HEAD, csvRecord } from './audit-csv.js';
+import {
+  type AuditEventAnswer,
+  type AuditListParameters,
+  DEFAULT_EVENTS,
+  MAX_EVENTS,
+} from './audit-list.dto.js';
 import {
   type EventConditions,
   type EventRow,
@@ -160,22 +166,42 @@ export class AuditListService {
   }
 
   /** Streams one event per line as fast as the client reads, up to `limit` events if `limit` is given. */
-  async lines(caller: Caller, client: Client, query: AuditListParameters): Promise<JsonLines> {
+  async lines(
+    caller: Caller,
+    client: Client,
+    query: AuditListParameters,
+    type: StreamedLines['type'],
+  ): Promise<StreamedLines> {
     const request = auditListRequest(query);
     const reader = this.readerOf(caller, client);
     const most = query.limit ? request.limit : Infinity;
     // The first chunk is read before the response begins, while the response can still report an error.
-    const first = await this.readLines(reader, request, most);
+    const first = await this.readLines(reader, request, most, type);
     // The caller's roles may change while the response is sent.
     const readMore = (rest: AuditListRequest, left: number) =>
-      this.readLines({ ...reader, viewer: this.viewerOf(caller) }, rest, left);
-    return new JsonLines(linesFrom(first, most, readMore), reader.gone, client.callerKey(caller));
+      this.readLines({ ...reader, viewer: this.viewerOf(caller) }, rest, left, type);
+    const head = type === CSV_TYPE ? CSV_HEAD : '';
+    return new StreamedLines(
+      type,
+      linesFrom(first, most, readMore, head),
+      reader.gone,
+      client.callerKey(caller),
+    );
   }
 
-  private async readLines(reader: Reader, request: AuditListRequest, most: number): Promise<Lines> {
+  private async readLines(
+    reader: Reader,
+    request: AuditListRequest,
+    most: number,
+    type: StreamedLines['type'],
+  ): Promise<Lines> {
     const limit = Math.min(most, EVENTS_PER_CHUNK);
     const { rows, rest } = await this.read(reader, request, limit, MAX_CHUNK_CHARACTERS);
-    return { text: rows.map((row) => `${describe(row, reader)}\n`).join(''), count: rows.length, rest };
+    const lines = rows.map((row) => {
+      const event = describe(row, reader);
+      return type === CSV_TYPE ? csvRecord(JSON.parse(event) as AuditEventAnswer) : `${event}\n`;
+    });
+    return { text: lines.join(''), count: rows.length, rest };
   }
 
   private readerOf(caller: Caller, client: Client): Reader {
@@ -239,12 +265,14 @@ export class AuditListService {
   }
 }
 
-/** Yields the text of all chunks, and an empty line after KEEP_ALIVE_MS without events. */
+/** Yields the head and the text of all chunks, and an empty line after KEEP_ALIVE_MS without events. */
 export async function* linesFrom(
   first: Lines,
   most: number,
   read: (rest: AuditListRequest, left: number) => Promise<Lines>,
+  head = '',
 ): AsyncGenerator<string> {
+  if (head !== '') yield head;
   let [lines, left] = [first, most];
   let sentAt = performance.now();
   for (;;) {

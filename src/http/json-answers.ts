@@ -30,15 +30,17 @@ export class JsonText {
 
 /** Media type of newline-delimited JSON. */
 export const LINES_TYPE = 'application/x-ndjson';
+export const CSV_TYPE = 'text/csv';
 
-/** A streamed response with one JSON value per line. */
-export class JsonLines {
+/** A streamed response of lines: JSON values or records of CSV. */
+export class StreamedLines {
   /**
    * @param chunks each contains whole lines; each chunk is produced once the client has read the previous chunks.
    * @param gone aborts when the client disconnects.
    * @param callerKey identifies the caller, for the limit on streamed responses.
    */
   constructor(
+    readonly type: typeof LINES_TYPE | typeof CSV_TYPE,
     readonly chunks: AsyncGenerator<string>,
     readonly gone: AbortSignal,
     readonly callerKey: string,
@@ -195,7 +197,7 @@ export class JsonAnswersAdapter extends ExpressAdapter {
 
   override reply(response: Response, body: unknown, status?: number): unknown {
     if (body instanceof JsonText) return sendText(response, body, status);
-    if (body instanceof JsonLines) return sendLines(response, body, status);
+    if (body instanceof StreamedLines) return sendLines(response, body, status);
     if (body instanceof StreamedJson) return sendStreamed(response, body, status);
     if (body instanceof CachedJson) return sendCached(response, body, status);
     return super.reply(response, body, status) as unknown;
@@ -223,11 +225,11 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   response.end(bytes);
 }
 
-async function sendLines(response: Response, lines: JsonLines, status?: number): Promise<void> {
+async function sendLines(response: Response, lines: StreamedLines, status?: number): Promise<void> {
   occupyStream(response, lines);
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);
-  response.setHeader('Content-Type', LINES_TYPE);
+  response.setHeader('Content-Type', lines.type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8` : lines.type);
   if (status !== undefined) response.statusCode = status;
   await sendChunks(response, lines);
 }

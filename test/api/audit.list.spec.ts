@@ -328,6 +328,23 @@ describe('GET /v1/audit', () => {
     expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
   });
 
+  it('streams the same events as CSV for Accept: text/csv', async () => {
+    const reply = await sigrid().get(at('limit=3'), { Accept: 'text/csv' });
+    expect(reply.headers['content-type']).toBe('text/csv; charset=utf-8');
+    const [head, ...records] = reply.text.split('\r\n');
+    expect(head).toMatch(/^"id","time","action",/);
+    const events = linesIn(await sigrid().get(at('limit=3'), LINES));
+    expect(records.map((record) => record.slice(1, record.indexOf('"', 1)))).toEqual([
+      ...events.map(({ id }) => id),
+      '',
+    ]);
+    const platform = someone({ sub: 'm', org: 'acme', team: 'platform', role: 'writer' });
+    const own = linesIn(await platform.get(at(), LINES));
+    const [, ...seen] = (await platform.get(at(), { Accept: 'text/csv' })).text.trimEnd().split('\r\n');
+    expect(seen).toHaveLength(own.length);
+    expect(seen.length).toBeLessThan(linesIn(await sigrid().get(at(), LINES)).length);
+  });
+
   it('ends a JSON page at 1 MiB, but streams NDJSON completely', async () => {
     const filler = { before: { filler: 'x'.repeat(15_000) } };
     await service.database.query(

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import { JsonAnswersAdapter, JsonLines } from '../../dist/http/json-answers.js';
+import { JsonAnswersAdapter, StreamedLines } from '../../dist/http/json-answers.js';
 import { limitUnreadBytes } from '../../dist/http/server-limits.js';
 import { aServer } from '../support/documents.js';
 import { call } from '../support/http.js';
@@ -173,7 +173,7 @@ describe('a streamed response', () => {
       }
       return adapter.reply(
         response,
-        new JsonLines(chunks(), new AbortController().signal, params.caller),
+        new StreamedLines('application/x-ndjson', chunks(), new AbortController().signal, params.caller),
       ) as Promise<void>;
     });
     const server = application.listen(0, '127.0.0.1');
