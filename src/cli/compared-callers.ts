@@ -6,7 +6,7 @@ import type { Claims } from '../claims/claims.js';
 import type { ClaimRule } from '../config/auth-settings.dto.js';
 import { type Config, oauthInUse, type ProviderConfig } from '../config/config.js';
 import { isExpired } from '../config/registry-keys.js';
-import { bothOf } from '../explain/who.service.js';
+import { alternatives, joined } from '../explain/requirements.js';
 import type { Pointer } from '../json/json-values.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import type { OfflineAccess } from './offline-access.js';
@@ -244,22 +244,6 @@ function rolesIn({ auth }: Config): Record<Role, Claims[]> {
 
 function covering({ auth }: Config, claims: Claims): Claims[] {
   return auth.authz?.policy.arrayValues === 'any' ? alternatives(claims) : [claims];
-}
-
-// reference/access: if one value of an array is enough, each value yields a separate caller.
-function alternatives(claims: Claims): Claims[] {
-  const [key, values] = Object.entries(claims).find(([, value]) => typeof value !== 'string') ?? [];
-  if (key === undefined || values === undefined) return [claims];
-  return [values].flat().flatMap((value) => alternatives({ ...claims, [key]: value }));
-}
-
-function joined(some: readonly Claims[], others: readonly Claims[]): Claims[] {
-  return some.flatMap((one) =>
-    others.flatMap((other) => {
-      const both = bothOf(one, other, 'all');
-      return both ? [both] : [];
-    }),
-  );
 }
 
 /** The tokens of one provider, seen through its mapping before and after the change. */

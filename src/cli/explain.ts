@@ -14,7 +14,7 @@ import {
   SHOWN,
   type Step,
 } from '../explain/steps.js';
-import { sentenceOf } from '../explain/who.service.js';
+import { sentenceOf } from '../explain/requirements.js';
 import { isObject } from '../json/json-values.js';
 import { configuration } from './check.js';
 import { OfflineAccess, readKnownSources, readEntry } from './offline-access.js';

@@ -1,16 +1,23 @@
-import { Body, Controller, Query } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
+import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.js';
 import { Entry } from '../entry-store/entry.entity.js';
 import { JsonText } from '../http/json-answers.js';
+import { DnsNamePipe } from '../http/validation.pipe.js';
 import { Registry } from '../registries/registry.entity.js';
+import { SOURCE_EXAMPLES, SourceBody, SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { Source } from '../sources/source.entity.js';
+import { AccessChangesService } from './access-changes.service.js';
 import {
+  AccessChanges,
   AccessPreview,
   ExplainBody,
   Explanation,
   PreviewBody,
   RegistryAccessQuery,
+  SourceAccess,
   WhoHasAccess,
 } from './explain.dto.js';
 import { ExplainService } from './explain.service.js';
@@ -67,7 +74,10 @@ export class AccessController {
 @ApiTags('access')
 @Controller('v1')
 export class WhoController {
-  constructor(private readonly who: WhoService) {}
+  constructor(
+    private readonly who: WhoService,
+    private readonly changes: AccessChangesService,
+  ) {}
 
   @Route('GET', 'entries/:type/:name/access', {
     access: 'manageEntries',
@@ -103,5 +113,82 @@ export class WhoController {
       ? await this.who.ofRegistryEntry(caller, registry, { type: type || 'server', name: entry })
       : await this.who.ofRegistry(caller, registry);
     return new JsonText(JSON.stringify(found));
+  }
+
+  @Route('POST', 'registries/:name/access', {
+    access: 'manageRegistries',
+    audit: 'access.read',
+    loads: { resource: 'registry', use: 'put' },
+    body: RegistrySettings,
+    writesNothing: true,
+    mayBeLong: 'always',
+    operationId: 'compareRegistryAccess',
+    summary: 'Tell who would gain and lose access if the registry had these settings; changes nothing',
+    description: 'Takes the body of `PUT /v1/registries/{name}`, with the same checks.',
+    answer: AccessChanges,
+    errors: [
+      'invalid_name',
+      'unknown_source',
+      'path_not_allowed',
+      'too_many_claims',
+      'claims_required',
+      'claims_not_subset',
+      'settings_too_long',
+      'config_only',
+    ],
+  })
+  ofChangedRegistry(
+    @CurrentCaller() caller: Caller,
+    @Param('name', DnsNamePipe) name: string,
+    @Loaded() registry: Registry | null,
+    @Body() body: RegistryBody,
+  ): Promise<AccessChanges> {
+    return this.changes.ofRegistry(caller, name, body, registry);
+  }
+
+  @Route('GET', 'sources/:name/access', {
+    access: 'manageSources',
+    audit: 'source.read',
+    loads: { resource: 'source', use: 'read' },
+    mayBeLong: 'always',
+    operationId: 'getSourceAccess',
+    summary:
+      'Count the names in a source, and list who sees them, the registries with it, and who manages it',
+    answer: SourceAccess,
+    errors: [],
+  })
+  async ofSource(@CurrentCaller() caller: Caller, @Loaded() source: Source): Promise<JsonText> {
+    return new JsonText(JSON.stringify(await this.who.ofSource(caller, source)));
+  }
+
+  @Route('POST', 'sources/:name/access', {
+    access: 'manageSources',
+    audit: 'access.read',
+    loads: { resource: 'source', use: 'put' },
+    body: { type: SourceSettings, examples: SOURCE_EXAMPLES },
+    writesNothing: true,
+    mayBeLong: 'always',
+    operationId: 'compareSourceAccess',
+    summary: 'Tell who would gain and lose access if the source had these settings; changes nothing',
+    description: 'Takes the body of `PUT /v1/sources/{name}`, with the same checks.',
+    answer: AccessChanges,
+    errors: [
+      'invalid_name',
+      'kind_immutable',
+      'path_not_allowed',
+      'namespace_not_allowed',
+      'too_many_claims',
+      'claims_required',
+      'claims_not_subset',
+      'settings_too_long',
+    ],
+  })
+  ofChangedSource(
+    @CurrentCaller() caller: Caller,
+    @Param('name', DnsNamePipe) name: string,
+    @Loaded() source: Source | null,
+    @Body() body: SourceBody,
+  ): Promise<AccessChanges> {
+    return this.changes.ofSource(caller, name, body, source);
   }
 }

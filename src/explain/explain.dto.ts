@@ -321,3 +321,59 @@ export class AccessPreview {
   })
   page: object | null;
 }
+
+/** reference/explain */
+export class SourceAccess {
+  /** Names by type; those with only deleted versions are not counted. */
+  counts: PreviewCounts;
+
+  @ApiProperty({
+    type: () => [ClaimSetAccess],
+    description: 'Each claim set lets callers see its entries; the most frequent comes first',
+  })
+  claimSets: readonly ClaimSetAccess[];
+
+  @ApiPropertyOptional({ description: 'Set if not all claim sets are listed' })
+  isCut?: boolean;
+
+  @ApiProperty({ type: [String], description: 'The registries with this source that the caller may enter' })
+  registries: readonly string[];
+
+  @ApiProperty({ type: () => [ManagedBy] })
+  managedBy: readonly ManagedBy[];
+}
+
+export class AccessChange {
+  @ApiProperty({
+    example: 'org is acme',
+    description: 'The callers: those who have these claims and no others, who have none, or who use a key',
+  })
+  sentence: string;
+
+  @ApiPropertyOptional({ ...CLAIMS_SCHEMA, description: 'Their claims, if they need a token' })
+  claims?: Claims;
+
+  @ApiProperty({ type: 'integer', description: 'Number of names that become visible to them' })
+  gains: number;
+
+  @ApiProperty({ type: 'integer', description: 'Number of names that are no longer visible to them' })
+  loses: number;
+
+  @ApiProperty({ type: 'integer', description: 'Number of names that they get from another source' })
+  moves: number;
+}
+
+/** reference/explain */
+export class AccessChanges {
+  @ApiProperty({ type: () => [AccessChange], description: 'The largest change comes first' })
+  changes: readonly AccessChange[];
+
+  @ApiPropertyOptional({ description: 'Set if not everything was compared or is listed' })
+  isCut?: boolean;
+
+  @ApiPropertyOptional({
+    type: [String],
+    description: 'New sources whose entries are not counted, because the caller does not manage them',
+  })
+  notCounted?: readonly string[];
+}

@@ -11,6 +11,7 @@ import { RegistriesModule } from '../registries/registries.module.js';
 import { Registry } from '../registries/registry.entity.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { VisibilityModule } from '../visibility/visibility.module.js';
+import { AccessChangesService } from './access-changes.service.js';
 import { AssumedCallers } from './assumed-callers.service.js';
 import { AccessController, WhoController } from './explain.controller.js';
 import { ClaimSetCounts, FactsQueries } from './explain.queries.js';
@@ -38,6 +39,7 @@ import { WhoService } from './who.service.js';
   ],
   controllers: [AccessController, WhoController],
   providers: [
+    AccessChangesService,
     AssumedCallers,
     ClaimSetCounts,
     ExplainService,

@@ -138,6 +138,37 @@ export interface ClaimSetCount {
 /** Maximum size of the claims that one answer reports, as JSON. */
 const MAX_CLAIMS_BYTES = 4 * 1_024 * 1_024;
 
+/** Where a name is: a source that has it, and the claim set of its entry there. */
+export interface NamePlace {
+  readonly source: number;
+  readonly claimSet: number;
+  /** False if consumers see none of its versions, because all are deleted. */
+  readonly isShown: boolean;
+}
+
+/** The names that are in the same places. */
+export interface NameGroup {
+  readonly places: readonly NamePlace[];
+  readonly count: number;
+}
+
+/** Maximum number of groups that one comparison reads. */
+const MAX_NAME_GROUPS = 2_000;
+
+const NAME_GROUPS = `
+select places, count(*)::int as count from (
+  select string_agg(concat_ws(':', e.source_id, e.claim_set_id, (${hasShownStatus()})::int), ',' order by e.source_id) as places
+  from entry e join entry_version v on v.entry_id = e.id and v.is_latest
+  where e.source_id = any($1::int[]) and e.type = any($2::text[])
+  group by e.type, e.name
+) named
+group by places order by count desc, places limit ${MAX_NAME_GROUPS + 1}`;
+
+const FIRST_CLAIMS = `
+select id, claims from (
+  select id, claims, sum(octet_length(claims::text)) over (order by id) as bytes from claim_set where id = any($1::int[])
+) sized where bytes <= ${MAX_CLAIMS_BYTES}`;
+
 /** Counts entries by claim set, and the names visible in a view. */
 @Injectable()
 export class ClaimSetCounts {
@@ -166,10 +197,45 @@ export class ClaimSetCounts {
     return { claimSets: rows, isCut: rows.length < (rows[0]?.found ?? 0) };
   }
 
+  /** Counts the names of each type in a source that have a version which consumers may see. */
+  async ofSource(sourceId: number): Promise<Readonly<Record<EntryType, number>>> {
+    return countsByType(
+      await this.prepared.query<TypeCount[]>(
+        `select e.type, count(*)::int as count
+         from entry e join entry_version v on v.entry_id = e.id and v.is_latest and ${hasShownStatus()}
+         where e.source_id = $1 group by e.type`,
+        [sourceId],
+      ),
+    );
+  }
+
+  /** Groups the names in these sources by their places, the largest group first, and reads the claims of the places. */
+  async namesIn(sourceIds: readonly number[]): Promise<{
+    readonly groups: readonly NameGroup[];
+    readonly claims: ReadonlyMap<number, Claims>;
+    readonly isCut: boolean;
+  }> {
+    const rows = await this.prepared.query<{ places: string; count: number }[]>(NAME_GROUPS, [
+      sourceIds,
+      ENTRY_TYPE_NAMES,
+    ]);
+    const groups = rows.slice(0, MAX_NAME_GROUPS).map(({ places, count }) => ({
+      count,
+      places: places.split(',').map((place) => {
+        const [source = 0, claimSet = 0, isShown] = place.split(':').map(Number);
+        return { source, claimSet, isShown: isShown === 1 };
+      }),
+    }));
+    const ids = new Set(groups.flatMap(({ places }) => places.map(({ claimSet }) => claimSet)));
+    const found = await this.prepared.query<{ id: number; claims: Claims }[]>(FIRST_CLAIMS, [[...ids]]);
+    const claims = new Map(found.map((row) => [row.id, row.claims]));
+    return { groups, claims, isCut: rows.length > groups.length || claims.size < ids.size };
+  }
+
   /** Counts the visible names of each type in a view; names with only deleted versions are not counted. */
   async ofView(view: View): Promise<Readonly<Record<EntryType, number>>> {
     const sql = new ViewSql(this.prepared, new SnapshotCheck(view));
-    const rows = await sql.query<CheckedRow & { type: EntryType; count: number }>(`
+    const rows = await sql.query<CheckedRow & TypeCount>(`
 with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 names as (
@@ -181,10 +247,19 @@ names as (
 select (select "isCurrent" from freshness), n.type, count(*)::int as count
 from names n join entry_version v on v.entry_id = n.id and v.is_latest and ${hasShownStatus()}
 group by n.type`);
-    const counts = new Map(rows.map(({ type, count }) => [type, count]));
-    return Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, counts.get(type) ?? 0])) as Record<
-      EntryType,
-      number
-    >;
+    return countsByType(rows);
   }
+}
+
+interface TypeCount {
+  readonly type: EntryType;
+  readonly count: number;
+}
+
+function countsByType(rows: readonly TypeCount[]): Readonly<Record<EntryType, number>> {
+  const counts = new Map(rows.map(({ type, count }) => [type, count]));
+  return Object.fromEntries(ENTRY_TYPE_NAMES.map((type) => [type, counts.get(type) ?? 0])) as Record<
+    EntryType,
+    number
+  >;
 }

@@ -3,77 +3,33 @@ import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import type { Role } from '../auth/route.js';
 import { AccessPolicy, type Judgement, type Recorder } from '../authz/access-policy.js';
-import { type ArrayValues, canonicalClaims, type Claims } from '../claims/claims.js';
+import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { OpenAccess } from '../authz/open-access.js';
 import type { Registry } from '../registries/registry.entity.js';
-import type { ClaimSetAccess, KeyAccess, ManagedBy, WhoHasAccess } from './explain.dto.js';
+import type { Source } from '../sources/source.entity.js';
+import { SourcesService } from '../sources/sources.service.js';
+import type { ClaimSetAccess, KeyAccess, ManagedBy, SourceAccess, WhoHasAccess } from './explain.dto.js';
 import { type AskedEntry, ClaimSetCounts, FactsQueries, type RegistryFacts } from './explain.queries.js';
 import { rightsOf } from './knowledge.js';
 import { knownOf } from './question.js';
-
-/** Required claims, and how to interpret arrays in them. */
-export interface Condition {
-  readonly required: Claims;
-  readonly arrays: ArrayValues;
-}
-
-/** Longer arrays are summarized by their length. */
-const MAX_NAMED = 20;
-
-/** reference/explain: describes conditions in one sentence, such as `org is acme and team is both platform and data`. */
-export function sentenceOf(conditions: readonly Condition[]): string {
-  const clauses = conditions.flatMap(({ required, arrays }) =>
-    Object.entries(required).map(([key, wanted]) => `${key} is ${valuesOf([wanted].flat(), arrays)}`),
-  );
-  return [...new Set(clauses)].join(' and ');
-}
-
-/**
- * Combines two sets of required claims. If one value of an array is enough (`any`), keeps the values that satisfy both
- * sets.
- *
- * @returns undefined if no single set of claims can express both.
- */
-export function bothOf(one: Claims, other: Claims, arrays: ArrayValues): Claims | undefined {
-  const joined = new Map<string, string | readonly string[]>(Object.entries(one));
-  for (const [key, wanted] of Object.entries(other)) {
-    const before = joined.get(key);
-    if (before === undefined) {
-      joined.set(key, wanted);
-      continue;
-    }
-    const [held, more] = [[before].flat(), new Set([wanted].flat())];
-    const values =
-      arrays === 'all' ? [...new Set([...held, ...more])] : held.filter((value) => more.has(value));
-    const [first] = values;
-    if (first === undefined) return undefined;
-    joined.set(key, values.length === 1 ? first : values);
-  }
-  return Object.fromEntries(joined);
-}
-
-function valuesOf(values: readonly string[], arrays: ArrayValues): string {
-  const named = [...new Set(values)];
-  if (named.length > MAX_NAMED) return `${arrays === 'all' ? 'all' : 'one'} of ${named.length} values`;
-  const [first = ''] = named;
-  if (named.length === 1) return first;
-  const list = `${named.slice(0, -1).join(', ')} ${arrays === 'all' ? 'and' : 'or'} ${named.at(-1) ?? ''}`;
-  if (arrays === 'any') return list;
-  return named.length === 2 ? `both ${list}` : `all of ${list}`;
-}
+import {
+  bothOf,
+  type Condition,
+  EVERYBODY,
+  requirementOf,
+  sentenceOf,
+  SUPER_ADMINS,
+  WITHOUT_CLAIMS,
+} from './requirements.js';
 
 const MAX_CLAIM_SETS = 1_000;
 /** Maximum number of sources per name, because each is listed with all earlier sources. */
 const MAX_SHADOWING = 100;
-const EVERYBODY = 'every caller';
-const SUPER_ADMINS = 'super-admins only';
 const EVERY_SUPER_ADMIN = 'every super-admin';
-/** A caller without claims, used to find out what the policy requires of everyone. */
-const WITHOUT_CLAIMS: Caller = { subject: null, issuer: null, claims: {}, identified: true };
 
 /** The settings of a registry that admit callers without a token. */
 type Opening = Pick<RegistryFacts, 'name' | 'claims' | 'anonymousClaims' | 'keys'>;
@@ -87,6 +43,7 @@ export class WhoService {
     private readonly policy: AccessPolicy,
     private readonly authenticator: Authenticator,
     private readonly openAccess: OpenAccess,
+    private readonly sources: SourcesService,
   ) {}
 
   /** Reports on a published entry in each registry that the asker may enter. */
@@ -138,6 +95,20 @@ export class WhoService {
     };
   }
 
+  /** Reports on a source: how much is in it, who sees its entries where they enter a registry, and which ones have it. */
+  async ofSource(asker: Caller, source: Source): Promise<SourceAccess> {
+    const { claimSets, isCut } = await this.counts.ofSources([source.id], MAX_CLAIM_SETS);
+    return {
+      counts: await this.counts.ofSource(source.id),
+      claimSets: claimSets.map(({ claims, count }) => this.accessTo(null, claims, count)),
+      ...(isCut ? { isCut } : {}),
+      registries: await this.sources.registriesWith(asker, source),
+      managedBy: this.managers(asker, 'manageSources', (caller, record) =>
+        this.policy.mayReach(caller, source.shownClaims, record),
+      ),
+    };
+  }
+
   /**
    * Reports on one name in a registry, by source.
    *
@@ -163,10 +134,10 @@ export class WhoService {
     };
   }
 
-  /** @param gate the claims of the registry. */
-  private accessTo(gate: Claims, claims: Claims, count: number): ClaimSetAccess {
+  /** @param gate the claims of the registry; null: of any. */
+  private accessTo(gate: Claims | null, claims: Claims, count: number): ClaimSetAccess {
     const required = [
-      requirementOf((record) => this.policy.mayReach(WITHOUT_CLAIMS, gate, record)),
+      gate ? requirementOf((record) => this.policy.mayReach(WITHOUT_CLAIMS, gate, record)) : EVERYBODY,
       requirementOf((record) => this.policy.maySee(WITHOUT_CLAIMS, claims, record)),
     ];
     if (required.includes(SUPER_ADMINS)) return { claims, sentence: SUPER_ADMINS, count };
@@ -239,15 +210,6 @@ export class WhoService {
     // reference/access: in a rule, an array lists alternatives.
     return (judgement?.rules ?? []).map((required) => ({ required, arrays: 'any' }));
   }
-}
-
-function requirementOf(
-  check: (record: Recorder) => boolean,
-): Condition | typeof EVERYBODY | typeof SUPER_ADMINS {
-  let judgement: Judgement | undefined;
-  if (check((recorded) => (judgement = recorded))) return EVERYBODY;
-  const { required, arrays } = judgement ?? {};
-  return required && arrays ? { required, arrays } : SUPER_ADMINS;
 }
 
 function shadowing(registry: string, sources: RegistryFacts['sources']) {

@@ -6,6 +6,7 @@ import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { checkAdminAccess } from '../authz/admin-access.js';
+import type { RegistryConfig } from '../config/config.js';
 import {
   grantedClaims,
   REGISTRY_READ_ONLY,
@@ -100,20 +101,13 @@ export class RegistriesService {
     preconditions: Preconditions,
     context: RequestContext,
   ): Promise<{ created: boolean; answer: JsonText }> {
-    checkSettingsLength(body, REGISTRY_READ_ONLY);
-    this.openAccess.check(body);
-    const { sources: sourceNames, claims = {} } = body;
-    this.policy.checkGrant(caller, claims);
-    for (const granted of grantedClaims(body)) this.policy.checkDelegation(caller, granted);
-    const keys = await this.adminKeys.read(caller, body.keys ?? [], claims);
-    const settings = toStored(REGISTRY_SETTINGS, { ...body, keys });
-    const declared = { name, sources: sourceNames, claims, ...settings };
+    const declared = await this.declare(caller, name, body);
     return this.audit.transaction({ caller, context }, async (manager) => {
       const found = await this.registries.lockByName(manager, name);
       if (found) checkAdminAccess(this.policy, caller, found, 'put', 'registry_not_found');
       checkPreconditions(preconditions, found ? registryTag(found) : null);
       checkReadOnlyMembers(body, REGISTRY_READ_ONLY, found ? this.describe(caller, found) : { name });
-      const sources = await this.getSources(manager, caller, sourceNames, found);
+      const sources = await this.lockSources(manager, caller, declared.sources, found);
       if (!found && (await this.registries.countMade(manager)) >= this.limits.apiRegistries)
         throw new ApiError('too_many_registries');
       const before = found && { claims: found.shownClaims, form: declaredRegistry(found) };
@@ -152,36 +146,84 @@ export class RegistriesService {
     });
   }
 
-  // Sources hidden from the caller count as unknown, unless the registry already contains them.
-  private async getSources(
+  /**
+   * Checks settings as `put` does, and finds their sources, without locking or writing anything.
+   *
+   * @param registry the stored registry; null for a new one.
+   * @throws ApiError what `put` throws for these settings.
+   */
+  async propose(
+    caller: Caller,
+    name: string,
+    body: RegistryBody,
+    registry: Registry | null,
+  ): Promise<{ readonly declared: RegistryConfig; readonly sources: readonly SourceRow[] }> {
+    const declared = await this.declare(caller, name, body);
+    const { manager } = this.dataSource;
+    const found = await this.sources.findByNames(manager, declared.sources);
+    const visible = await this.visibleOf(manager, caller, found, registry);
+    const byName = new Map(visible.map((source) => [source.name, source]));
+    const sources = declared.sources.flatMap((each) => byName.get(each) ?? []);
+    checkAllKnown(declared.sources, sources);
+    return { declared, sources };
+  }
+
+  /** Checks settings as far as they can be checked without the stored registry. */
+  private async declare(caller: Caller, name: string, body: RegistryBody): Promise<RegistryConfig> {
+    checkSettingsLength(body, REGISTRY_READ_ONLY);
+    this.openAccess.check(body);
+    const { sources, claims = {} } = body;
+    this.policy.checkGrant(caller, claims);
+    for (const granted of grantedClaims(body)) this.policy.checkDelegation(caller, granted);
+    const keys = await this.adminKeys.read(caller, body.keys ?? [], claims);
+    return { name, sources, claims, ...toStored(REGISTRY_SETTINGS, { ...body, keys }) };
+  }
+
+  private async lockSources(
     manager: EntityManager,
     caller: Caller,
     names: readonly string[],
     registry: Registry | null,
   ): Promise<SourceRow[]> {
-    const held = new Set(registry?.sourceNames);
-    const visibleOf = async (rows: readonly SourceRow[]) => {
-      const reachable = await this.reachable.among(manager, caller, rows);
-      return rows.filter(({ name, claimSetId }) => held.has(name) || reachable.has(claimSetId));
-    };
     // Locks only visible sources, because waiting for a hidden one would reveal that it exists.
-    const visible = new Set((await visibleOf(await this.sources.findByNames(manager, names))).map(nameOf));
-    const inOrder = names.filter((name) => visible.has(name));
-    const sources = await visibleOf(await this.sources.shareByNames(manager, inOrder));
-    const found = new Set(sources.map(nameOf));
-    const unknown = names.filter((name) => !found.has(name));
-    if (unknown.length > 0)
-      throw new ApiError(
-        'unknown_source',
-        `No source is called ${unknown.map((name) => JSON.stringify(name)).join(', ')}`,
-        unknown.map((name) => `sources: ${name} is not the name of a source`),
-      );
+    const found = await this.sources.findByNames(manager, names);
+    const visible = new Set((await this.visibleOf(manager, caller, found, registry)).map(nameOf));
+    const locked = await this.sources.shareByNames(
+      manager,
+      names.filter((name) => visible.has(name)),
+    );
+    const sources = await this.visibleOf(manager, caller, locked, registry);
+    checkAllKnown(names, sources);
     return sources;
+  }
+
+  // Sources hidden from the caller count as unknown, unless the registry already contains them.
+  private async visibleOf(
+    manager: EntityManager,
+    caller: Caller,
+    rows: readonly SourceRow[],
+    registry: Registry | null,
+  ): Promise<SourceRow[]> {
+    const held = new Set(registry?.sourceNames);
+    const reachable = await this.reachable.among(manager, caller, rows);
+    return rows.filter(({ name, claimSetId }) => held.has(name) || reachable.has(claimSetId));
   }
 
   private describe(caller: Caller, registry: Registry): Plain<RegistryAnswer> {
     return describeRegistry(registry, this.policy.mayAct(caller, 'manageRegistries'));
   }
+}
+
+/** @throws ApiError 400 `unknown_source`. */
+function checkAllKnown(names: readonly string[], sources: readonly SourceRow[]): void {
+  const found = new Set(sources.map(nameOf));
+  const unknown = names.filter((name) => !found.has(name));
+  if (unknown.length > 0)
+    throw new ApiError(
+      'unknown_source',
+      `No source is called ${unknown.map((name) => JSON.stringify(name)).join(', ')}`,
+      unknown.map((name) => `sources: ${name} is not the name of a source`),
+    );
 }
 
 function nameOf({ name }: SourceRow): string {

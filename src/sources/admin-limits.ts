@@ -59,6 +59,11 @@ export class AdminFiles {
     return root && others.length === 0 ? root.path : '/';
   }
 
+  /** Whether the sources that the caller configures may read any file. */
+  allowsAny(caller: Caller): boolean {
+    return this.roots.some(({ claims }) => this.policy.mayRead(caller, claims));
+  }
+
   /**
    * Checks every file that a source names. A file that does not exist yet is allowed.
    *
@@ -175,6 +180,11 @@ export class AdminNamespaces {
   constructor(
     @Inject(adminSourcesConfig.KEY) private readonly limits: ConfigType<typeof adminSourcesConfig>,
   ) {}
+
+  /** Whether the API may create sources of this kind. */
+  allows(kind: SourceKind): boolean {
+    return KINDS[kind].namespaces === null || this.limits.adminKubernetesNamespaces.length > 0;
+  }
 
   /** @throws ApiError 400 `namespace_not_allowed`. */
   check(source: Pick<ReadingSource, 'kind' | 'settings'>): void {

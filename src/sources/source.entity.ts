@@ -27,7 +27,8 @@ const MILLISECONDS = {
   to: (value: number | null) => value,
 };
 
-export type SyncStatus = 'pending' | 'syncing' | 'complete' | 'failed';
+export const SYNC_STATUSES = ['pending', 'syncing', 'complete', 'failed'] as const;
+export type SyncStatus = (typeof SYNC_STATUSES)[number];
 
 /** The sync state and lease of a source. Only SourceStates and SourceLeases write it. */
 @Entity('source_sync')

@@ -3,8 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
-import type { JsonText } from '../http/json-answers.js';
-import { ResourceListParameters } from '../http/lists.dto.js';
+import { JsonText } from '../http/json-answers.js';
 import { type Preconditions, RequestPreconditions } from '../http/preconditions.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
@@ -15,7 +14,8 @@ import {
   SyncRequest,
 } from '../source-kinds/source-settings.dto.js';
 import { Source } from './source.entity.js';
-import { SourceAnswer, SourceList } from './sources.responses.js';
+import { SourceListParameters } from './sources.dto.js';
+import { SourceAnswer, SourceKinds, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
 
 @ApiTags('sources')
@@ -31,7 +31,7 @@ export class SourcesController {
     answer: SourceList,
     errors: ['invalid_parameter', 'invalid_cursor'],
   })
-  list(@CurrentCaller() caller: Caller, @Query() query: ResourceListParameters): Promise<JsonText> {
+  list(@CurrentCaller() caller: Caller, @Query() query: SourceListParameters): Promise<JsonText> {
     return this.sources.list(caller, query);
   }
 
@@ -120,5 +120,23 @@ export class SourcesController {
     @CurrentRequest() context: RequestContext,
   ): Promise<JsonText> {
     return this.sources.sync(caller, source, request, context);
+  }
+}
+
+@ApiTags('sources')
+@Controller('v1/source-kinds')
+export class SourceKindsController {
+  constructor(private readonly sources: SourcesService) {}
+
+  @Route('GET', '', {
+    access: 'manageSources',
+    audit: 'source.list',
+    operationId: 'getSourceKinds',
+    summary: 'Returns the kinds of sources that the caller may create on this server',
+    answer: SourceKinds,
+    errors: [],
+  })
+  async get(@CurrentCaller() caller: Caller): Promise<JsonText> {
+    return new JsonText(JSON.stringify(await this.sources.kinds(caller)));
   }
 }

@@ -9,7 +9,7 @@ import { SourceLeases } from './source-leases.queries.js';
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { Source, SourceState } from './source.entity.js';
-import { SourcesController } from './sources.controller.js';
+import { SourceKindsController, SourcesController } from './sources.controller.js';
 import { SourcesRepository } from './sources.repository.js';
 import { SourcesService } from './sources.service.js';
 
@@ -31,7 +31,7 @@ const SERVICES = [
     AuthzModule,
     ClaimSetsModule,
   ],
-  controllers: [SourcesController],
+  controllers: [SourcesController, SourceKindsController],
   providers: SERVICES,
   exports: SERVICES,
 })

@@ -4,7 +4,7 @@ import { type EntityManager, Repository, type SelectQueryBuilder } from 'typeorm
 import { lockCreation, lockForChange } from '../database/locks.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { Source } from './source.entity.js';
+import { Source, type SyncStatus } from './source.entity.js';
 import { FIRST_SOURCES } from './sources.queries.js';
 
 /** A source without its settings, which may be large. */
@@ -15,10 +15,15 @@ export type SourceRow = Pick<Source, 'id' | 'name' | 'claimSetId'>;
 export class SourcesRepository {
   constructor(@InjectRepository(Source) private readonly sources: Repository<Source>) {}
 
-  /** Returns all sources without their settings, ordered by name. */
-  async rows(manager: EntityManager = this.sources.manager): Promise<SourceRow[]> {
+  /**
+   * Returns the sources without their settings, ordered by name.
+   *
+   * @param status of their syncs; absent: all sources.
+   */
+  async rows(manager: EntityManager = this.sources.manager, status?: SyncStatus): Promise<SourceRow[]> {
     return manager.find(Source, {
       select: { id: true, name: true, claimSetId: true },
+      where: status === undefined ? {} : { state: { status } },
       order: { name: 'ASC' },
     });
   }

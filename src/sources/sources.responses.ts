@@ -11,7 +11,7 @@ import { withoutSecretFiles } from '../source-kinds/named-files.js';
 import type { Plain } from '../json/plain.js';
 import { storedIn, toShown } from '../source-kinds/settings-table.js';
 import { SOURCE_SETTINGS, SourceSettings } from '../source-kinds/source-settings.dto.js';
-import type { Source } from './source.entity.js';
+import { type Source, SYNC_STATUSES } from './source.entity.js';
 
 export class SkippedEntry {
   @ApiProperty({ type: String, nullable: true })
@@ -25,7 +25,7 @@ export class SkippedEntry {
 }
 
 export class SourceSyncAnswer {
-  @ApiProperty({ enum: ['pending', 'syncing', 'complete', 'failed'] })
+  @ApiProperty({ enum: SYNC_STATUSES })
   status: string;
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
@@ -86,6 +86,15 @@ export class SourceAnswer extends OmitType(SourceSettings, ['claims', 'admission
 export class SourceList {
   sources: SourceAnswer[];
   metadata: AdminListMetadata;
+}
+
+/** What this server lets the caller create (reference/sources). */
+export class SourceKinds {
+  @ApiProperty({ enum: SOURCE_KINDS, isArray: true })
+  kinds: string[];
+
+  /** Whether sources may read files on the server: `file.path`, passwords and keys. */
+  files: boolean;
 }
 
 /** Returns the declaration of a source (reference/sources) for the audit trail, with queries removed from URLs. */

@@ -13,10 +13,11 @@ import { resolveSource } from '../config/resolve-config.js';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
-import { type AdminListQuery, listPage } from '../http/lists.js';
+import { listPage } from '../http/lists.js';
 import { checkPreconditions, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { checkReadOnlyMembers } from '../http/validation.pipe.js';
+import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { SOURCE_READ_ONLY, type SourceBody, type SyncRequest } from '../source-kinds/source-settings.dto.js';
 import { AdminFiles, AdminNamespaces, checkSettingsLength } from './admin-limits.js';
 import { SourceStates } from './source-states.queries.js';
@@ -24,7 +25,8 @@ import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
 import { registriesOf } from './sources.queries.js';
 import { SourcesRepository } from './sources.repository.js';
-import { declaredSource, describeSource, sourceTag } from './sources.responses.js';
+import type { SourceListParameters } from './sources.dto.js';
+import { declaredSource, describeSource, type SourceKinds, sourceTag } from './sources.responses.js';
 
 /** Implements the source routes of the admin API (reference/sources). */
 @Injectable()
@@ -55,8 +57,8 @@ export class SourcesService {
     return source;
   }
 
-  async list(caller: Caller, query: AdminListQuery): Promise<JsonText> {
-    const all = await this.sources.rows();
+  async list(caller: Caller, query: SourceListParameters): Promise<JsonText> {
+    const all = await this.sources.rows(this.dataSource.manager, query.status || undefined);
     const reachable = await this.reachable.among(this.dataSource.manager, caller, all);
     const rows = all.filter(({ claimSetId }) => reachable.has(claimSetId));
     const page = await listPage('sources', rows, query, true, async (next) => {
@@ -68,6 +70,17 @@ export class SourcesService {
       }));
     });
     return new JsonText(page);
+  }
+
+  /** Returns the kinds of sources that the caller may create, as far as this does not depend on their settings. */
+  async kinds(caller: Caller): Promise<SourceKinds> {
+    const hasManaged = (await this.sources.findManaged()) !== null;
+    return {
+      kinds: SOURCE_KINDS.filter((kind) =>
+        kind === MANAGED_KIND ? !hasManaged : this.namespaces.allows(kind),
+      ),
+      files: this.files.allowsAny(caller),
+    };
   }
 
   get(source: Source): JsonText {
@@ -168,19 +181,33 @@ export class SourcesService {
     return declared;
   }
 
+  /** Returns the names of the registries with this source that the caller reaches. */
+  async registriesWith(caller: Caller, { id }: Source): Promise<string[]> {
+    const { manager } = this.dataSource;
+    return this.namesReached(caller, manager, await registriesOf(manager, id));
+  }
+
   // The error lists the registries visible to the caller. The source's row is locked, so a concurrent transaction that
   // adds the source to a registry is either waiting or already committed.
   private async checkUnused(caller: Caller, manager: EntityManager, { id }: Source): Promise<void> {
     const users = await registriesOf(manager, id);
     if (users.length === 0) return;
-    const reachable = await this.reachable.among(manager, caller, users);
-    const names = users.filter(({ claimSetId }) => reachable.has(claimSetId)).map(({ name }) => name);
+    const names = await this.namesReached(caller, manager, users);
     if (names.length === 0) throw new ApiError('source_in_use');
     throw new ApiError(
       'source_in_use',
       `The source is part of ${names.join(', ')}: remove it from there first`,
       names.map((name) => `registry ${name}`),
     );
+  }
+
+  private async namesReached(
+    caller: Caller,
+    manager: EntityManager,
+    registries: readonly { readonly name: string; readonly claimSetId: number }[],
+  ): Promise<string[]> {
+    const reachable = await this.reachable.among(manager, caller, registries);
+    return registries.filter(({ claimSetId }) => reachable.has(claimSetId)).map(({ name }) => name);
   }
 
   private async write<T>(

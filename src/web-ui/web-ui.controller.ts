@@ -3,8 +3,10 @@ import type { ConfigType } from '@nestjs/config';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import Negotiator from 'negotiator';
+import { UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { Route } from '../auth/route.js';
+import { AccessPolicy } from '../authz/access-policy.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
@@ -25,18 +27,19 @@ import { PageSettings } from './web-ui.responses.js';
 @Controller()
 export class PageController {
   private readonly headers: () => Readonly<Record<string, string>>;
-  private readonly settings: () => JsonText;
+  private readonly settings: () => Omit<PageSettings, 'checksClaims'>;
   private readonly logo: PageFile | null;
 
   constructor(
     @Inject(pageConfig.KEY) { web }: ConfigType<typeof pageConfig>,
     inForce: OAuthInForce,
+    private readonly policy: AccessPolicy,
     @Inject(PAGE_FILES) private readonly files: PageFiles,
   ) {
     const { logo } = web;
     this.logo = logo && new PageFile(logo.type, Buffer.from(logo.base64, 'base64'));
     this.headers = inForce.derive((oauth) => pageHeaders(oauth));
-    this.settings = inForce.derive((oauth) => new JsonText(JSON.stringify(settingsOf(oauth, web))));
+    this.settings = inForce.derive((oauth) => settingsOf(oauth, web));
   }
 
   /** Serves only requests that accept HTML: other clients get 404 at `/`. */
@@ -59,7 +62,9 @@ export class PageController {
     errors: ['route_not_found'],
   })
   config(): JsonText {
-    return this.settings();
+    const checksClaims = !this.policy.seesAll(UNIDENTIFIED_CALLER);
+    const settings: PageSettings = { ...this.settings(), checksClaims };
+    return new JsonText(JSON.stringify(settings));
   }
 
   @Route('GET', 'assets/:file', { access: 'public', audit: null, openApi: false })
@@ -108,7 +113,7 @@ export class PageController {
 function settingsOf(
   oauth: OAuthInForce['settings'],
   { logins, iconOrigins, title, logo, accent }: ConfigType<typeof pageConfig>['web'],
-): PageSettings {
+): Omit<PageSettings, 'checksClaims'> {
   const providers = oauth?.providers ?? [];
   return {
     mode: oauth ? 'oauth' : 'anonymous',

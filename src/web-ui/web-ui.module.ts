@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
+import { AuthzModule } from '../authz/authz.module.js';
 import { CatalogModule } from '../catalog/catalog.module.js';
 import { IconCache } from './icon-cache.js';
 import { IconsController } from './icons.controller.js';
@@ -8,7 +9,7 @@ import { PageController } from './web-ui.controller.js';
 
 /** Not imported when the web UI is disabled. */
 @Module({
-  imports: [AuthModule, CatalogModule],
+  imports: [AuthModule, AuthzModule, CatalogModule],
   controllers: [PageController, IconsController],
   providers: [IconCache, { provide: PAGE_FILES, useFactory: builtPage }],
 })

@@ -26,6 +26,9 @@ export class PageSettings {
   @ApiProperty({ enum: ['anonymous', 'oauth'] })
   mode: string;
 
+  /** Whether claims decide who sees what: `auth.authz` is configured. */
+  checksClaims: boolean;
+
   /** Empty in anonymous mode, and when none is configured. */
   logins: PageLogin[];
 

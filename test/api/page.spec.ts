@@ -141,6 +141,7 @@ describe('the web UI at /', () => {
     expect(reply.headers['cache-control']).toBe('private, no-cache');
     expect(reply.json).toEqual({
       mode: 'anonymous',
+      checksClaims: false,
       logins: [],
       hasIcons: false,
       title: 'Registry',
@@ -178,6 +179,7 @@ describe('the web UI of a server in oauth mode', () => {
   it('gets the log-in settings without secrets', async () => {
     expect((await service.get('/config.json')).json).toEqual({
       mode: 'oauth',
+      checksClaims: true,
       logins: [
         {
           provider: 'corporate',

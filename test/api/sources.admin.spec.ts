@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { outcomeOf, serversIn } from '../support/answers.js';
-import { ACME_ADMIN, ACME_DATA } from '../support/callers.js';
+import { ACME_ADMIN, ACME_DATA, CONTOSO_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
@@ -44,6 +44,21 @@ describe('a source made through the API', () => {
     await admin().put('/v1/registries/created', { sources: ['created'] });
     const list = await service.as(ACME_DATA).get('/registry/created/v0.1/servers');
     expect(serversIn(list)).toEqual(['com.other/made', 'io.acme/made']);
+  });
+
+  it('is listed by the status of its sync', async () => {
+    const broken = { ...settings, file: { path: folder.write('broken.json', '{') } };
+    expect(outcomeOf(await admin().put('/v1/sources/broken', broken))).toBe('201');
+    const names = async (status: string, claims = ACME_ADMIN) => {
+      const reply = await service.as(claims).get(`/v1/sources?status=${status}`);
+      return (reply.json as { sources: { name: string }[] }).sources.map(({ name }) => name);
+    };
+    await expect.poll(() => names('failed'), { timeout: 10_000 }).toEqual(['broken']);
+    expect(await names('complete')).not.toContain('broken');
+    expect(await names('')).toContain('broken');
+    expect(await names('failed', CONTOSO_ADMIN)).toEqual([]);
+    expect(outcomeOf(await admin().get('/v1/sources?status=bad'))).toBe('400 invalid_parameter');
+    expect(outcomeOf(await admin().delete('/v1/sources/broken'))).toBe('204');
   });
 
   it('is synced soon, without a manual sync', async () => {
@@ -177,6 +192,16 @@ describe('the managed source', () => {
     expect(outcomeOf(await admin().delete('/v1/sources/first'))).toBe('204');
     expect(outcomeOf(await admin().put('/v1/sources/second', managed))).toBe('201');
     expect(outcomeOf(await admin().delete('/v1/sources/second'))).toBe('204');
+  });
+
+  it('is offered as a kind while there is none, beside the kinds that the configuration allows', async () => {
+    const read = async (claims = ACME_ADMIN) =>
+      (await service.as(claims).get('/v1/source-kinds')).json as { kinds: string[] };
+    expect(await read()).toEqual({ kinds: ['file', 'git', 'api', 'managed'], files: true });
+    expect(outcomeOf(await admin().put('/v1/sources/offered', managed))).toBe('201');
+    expect((await read()).kinds).toEqual(['file', 'git', 'api']);
+    expect(outcomeOf(await admin().delete('/v1/sources/offered'))).toBe('204');
+    expect(outcomeOf(await service.as(ACME_DATA).get('/v1/source-kinds'))).toBe('403 role_required');
   });
 
   it('is unique under concurrent requests', async () => {

@@ -41,6 +41,8 @@ const WRITES_NOTHING = [
   'POST /v1/access/preview',
   'POST /v1/blocks/preview',
   'POST /v1/sources/{name}/test',
+  'POST /v1/sources/{name}/access',
+  'POST /v1/registries/{name}/access',
   'POST /registry/{registry}/mcp',
   'POST /registry/{registry}/git/marketplace.git/git-upload-pack',
   ...['PUT', 'PATCH', 'DELETE'].map((method) => `${method} /registry/{registry}/mcp`),
@@ -53,8 +55,8 @@ const WRITES_NOTHING = [
 /** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
   [/git-upload-pack$/, 415],
-  // The source is one of the configuration.
-  [/sources\/.*\/test$/, 403],
+  // The resource is one of the configuration.
+  [/(sources|registries)\/.*\/(test|access)$/, 403],
   [/oidc$|^POST .*(mcp|blocks\/preview)$/, 400],
   [/^(PUT|PATCH|DELETE) .*mcp$/, 405],
 ];

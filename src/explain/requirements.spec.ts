@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Claims, covers } from '../claims/claims.js';
-import { bothOf, sentenceOf } from './who.service.js';
+import { bothOf, sentenceOf } from './requirements.js';
 
 describe('required claims in a sentence', () => {
   it.each([
