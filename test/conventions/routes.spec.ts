@@ -75,6 +75,7 @@ const isGit = (route: string) => route.includes('/git/marketplace.git/');
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   getFeed: ATOM_TYPE,
   getContentZip: 'application/zip',
+  getPluginArchive: 'application/zip',
 };
 
 /** By role, by the gate, or because the target is hidden. */
