@@ -19,7 +19,6 @@ import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
 import { timeIn } from '../database/sql-expressions.js';
-import { queueMissing } from '../entry-store/content-queue.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs } from '../limits/back-off.js';
 import { ownShortage } from '../limits/own-resources.js';
@@ -38,8 +37,8 @@ import { OciRegistry } from './oci-registry.js';
 import { contentProblems } from './skill-file.js';
 
 const EVERY_MS = 1_000;
-/** How often versions are sought that an earlier version of the server stored. */
-const MISSING_EVERY_MS = 60 * 60_000;
+/** How often packages are sought that a replica with another list of hosts left. */
+const LISTED_EVERY_MS = 60 * 60_000;
 /** Versions fetched at once, per replica and per source. */
 const MAX_FETCHES = 4;
 const MAX_FETCHES_PER_SOURCE = 2;
@@ -73,7 +72,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   private readonly stop = new AbortController();
   private readonly http: HttpClient;
   private readonly connections: GitConnections;
-  private soughtMissingAt = Number.NEGATIVE_INFINITY;
+  private soughtListedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -101,7 +100,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async poll(): Promise<void> {
-    await this.seekMissing();
+    await this.queueListed();
     const free = MAX_FETCHES - this.fetching.size;
     if (free <= 0) return;
     const { manager } = this.dataSource;
@@ -116,18 +115,10 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  private async seekMissing(): Promise<void> {
-    if (performance.now() - this.soughtMissingAt < MISSING_EVERY_MS) return;
-    const { manager } = this.dataSource;
-    for (let after: string | null = '0'; after !== null && !this.polling.hasEnded;)
-      after = await queueMissing(manager, after);
-    await this.queueListed();
-    this.soughtMissingAt = performance.now();
-  }
-
   /** Queues packages whose hosts were not listed when they were due. */
   private async queueListed(): Promise<void> {
-    for (let after = '0'; !this.polling.hasEnded;) {
+    if (performance.now() - this.soughtListedAt < LISTED_EVERY_MS) return;
+    for (let after: string | undefined = '0'; after !== undefined && !this.polling.hasEnded;) {
       const unlisted = await this.fetches
         .createQueryBuilder('unlisted')
         .where({ versionId: MoreThan(after), fetchAt: IsNull(), packages: Not(IsNull()) })
@@ -135,14 +126,14 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
         .orderBy('unlisted.versionId')
         .limit(FETCHES_PER_READ)
         .getMany();
-      if (unlisted.length === 0) return;
       const listed = unlisted.filter(({ packages }) => this.isListed(packages));
       await this.fetches.update(
         { versionId: In(listed.map(({ versionId }) => versionId)), fetchAt: IsNull() },
         { fetchAt: () => 'now()' },
       );
-      after = unlisted.at(-1)?.versionId ?? after;
+      after = unlisted.at(-1)?.versionId;
     }
+    this.soughtListedAt = performance.now();
   }
 
   private isListed(packages: string | null): boolean {

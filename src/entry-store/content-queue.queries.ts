@@ -7,10 +7,12 @@ const BATCH = 1_000;
 
 // If a document now names other packages, the old document's content is removed (reference/content). A version that a
 // block held has kept its content.
-const queue = (asked: string) => `
+const QUEUE = `
 with asked as materialized (
   select v.id, e.source_id, nullif(${jsonMember('v.document', 'packages')}, '[]') as packages
-  ${asked}
+  from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
+  join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+  join entry_version v on v.entry_id = e.id and v.version = n.version
 ), queued as (
   insert into content_fetch as f (version_id, source_id, packages, fetch_at)
   select a.id, a.source_id, a.packages,
@@ -28,15 +30,6 @@ with asked as materialized (
 )
 select count(*)::int as count from queued`;
 
-const STORED = queue(`
-  from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
-  join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
-  join entry_version v on v.entry_id = e.id and v.version = n.version`);
-
-const MISSING = queue(`
-  from entry_version v join entry e on e.id = v.entry_id
-  where v.id = any($1::bigint[])`);
-
 /**
  * Queues the content of versions that were stored or changed, in the transaction of the change. A version is queued again
  * only if its packages have changed.
@@ -48,28 +41,10 @@ export async function queueContent(
 ): Promise<void> {
   const bare = [...versions].filter(({ type }) => isBareType(type));
   for await (const batch of batches(bare, BATCH))
-    await manager.query(STORED, [
+    await manager.query(QUEUE, [
       sourceId,
       batch.map(({ type }) => type),
       batch.map(({ name }) => name),
       batch.map(({ version }) => version),
     ]);
-}
-
-/**
- * Queues the content of a batch of versions that an older release stored without queueing it.
- *
- * @param after id of the last version examined.
- * @returns the id to continue with; null at the end.
- */
-export async function queueMissing(manager: EntityManager, after: string): Promise<string | null> {
-  const rows = await manager.query<{ id: string; isQueued: boolean }[]>(
-    `select v.id, exists (select 1 from content_fetch f where f.version_id = v.id) as "isQueued"
-     from entry_version v join entry e on e.id = v.entry_id
-     where e.type <> 'server' and v.id > $1 order by v.id limit ${BATCH}`,
-    [after],
-  );
-  const missing = rows.filter(({ isQueued }) => !isQueued).map(({ id }) => id);
-  if (missing.length > 0) await manager.query(MISSING, [missing]);
-  return rows.length < BATCH ? null : (rows.at(-1)?.id ?? null);
 }

@@ -612,14 +612,4 @@ describe('fetching', () => {
     await expect.poll(async () => (await contentOf(name)).status).toBe('stored');
     expect(await contentOf(unlisted)).toEqual({ status: 'none' });
   });
-
-  it('finds versions that an earlier version of the server stored', async () => {
-    const name = aName();
-    const commit = await repository.commit(skillFiles(name), { branch: 'earlier' });
-    await service.restart((edited) => edited.configuration({ content: {} }));
-    await publish(name, gitPackage({ commit }));
-    await service.database.query(`delete from content_fetch`);
-    await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
-    await expect.poll(async () => (await contentOf(name)).status).toBe('stored');
-  });
 });
