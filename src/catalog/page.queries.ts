@@ -6,8 +6,7 @@ import {
   IS_WORTH_READING,
   type ViewSql,
 } from '../visibility/freshness.queries.js';
-import { partitionValues } from '../visibility/view-parameters.js';
-import type { ViewOfPartitions } from '../visibility/view.js';
+import { partitionValues, type ViewOfPartitions } from '../visibility/view.js';
 import {
   conditionValues,
   isVisibleAmongMany,

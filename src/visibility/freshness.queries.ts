@@ -2,8 +2,7 @@ import { ON_PRIMARY } from '../database/primary.js';
 import type { StatementRunner } from '../database/search-pool.js';
 import { bind, type NamedValues } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
-import { valuesOf } from './view-parameters.js';
-import { isEmptyView, type RememberedRegistry, type View } from './view.js';
+import { isEmptyView, type RememberedRegistry, valuesOf, type View } from './view.js';
 
 // Decides whether a cached page, view or access is out of date. Pages are cached by the tag of their view, which contains
 // the revisions of its sources. Statements that use a remembered access compare its registry and revisions

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { ascendingIndex } from './ascending-ids.js';
+import { ascendingIndex } from './view.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
 
 /** Limit on cached partitions, applied separately to the source cache and the registry cache. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { NamedValues } from '../database/statements.js';
 
 /** The visible claim sets of one source: the caller sees the entries that carry one of them. */
 export interface VisibleSource {
@@ -88,4 +89,99 @@ export function viewOf(
   for (const { digest } of visible ?? []) tag.update(digest);
   const view = { tag: tag.digest('base64url'), sourceIds, revisions };
   return visible ? { ...view, seesAll: false, visible } : { ...view, seesAll: true };
+}
+
+/** Parameters that describe a view. Lists are cached as text, since they can be long. */
+interface ViewValues {
+  /** Parameters of `FRESHNESS`. */
+  readonly sourceIds: string;
+  readonly revisions: string;
+  /** Sources with visible partitions, in registry order; their ranks start at 1. */
+  readonly rankedSources: string;
+  /** Whether every claim set is visible, including claim sets created later. */
+  readonly seesAll: boolean;
+  /** Visible claim sets; empty if all are visible. Visibility does not depend on the source. */
+  readonly claimSets: string;
+}
+
+/** The visible partitions as columns, for statements that read partition by partition. */
+interface PartitionValues {
+  readonly partitionSources: string;
+  readonly partitionClaimSets: string;
+  readonly partitionRanks: string;
+}
+
+/** Maximum number of partitions whose claim sets are deduplicated. */
+const MAX_DEDUPLICATED = 20_000;
+
+const cachedValues = new WeakMap<View, ViewValues>();
+const cachedPartitions = new WeakMap<ViewOfPartitions, PartitionValues>();
+
+export function valuesOf(view: View): ViewValues {
+  const cached = cachedValues.get(view);
+  if (cached) return cached;
+  const { sourceIds, revisions, seesAll } = view;
+  const values = {
+    sourceIds: listOf(sourceIds),
+    revisions,
+    rankedSources: listOf(sourcesOf(view)),
+    seesAll,
+    claimSets: listOf(view.seesAll ? [] : claimSetsOf(view.visible)),
+  };
+  cachedValues.set(view, values);
+  return values;
+}
+
+export function partitionValues(view: ViewOfPartitions): NamedValues {
+  const cached = cachedPartitions.get(view);
+  if (cached) return { ...cached };
+  const repeated = (value: number, { claimSetIds }: VisibleSource) => claimSetIds.map(() => value).join();
+  const values = {
+    partitionSources: listOf(view.visible.map((source) => repeated(source.sourceId, source))),
+    partitionClaimSets: listOf(view.visible.map(({ text }) => text)),
+    partitionRanks: listOf(view.visible.map((source, index) => repeated(index + 1, source))),
+  };
+  cachedPartitions.set(view, values);
+  return { ...values };
+}
+
+// Deduplicates the list, since PostgreSQL parses it for each statement. For very many ids, deduplicating would block
+// the event loop for too long.
+function claimSetsOf(visible: readonly VisibleSource[]): readonly (string | number)[] {
+  const count = visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
+  if (count > MAX_DEDUPLICATED) return visible.map(({ text }) => text);
+  return visible.map(({ claimSetIds }) => claimSetIds).reduce(unionOf, []);
+}
+
+// Formats a PostgreSQL array literal.
+function listOf(texts: readonly (string | number)[]): string {
+  return `{${texts.join()}}`;
+}
+
+// Id lists are in ascending order, without duplicates. The first request after a change walks thousands of ids; map
+// lookups would be several times slower.
+
+/**
+ * Returns a function that maps an id to its index, or to undefined if absent. Call it with ascending ids: it walks the
+ * list once.
+ */
+export function ascendingIndex(ids: readonly number[]): (id: number) => number | undefined {
+  let index = 0;
+  return (id) => {
+    while ((ids[index] ?? Infinity) < id) index += 1;
+    return ids[index] === id ? index : undefined;
+  };
+}
+
+/** Merges two lists; the result contains each id once. */
+export function unionOf(one: readonly number[], other: readonly number[]): number[] {
+  const union: number[] = [];
+  let [at, otherAt] = [0, 0];
+  while (at < one.length || otherAt < other.length) {
+    const [id, otherId] = [one[at] ?? Infinity, other[otherAt] ?? Infinity];
+    union.push(Math.min(id, otherId));
+    if (id <= otherId) at += 1;
+    if (otherId <= id) otherAt += 1;
+  }
+  return union;
 }

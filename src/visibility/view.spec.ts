@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ascendingIndex, unionOf } from './ascending-ids.js';
+import { ascendingIndex, unionOf } from './view.js';
 
 describe('ids in ascending order', () => {
   it.each([
