@@ -3,14 +3,18 @@ import { Reflector } from '@nestjs/core';
 import { catchError, type Observable } from 'rxjs';
 import { type Caller, callerOf } from '../auth/caller.js';
 import { type LoadedRequest, LoadsOf, type NamedResource, RouteAccessOf } from '../auth/route.js';
-import { type CatalogRequest, IsCatalogRead } from '../catalog/catalog-read.js';
+import {
+  type CatalogRequest,
+  IsCatalogRead,
+  type RegistryAccess,
+  RegistryViews,
+} from '../visibility/registry-views.js';
 import { SeenItems } from '../admission/seen-items.queries.js';
 import { clientIn } from '../auth/client.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';
-import { type RegistryAccess, RegistryViews } from '../visibility/registry-views.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**

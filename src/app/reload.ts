@@ -4,7 +4,7 @@ import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { type Policies, policyFor, PolicyInForce, warnIfAuthOnly } from '../authz/policy-in-force.js';
 import { type AuthConfig, type Config, type OAuthConfig, oauthInUse } from '../config/config.js';
-import { OpenAccess } from '../authz/open-access.js';
+import { OpenAccess } from '../authz/admin-access.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
 import { WebhookSender } from '../webhooks/webhook-sender.js';

@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
+import { Counter } from 'prom-client';
 import type { OAuthConfig } from '../config/config.js';
 import { ApiError, ERRORS, type TokenRefusal } from '../http/errors.js';
-import { AuthMetrics } from './auth-metrics.js';
-import type { BlockedCallers } from './blocked-callers.js';
-import { basicToken, type SentToken, sentToken } from './bearer-token.js';
-import { challenge } from './challenge.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { basicToken, challenge, type SentToken, sentToken } from './bearer-token.js';
 import { type AuthenticatedRequest, type Caller, identityOf, UNIDENTIFIED_CALLER } from './caller.js';
+import type { BlockedCallers } from './oauth-in-force.js';
 import { AcceptsBasic, LoadsOf, RouteAccessOf, WritesNothingOf } from './route.js';
 import { BLOCKED, EXPIRED, ID_TOKEN, refusalLabel, shownClaim } from './token-claims.js';
 import type { TokenVerifier } from './token-verifier.js';
-import type { Accepted, ProviderAttempt, NotAccepted } from './verdict.js';
+import type { Accepted, NotAccepted, ProviderAttempt } from './verdict.js';
 
 /**
  * Whether a path needs no token (reference/access). Compares whole, decoded segments; a pattern ending in `/*` matches
@@ -310,4 +310,36 @@ function offeringBasic(error: ApiError): ApiError {
 function admit(request: AuthenticatedRequest, caller: Caller): true {
   request.caller = caller;
   return true;
+}
+
+export type AuthOutcome = 'accepted' | 'refused' | 'incomplete' | 'unavailable' | 'limited';
+
+/** Counts token verifications by identity provider. */
+@Injectable()
+export class AuthMetrics {
+  private readonly outcomes: Counter<'provider' | 'outcome' | 'reason'>;
+
+  constructor({ register }: Metrics) {
+    this.outcomes = new Counter({
+      name: 'registry_authentications_total',
+      help: 'Verified tokens by identity provider, outcome and reason; a token refused by several providers counts once for each',
+      labelNames: ['provider', 'outcome', 'reason'],
+      registers: [register],
+    });
+  }
+
+  /** @param provider name in the configuration. */
+  accepted(provider: string): void {
+    this.outcomes.inc({ provider, outcome: 'accepted', reason: '' });
+  }
+
+  /** @param reason a label from a fixed list: it never contains token data. */
+  failed(provider: string, outcome: Exclude<AuthOutcome, 'accepted'>, reason: string): void {
+    this.outcomes.inc({ provider, outcome, reason });
+  }
+
+  /** Counts a request without a verifiable token. */
+  missing(reason: 'no_token' | 'unusable'): void {
+    this.outcomes.inc({ provider: '', outcome: 'refused', reason });
+  }
 }

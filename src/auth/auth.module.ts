@@ -1,10 +1,8 @@
 import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { authenticationConfig } from '../config/slices.js';
-import { AuthMetrics } from './auth-metrics.js';
-import { AnonymousAuthenticator, Authenticator, TokenAuthenticator } from './auth.guard.js';
-import { BlockedCallers } from './blocked-callers.js';
-import { OAuthInForce } from './oauth-in-force.js';
+import { AnonymousAuthenticator, Authenticator, AuthMetrics, TokenAuthenticator } from './auth.guard.js';
+import { BlockedCallers, OAuthInForce } from './oauth-in-force.js';
 import { TokenVerifier } from './token-verifier.js';
 
 type AuthenticationConfig = ConfigType<typeof authenticationConfig>;

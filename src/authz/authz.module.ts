@@ -4,7 +4,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import { authorizationConfig } from '../config/slices.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeController } from './me.controller.js';
-import { OpenAccess } from './open-access.js';
+import { OpenAccess } from './admin-access.js';
 import { policyFor, PolicyInForce, warnIfAuthOnly } from './policy-in-force.js';
 import { ReachableClaimSets } from './reachable-claim-sets.queries.js';
 import { RolesGuard } from './roles.guard.js';

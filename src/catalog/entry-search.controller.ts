@@ -1,8 +1,7 @@
 import { Controller, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { CachedJson } from '../http/json-answers.js';
-import type { RegistryAccess } from '../visibility/registry-views.js';
-import { CatalogAccess, CatalogRead } from './catalog-read.js';
+import { CatalogAccess, CatalogRead, type RegistryAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { EntrySearchQuery, EntrySearchResult } from './entry-search.dto.js';
 import { entrySearch } from './entry-search.js';

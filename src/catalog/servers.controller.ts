@@ -1,8 +1,7 @@
 import { Controller, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { CachedJson } from '../http/json-answers.js';
-import type { RegistryAccess } from '../visibility/registry-views.js';
-import { CatalogAccess, CatalogRead } from './catalog-read.js';
+import { CatalogAccess, CatalogRead, type RegistryAccess } from '../visibility/registry-views.js';
 import { ServerItem, ServerList } from './catalog.responses.js';
 import { CatalogService } from './catalog.service.js';
 import { ServerListQuery, VersionQuery, VersionsQuery } from './list-query.dto.js';

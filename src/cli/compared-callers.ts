@@ -1,4 +1,4 @@
-import { BlockedCallers } from '../auth/blocked-callers.js';
+import { BlockedCallers } from '../auth/oauth-in-force.js';
 import { type Caller, type Role, ROLES, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { ClaimsIncomplete, mapClaims } from '../auth/claim-mapping.js';
 import { callerOfClaims } from '../auth/token-claims.js';

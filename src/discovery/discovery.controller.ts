@@ -1,7 +1,7 @@
 import { Controller, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { resourceMetadataUrl } from '../auth/challenge.js';
+import { resourceMetadataUrl } from '../auth/bearer-token.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { Route } from '../auth/route.js';
 import type { OAuthConfig } from '../config/config.js';

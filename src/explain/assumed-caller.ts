@@ -1,5 +1,5 @@
 import { isPublicPath } from '../auth/auth.guard.js';
-import { BlockedCallers } from '../auth/blocked-callers.js';
+import { BlockedCallers } from '../auth/oauth-in-force.js';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { ClaimsIncomplete } from '../auth/claim-mapping.js';
 import { NoSubject, TokenCallers } from '../auth/token-callers.js';

@@ -7,7 +7,7 @@ import type { Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
-import { OpenAccess } from '../authz/open-access.js';
+import { OpenAccess } from '../authz/admin-access.js';
 import { Registry } from '../registries/registry.entity.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';

@@ -8,7 +8,7 @@ import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { OpenAccess } from '../authz/open-access.js';
+import { OpenAccess } from '../authz/admin-access.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourcesService } from '../sources/sources.service.js';

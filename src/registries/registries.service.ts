@@ -5,7 +5,7 @@ import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
-import { checkAdminAccess } from '../authz/admin-access.js';
+import { checkAdminAccess, OpenAccess } from '../authz/admin-access.js';
 import type { RegistryConfig } from '../config/config.js';
 import {
   grantedClaims,
@@ -34,7 +34,6 @@ import {
 import { AdminKeys, RegistryWriter } from './registry-writer.js';
 import { Registry } from './registry.entity.js';
 import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
-import { OpenAccess } from '../authz/open-access.js';
 
 /** Manages registries through the admin API (reference/sources). */
 @Injectable()

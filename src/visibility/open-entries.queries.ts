@@ -4,7 +4,7 @@ import { UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { Partitions } from './source-partitions.js';
-import { RegistryLookup } from './registry-lookup.js';
+import { RegistryLookup } from './registry-lookup.queries.js';
 
 /** Counts the entries open to callers without a token, for the startup log (reference/access). */
 @Injectable()

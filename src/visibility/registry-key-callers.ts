@@ -6,8 +6,7 @@ import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
 import { ApiError } from '../http/errors.js';
-import { RegistryLookup } from './registry-lookup.js';
-import type { RegistryState } from './views.queries.js';
+import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js';
 
 /**
  * Finds callers without a token and the claims that a registry grants them. Looks up the registry for each request, so

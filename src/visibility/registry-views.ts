@@ -1,17 +1,19 @@
-import { Injectable } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
-import type { EnteredRegistry } from '../auth/route.js';
+import { type EnteredRegistry, type LoadedRequest, Route, type RouteDocumentation } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import type { MarketplaceConfig } from '../config/config.js';
+import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
+import type { CachedJson } from '../http/json-answers.js';
 import { isUnchanged } from './freshness.queries.js';
-import { Partitions } from './source-partitions.js';
 import { RegistryCallers } from './registry-key-callers.js';
-import { RegistryLookup } from './registry-lookup.js';
-import { ViewCache } from './visible-partitions.js';
+import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js';
+import { Partitions } from './source-partitions.js';
 import type { RememberedRegistry, View } from './view.js';
-import type { RegistryState } from './views.queries.js';
+import { ViewCache } from './visible-partitions.js';
 
 abstract class Access {
   /** Makes the types nominal, so that no object literal is assignable to them. */
@@ -180,3 +182,35 @@ export class RegistryViews {
     return partitions && this.cache.cached(caller, registry, partitions);
   }
 }
+
+/** A request to a CatalogRead route. The access is not in `loaded`, because other handlers read that property. */
+export interface CatalogRequest extends LoadedRequest {
+  catalogAccess?: RegistryAccess;
+}
+
+/** Marks a CatalogRead route for the ClaimsInterceptor. */
+export const IsCatalogRead = Reflector.createDecorator();
+
+/**
+ * Declares a GET of a registry whose handler receives a RememberedAccess as its first argument, through `@CatalogAccess()`. Use it
+ * only for reads through CatalogService, which verifies the access before or during the read. All other handlers get a
+ * VerifiedAccess.
+ */
+export const CatalogRead =
+  (path: string, entryType: EntryType | undefined, documentation: RouteDocumentation) =>
+  <Handler extends (access: RegistryAccess, ...more: never[]) => Promise<CachedJson>>(
+    target: object,
+    key: string,
+    handler: TypedPropertyDescriptor<Handler>,
+  ): void => {
+    IsCatalogRead()(target, key, handler);
+    const audit = { action: 'catalog.read', entryType } as const;
+    Route('GET', path, { access: 'caller', audit, loads: 'view', ...documentation })(target, key, handler);
+  };
+
+/** Injects the caller's access into a CatalogRead handler. */
+export const CatalogAccess = createParamDecorator((_: unknown, context: ExecutionContext): RegistryAccess => {
+  const { catalogAccess } = context.switchToHttp().getRequest<CatalogRequest>();
+  if (!catalogAccess) throw new Error('The route is not declared with @CatalogRead()');
+  return catalogAccess;
+});

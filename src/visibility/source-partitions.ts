@@ -4,7 +4,7 @@ import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { ascendingIndex } from './view.js';
-import { type PartitionList, type RegistryState, ViewsQueries } from './views.queries.js';
+import { type PartitionList, type RegistryState, ViewsQueries } from './registry-lookup.queries.js';
 
 /** Limit on cached partitions, applied separately to the source cache and the registry cache. */
 const MAX_CACHED_PARTITIONS = 500_000;

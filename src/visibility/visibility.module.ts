@@ -7,9 +7,8 @@ import { Source } from '../sources/source.entity.js';
 import { OpenEntries } from './open-entries.queries.js';
 import { Partitions } from './source-partitions.js';
 import { RegistryCallers } from './registry-key-callers.js';
-import { RegistryLookup } from './registry-lookup.js';
+import { RegistryLookup, ViewsQueries } from './registry-lookup.queries.js';
 import { RegistryViews } from './registry-views.js';
-import { ViewsQueries } from './views.queries.js';
 
 @Module({
   imports: [TypeOrmModule.forFeature([Source]), AuthModule, AuthzModule],

@@ -4,9 +4,16 @@ import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../database/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
-import { ascendingIndex, type View, viewOf, type ViewOfPartitions, type VisibleSource, visibleSource } from './view.js';
+import {
+  ascendingIndex,
+  type View,
+  viewOf,
+  type ViewOfPartitions,
+  type VisibleSource,
+  visibleSource,
+} from './view.js';
 import type { RegistryPartitions, SourcePartitions } from './source-partitions.js';
-import type { RegistryState } from './views.queries.js';
+import type { RegistryState } from './registry-lookup.queries.js';
 
 /** Approximate size limit of each of the two caches, in bytes. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;

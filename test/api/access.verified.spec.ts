@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AppModule } from '../../dist/app/app.module.js';
 import { Loaded, Route, type RouteDeclaration } from '../../dist/auth/route.js';
-import { CatalogRead } from '../../dist/catalog/catalog-read.js';
+import { CatalogRead } from '../../dist/visibility/registry-views.js';
 import type { CachedJson } from '../../dist/http/json-answers.js';
 import type { RememberedAccess, VerifiedAccess } from '../../dist/visibility/registry-views.js';
 import { ACME_DATA, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';

@@ -13,11 +13,11 @@ import type { Source } from '../../dist/sources/source.entity.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
 import type { View } from '../../dist/visibility/view.js';
-import { ViewsQueries } from '../../dist/visibility/views.queries.js';
+import { ViewsQueries } from '../../dist/visibility/registry-lookup.queries.js';
 import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../support/bulk-catalogue.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';
-import { OpenAccess } from '../../dist/authz/open-access.js';
+import { OpenAccess } from '../../dist/authz/admin-access.js';
 
 const SMALL = 2_000;
 const LARGE = 5_000;

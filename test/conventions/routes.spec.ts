@@ -8,7 +8,7 @@ import {
   type RouteDeclaration,
   WritesNothingOf,
 } from '../../dist/auth/route.js';
-import { IsCatalogRead } from '../../dist/catalog/catalog-read.js';
+import { IsCatalogRead } from '../../dist/visibility/registry-views.js';
 import { ATOM_TYPE } from '../../dist/catalog/feed-page.queries.js';
 import { ENTRY_TYPES } from '../../dist/documents/entry-types.js';
 import { HasBody, SentJson, StreamsBody } from '../../dist/http/body.js';

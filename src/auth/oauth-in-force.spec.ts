@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { BlockedCallers } from './blocked-callers.js';
+import { BlockedCallers } from './oauth-in-force.js';
 
 const [A, B] = ['https://a.example', 'https://b.example'];
 const is = (list: BlockedCallers, issuer: string, subject: string | null) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CircuitBreaker } from './circuit-breaker.js';
+import { CircuitBreaker } from './provider-limits.js';
 
 const PAUSE_MS = 1_000;
 const failure = new Error('no response');
