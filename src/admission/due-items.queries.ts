@@ -16,7 +16,7 @@ import { AdmittedItems } from './admitted-items.queries.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { lockSource } from '../sources/sources.queries.js';
-import { PartitionLimit } from '../entry-store/partition-limit.queries.js';
+import { PartitionLimit } from '../entry-store/entry-limits.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks } from './blocks.queries.js';

@@ -7,7 +7,7 @@ import { type Caller, personKey } from '../auth/caller.js';
 import { shownForm } from '../claims/claims.js';
 import { transactionTime } from '../database/clock.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
-import { NO_VERSIONS } from '../entry-store/entry-limits.js';
+import { NO_VERSIONS } from '../entry-store/entry-limits.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';

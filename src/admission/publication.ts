@@ -2,7 +2,7 @@ import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
-import type { EntrySize } from '../entry-store/entry-limits.js';
+import type { EntrySize } from '../entry-store/entry-limits.queries.js';
 import type { ReviewRule } from './reviewers.js';
 import type { HoldReason, ShownReason } from './verdict.js';
 

@@ -12,7 +12,7 @@ import {
   versionMapKey,
   type VersionName,
 } from '../documents/entry-types.js';
-import type { RefusedVersion } from '../entry-store/entry-limits.js';
+import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { Blocks } from './blocks.queries.js';
@@ -38,7 +38,7 @@ import {
 import { hasFailed, type SeenVersion, type SyncRules, verdictOn } from './synced-verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/clock.js';
-import type { StoredVersion } from '../entry-store/stored-version.js';
+import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 

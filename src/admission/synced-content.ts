@@ -1,7 +1,7 @@
 import type { Claims } from '../claims/claims.js';
 import type { IncomingVersion, VersionName } from '../documents/entry-types.js';
-import type { RefusedVersion } from '../entry-store/entry-limits.js';
-import type { StoredVersion } from '../entry-store/stored-version.js';
+import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
+import type { StoredVersion } from '../entry-store/entry.entity.js';
 
 /** What a sync read, and what is stored of it. */
 export interface SyncedContent {

@@ -1,6 +1,6 @@
 import type { AdmissionConfig } from '../config/config.js';
 import type { IncomingVersion } from '../documents/entry-types.js';
-import type { StoredVersion } from '../entry-store/stored-version.js';
+import type { StoredVersion } from '../entry-store/entry.entity.js';
 import { waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';

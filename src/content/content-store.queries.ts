@@ -8,7 +8,7 @@ import { insertMany } from '../database/bulk.js';
 import { lockContent, tryLockContent } from '../database/locks.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
-import { noteChanged } from '../entry-store/entry-revisions.queries.js';
+import { noteChanged } from '../entry-store/entry-rows.queries.js';
 import { Source } from '../sources/source.entity.js';
 import {
   ContentBlob,

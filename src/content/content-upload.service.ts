@@ -10,7 +10,7 @@ import type { Client } from '../auth/client.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { EntriesService } from '../entries/entries.service.js';
-import { targetOf } from '../entry-store/entry-events.js';
+import { targetOf } from '../entry-store/entries.repository.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';

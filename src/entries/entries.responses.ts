@@ -12,7 +12,7 @@ import {
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { documentClassOf } from '../http/openapi/document-classes.js';
-import { ContentAnswer } from '../entry-store/content-state.queries.js';
+import { ContentAnswer } from '../entry-store/entry-content.queries.js';
 import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
 
 export class VersionState {

@@ -22,21 +22,21 @@ import type { RequestContext } from '../http/request-context.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { PublishBody, StatusBody } from './entries.dto.js';
-import type { ContentAnswer } from '../entry-store/content-state.queries.js';
-import { EntriesRepository } from '../entry-store/entries.repository.js';
+import type { ContentAnswer } from '../entry-store/entry-content.queries.js';
 import {
   changingVersions,
   claimsEvents,
+  EntriesRepository,
   publicationEvent,
   statusEvents,
   statusOf,
   targetOf,
-} from '../entry-store/entry-events.js';
+} from '../entry-store/entries.repository.js';
 import { describeEntry, describeHeld, describeVersion } from './entries.responses.js';
-import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.js';
+import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.queries.js';
 import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
 import { PublicationMetrics } from './publication-metrics.js';
-import { findPublished } from '../entry-store/publication.queries.js';
+import { findPublished } from '../entry-store/entry-rows.queries.js';
 import {
   type PublishRequest,
   PublishRules,

@@ -6,7 +6,7 @@ import { contentConfig } from '../config/slices.js';
 import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
-import { type ContentAnswer, contentState } from '../entry-store/content-state.queries.js';
+import { type ContentAnswer, contentState } from '../entry-store/entry-content.queries.js';
 
 /** The position of an entry in a list ordered by name, type and source. */
 export interface ListPosition {

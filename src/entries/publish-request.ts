@@ -14,7 +14,7 @@ import { invalidBody } from '../http/validation.pipe.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { below, issue } from '../validation/value-checks.js';
 import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
-import { describeExcess, type EntrySize, findExceeded } from '../entry-store/entry-limits.js';
+import { describeExcess, type EntrySize, findExceeded } from '../entry-store/entry-limits.queries.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 
 /** A version to publish that passed all checks that need no database. */

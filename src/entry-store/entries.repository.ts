@@ -1,27 +1,29 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
+import type { AuditTarget } from '../audit/audit-event.js';
+import type { ChangeEvent } from '../audit/audit-trail.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
-import { type EntryName, isBareType } from '../documents/entry-types.js';
+import { ENTRY_TYPES, type EntryName, type IncomingVersion, isBareType } from '../documents/entry-types.js';
+import type { Status } from '../documents/statuses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { PartitionLimit } from './partition-limit.queries.js';
-import { queueContent } from './content-queue.queries.js';
-import { type ContentAnswer, contentStates } from './content-state.queries.js';
-import { NEWEST_IN_BATCH, sizeOfEntry } from './entry-documents.queries.js';
-import type { EntrySize } from './entry-limits.js';
-import { noteChanged, settleVersions } from './entry-revisions.queries.js';
-import { deleteEmptyEntries } from './entry-rows.queries.js';
-import { type NewStatus, updateStatus } from './entry-status.queries.js';
-import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
+import { type ContentAnswer, contentStates, queueContent } from './entry-content.queries.js';
+import { NEWEST_IN_BATCH, sizeOfEntry, writeStatusInDocuments } from './entry-documents.queries.js';
+import { type EntrySize, PartitionLimit } from './entry-limits.queries.js';
 import {
+  deleteEmptyEntries,
   insertEntry,
   insertVersion,
   type NewEntry,
   type NewVersion,
+  noteChanged,
   type PublishedEntry,
-} from './publication.queries.js';
+  settleVersions,
+} from './entry-rows.queries.js';
+import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
 
 /**
  * Entries of the managed source. Writing methods run in the caller's transaction, which must hold the entry's lock
@@ -158,4 +160,101 @@ export class EntriesRepository {
     await updateStatus(manager, entry, version, status);
     await settleVersions(manager, entry.sourceId, [entry.id]);
   }
+}
+
+/** The status to set. */
+export interface NewStatus {
+  readonly status: Status;
+  readonly message: string | null;
+  readonly now: Date;
+}
+
+/**
+ * Sets the status of one version of an entry, or of all, also in documents that contain it. Skips versions that already
+ * have this status and message.
+ *
+ * @param version null for all versions.
+ */
+async function updateStatus(
+  manager: EntityManager,
+  { id, type }: Pick<Entry, 'id' | 'type'>,
+  version: string | null,
+  { status, message, now }: NewStatus,
+): Promise<void> {
+  if (ENTRY_TYPES[type].hasStatusInDocument)
+    await writeStatusInDocuments(manager, { id, type }, version, status);
+  const statusChangedAt = () => 'case when status = :status then status_changed_at else :now end';
+  await manager
+    .createQueryBuilder()
+    .update(EntryVersion)
+    .set({ status, statusMessage: message, updatedAt: now, statusChangedAt })
+    .where({ entryId: id, ...(version === null ? {} : { version }) })
+    .andWhere('(status <> :status or status_message is distinct from :message)', { status, message, now })
+    .execute();
+}
+
+export function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {
+  return { type, name, ...(version === undefined ? {} : { version }), source };
+}
+
+/** Returns the event for a publication. @param claims as shown. */
+export function publicationEvent(source: string, version: IncomingVersion, claims: Claims): ChangeEvent {
+  const { status, digest } = version;
+  return {
+    action: 'entry.publish',
+    target: targetOf(version, source, version.version),
+    claims: [claims],
+    change: { after: { claims, status, sha256: digest.toString('hex') } },
+  };
+}
+
+/** Returns the event for changed claims of an entry; none if they are unchanged. @param after as shown. */
+export function claimsEvents(entry: Entry, after: Claims): ChangeEvent[] {
+  const before = entry.shownClaims;
+  if (isDeepStrictEqual(before, after)) return [];
+  return [
+    {
+      action: 'entry.claims.update',
+      target: targetOf(entry, entry.source.name),
+      claims: [before, after],
+      change: { before: { claims: before }, after: { claims: after } },
+    },
+  ];
+}
+
+/** Returns the versions whose status or message would change. */
+export function changingVersions(
+  versions: readonly VersionSummary[],
+  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
+): readonly VersionSummary[] {
+  return versions.filter(
+    ({ status, statusMessage }) => status !== after.status || statusMessage !== after.statusMessage,
+  );
+}
+
+/** Returns the event for changed statuses; none if no status changes. @param version absent for all. */
+export function statusEvents(
+  entry: Entry,
+  versions: readonly VersionSummary[],
+  after: Pick<EntryVersion, 'status' | 'statusMessage'>,
+  version?: string,
+): ChangeEvent[] {
+  const changing = changingVersions(versions, after);
+  if (changing.length === 0) return [];
+  return [
+    {
+      action: 'entry.status',
+      target: targetOf(entry, entry.source.name, version),
+      claims: [entry.claims],
+      change: {
+        before: { versions: changing.map((one) => ({ version: one.version, ...statusOf(one) })) },
+        after: statusOf(after),
+      },
+    },
+  ];
+}
+
+/** Returns the status of a version for the audit trail. */
+export function statusOf({ status, statusMessage }: Pick<EntryVersion, 'status' | 'statusMessage'>): object {
+  return { status, ...(statusMessage === null ? {} : { statusMessage }) };
 }

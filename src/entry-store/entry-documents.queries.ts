@@ -3,7 +3,7 @@ import { firstRows, type OrderedRows, readFirst, updateMany } from '../database/
 import { documentDigest } from '../documents/document-check.js';
 import { withStatus } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
-import type { EntrySize } from './entry-limits.js';
+import type { EntrySize } from './entry-limits.queries.js';
 import { type Entry, EntryVersion } from './entry.entity.js';
 
 /*

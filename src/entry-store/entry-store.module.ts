@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ClaimSetsModule } from '../claim-sets/claim-sets.module.js';
 import { EntriesRepository } from './entries.repository.js';
 import { Entry } from './entry.entity.js';
-import { PartitionLimit } from './partition-limit.queries.js';
+import { PartitionLimit } from './entry-limits.queries.js';
 
 /** Entries and versions as stored: below admission, publishing and syncs, which all write them. */
 @Module({

@@ -15,7 +15,7 @@ import { ClaimSet, ClaimSetId, ClaimSetOf, GivenClaims } from '../claim-sets/cla
 import { asGiven, type Claims } from '../claims/claims.js';
 import { BigIdColumn, BytewiseText, Timestamp } from '../database/columns.js';
 import { isOneOf } from '../database/sql-expressions.js';
-import type { IncomingVersion } from '../documents/entry-types.js';
+import type { IncomingVersion, VersionName } from '../documents/entry-types.js';
 import {
   COMMON_STATUS,
   ENTRY_TYPE_NAMES,
@@ -232,4 +232,18 @@ export function versionKeyOf(
   stored: Pick<Stored, 'publishedAt'>,
 ): string {
   return versionKey(version, publishedAt ?? new Date(stored.publishedAt), isUpstreamLatest);
+}
+
+/** A stored version without its document. */
+export interface StoredVersion extends VersionName {
+  readonly entryId: string;
+  readonly versionId: string;
+  readonly versionKey: string;
+  readonly digest: Buffer;
+  readonly status: string;
+  readonly statusMessage: string | null;
+  /** Milliseconds since 1970. */
+  readonly statusChangedAt: number;
+  /** Milliseconds since 1970. */
+  readonly publishedAt: number;
 }

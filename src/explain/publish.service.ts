@@ -6,7 +6,7 @@ import { isEntryType } from '../documents/entry-types.js';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
 import { EntriesRepository } from '../entry-store/entries.repository.js';
-import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.js';
+import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.queries.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';

@@ -1,5 +1,5 @@
 import { MAX_SHOWN_SKIPPED, type SkippedVersion, type VersionName } from '../documents/entry-types.js';
-import { isAmong, type RefusedVersion } from '../entry-store/entry-limits.js';
+import { isAmong, type RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import type { WriteCounts } from '../entries/writer/entry-writer.js';
 import type { SourceReport } from '../sources/source-states.queries.js';
 import type { ReadEntries } from './entry-validator.js';

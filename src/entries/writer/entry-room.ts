@@ -20,7 +20,7 @@ import {
   isAmong,
   type RefusedVersion,
   refusedVersions,
-} from '../../entry-store/entry-limits.js';
+} from '../../entry-store/entry-limits.queries.js';
 import { sizedVersions, sizesOfEntries, versionsAmong } from './stored-versions.queries.js';
 
 const VERSIONS_PER_BATCH = 1_000;

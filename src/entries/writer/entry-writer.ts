@@ -17,21 +17,21 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { batches, weighedBatches } from '../../limits/batches.js';
-import { isAmong, type RefusedVersion } from '../../entry-store/entry-limits.js';
-import { queueContent } from '../../entry-store/content-queue.queries.js';
+import { isAmong, type RefusedVersion } from '../../entry-store/entry-limits.queries.js';
+import { queueContent } from '../../entry-store/entry-content.queries.js';
 import { demoteUpstreamLatest } from '../../entry-store/latest-version.queries.js';
 import { writeStatusInDocuments } from '../../entry-store/entry-documents.queries.js';
-import { noteChanged, settleVersions } from '../../entry-store/entry-revisions.queries.js';
 import {
   deleteEmptyEntries,
   deleteVersions,
   type EntryRow,
   insertEntries,
+  noteChanged,
+  settleVersions,
 } from '../../entry-store/entry-rows.queries.js';
 import { summaryOf, summaryTextOf } from '../../entry-store/entry-summary.js';
 import { type VersionDiff, diffVersions, hasSameStatus, splitByEntry } from './version-diff.js';
-import { EntryVersion, versionColumns } from '../../entry-store/entry.entity.js';
-import type { StoredVersion } from '../../entry-store/stored-version.js';
+import { EntryVersion, type StoredVersion, versionColumns } from '../../entry-store/entry.entity.js';
 import { documentBytes, fittingVersions } from './entry-room.js';
 import { findEntries, insertVersions, updateClaimSets } from './entry-writer.queries.js';
 import { allVersions, versionsAmong, versionsOfEntries } from './stored-versions.queries.js';

@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm';
 import { readInParts } from '../../database/bulk.js';
 import type { EntryName, VersionName } from '../../documents/entry-types.js';
 import { batches } from '../../limits/batches.js';
-import type { StorableVersion, EntrySize } from '../../entry-store/entry-limits.js';
-import type { StoredVersion } from '../../entry-store/stored-version.js';
+import type { StorableVersion, EntrySize } from '../../entry-store/entry-limits.queries.js';
+import type { StoredVersion } from '../../entry-store/entry.entity.js';
 
 /** The columns of a `StoredVersion`. Times are numbers, which parse faster than dates and compare exactly. */
 const STORED_VERSION = `

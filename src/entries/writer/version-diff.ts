@@ -5,9 +5,8 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { batches } from '../../limits/batches.js';
-import { versionColumns, versionKeyOf } from '../../entry-store/entry.entity.js';
+import { type StoredVersion, versionColumns, versionKeyOf } from '../../entry-store/entry.entity.js';
 import { precedes } from '../../entry-store/latest-version.queries.js';
-import type { StoredVersion } from '../../entry-store/stored-version.js';
 
 /** Number of versions to compare before yielding to the event loop; comparing them takes a few milliseconds. */
 const BATCH = 1_000;

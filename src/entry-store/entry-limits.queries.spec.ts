@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type StorableVersion, NO_VERSIONS, refusedVersions } from './entry-limits.js';
+import { type StorableVersion, NO_VERSIONS, refusedVersions } from './entry-limits.queries.js';
 
 const LIMITS = { versionsPerEntry: 3, bytesPerEntry: 100 };
 
