@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type EntityManager, Raw } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
-import { transactionTime } from '../database/clock.js';
+import { transactionTime } from '../database/locks.js';
 import { entryMapKey, type EntryName } from '../documents/entry-types.js';
 import { queueContent } from '../entry-store/entry-content.queries.js';
 import { insertEntries, settleVersions } from '../entry-store/entry-rows.queries.js';

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { currentTime } from '../database/clock.js';
+import { currentTime } from '../database/locks.js';
 import type { EntryName } from '../documents/entry-types.js';
 import { Entry } from '../entry-store/entry.entity.js';
 import { Source } from '../sources/source.entity.js';

@@ -5,7 +5,7 @@ import { publisherOf } from '../audit/audit-event.js';
 import type { Audited, ChangeEvent } from '../audit/audit-trail.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import { shownForm } from '../claims/claims.js';
-import { transactionTime } from '../database/clock.js';
+import { transactionTime } from '../database/locks.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { NO_VERSIONS } from '../entry-store/entry-limits.queries.js';
 import { ApiError } from '../http/errors.js';

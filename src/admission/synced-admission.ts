@@ -37,7 +37,7 @@ import {
 } from './synced-source.queries.js';
 import { hasFailed, type SeenVersion, type SyncRules, verdictOn } from './synced-verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
-import { transactionTime } from '../database/clock.js';
+import { transactionTime } from '../database/locks.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
 import { type HoldReason, shownReasons } from './verdict.js';

@@ -2,7 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
 import { insertMany } from '../database/bulk.js';
-import { transactionTime } from '../database/clock.js';
+import { transactionTime } from '../database/locks.js';
 import { timeIn } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { In } from 'typeorm';
 import type { RegistryConfig } from '../config/config.js';
-import { registriesWith } from '../registries/registries.queries.js';
-import { RegistriesRepository } from '../registries/registries.repository.js';
+import { RegistriesRepository, registriesWith } from '../registries/registries.repository.js';
 import { declaredRegistry } from '../registries/registries.responses.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';

@@ -14,8 +14,7 @@ import { ApiError } from '../http/errors.js';
 import { JsonAnswersAdapter } from '../http/json-answers.js';
 import { publishOpenApi } from '../http/openapi/openapi.js';
 import { dropTrailingSlash, followRegistryPaths } from '../http/registry-paths.js';
-import { requestIdFor } from '../http/request-context.js';
-import { isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
+import { isForLoopback, isLoopbackAddress, requestedHost, requestIdFor } from '../http/request-context.js';
 import {
   answerConnectionErrors,
   limitConnections,

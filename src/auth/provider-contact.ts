@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type Config, oauthInUse, type ProviderConfig } from '../config/config.js';
-import { unlessAborted } from '../limits/abortable.js';
+import { unlessAborted } from '../limits/semaphore.js';
 import { proxyFor } from '../outbound/dispatcher.js';
 import { looksPrivate } from '../outbound/private-address.js';
 import { Introspection } from './introspection.js';

@@ -5,12 +5,11 @@ import { VisibilityModule } from '../visibility/visibility.module.js';
 import { BARE_ENTRY_CONTROLLERS } from './bare-entries.controller.js';
 import { BlockedVersions } from './blocked-versions.queries.js';
 import { CatalogService } from './catalog.service.js';
-import { EntrySearchPages } from './entry-search-page.js';
+import { PageReader } from './page-reader.js';
 import { EntrySearchController } from './entry-search.controller.js';
 import { FeedController } from './feed.controller.js';
-import { NameTraces } from './name-trace.queries.js';
-import { PageCache } from './page-cache.js';
-import { PageReader } from './page-reader.js';
+import { NameTraces } from './version.queries.js';
+import { PageCache } from './page-body.js';
 import { RegistryListController } from './registry-list.controller.js';
 import { SearchIndex } from './search-index/search-index.service.js';
 import { SearchLimit } from './search-limits.js';
@@ -32,7 +31,6 @@ import { ServersController } from './servers.controller.js';
   providers: [
     BlockedVersions,
     CatalogService,
-    EntrySearchPages,
     NameTraces,
     PageCache,
     PageReader,

@@ -26,7 +26,7 @@ import {
 } from './client-config-page.js';
 import type { EntrySearch } from './entry-search.js';
 import type { ListRequest, VersionsRequest } from './list-request.js';
-import { PageCache } from './page-cache.js';
+import { PageCache } from './page-body.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
 

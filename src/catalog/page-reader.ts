@@ -15,18 +15,15 @@ import {
   type ConfigRequest,
   type PartPage,
 } from './client-config-page.js';
-import type { EntrySearch } from './entry-search.js';
-import { EntrySearchPages } from './entry-search-page.js';
+import { type EntrySearch, nextSearchCursor } from './entry-search.js';
 import { feedPage } from './feed-page.queries.js';
-import { readByNames, readList } from './list-strategies.js';
-import type { ListPart } from './search-index/entry-scan.js';
-import { SearchIndex } from './search-index/search-index.service.js';
 import {
   type ListRequest,
   nextListCursor,
   nextVersionsCursor,
   type VersionsRequest,
 } from './list-request.js';
+import { readByNames, readList } from './list-strategies.js';
 import {
   type FoundVersion,
   isVersion,
@@ -38,12 +35,15 @@ import {
   withinPage,
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
+import type { ListPart, ScanResult } from './search-index/entry-scan.js';
+import { readShown, type ShownRow } from './search-index/search-index.queries.js';
+import { SearchIndex } from './search-index/search-index.service.js';
 import {
   MAX_LISTED_VERSIONS,
   missingVersion,
   type NamedVersions,
-  versionsOfName,
   VersionLoader,
+  versionsOfName,
 } from './version.queries.js';
 
 /** A request for a page of a list, a name's versions, one version (`latest` or exact), a client's configuration or a feed. */
@@ -69,6 +69,11 @@ export type PageRequest =
 type VersionPage = Extract<PageRequest, { page: 'version' }>;
 type TextRequest = Exclude<PageRequest, { page: 'client-config' | 'feed' }>;
 
+/** Maximum size of the facets as JSON: publishers choose the tags. */
+const MAX_FACET_BYTES = 8 * 1_024 * 1_024;
+
+const NOTHING: ScanResult = { places: [], facets: '{"type":{},"tag":{},"transport":{}}' };
+
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
 
 /** Runs a search, and answers that it takes too long or that there are too many others. */
@@ -93,7 +98,6 @@ export class PageReader {
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
-    private readonly entrySearches: EntrySearchPages,
     private readonly index: SearchIndex,
   ) {}
 
@@ -139,7 +143,7 @@ export class PageReader {
     if (request.page === 'search') {
       if (!search) throw new Error('A search needs a deadline');
       return limited(true, async () => [
-        await this.entrySearches.page(new ViewSql(this.prepared, check), request.search, search),
+        await this.search(new ViewSql(this.prepared, check), request.search, search),
       ]);
     }
     const sql = new ViewSql(this.prepared, check);
@@ -151,6 +155,17 @@ export class PageReader {
       case 'version':
         return this.version(sql, request);
     }
+  }
+
+  /** Searches the latest versions of a view (reference/search). */
+  private async search(sql: ViewSql, request: EntrySearch, context: SearchContext): Promise<string> {
+    const found =
+      (isEmptyView(sql.view) ? undefined : await this.index.search(sql.view, request, context)) ?? NOTHING;
+    if (Buffer.byteLength(found.facets) > MAX_FACET_BYTES) throw new ApiError('search_too_broad');
+    const shown = found.places.slice(0, request.limit);
+    if (shown.length > 0) return searchBody(request, found, await readShown(sql, shown));
+    await nothingVisible(sql);
+    return searchBody(request, found, []);
   }
 
   private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<readonly string[]> {
@@ -217,4 +232,34 @@ function listOf(type: EntryType, request: ListRequest, found: readonly FoundVers
 export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
   if (isEmptyView(sql.view)) return nothingVisible(sql);
   return (await versionsOfName(sql, asked)).filter(isVersion);
+}
+
+function searchBody(request: EntrySearch, found: ScanResult, rows: readonly ShownRow[]): string {
+  const shown = rows.flatMap((row) => {
+    const place = row.place === null ? undefined : found.places[row.place - 1];
+    return place ? [{ ...row, place }] : [];
+  });
+  const items = shown.map(({ place, version, status, summary, changedAt, publishedAt }) =>
+    JSON.stringify({
+      type: place.type,
+      name: place.name,
+      title: summary.title,
+      description: summary.description,
+      version,
+      status,
+      tags: summary.tags,
+      transports: summary.transports,
+      installable: summary.installable,
+      updatedAt: summary.updated ?? changedAt,
+      ...(request.dates ? { statedAt: summary.updated, publishedAt: publishedAt ?? undefined } : {}),
+    }),
+  );
+  const last = shown.at(-1)?.place;
+  const { corrected } = found;
+  const metadata = {
+    count: shown.length,
+    ...(last && found.places.at(-1) !== last ? { nextCursor: nextSearchCursor(request, last, found) } : {}),
+    ...(corrected ? { corrected } : {}),
+  };
+  return `{"items":[${items.join()}],"facets":${found.facets},"metadata":${JSON.stringify(metadata)}}`;
 }

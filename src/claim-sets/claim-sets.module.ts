@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
-import { ClaimSetCleanup } from './claim-set-cleanup.js';
+import { ClaimSetCleanup, UnusedClaimSets } from './unused-claim-sets.queries.js';
 import { ClaimSetsRepository } from './claim-sets.repository.js';
-import { UnusedClaimSets } from './unused-claim-sets.queries.js';
 
 @Module({
   providers: [ClaimSetsRepository, UnusedClaimSets, ClaimSetCleanup],

@@ -1,9 +1,8 @@
 import type { Flags } from '../config/config.js';
-import { readEnvironment } from '../config/environment.js';
+import { proxyReport, readEnvironment } from '../config/environment.js';
 import { loadConfig, type LoadedConfig } from '../config/load-config.js';
 import { openRegistries } from '../config/open-registries.js';
 import { providerReaches } from '../config/provider-claims.js';
-import { proxyReport } from '../config/proxy-variables.js';
 import { ConfigurationError } from '../validation/value-checks.js';
 import type { FailOn } from './check-against.js';
 

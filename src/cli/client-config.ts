@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { readEnvironment } from '../config/environment.js';
-import { proxyOf } from '../config/proxy-variables.js';
+import { proxyOf, readEnvironment } from '../config/environment.js';
 import { HttpClient, OutboundError } from '../outbound/http-client.js';
 import { parseHttpUrl } from '../validation/urls.js';
 

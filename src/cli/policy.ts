@@ -24,7 +24,7 @@ import {
 } from '../client-config/client-config.js';
 import { configurationModule } from '../config/slices.js';
 import type { Config } from '../config/config.js';
-import { makeFolder } from '../database/embedded/make-folder.js';
+import { makeFolder } from '../database/embedded/postgres-process.js';
 import { parseYamlValue } from '../config/yaml.js';
 import { DatabaseModule } from '../database/database.module.js';
 import { migrationStatus } from '../database/migrate.js';

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { STOP_LIMIT_MS } from '../app/drain.js';
-import type { RunningService } from '../app/start-service.js';
+import { type RunningService, STOP_LIMIT_MS } from '../app/start-service.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import type { LoadedConfig } from '../config/load-config.js';
 import type { ProviderContact } from '../auth/provider-contact.js';

@@ -15,7 +15,7 @@ import { ConfigFile } from './config-file.dto.js';
 import type { Config, Flags } from './config.js';
 import { crossIssues, sharedClaims, withoutClaims, withoutEffect } from './cross-rules.js';
 import { unusedParameters } from './database-settings.js';
-import { type Address, collide, kubeconfigOf, parseAddress } from './environment.js';
+import { type Address, collide, kubeconfigOf, parseAddress, proxyOf } from './environment.js';
 import { marketplaceWarnings, openRegistryWarnings, publishWarnings } from './open-registries.js';
 import {
   applyOverrides,
@@ -28,7 +28,6 @@ import {
 } from './overrides.js';
 import { freeze } from '../json/plain.js';
 import { impossibleClaims } from './provider-claims.js';
-import { proxyOf } from './proxy-variables.js';
 import { readReferencedFiles } from './referenced-files.js';
 import { adminFileRoots, resolveConfig } from './resolve-config.js';
 import { telemetryOf } from './telemetry-config.js';

@@ -14,7 +14,7 @@ import { targetOf } from '../entry-store/entries.repository.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';
-import { withinQuota } from '../http/within-quota.js';
+import { withinQuota } from '../http/server-limits.js';
 import { Quota } from '../limits/quota.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import type pg from 'pg';
-import { ON_PRIMARY } from './primary.js';
+import { ON_PRIMARY } from './sql-expressions.js';
 
 /** Connection settings, named as in node-postgres. A `host` that starts with "/" is a socket directory. */
 export interface ConnectionConfig {

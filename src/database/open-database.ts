@@ -22,8 +22,7 @@ import {
 import { findRunningPostgres, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
 import { PoolSemaphores } from './pool-semaphores.js';
-import { ReadinessPool } from './readiness-pool.js';
-import { ResponseWatch } from './response-watch.js';
+import { ReadinessPool, ResponseWatch } from './readiness-pool.js';
 import { SearchPool } from './search-pool.js';
 import { type DatabaseTls, tlsOptions } from './tls.js';
 

@@ -12,7 +12,7 @@ import {
   withArticle,
 } from './document-problem.js';
 import { serverDocumentSchema } from './schemas/server-document.schema.js';
-import { packageVersionProblem, versionProblem } from './version-problem.js';
+import { packageVersionProblem, versionProblem } from './versions.js';
 
 /** A string format and the message for a string that does not have it. */
 interface DocumentFormat {

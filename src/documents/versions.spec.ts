@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { compareBuild, parse } from 'semver';
 import { describe, expect, it } from 'vitest';
 import { REAL_VERSIONS } from '../../test/support/versions.js';
-import { versionKey } from './versions.js';
-import { packageVersionProblem, versionProblem } from './version-problem.js';
+import { packageVersionProblem, versionKey, versionProblem } from './versions.js';
 
 const AT = new Date('2026-01-01T00:00:00Z');
 const LATER = new Date('2026-01-02T00:00:00Z');

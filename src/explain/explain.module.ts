@@ -12,7 +12,7 @@ import { Registry } from '../registries/registry.entity.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { VisibilityModule } from '../visibility/visibility.module.js';
 import { AccessChangesService } from './access-changes.service.js';
-import { AssumedCallers } from './assumed-callers.service.js';
+import { AssumedCallers } from './assumed-caller.js';
 import { AccessController, WhoController } from './explain.controller.js';
 import { ClaimSetCounts, FactsQueries } from './explain.queries.js';
 import { ExplainService } from './explain.service.js';

@@ -10,7 +10,7 @@ import { RegistriesService } from '../registries/registries.service.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import type { PreviewBody } from './explain.dto.js';
 import { ClaimSetCounts } from './explain.queries.js';
-import { AssumedCallers } from './assumed-callers.service.js';
+import { AssumedCallers } from './assumed-caller.js';
 import { refusalOf } from './question.js';
 import { firstRefusal, SHOWN } from './steps.js';
 

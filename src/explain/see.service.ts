@@ -3,7 +3,7 @@ import { SeenItems } from '../admission/seen-items.queries.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
-import { NameTraces } from '../catalog/name-trace.queries.js';
+import { NameTraces } from '../catalog/version.queries.js';
 import { VisibleContent } from '../content/visible-content.queries.js';
 import { isBareType, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { ApiError, errorBody } from '../http/errors.js';
-import { isForAddress, isForLoopback, isLoopbackAddress, requestedHost } from '../http/requested-host.js';
+import { isForAddress, isForLoopback, isLoopbackAddress, requestedHost } from '../http/request-context.js';
 import type { Address } from '../config/environment.js';
 import { answerConnectionErrors, listen } from '../http/server-limits.js';
 import type { Metrics } from '../telemetry/metrics.js';

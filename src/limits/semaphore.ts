@@ -127,3 +127,14 @@ export class Semaphore {
     if (queue?.size === 0) this.queues.delete(key);
   }
 }
+
+/** Settles like `work`, or rejects when the signal aborts. Removes its abort listener in both cases. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    const cleanUp = () => signal.removeEventListener('abort', abort);
+    work.finally(cleanUp).then(resolve, reject);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+}

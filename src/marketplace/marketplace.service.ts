@@ -14,7 +14,7 @@ import { PoolSemaphores } from '../database/pool-semaphores.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
-import { requestedHost } from '../http/requested-host.js';
+import { requestedHost } from '../http/request-context.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { isStorable } from '../validation/storable-text.js';

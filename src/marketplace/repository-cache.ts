@@ -2,9 +2,8 @@ import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ApiError } from '../http/errors.js';
-import { unlessAborted } from '../limits/abortable.js';
+import { Semaphore, unlessAborted } from '../limits/semaphore.js';
 import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
-import { Semaphore } from '../limits/semaphore.js';
 import { runLocalGit } from './local-git.js';
 import type { RepositoryFile } from './plugin-tree.js';
 

@@ -4,7 +4,7 @@ import type { Client } from '../auth/client.js';
 import type { SourceConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import type { RequestContext } from '../http/request-context.js';
-import { withinQuota } from '../http/within-quota.js';
+import { withinQuota } from '../http/server-limits.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { Quota } from '../limits/quota.js';
 import { FetchError } from '../outbound/fetch-error.js';

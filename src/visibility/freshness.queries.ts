@@ -1,4 +1,4 @@
-import { ON_PRIMARY } from '../database/primary.js';
+import { ON_PRIMARY } from '../database/sql-expressions.js';
 import type { StatementRunner } from '../database/search-pool.js';
 import { bind, type NamedValues } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';

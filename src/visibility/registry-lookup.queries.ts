@@ -7,7 +7,7 @@ import { OpenAccess } from '../authz/admin-access.js';
 import type { Claims } from '../claims/claims.js';
 import type { MarketplaceConfig, Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
-import { ON_PRIMARY } from '../database/primary.js';
+import { ON_PRIMARY } from '../database/sql-expressions.js';
 import { PreparedStatements } from '../database/statements.js';
 import { Source } from '../sources/source.entity.js';
 import { isStorable, type StorableText } from '../validation/storable-text.js';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { proxyOf } from '../../dist/config/proxy-variables.js';
+import { proxyOf } from '../../dist/config/environment.js';
 import { HttpClient } from '../../dist/outbound/http-client.js';
 import { GitRemote } from '../../dist/git/git-remote.js';
 import { makeCertificates } from '../support/certificates.js';

@@ -1,7 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { ON_PRIMARY } from '../../database/primary.js';
+import { ON_PRIMARY, utcText } from '../../database/sql-expressions.js';
 import { type OrderedRows, readFirst, readInParts } from '../../database/bulk.js';
-import { utcText } from '../../database/sql-expressions.js';
 import type { EntryType } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entry-store/entry-summary.js';

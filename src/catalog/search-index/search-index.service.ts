@@ -6,8 +6,7 @@ import { limitsConfig, searchConfig } from '../../config/slices.js';
 import { type SearchContext, SearchTimeout } from '../../database/search-pool.js';
 import { ApiError } from '../../http/errors.js';
 import { TimeSlice } from '../../json/time-slice.js';
-import { unlessAborted } from '../../limits/abortable.js';
-import { Semaphore } from '../../limits/semaphore.js';
+import { Semaphore, unlessAborted } from '../../limits/semaphore.js';
 import { sourcesOf, type View } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {

@@ -21,9 +21,9 @@ import { promisify } from 'node:util';
 import {
   bareEnvironment,
   findAccount,
-  restrictTo,
   type PostgresAccount,
   type PostgresBinaries,
+  restrictTo,
   SUPERUSER,
 } from './postgres-process.js';
 

@@ -2,11 +2,11 @@ import { existsSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder } from './make-folder.js';
 import { lockDataDirectory, prepareDataDirectory, runningServer, stopLeftOver } from './data-directory.js';
 import {
   DATABASE,
   findPostgresBinaries,
+  makeFolder,
   type PostgresProcess,
   type ProcessOptions,
   runPostgres,

@@ -1,10 +1,11 @@
-import { execFile, spawn, type SpawnOptions } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   closeSync,
   existsSync,
   fstatSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -14,12 +15,10 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { makeFolder } from './make-folder.js';
-import { startGuard } from './postgres-guard.js';
 
 export interface PostgresBinaries {
   readonly initdb: string;
@@ -265,5 +264,44 @@ async function createDatabase(socket: string, endReason: () => string | undefine
     } finally {
       await client.end().catch(() => undefined);
     }
+  }
+}
+
+/**
+ * Starts a guard process that outlives this one. When this process ends, the guard's standard input closes, and the
+ * guard stops PostgreSQL and removes its socket directory.
+ *
+ * @returns a function that ends the guard after a normal stop.
+ */
+export function startGuard(server: ChildProcess, socketDirectory: string): () => void {
+  const script = 'cat >/dev/null; kill -INT "$1" 2>/dev/null; sleep 2; rm -rf "$2"';
+  const guard = spawn('/bin/sh', ['-c', script, 'guard', String(server.pid), socketDirectory], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.on('error', () => undefined);
+  guard.unref();
+  return () => {
+    // Kills the whole process group, which consists of the shell and `cat`.
+    try {
+      if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGKILL');
+    } catch {
+      guard.stdin?.end();
+    }
+  };
+}
+
+/**
+ * Creates a folder and its parents. Node's `recursive` option loops forever if creating a folder in an existing one fails
+ * with ENOENT, as under /proc.
+ */
+export function makeFolder(path: string): void {
+  const folder = resolve(path);
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }

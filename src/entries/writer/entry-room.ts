@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { LimitsConfig } from '../../config/config.js';
-import { transactionTime } from '../../database/clock.js';
+import { transactionTime } from '../../database/locks.js';
 import { formatProblem, publisherBlockProblem } from '../../documents/document-check.js';
 import {
   entryMapKey,

@@ -7,7 +7,7 @@ import { ClaimSetsRepository } from '../../claim-sets/claim-sets.repository.js';
 import type { Claims } from '../../claims/claims.js';
 import { limitsConfig } from '../../config/slices.js';
 import { updateMany } from '../../database/bulk.js';
-import { transactionTime } from '../../database/clock.js';
+import { transactionTime } from '../../database/locks.js';
 import {
   ENTRY_TYPES,
   entryMapKey,

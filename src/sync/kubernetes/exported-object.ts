@@ -2,7 +2,7 @@ import { type Claims, claimsProblems } from '../../claims/claims.js';
 import { checkDocument, formatProblem } from '../../documents/document-check.js';
 import { PUBLISHER_PROVIDED } from '../../documents/document-rules.js';
 import type { IncomingVersion } from '../../documents/entry-types.js';
-import { packageVersionProblem } from '../../documents/version-problem.js';
+import { packageVersionProblem } from '../../documents/versions.js';
 import { isDeeperThan, repeatedKey } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { API_GROUP, type Resource } from './custom-resources.js';

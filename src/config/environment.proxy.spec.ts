@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { proxyOf, proxyReport } from './proxy-variables.js';
+import { proxyOf, proxyReport } from './environment.js';
 
 const none = { http: null, https: null, noProxy: [] };
 const at = (origin: string, username?: string, password = '') => ({
