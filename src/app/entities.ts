@@ -17,10 +17,9 @@ import {
   ContentTree,
   VersionContent,
 } from '../content/content.entity.js';
-import { Entry, EntryVersion, RemovedEntry } from '../entry-store/entry.entity.js';
+import { Entry, EntryVersion, RemovedEntry, SourcePartition } from '../entry-store/entry.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
-import { SourcePartition } from '../entry-store/source-partition.entity.js';
 import { Webhook, WebhookDelivery, WebhookEntry } from '../webhooks/webhook.entity.js';
 
 /** All entities, one per table, each after the entities it refers to. */

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { Client } from '../auth/client.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../database/search-pool.js';
 import { ApiError } from '../http/errors.js';
 import { CSV_TYPE, JsonText, StreamedLines } from '../http/json-answers.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ClientConfig, formsOf, type ItemPage, OMITTED } from '../client-config/client-config.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import type { SearchContext } from '../database/search-pool.js';
-import { SharedReads } from '../database/shared-reads.js';
+import { SharedReads } from '../limits/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson, StreamedJson } from '../http/json-answers.js';

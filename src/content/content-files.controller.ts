@@ -4,7 +4,7 @@ import { Controller, Param, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import { BARE_TYPES, isBareType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';

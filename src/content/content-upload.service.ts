@@ -8,7 +8,7 @@ import { type Caller, identityOf } from '../auth/caller.js';
 import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/reviewers.js';
 import type { Client } from '../auth/client.js';
 import { contentConfig } from '../config/slices.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { targetOf } from '../entry-store/entries.repository.js';
 import type { Entry } from '../entry-store/entry.entity.js';

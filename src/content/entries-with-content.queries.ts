@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import { jsonMember, parseJsonMember } from '../database/sql-expressions.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';

@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { PoolSemaphores } from './pool-semaphores.js';
+import { PoolSemaphores } from './connection-pool.js';
 import type { OpenDatabase } from './open-database.js';
 import { SearchPool } from './search-pool.js';
 import { PreparedStatements } from './statements.js';

@@ -11,7 +11,7 @@ import {
   type ServerConnections,
   useOf,
 } from './connection.js';
-import { ConnectionPool, poolOf } from './connection-pool.js';
+import { ConnectionPool, poolOf, PoolSemaphores } from './connection-pool.js';
 import {
   databaseAddress,
   DatabaseStartError,
@@ -21,7 +21,6 @@ import {
 } from './database-errors.js';
 import { findRunningPostgres, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { grantTo, migrateDown, migrateUp } from './migrate.js';
-import { PoolSemaphores } from './pool-semaphores.js';
 import { ReadinessPool, ResponseWatch } from './readiness-pool.js';
 import { SearchPool } from './search-pool.js';
 import { type DatabaseTls, tlsOptions } from './tls.js';

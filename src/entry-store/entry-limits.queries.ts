@@ -6,7 +6,7 @@ import type { LimitsConfig } from '../config/config.js';
 import { limitsConfig } from '../config/slices.js';
 import { ENTRY_TYPE_NAMES, versionMapKey, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { SourcePartition } from './source-partition.entity.js';
+import { SourcePartition } from './entry.entity.js';
 
 /** The versions of one entry, `deleted` ones included. */
 export interface EntrySize {

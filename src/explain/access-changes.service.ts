@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
-import { OpenAccess } from '../authz/open-access.js';
+import { OpenAccess } from '../authz/admin-access.js';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
 import type { RegistryConfig } from '../config/config.js';
 import { isExpired } from '../config/registry-keys.js';

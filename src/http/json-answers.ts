@@ -8,7 +8,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
 import { Quota } from '../limits/quota.js';
-import { remembered } from '../limits/remembered.js';
+import { remembered } from '../limits/shared-reads.js';
 import { ApiError } from './errors.js';
 
 /** A JSON response that is already text: documents are stored as text and sent without parsing. */

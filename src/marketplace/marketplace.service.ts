@@ -10,7 +10,7 @@ import { authenticationConfig } from '../config/slices.js';
 import { ContentStore, type Turn } from '../content/content-store.queries.js';
 import { sortFiles, treeSummaryOf } from '../content/content-tree.js';
 import { StreamedZip, zipOf } from '../content/content-zip.js';
-import { PoolSemaphores } from '../database/pool-semaphores.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';

@@ -9,7 +9,7 @@ import { toApiError } from '../http/error.filter.js';
 import { ApiError, type ErrorCode } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { member } from '../json/json-values.js';
-import { remembered } from '../limits/remembered.js';
+import { remembered } from '../limits/shared-reads.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import type { McpAnswer, ProtocolHeaders } from './message-handler.js';

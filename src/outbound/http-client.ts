@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
 import { isDeeperThan, repeatedKey } from '../json/json-text.js';
-import { pathWithoutKeys } from '../validation/hidden-keys.js';
+import { pathWithoutKeys } from '../validation/urls.js';
 import {
   type ConnectionOptions,
   createDispatcher,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Claims } from '../claims/claims.js';
-import { SharedReads } from '../database/shared-reads.js';
+import { SharedReads } from '../limits/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { ascendingIndex } from './view.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './registry-lookup.queries.js';

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { SharedReads } from '../database/shared-reads.js';
+import { SharedReads } from '../limits/shared-reads.js';
 import { TimeSlice } from '../json/time-slice.js';
 import {
   ascendingIndex,

@@ -4,7 +4,7 @@ import { extname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { OAuthConfig } from '../config/config.js';
-import { remembered } from '../limits/remembered.js';
+import { remembered } from '../limits/shared-reads.js';
 
 /** Content codings of the files, most compact first. */
 export const FILE_CODINGS = ['br', 'gzip'] as const;

@@ -11,7 +11,7 @@ import {
 } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { withoutQuery } from '../../outbound/http-client.js';
-import { pathWithoutKeys } from '../../validation/hidden-keys.js';
+import { pathWithoutKeys } from '../../validation/urls.js';
 import type { Tracing } from '../tracing.js';
 
 type Redaction = (value: AttributeValue) => AttributeValue;

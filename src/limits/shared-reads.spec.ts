@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SHARE_TIMEOUT_MS, SharedReads } from './shared-reads.js';
+import { remembered, SHARE_TIMEOUT_MS, SharedReads } from './shared-reads.js';
 
 describe('SharedReads', () => {
   beforeEach(() => void vi.useFakeTimers());
@@ -113,4 +113,21 @@ describe('SharedReads', () => {
     ends[1]?.('again');
     expect(await Promise.all([second, third])).toEqual(['again', 'again']);
   });
+});
+
+it('remembered makes a value once, and again after a failure', async () => {
+  const promises = new Map<string, Promise<number>>();
+  let made = 0;
+  const make = async () => {
+    made += 1;
+    if (made < 3) throw new Error('transient');
+    return made;
+  };
+  const first = [remembered(promises, 'a', make), remembered(promises, 'a', make)];
+  expect((await Promise.allSettled(first)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(made).toBe(1);
+  await expect(remembered(promises, 'a', make)).rejects.toThrow('transient');
+  expect(await remembered(promises, 'a', make)).toBe(3);
+  expect(await remembered(promises, 'a', make)).toBe(3);
+  expect(await remembered(promises, 'b', make)).toBe(4);
 });
