@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs';
-import { join } from 'node:path';
 import {
   Inject,
   Injectable,
@@ -193,7 +192,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
         return found;
       };
       const from = await (reference.kind === 'git'
-        ? this.readRepository(reference, pin, folder, unpacked, signal)
+        ? this.readRepository(reference, pin, unpacked, signal)
         : this.readArtifact(reference, pin, folder, unpacked, signal));
       const files = unpacked.finish();
       const problems = await contentProblems(version.type, version.document, files);
@@ -210,7 +209,6 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   private async readRepository(
     { url, ref, folder: path }: GitReference,
     pin: (resolve: () => Promise<string>) => Promise<string>,
-    folder: string,
     unpacked: UnpackedFiles,
     signal: AbortSignal,
   ): Promise<string> {
@@ -221,8 +219,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     const remote = await GitRemote.open(connection, signal, limits);
     try {
       const commit = await pin(() => remote.resolve(ref));
-      const tar = join(folder, 'tar');
-      await remote.archive(commit, path, tar);
+      const tar = await remote.archive(commit, path);
       await unpackTar(createReadStream(tar), unpacked);
       return commit;
     } finally {

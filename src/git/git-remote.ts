@@ -106,8 +106,12 @@ export class GitRemote {
     throw this.failure(name === undefined ? missing({}) : `there is no tag or branch ${name}`);
   }
 
-  /** Fetches the commit with its files and writes a tar of a folder. */
-  async archive(commit: string, folder: string, tar: string): Promise<void> {
+  /**
+   * Fetches the commit with its files and writes a tar of a folder, which counts toward `diskBytes`.
+   *
+   * @returns the path of the tar; `close` removes it.
+   */
+  async archive(commit: string, folder: string): Promise<string> {
     if (commit.length === 64) await this.configure('sha256');
     // Nothing in the repository may change the bytes of its files, or leave files out.
     await this.workspace.write('info/attributes', UNCHANGED);
@@ -117,7 +121,9 @@ export class GitRemote {
     const type = await this.run(['cat-file', '-t', tree]);
     if (type.end.code !== 0 || type.output.trim() !== 'tree')
       throw this.failure(`there is no folder ${folder} in commit ${commit.slice(0, 12)}`);
+    const tar = join(this.workspace.directory, 'archive.tar');
     await this.text(['archive', '--format=tar', `--output=${tar}`, tree]);
+    return tar;
   }
 
   /** Returns the commit of the first of these refs that exists. */

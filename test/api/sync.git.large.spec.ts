@@ -102,6 +102,18 @@ describe('the disk', () => {
     await remote.close();
     expect(await leftovers()).toEqual([]);
   });
+
+  it('is not filled by the tar of a folder that compresses well', async () => {
+    const zeros = git.repository('zeros');
+    const bytes = 8 * MIB;
+    const commit = await zeros.commit({}, { large: { 'skill/zeros': { bytes, chunks: repeated(bytes) } } });
+    const connection = await connectionTo({ repository: git.url('zeros') }, 'config');
+    const remote = await GitRemote.open(connection, new AbortController().signal, { diskBytes: 4 * MIB });
+    const written = remote.archive(commit, 'skill');
+    await expect(written).rejects.toThrow(/: fetching it takes more than 4 MiB of disk space$/);
+    await remote.close();
+    expect(await leftovers()).toEqual([]);
+  });
 });
 
 describe('files left by a killed server', () => {
