@@ -331,10 +331,11 @@ describe.each(CLIENTS)('each entry for %s', (client) => {
   it.each(readdirSync(CATALOGUES).filter((file) => file.endsWith('.json')))(
     'is valid, and allowed or omitted, in %s',
     (file) => {
-      const { data } = JSON.parse(readFileSync(join(CATALOGUES, file), 'utf8')) as {
-        data: { servers: Document[] };
-      };
-      const valid = data.servers.filter((document) => checkServer(document).length === 0);
+      const read = JSON.parse(readFileSync(join(CATALOGUES, file), 'utf8')) as
+        | Document[]
+        | { data: { servers: Document[] } };
+      const servers = Array.isArray(read) ? read : read.data.servers;
+      const valid = servers.filter((document) => checkServer(document).length === 0);
       // Files may contain several versions of a name; a configuration contains one.
       const last = new Map(valid.map((document) => [document['name'], document]));
       expect(problemsOf(client, [...last.values()])).toEqual([]);
