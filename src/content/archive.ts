@@ -12,6 +12,7 @@ import { ApiError } from '../http/errors.js';
 import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
 import type { IncomingFile } from './content-tree.js';
 import { find, Folder } from './linked-files.js';
+import { foldedName } from '../validation/folded-names.js';
 import { windowsProblem } from './windows-names.js';
 
 /** reference/content */
@@ -367,7 +368,7 @@ class UniquePaths {
     let [spelling, key] = ['', ''];
     for (const [index, segment] of segments.entries()) {
       spelling += index === 0 ? segment : `/${segment}`;
-      key += `/${folded(segment)}`;
+      key += `/${foldedName(segment)}`;
       const at = index < segments.length - 1 ? 'folder' : kind;
       const other = this.known.get(key);
       if (other && (other.spelling !== spelling || other.kind !== at || at === 'file'))
@@ -400,16 +401,6 @@ export function segmentProblem(segment: string): string | undefined {
   // Windows reads it as a separator.
   if (segment.includes('\\')) return 'its path has a backslash';
   // On Windows, `.git` has a short name such as `git~1`.
-  if (/^(\.git|git~\d)$/.test(folded(segment))) return 'its path has a segment ".git"';
+  if (/^(\.git|git~\d)$/.test(foldedName(segment))) return 'its path has a segment ".git"';
   return windowsProblem(segment);
-}
-
-/** Maps names that some file system treats as equal to one form: letter case, Unicode forms, ignored characters. */
-function folded(name: string): string {
-  return name
-    .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '')
-    .normalize('NFKC')
-    .toUpperCase()
-    .toLowerCase()
-    .normalize('NFKC');
 }

@@ -1,0 +1,295 @@
+import { foldedName } from '../validation/folded-names.js';
+import {
+  INTERPRETERS,
+  isLauncher,
+  type PackageLauncher,
+  MENTION,
+  PROGRAMS,
+  SHELLS,
+  type Subcommands,
+  WRAPPERS,
+} from './launchers.js';
+import type { MemberPackage } from './members.responses.js';
+import { packageOf } from './package-names.js';
+import { commandsIn, hasExpansion } from './shell-line.js';
+
+/** What a launch command starts. */
+export interface Launch {
+  /** The packages that it downloads or runs, each once. */
+  readonly packages: MemberPackage[];
+  /** False if something that it starts cannot be told from the command. */
+  readonly isCertain: boolean;
+}
+
+/** More words, or lines within lines, are not read. */
+const MAX_WORDS = 1_000;
+const MAX_DEPTH = 5;
+const MAX_PACKAGES = 50;
+
+/**
+ * Returns the packages that a program with arguments starts. Launchers count at every place of a command, because programs
+ * such as `env` and `sudo` run what follows them. In doubt, reads more than a client would.
+ *
+ * @param command a program, or a whole line.
+ */
+export function launchedPackages(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Launch {
+  const reader = new LaunchReader();
+  reader.readCommand([command, ...args]);
+  // Some clients give both to a shell.
+  if (/\s/.test(command.trim())) reader.readLine([command, ...args].join(' '), false);
+  for (const [name, value] of Object.entries(env)) reader.readVariable(name, value);
+  if ([command, ...args].some((word) => /\$\(|`/.test(word))) reader.isCertain = false;
+  return reader.launch;
+}
+
+/** Returns the packages that a line starts. @param isWindows whether it is for PowerShell or `cmd`. */
+export function packagesOfLine(line: string, isWindows = false): Launch {
+  const reader = new LaunchReader();
+  reader.readLine(line, isWindows);
+  return reader.launch;
+}
+
+class LaunchReader {
+  isCertain = true;
+  private readonly found = new Map<string, MemberPackage>();
+  private words = 0;
+  private depth = 0;
+
+  get launch(): Launch {
+    return { packages: [...this.found.values()], isCertain: this.isCertain };
+  }
+
+  readLine(line: string, isWindows: boolean): void {
+    if (this.depth >= MAX_DEPTH) {
+      this.isCertain = false;
+      return;
+    }
+    this.depth += 1;
+    const { commands, isCertain } = commandsIn(isWindows ? asPosix(line) : line);
+    if (!isCertain) this.isCertain = false;
+    for (const words of commands) this.readCommand(words);
+    this.depth -= 1;
+  }
+
+  readCommand(words: readonly string[]): void {
+    this.words += words.length;
+    if (this.words > MAX_WORDS || this.found.size > MAX_PACKAGES) {
+      this.isCertain = false;
+      return;
+    }
+    const at = programAt(words);
+    const program = programOf(words[at] ?? '');
+    if (program === undefined) this.isCertain = false;
+    if (program === 'echo' || program === 'printf') return;
+    if (program === 'eval') this.readLine(words.slice(at + 1).join(' '), false);
+    if (program === 'alias' || /^(?:docker|podman)-compose$/.test(program ?? '')) this.isCertain = false;
+    if (INTERPRETERS.test(program ?? '') && words.some((word) => /\s|\(/.test(word) && MENTION.test(word)))
+      this.isCertain = false;
+    for (const [position, word] of words.entries()) {
+      const [, variable, value] = /^(\w+)=(.*)$/s.exec(word) ?? [];
+      if (variable !== undefined && value !== undefined) this.readVariable(variable, value);
+      const name = programOf(word);
+      if (name === undefined || word.startsWith('-') || variable !== undefined) continue;
+      // It gets the arguments behind the image.
+      if (words[position - 1] === '--entrypoint') continue;
+      const rest = words.slice(position + 1);
+      const shell = Object.hasOwn(SHELLS, name) ? SHELLS[name] : undefined;
+      if (shell) this.readShell(shell, rest, position === at);
+      else if (name === 'env') this.readSplit(rest);
+      else if (Object.hasOwn(PROGRAMS, name)) this.readLauncher(words, position, name);
+      if (name === 'deno') for (const one of rest) this.readDeno(one);
+      // A line for a program such as `su`, `flock` or `concurrently`.
+      if (isLaunchLine(word)) this.readLine(word, false);
+    }
+  }
+
+  /** npm reads options from variables too. */
+  readVariable(name: string, value: string): void {
+    if (/^npm_config_package$/i.test(name))
+      for (const one of value.split(/\s+/)) this.add({ kind: 'npm' }, one);
+    if (/^npm_config_call$/i.test(name)) this.readLine(value, false);
+  }
+
+  private readShell(
+    { line, isWindows = false }: { readonly line: RegExp; readonly isWindows?: boolean },
+    rest: readonly string[],
+    isProgram: boolean,
+  ): void {
+    const at = rest.findIndex((word) => line.test(word));
+    if (at === -1) {
+      // It reads what another program writes.
+      if (isProgram && rest.every((word) => word.startsWith('-') && word !== '--version'))
+        this.isCertain = false;
+      // PowerShell takes a line without an option, or one that is encoded.
+      if (isWindows) this.readLine(rest.join(' '), true);
+      if (isWindows && rest.some((word) => /^[-/]e(?:c|n\w*)?$/i.test(word))) this.isCertain = false;
+      return;
+    }
+    if (!isWindows) {
+      const text = rest.slice(at + 1).find((word) => !/^[-+]/.test(word));
+      if (text !== undefined) this.readLine(text, false);
+      return;
+    }
+    // `cmd /cnpx` needs no space.
+    const first = (rest[at] ?? '').replace(/^(?:[-/]c(?:ommand)?|\/[a-z/]*?[ck])/i, '');
+    const words = [...(first === '' ? [] : [first]), ...rest.slice(at + 1)];
+    this.readCommand(words);
+    this.readLine(words.join(' '), true);
+  }
+
+  /** `env -S` splits a text into words. */
+  private readSplit(rest: readonly string[]): void {
+    for (const [at, word] of rest.entries()) {
+      const [, text] = /^(?:-[a-z]*S|--split-string=?)(.*)$/s.exec(word) ?? [];
+      if (text !== undefined) this.readLine(`${text} ${rest.slice(at + 1).join(' ')}`, false);
+    }
+  }
+
+  private readLauncher(words: readonly string[], position: number, name: string): void {
+    let node: PackageLauncher | Subcommands | undefined = PROGRAMS[name];
+    const args: string[] = [];
+    let next = position + 1;
+    for (; node && !isLauncher(node); next += 1) {
+      const word = words[next];
+      if (word === undefined) return;
+      const verb = word.toLowerCase();
+      if (Object.hasOwn(node, verb)) node = node[verb];
+      else if (word.startsWith('-') || words[next - 1]?.startsWith('-')) args.push(word);
+      else {
+        // Compose files name images.
+        if (hasExpansion(word) || verb === 'compose' || verb === 'stack') this.isCertain = false;
+        return;
+      }
+    }
+    if (node) this.readArguments(node, [...args, ...words.slice(next)], words.slice(0, position));
+  }
+
+  private readArguments(launcher: PackageLauncher, args: readonly string[], before: readonly string[]): void {
+    const { packages, further, lines, flags, values, takes = 'first' } = launcher;
+    let entrypoint: string | undefined;
+    let isNamed = false;
+    let isAfterOptions = false;
+    for (let at = 0; at < args.length; at += 1) {
+      const word = args[at] ?? '';
+      const isOption = !isAfterOptions && word.startsWith('-') && word !== '-';
+      if (word === '--') isAfterOptions = true;
+      else if (isOption) {
+        const { option, value } = optionOf(word, launcher);
+        const given = value ?? args[at + 1];
+        const hasNext = value === undefined;
+        if (packages?.has(option) || further?.has(option)) {
+          for (const one of given === undefined ? [] : this.listed(launcher, given)) this.add(launcher, one);
+          isNamed ||= packages?.has(option) === true;
+          at += hasNext ? 1 : 0;
+        } else if (lines?.has(option)) {
+          this.readLine(given ?? '', false);
+          isNamed = true;
+          at += hasNext ? 1 : 0;
+        } else if (flags.has(option) || !hasNext) continue;
+        else if (values === null || values.has(option)) {
+          if (option === '--entrypoint') entrypoint = given;
+          at += 1;
+          // It may have a value, or be followed by the package.
+        } else if (takes !== 'none' && given !== undefined && !given.startsWith('-')) {
+          this.add(launcher, given);
+          at += 1;
+        }
+      } else if (takes === 'all') this.add(launcher, word);
+      else {
+        if (takes === 'first' && !isNamed) this.add(launcher, word);
+        if (entrypoint !== undefined) this.readCommand([entrypoint, ...args.slice(at + 1)]);
+        return;
+      }
+    }
+    if (takes === 'first' && !isNamed && before.some((word) => /^(?:xargs|parallel)$/.test(word)))
+      this.isCertain = false;
+  }
+
+  /** `npm:name@version/path` */
+  private readDeno(word: string): void {
+    const [, name, version] = /^npm:\/?((?:@[^/@]*\/)?[^/@]+)(@[^/]+)?/i.exec(word) ?? [];
+    if (name !== undefined) this.add({ kind: 'npm' }, name + (version ?? ''));
+  }
+
+  // uv takes several packages in one value.
+  private listed({ kind }: PackageLauncher, value: string): readonly string[] {
+    return kind === 'pypi' ? value.split(/,(?![^[]*\])/) : [value];
+  }
+
+  private add({ kind, prefix = '' }: Pick<PackageLauncher, 'kind' | 'prefix'>, text: string): void {
+    if (text === '') return;
+    const found = packageOf(kind, prefix === '' ? text : withPrefix(text, prefix));
+    if (found === undefined) this.isCertain = false;
+    else if (found) this.found.set(JSON.stringify(found), found);
+  }
+}
+
+/** Words before a program: keywords and assignments, and the options of a wrapper. */
+const KEYWORD = /^(?:if|then|elif|else|while|until|do|!|[{}]|[A-Za-z_]\w*\+?=.*)$/s;
+const WRAPPED = /^(?:-.*|[\d.]+[smhd]?|[A-Za-z_]\w*=.*)$/s;
+
+/** Returns the position of the program that a command runs in the end. */
+function programAt(words: readonly string[]): number {
+  let at = 0;
+  let isWrapped = false;
+  for (; at < words.length; at += 1) {
+    const word = words[at] ?? '';
+    if (WRAPPERS.has(programOf(word) ?? '')) isWrapped = true;
+    else if (!KEYWORD.test(word) && !(isWrapped && WRAPPED.test(word))) break;
+  }
+  return at;
+}
+
+/** Returns the name of a program without its path, extension and version, in lower case; undefined if it is not known. */
+function programOf(word: string): string | undefined {
+  const base = /[^/\\]*$/.exec(word)?.[0] ?? '';
+  if (!/^\[{1,2}$/.test(base) && (hasExpansion(base) || /[{}*?[\]]/.test(base))) return undefined;
+  return foldedName(base)
+    .replace(/[. ]+$/, '')
+    .replace(/\.(?:exe|cmd|bat|com|ps1|[cm]?js)$/, '')
+    .replace(/(?<=.)@.*$/, '')
+    .replace(/^(npm|npx)-cli$/, '$1')
+    .replace(/^pip[\d.]+$/, 'pip');
+}
+
+function isLaunchLine(word: string): boolean {
+  const [first = '', ...more] = word.trim().split(/\s+/, 2);
+  const name = programOf(first) ?? '';
+  return (
+    more.length > 0 && (Object.hasOwn(PROGRAMS, name) || Object.hasOwn(SHELLS, name) || WRAPPERS.has(name))
+  );
+}
+
+/** Separates an option from a value in the same word. */
+function optionOf(
+  word: string,
+  { kind, packages, further, flags, values }: PackageLauncher,
+): { readonly option: string; readonly value: string | undefined } {
+  const equals = word.indexOf('=');
+  if (equals > 0 && (word.startsWith('--') || equals === 2))
+    return { option: word.slice(0, equals), value: word.slice(equals + 1) };
+  const isWhole = [packages, further, flags, values].some((known) => known?.has(word));
+  if (isWhole || kind === 'npm' || word.startsWith('--')) return { option: word, value: undefined };
+  // Several letters: flags, and at last one that may have a value.
+  const letters = [...word.slice(1)];
+  const at = letters.findIndex((letter) => !flags.has(`-${letter}`));
+  if (at === -1) return { option: `-${letters.at(-1)}`, value: undefined };
+  const value = letters.slice(at + 1).join('');
+  return { option: `-${letters[at]}`, value: value === '' ? undefined : value };
+}
+
+/** npm runs `create-name` for `name`, and `@scope/create-name` for `@scope/name`. */
+function withPrefix(text: string, prefix: string): string {
+  const [, scope = '', name = '', version = ''] = /^(@[^/@]+\/?)?([^@]*)(@.*)?$/s.exec(text) ?? [];
+  const path = scope === '' || scope.endsWith('/') ? scope : `${scope}/`;
+  return `${path}${name === '' ? prefix.slice(0, -1) : prefix + name}${version}`;
+}
+
+/** Makes a line for `cmd` or PowerShell one for a POSIX shell, as far as its words matter. */
+function asPosix(line: string): string {
+  return line.replaceAll('\\', '/').replaceAll('^', '');
+}
