@@ -435,9 +435,13 @@ const CONTENT = `
     primary key (blob, position)
   );
 
+  -- The members of a tree are what clients find in it, as read by this version of the function; searches compare the tokens.
   create table content_tree (
     digest bytea primary key,
-    bytes integer not null
+    bytes integer not null,
+    members jsonb not null,
+    member_tokens text[] not null,
+    members_version integer not null
   );
 
   create table content_file (

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { ReviewRule } from '../admission/reviewers.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
+import { MEMBERS_VERSION } from '../members/members.js';
 
 /** A version whose content this replica fetches now. */
 export interface Fetch {
@@ -74,21 +75,24 @@ export async function fetchedVersion(
   return row ?? null;
 }
 
-/** The size of all stored files, and the versions that wait to be fetched. */
+/** The size of all stored files, the trees whose members are outdated, and the versions that wait to be fetched. */
 export async function readContentFigures(manager: EntityManager): Promise<{
   readonly stored: number;
+  readonly outdated: number;
   readonly pending: number;
   readonly failed: number;
   /** Age of the oldest pending version in seconds. */
   readonly oldest: number;
 }> {
   const [figures] = await manager.query<
-    { stored: number; pending: number; failed: number; oldest: number }[]
+    { stored: number; outdated: number; pending: number; failed: number; oldest: number }[]
   >(
     `select (select coalesce(sum(bytes), 0)::float8 from content_blob) as stored,
+       (select count(*)::int from content_tree where members_version < $1) as outdated,
        count(*) filter (where error is null)::int as pending, count(error)::int as failed,
        coalesce(extract(epoch from now() - min(queued_at) filter (where error is null)), 0)::float8 as oldest
      from content_fetch where fetch_at is not null`,
+    [MEMBERS_VERSION],
   );
   if (!figures) throw new Error('PostgreSQL returned no figures');
   return figures;

@@ -31,7 +31,7 @@ import { ContentFetch } from './content.entity.js';
 import { type Fetch, type FetchedVersion, fetchedVersion, takeFetches } from './content-fetch.queries.js';
 import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
 import { ContentStore } from './content-store.queries.js';
-import type { IncomingFile } from './content-tree.js';
+import { type IncomingContent, withMembers } from './content-tree.js';
 import { OciRegistry } from './oci-registry.js';
 import { contentProblems } from './skill-file.js';
 
@@ -197,7 +197,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
       const files = unpacked.finish();
       const problems = await contentProblems(version.type, version.document, files);
       if (problems.length > 0) throw new ApiError('invalid_archive', problems.join('; '));
-      await this.keep(versionId, version, files, describeReference(reference, from));
+      await this.keep(versionId, version, await withMembers(files), describeReference(reference, from));
     });
   }
 
@@ -243,19 +243,19 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   private async keep(
     versionId: string,
     { packages, source, type, name, version, claims, isManaged }: FetchedVersion,
-    files: readonly IncomingFile[],
+    content: IncomingContent,
     from: object,
   ): Promise<void> {
     const bytes = await this.audit.transaction(CONTENT_ACTOR, async (manager) => {
       await waitForLocks(manager);
-      const tree = await this.store.put(manager, versionId, files);
+      const tree = await this.store.put(manager, versionId, content);
       if (!(await manager.existsBy(ContentFetch, { versionId, packages }))) throw new Outdated();
       const event: ChangeEvent = {
         action: 'entry.content',
         target: { type, name, version, source },
         ...(isManaged ? {} : { role: 'manageSources' }),
         claims: [claims],
-        change: { after: { sha256: tree.digest, bytes: tree.bytes, files: files.length, from } },
+        change: { after: { sha256: tree.digest, bytes: tree.bytes, files: content.files.length, from } },
       };
       return { result: tree.bytes, events: [event] };
     });

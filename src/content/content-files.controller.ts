@@ -9,6 +9,7 @@ import { BARE_TYPES, isBareType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { Semaphore } from '../limits/semaphore.js';
+import { Members } from '../members/members.responses.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CHUNK_BYTES, ContentStore, type Turn } from './content-store.queries.js';
 import type { Tree, ContentTreeFile } from './content-tree.js';
@@ -104,25 +105,59 @@ export class ContentFilesController {
     });
   }
 
+  @Route('GET', ':version/members', {
+    access: 'caller',
+    audit: 'content.read',
+    loads: 'view',
+    operationId: 'getContentMembers',
+    summary: 'What clients find in one version of a skill or plugin: servers, hooks, skills, programs',
+    parameters: [TYPE, NAMESPACE, NAME, VERSION],
+    answer: Members,
+    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
+  })
+  async members(
+    @Loaded() access: VerifiedAccess,
+    @Param('type') type: string,
+    @Param('namespace') namespace: string,
+    @Param('name') name: string,
+    @Param('version') version: string,
+    @Req() request: LoadedRequest,
+  ): Promise<CachedJson> {
+    const digest = await this.digestOf(access, { type, name: `${namespace}/${name}`, version }, request);
+    return new CachedJson([JSON.stringify(found(await this.store.membersOf(digest)))]);
+  }
+
+  private async treeOf(access: VerifiedAccess, entry: RequestedEntry, request: LoadedRequest): Promise<Tree> {
+    return found(await this.store.tree(await this.digestOf(access, entry, request)));
+  }
+
   /** Refuses as the document's route does. */
-  private async treeOf(
+  private async digestOf(
     access: VerifiedAccess,
-    { type, name, version }: { readonly type: string; readonly name: string; readonly version: string },
+    { type, name, version }: RequestedEntry,
     request: LoadedRequest,
-  ): Promise<Tree> {
+  ): Promise<string> {
     if (!isBareType(type)) throw new ApiError('entry_not_found');
     request.readEntry = { type, name, version };
     await this.catalog.version(access, type, name, version, false);
-    const digest = await this.visible.digestOf(access, { type, name, version });
-    const tree = digest === null ? null : await this.store.tree(digest);
-    if (!tree) throw new ApiError('version_not_found', 'This version has no content');
-    return tree;
+    return found(await this.visible.digestOf(access, { type, name, version }));
   }
 
   private turnOf({ client, caller }: VerifiedAccess): Turn {
     const key = client.callerKey(caller);
     return (work) => this.semaphores.reads.run(key, client.abortSource, work);
   }
+}
+
+interface RequestedEntry {
+  readonly type: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+function found<Value>(value: Value | null): Value {
+  if (value === null) throw new ApiError('version_not_found', 'This version has no content');
+  return value;
 }
 
 /** At the top, and small enough to be read at once. */

@@ -10,6 +10,7 @@ import { readContentFigures } from './content-fetch.queries.js';
 @Injectable()
 export class ContentMetrics {
   private readonly stored: Gauge;
+  private readonly outdated: Gauge;
   private readonly waiting: Gauge<'status'>;
   private readonly oldest: Gauge;
 
@@ -22,6 +23,11 @@ export class ContentMetrics {
     this.stored = new Gauge({
       name: 'registry_content_stored_bytes',
       help: 'Size of all stored files, equal files once',
+      registers,
+    });
+    this.outdated = new Gauge({
+      name: 'registry_content_outdated_members',
+      help: 'Lists of files whose members an earlier version of the server read',
       registers,
     });
     const limit = new Gauge({
@@ -52,12 +58,13 @@ export class ContentMetrics {
     const mayFetch = this.content.fetchHosts.length > 0;
     this.reset();
     this.stored.set(figures.stored);
+    this.outdated.set(figures.outdated);
     for (const status of ['pending', 'failed'] as const)
       this.waiting.set({ status }, mayFetch ? figures[status] : 0);
     this.oldest.set(mayFetch ? figures.oldest : 0);
   }
 
   private reset(): void {
-    for (const gauge of [this.stored, this.waiting, this.oldest]) gauge.reset();
+    for (const gauge of [this.stored, this.outdated, this.waiting, this.oldest]) gauge.reset();
   }
 }

@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Any, DataSource, type EntityManager, In, Repository } from 'typeorm';
+import { Any, DataSource, type EntityManager, In, LessThan, Repository } from 'typeorm';
 import { contentConfig } from '../config/slices.js';
 import { insertMany } from '../database/bulk.js';
-import { lockContent, tryLockContent } from '../database/locks.js';
+import { lockContent, tryLockContent, waitForLocks } from '../database/locks.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { noteChanged } from '../entry-store/entry-rows.queries.js';
+import { MEMBERS_VERSION, memberTokens } from '../members/members.js';
+import type { Members } from '../members/members.responses.js';
 import { Source } from '../sources/source.entity.js';
 import {
   ContentBlob,
@@ -20,6 +22,7 @@ import {
 } from './content.entity.js';
 import {
   bytesOf,
+  type IncomingContent,
   type IncomingFile,
   sortFiles,
   treeSummaryOf,
@@ -74,6 +77,12 @@ export class ContentStore {
     return files.length === 0 ? null : { digest, bytes: bytesOf(files), files };
   }
 
+  /** Returns the members of a tree; null if it was deleted because no version has it anymore. */
+  async membersOf(digest: string): Promise<Members | null> {
+    const tree = await this.dataSource.manager.findOneBy(ContentTree, { digest });
+    return tree?.members ?? null;
+  }
+
   /**
    * Reads a file, one chunk at a time: as fast as its consumer, without a transaction.
    *
@@ -105,13 +114,25 @@ export class ContentStore {
    * Stores the content of a version. Runs in the caller's transaction: nothing is left behind if it fails.
    *
    * @returns the digest and size of the tree.
-   * @throws ApiError 404 `version_not_found`, 409 `content_exists`, 413 `content_too_large`, 507 `content_full`.
+   * @throws ApiError 404 `version_not_found`, 409 `content_exists`; see `write`.
    */
-  async put(
-    manager: EntityManager,
-    versionId: string,
-    incoming: readonly IncomingFile[],
-  ): Promise<TreeSummary> {
+  async put(manager: EntityManager, versionId: string, incoming: IncomingContent): Promise<TreeSummary> {
+    const tree = await this.write(manager, incoming);
+    const { sourceId, entryId } = await lockVersion(manager, versionId);
+    await manager.insert(VersionContent, { versionId, tree: tree.digest });
+    await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
+    // Answers that list content are cached by revision, and searches compare its members.
+    await noteChanged(manager, sourceId, [entryId]);
+    return tree;
+  }
+
+  /**
+   * Stores files and members as a tree, after the content lock. Unless the same transaction says who has the tree, it is
+   * deleted again.
+   *
+   * @throws ApiError 413 `content_too_large`, 507 `content_full`.
+   */
+  async write(manager: EntityManager, { files: incoming, members }: IncomingContent): Promise<TreeSummary> {
     const files = sortFiles(incoming);
     const tree = treeSummaryOf(files);
     if (tree.bytes > this.limits.maxBytesPerVersion) throw new ApiError('content_too_large');
@@ -121,13 +142,39 @@ export class ContentStore {
     if (added.length > 0 && stored + bytesOf(added) > this.limits.maxBytes)
       throw new ApiError('content_full');
     for (const file of added) await writeBlob(manager, file);
-    await writeTree(manager, tree, files);
-    const sourceId = await lockVersion(manager, versionId);
-    await manager.insert(VersionContent, { versionId, tree: tree.digest });
-    await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
-    // Answers that list content are cached by revision.
-    await noteChanged(manager, sourceId, []);
+    await writeTree(manager, tree, files, members);
     return tree;
+  }
+
+  /** Returns the digests of trees whose members an earlier version of the function read. */
+  async outdatedTrees(): Promise<string[]> {
+    const trees = await this.dataSource.manager.find(ContentTree, {
+      select: { digest: true },
+      where: { membersVersion: LessThan(MEMBERS_VERSION) },
+    });
+    return trees.map(({ digest }) => digest);
+  }
+
+  /** @returns false if the tree is gone, or another replica was faster. */
+  async replaceMembers(digest: string, members: Members): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      await waitForLocks(manager);
+      await lockContent(manager);
+      const { affected } = await manager.update(
+        ContentTree,
+        { digest, membersVersion: LessThan(MEMBERS_VERSION) },
+        columnsOf(members),
+      );
+      if (affected !== 1) return false;
+      const sources = await manager.query<{ id: number; entryIds: string[] }[]>(
+        `select e.source_id as id, array_agg(distinct e.id) as "entryIds"
+         from version_content c join entry_version v on v.id = c.version_id join entry e on e.id = v.entry_id
+         where c.tree = decode($1, 'hex') group by e.source_id order by e.source_id`,
+        [digest],
+      );
+      for (const { id, entryIds } of sources) await noteChanged(manager, id, entryIds);
+      return true;
+    });
   }
 
   /**
@@ -166,10 +213,13 @@ async function deleteSome(
 }
 
 /**
- * Locks the version, so that it is not removed before its content is stored, and returns the id of its source. Locks the
+ * Locks the version, so that it is not removed before its content is stored. Locks the
  * source first, as a sync does.
  */
-async function lockVersion(manager: EntityManager, versionId: string): Promise<number> {
+async function lockVersion(
+  manager: EntityManager,
+  versionId: string,
+): Promise<{ readonly sourceId: number; readonly entryId: string }> {
   const source = await manager
     .createQueryBuilder(Source, 'source')
     .select('source.id')
@@ -180,13 +230,13 @@ async function lockVersion(manager: EntityManager, versionId: string): Promise<n
     .setLock('for_no_key_update')
     .getOne();
   const version = await manager.findOne(EntryVersion, {
-    select: { id: true },
+    select: { id: true, entryId: true },
     where: { id: versionId },
     lock: { mode: 'for_key_share' },
   });
   if (!source || !version) throw new ApiError('version_not_found');
   if (await manager.existsBy(VersionContent, { versionId })) throw new ApiError('content_exists');
-  return source.id;
+  return { sourceId: source.id, entryId: version.entryId };
 }
 
 /** Returns the files that are not stored, each once. */
@@ -230,13 +280,18 @@ async function* inChunks(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (length > 0) yield Buffer.concat(parts);
 }
 
+function columnsOf(members: Members): Pick<ContentTree, 'members' | 'memberTokens' | 'membersVersion'> {
+  return { members, memberTokens: memberTokens(members), membersVersion: MEMBERS_VERSION };
+}
+
 async function writeTree(
   manager: EntityManager,
   { digest, bytes }: TreeSummary,
   files: readonly ContentTreeFile[],
+  members: Members,
 ): Promise<void> {
   if (await manager.existsBy(ContentTree, { digest })) return;
-  await manager.insert(ContentTree, { digest, bytes });
+  await manager.insert(ContentTree, { digest, bytes, ...columnsOf(members) });
   await insertMany(
     manager,
     ContentFile,

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { readMembers, type ReadMembers } from '../members/read-members.js';
 
 /** A file of a version. */
 export interface ContentTreeFile {
@@ -23,6 +25,16 @@ export interface Tree {
 export interface IncomingFile extends ContentTreeFile {
   /** Opens the file's bytes. */
   readonly open: () => AsyncIterable<Buffer>;
+}
+
+/** Files to store, with what clients find in them. */
+export interface IncomingContent extends ReadMembers {
+  readonly files: readonly IncomingFile[];
+}
+
+/** Reads the members of files. Takes time: call it before the transaction that stores them. */
+export async function withMembers(files: readonly IncomingFile[]): Promise<IncomingContent> {
+  return { files, ...(await readMembers(files, ({ open }) => buffer(open()))) };
 }
 
 /** Returns files in the order of a tree: by the bytes of their paths, like PostgreSQL's collation C. */

@@ -19,6 +19,7 @@ import { Quota } from '../limits/quota.js';
 import { shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
+import { withMembers } from './content-tree.js';
 import { contentProblems } from './skill-file.js';
 
 /** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
@@ -98,6 +99,7 @@ export class ContentUploads {
     const problems = await contentProblems(entry.type, version.document, files);
     if (problems.length > 0)
       throw new ApiError('invalid_archive', 'The archive does not match the document', problems);
+    const content = await withMembers(files);
     const key = client.callerKey(requester.caller);
     await this.semaphores.changes.run(key, client.abortSource, () =>
       this.entries.change(
@@ -111,7 +113,7 @@ export class ContentUploads {
           this.rules.checkClaims(requester.caller, found.claims);
           this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
           checkReview(requester.caller, found, source.settings.review);
-          const { digest, bytes } = await this.store.put(manager, version.id, files);
+          const { digest, bytes } = await this.store.put(manager, version.id, content);
           const event: ChangeEvent = {
             action: 'entry.content',
             target: targetOf(found, source.name, version.version),

@@ -1,6 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { Timestamp } from '../database/columns.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
+import type { Members } from '../members/members.responses.js';
 
 /** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */
 const HEX = {
@@ -45,6 +46,18 @@ export class ContentTree {
   /** The sum of the files' sizes. */
   @Column({ type: 'integer' })
   bytes: number;
+
+  /** What clients find in the files. */
+  @Column({ type: 'jsonb' })
+  members: Members;
+
+  /** What searches compare: see `memberTokens`. */
+  @Column({ name: 'member_tokens', type: 'text', array: true })
+  memberTokens: readonly string[];
+
+  /** The version of the function that read them: see `MEMBERS_VERSION`. */
+  @Column({ name: 'members_version', type: 'integer' })
+  membersVersion: number;
 }
 
 /** A file of a tree. */

@@ -15,6 +15,7 @@ import { ContentFilesController } from './content-files.controller.js';
 import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
 import { EntriesWithContent } from './entries-with-content.queries.js';
+import { MembersRefresh } from './members-refresh.js';
 import { VisibleContent } from './visible-content.queries.js';
 
 /** The files of skills and plugins (reference/content). */
@@ -36,6 +37,7 @@ import { VisibleContent } from './visible-content.queries.js';
     ContentStore,
     ContentUploads,
     EntriesWithContent,
+    MembersRefresh,
     VisibleContent,
   ],
   exports: [ContentStore, EntriesWithContent, VisibleContent],

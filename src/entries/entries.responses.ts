@@ -13,6 +13,7 @@ import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { documentClassOf } from '../http/openapi/document-classes.js';
 import { ContentAnswer } from '../entry-store/entry-content.queries.js';
+import { Members } from '../members/members.responses.js';
 import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
 
 export class VersionState {
@@ -54,6 +55,9 @@ export class PublishedVersionAnswer {
 
   /** Returned by GET only, for skills and plugins. */
   content?: ContentAnswer;
+
+  /** Returned by GET only, if content is stored. */
+  members?: Members;
 
   _meta: VersionMetadata;
 }
@@ -139,10 +143,13 @@ export function describeVersion(
   claims: Claims,
   stored: EntryVersion,
   publishedBy: Publisher | null = null,
-  content?: ContentAnswer,
+  content: { readonly content?: ContentAnswer; readonly members?: Members } = {},
 ): string {
   const by = publishedBy ? { publishedBy } : {};
-  const head = JSON.stringify({ type, name, version: stored.version, claims, ...by, content }).slice(0, -1);
+  const head = JSON.stringify({ type, name, version: stored.version, claims, ...by, ...content }).slice(
+    0,
+    -1,
+  );
   return `${head},"${type}":${stored.document},"_meta":${officialMeta(stored)}}`;
 }
 

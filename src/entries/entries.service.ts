@@ -206,8 +206,8 @@ export class EntriesService {
   /** @param entry loaded with the requested version. */
   async getVersion(entry: Entry): Promise<JsonText> {
     const version = await this.withDocument(entry);
-    const contents = await this.contentStates(entry, [version]);
-    const content = contents.get(version.id);
+    const states = await this.contentStates(entry, [version]);
+    const content = { content: states.get(version.id), ...(await this.entries.membersOf(version)) };
     return new JsonText(describeVersion(entry, entry.shownClaims, version, version.publishedBy, content));
   }
 

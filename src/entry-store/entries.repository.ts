@@ -10,7 +10,13 @@ import { ENTRY_TYPES, type EntryName, type IncomingVersion, isBareType } from '.
 import type { Status } from '../documents/statuses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
-import { type ContentAnswer, contentStates, queueContent } from './entry-content.queries.js';
+import type { Members } from '../members/members.responses.js';
+import {
+  type ContentAnswer,
+  contentStates,
+  membersOfVersion,
+  queueContent,
+} from './entry-content.queries.js';
 import { NEWEST_IN_BATCH, sizeOfEntry, writeStatusInDocuments } from './entry-documents.queries.js';
 import { type EntrySize, PartitionLimit } from './entry-limits.queries.js';
 import {
@@ -91,6 +97,11 @@ export class EntriesRepository {
     if (!isBareType(type)) return new Map();
     const ids = versions.map(({ id }) => id);
     return contentStates(this.entries.manager, ids, mayFetch);
+  }
+
+  /** Returns the members of a version; none if it has no content. */
+  membersOf({ id }: VersionSummary): Promise<{ readonly members?: Members }> {
+    return membersOfVersion(this.entries.manager, id);
   }
 
   /** Returns the size of an entry, and whether it has this version. */

@@ -54,9 +54,9 @@ export class PluginArchiveController {
     description:
       'The files of its directory in the Git repository of this registry. Only the latest version is there.',
     parameters: [
-      { name: 'type', schema: { type: 'string', enum: ['plugin', 'skill'], example: 'plugin' } },
+      { name: 'type', schema: { type: 'string', enum: ['plugin', 'skill'], example: 'skill' } },
       { name: 'namespace', type: String, example: 'io.github.example' },
-      { name: 'name', type: String, example: 'deploy' },
+      { name: 'name', type: String, example: 'code-review' },
       { name: 'version', type: String, example: '1.0.0' },
     ],
     answer: 'application/zip',

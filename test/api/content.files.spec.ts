@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import type { ContentFiles } from '../../dist/content/content.responses.js';
 import { aSkill } from '../support/documents.js';
+import { figuresIn } from '../support/figures.js';
+import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
-import { aName } from '../support/publishing.js';
+import { aName, entryAt } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { storeContent } from '../support/stored-content.js';
 import { waitingStatements } from '../support/waiting-statements.js';
@@ -95,5 +97,62 @@ describe('the list of the files of a version', () => {
       await Promise.all(eight);
     }
     expect((await filesOf(name)).files).toHaveLength(1);
+  });
+});
+
+describe('the members of a version', () => {
+  const SKILL = '---\nname: own\ndescription: Its own\n---\n';
+  const files = {
+    'SKILL.md': SKILL,
+    '.mcp.json': JSON.stringify({ pad: { command: 'npx', args: ['-y', 'left-pad@1'] } }),
+    'hooks.json': '{',
+  };
+  const expected = {
+    servers: [
+      {
+        name: 'pad',
+        packages: [{ registryType: 'npm', identifier: 'left-pad', version: '1' }],
+        command: 'npx -y left-pad@1',
+      },
+    ],
+    skills: [{ name: 'own', description: 'Its own' }],
+    unreadable: ['hooks.json'],
+  };
+  const membersOf = (name: string) => service.get(`${at(name, 'latest')}/members`);
+
+  it('are answered as they were read, to those who manage it too', async () => {
+    const name = await aSkillWith(files);
+    expect(await membersOf(name)).toMatchObject({ status: 200, json: expected });
+    const managed = await service.get(entryAt('skill', name, '/versions/1.0.0'));
+    expect(managed.json['members']).toEqual(expected);
+  });
+
+  it('are refused where the version has no content', async () => {
+    const name = aName();
+    await service.post('/v1/entries', { skill: aSkill(name) });
+    expectRefused(await membersOf(name), 404, 'version_not_found');
+    const managed = await service.get(entryAt('skill', name, '/versions/1.0.0'));
+    expect(managed.json).not.toHaveProperty('members');
+  });
+
+  it('are read again if an earlier version of the server read them', async () => {
+    const name = await aSkillWith({ ...files, [`${randomUUID()}.md`]: 'its own tree' });
+    const search = () => service.get('/registry/main/x/search?contains=npm:left-pad&limit=100');
+    const outdated = async () =>
+      figuresIn(await call(`${service.internalOrigin}/metrics`)).get('registry_content_outdated_members');
+    const names = async () => ((await search()).json['items'] as { name: string }[]).map((item) => item.name);
+    await service.database.query(
+      `update content_tree set members = '{}', member_tokens = '{}', members_version = 0`,
+    );
+    await service.database.query('update source set revision = revision + 1');
+    await service.database.query(
+      'update entry e set revision = s.revision from source s where s.id = e.source_id',
+    );
+    expect(await names()).toEqual([]);
+    expect(await outdated()).toBeGreaterThan(0);
+    await service.restart();
+    await expect.poll(() => membersOf(name)).toMatchObject({ json: expected });
+    await expect.poll(names).toContain(name);
+    await expect.poll(outdated).toBe(0);
   });
 });

@@ -74,7 +74,7 @@ function aFile(path: string, data: Buffer, executable = false): IncomingFile {
 }
 
 const put = (id: string, files: readonly IncomingFile[], into = store) =>
-  dataSource.transaction((manager) => into.put(manager, id, files));
+  dataSource.transaction((manager) => into.put(manager, id, { files, members: {}, servers: [] }));
 
 async function bytesOf(digest: string): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -40,6 +40,7 @@ const PATHS = [
   '/registry/main/v0.1/x/dev.toolhive/skills',
   '/registry/main/x/search?q=made',
   '/registry/main/x/content/skill/io.acme/made/1.0.0/files',
+  '/registry/main/x/content/skill/io.acme/made/1.0.0/members',
   '/registry/main/x/marketplace.json',
   '/registry/team/v0.1/servers',
   '/v1/entries',

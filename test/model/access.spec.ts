@@ -10,6 +10,12 @@ import { type Replica, startReplica, tokenFor } from '../support/model/replica.j
 import { inSoak } from '../support/soak.js';
 import type { Setting } from '../support/model/model.js';
 import { pathOf, sorted, observed } from '../support/model/questions.js';
+import {
+  expectedMembers,
+  hasMembers,
+  membersPath,
+  observedMembers,
+} from '../support/model/member-questions.js';
 import { expectedOfTool, isForTool, observedByTool, toolRequest } from '../support/model/tool-questions.js';
 import { ModelRows } from '../support/model/model-rows.js';
 import { type Asked, aModelState, settings } from '../support/model/arbitraries.js';
@@ -31,7 +37,7 @@ describe('visibility', () => {
   const replicas = new Map<Setting, Replica>();
   let database: TestDatabase;
   let rows: ModelRows;
-  const done = { states: 0, answers: 0, refused: 0, explained: 0, byTools: 0, batches: 0 };
+  const done = { states: 0, answers: 0, refused: 0, explained: 0, byTools: 0, ofMembers: 0, batches: 0 };
 
   beforeAll(async () => {
     database = await aDatabase();
@@ -81,6 +87,13 @@ describe('visibility', () => {
         if (!isDeepStrictEqual(byTool, expectedOfTool(question, expected)))
           return inspect({ state, question, expected, byTool }, INSPECT);
         done.byTools += 1;
+      }
+      if (hasMembers(question)) {
+        const replyOfMembers = await replica?.get(membersPath(question, prefix), tokens[question.by]);
+        const members = replyOfMembers && observedMembers(replyOfMembers.status, replyOfMembers.text);
+        if (!isDeepStrictEqual(members, expectedMembers(expected)))
+          return inspect({ state, question, expected, members }, INSPECT);
+        done.ofMembers += 1;
       }
       done.answers += 1;
       done.refused += expected.status === 200 ? 0 : 1;

@@ -91,6 +91,7 @@ export const REQUESTS: Record<string, Send> = Object.fromEntries(
     feed: `${MAIN}/x/feed.atom`,
     content: `${MAIN}/x/content/skill/${FILED}/1.0.0.zip`,
     'files of a version': `${MAIN}/x/content/skill/${FILED}/1.0.0/files`,
+    'members of a version': `${MAIN}/x/content/skill/${FILED}/1.0.0/members`,
     icon: `${MAIN}/v0.1/x/icon/server/${encoded}`,
     marketplace: `${MAIN}/x/marketplace.json`,
     'repository of a marketplace': `${MAIN}/git/marketplace.git/info/refs?service=git-upload-pack`,

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { ENTITIES } from '../../dist/app/entities.js';
 import { ContentFile, VersionContent } from '../../dist/content/content.entity.js';
 import { ContentStore } from '../../dist/content/content-store.queries.js';
-import type { IncomingFile } from '../../dist/content/content-tree.js';
+import { type IncomingFile, withMembers } from '../../dist/content/content-tree.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import type { ServiceUnderTest } from './service.js';
 
@@ -25,8 +25,8 @@ export async function storeContent(
       [type, name, version],
     );
     if (versions.length === 0) throw new Error(`There is no ${type} ${name}@${version}`);
-    for (const { id } of versions)
-      await dataSource.transaction((manager) => store.put(manager, id, incoming(files)));
+    const content = await withMembers(incoming(files));
+    for (const { id } of versions) await dataSource.transaction((manager) => store.put(manager, id, content));
   });
 }
 

@@ -33,9 +33,10 @@ export class ModelRows {
     for (const { prefix, state } of states) await this.collect(rows, prefix, state);
     await this.database.query('delete from registry');
     await this.database.query('delete from source');
+    await this.database.query('delete from content_tree');
     for (const [table, { columns, values }] of rows.filled())
       await this.database.query(
-        `insert into ${table} (${columns}) ${table.startsWith('registry_') ? '' : 'overriding system value'}
+        `insert into ${table} (${columns}) ${/^registry_|content/.test(table) ? '' : 'overriding system value'}
          select ${columns} from jsonb_populate_recordset(null::${table}, $1::jsonb)`,
         [JSON.stringify(values)],
       );
@@ -95,8 +96,9 @@ export class ModelRows {
     for (const [index, { version, status }] of versions.entries()) {
       const at = born(id);
       const document = (type === 'server' ? aServer : aSkill)(name, version, { description: source });
+      const versionId = ++this.lastId;
       rows.add('entry_version', {
-        id: ++this.lastId,
+        id: versionId,
         entry_id: id,
         version,
         version_key: versionKey(version, new Date(at)),
@@ -109,6 +111,17 @@ export class ModelRows {
         is_latest: index === Math.max(latest, 0),
         search: name,
       });
+      if (type === 'server') continue;
+      const tree = `\\x${versionId.toString(16).padStart(64, '0')}`;
+      const members = { skills: [{ name, description: source }] };
+      rows.add('content_tree', {
+        digest: tree,
+        bytes: 0,
+        members,
+        member_tokens: [],
+        members_version: 1_000,
+      });
+      rows.add('version_content', { version_id: versionId, tree });
     }
   }
 
@@ -132,7 +145,8 @@ class Tables {
   private readonly byTable = new Map<string, { columns: string; values: object[] }>();
 
   constructor() {
-    for (const table of ['source', 'source_sync', 'registry', 'registry_source', 'entry', 'entry_version'])
+    const own = ['source', 'source_sync', 'registry', 'registry_source', 'entry', 'entry_version'];
+    for (const table of [...own, 'content_tree', 'version_content'])
       this.byTable.set(table, { columns: '', values: [] });
   }
 

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { buffer } from 'node:stream/consumers';
+import { Polling } from '../database/polling.js';
+import { readMembers } from '../members/read-members.js';
+import { ContentStore } from './content-store.queries.js';
+
+/** While an upgrade is rolled out, earlier versions of the server still store content. */
+const EVERY_MS = 5 * 60_000;
+/** Pause between trees, so that other statements can run. */
+const PAUSE_MS = 20;
+
+/** Reads members again that an earlier version of the function read. */
+@Injectable()
+export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('content');
+  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
+    failed: 'Reading the members of stored content again failed; it will be retried',
+  });
+
+  constructor(private readonly store: ContentStore) {}
+
+  onApplicationBootstrap(): void {
+    this.polling.begin();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.polling.end();
+  }
+
+  private async run(): Promise<void> {
+    let read = 0;
+    for (const digest of await this.store.outdatedTrees()) {
+      if (this.polling.hasEnded) return;
+      if (await this.refresh(digest)) read += 1;
+      await sleep(PAUSE_MS);
+    }
+    if (read > 0) this.logger.log({ trees: read }, 'Read the members of stored content again');
+  }
+
+  private async refresh(digest: string): Promise<boolean> {
+    const tree = await this.store.tree(digest);
+    if (!tree) return false;
+    const { members } = await readMembers(tree.files, (file) => buffer(this.store.read(file.digest)));
+    return this.store.replaceMembers(digest, members);
+  }
+}

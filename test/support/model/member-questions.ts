@@ -1,0 +1,24 @@
+import type { Answer, ConsumerQuestion, Question } from './model.js';
+import { registryPath } from './questions.js';
+
+/** Whether the members of the version can be asked for too. */
+export function hasMembers(question: Question): question is ConsumerQuestion {
+  return question.ask === 'version' && question.type === 'skill' && !question.deleted;
+}
+
+export function membersPath(question: ConsumerQuestion, prefix: string): string {
+  const { type, name, version } = question;
+  return `${registryPath(question, prefix)}/x/content/${type}/${name}/${version}/members`;
+}
+
+/** The answer for a document, as it is for its members, which name the source in a description. */
+export function expectedMembers(answer: Answer): Answer {
+  if (!('shown' in answer)) return answer;
+  const rows = answer.shown as readonly { name: string; from: string }[];
+  return { ...answer, shown: rows.map(({ name, from }) => ({ name, description: from })) };
+}
+
+export function observedMembers(status: number, text: string): Answer {
+  const body = JSON.parse(text) as { code: string; skills: readonly unknown[] };
+  return status === 200 ? { status, shown: body.skills } : { status, code: body.code };
+}
