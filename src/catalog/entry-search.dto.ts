@@ -30,6 +30,17 @@ export class EntrySearchQuery {
   /** The part of the name before the slash */
   @IsOptional() @IsStorable() @MaxLength(500) publisher?: string;
 
+  @ApiPropertyOptional({
+    description:
+      'A member of skills and plugins: `npm:…`, `pypi:…`, `oci:…`, `nuget:…`, `url:https://…` with everything below it, ' +
+      '`hook:PreToolUse`, `skill:…`. With `type=server`, a package or remote of servers',
+    example: 'npm:left-pad',
+  })
+  @IsOptional()
+  @IsStorable()
+  @MaxLength(2_000)
+  contains?: string;
+
   /** Whether `client-config` can express the server for some client */
   @MayBeEmpty() @IsFlag() installable?: string;
 

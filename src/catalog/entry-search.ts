@@ -3,6 +3,7 @@ import { IsBoolean, IsDefined, IsIn, IsInt, IsOptional, Max, Min, ValidateNested
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { decodeCursor, encodeCursor } from '../http/lists.js';
+import { searchedToken, TOKEN_KINDS } from '../members/members.js';
 import { hasShape } from '../validation/class-validation.js';
 import { IsStorable } from '../validation/decorators.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
@@ -19,6 +20,8 @@ class EntryFilter {
   @IsOptional() @IsStorable() readonly tag?: string;
   @IsOptional() @IsStorable() readonly transport?: string;
   @IsOptional() @IsStorable() readonly publisher?: string;
+  /** See `searchedToken`. */
+  @IsOptional() @IsStorable() readonly contains?: string;
   @IsOptional() @IsBoolean() readonly installable?: boolean;
 }
 
@@ -76,12 +79,16 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
   const q = query.q?.trim();
   if (hasTooManyWords(q))
     throw new ApiError('invalid_parameter', `q: must have at most ${MAX_WORDS} different words`);
+  const contains = query.contains ? searchedToken(query.contains) : undefined;
+  if (contains === null)
+    throw new ApiError('invalid_parameter', `contains: must begin with ${TOKEN_KINDS.join(', ')}`);
   const filter = {
     ...(q ? { q } : {}),
     ...(query.type ? { type: query.type } : {}),
     ...(query.tag ? { tag: query.tag } : {}),
     ...(query.transport ? { transport: query.transport } : {}),
     ...(query.publisher ? { publisher: query.publisher } : {}),
+    ...(contains === undefined ? {} : { contains }),
     ...(query.installable ? { installable: query.installable === 'true' } : {}),
   };
   return { filter, sort: query.sort || 'relevance', limit: limit ?? DEFAULT_LIMIT, ...shown, after: null };

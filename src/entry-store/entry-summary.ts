@@ -8,6 +8,7 @@ import {
   type IncomingVersion,
 } from '../documents/entry-types.js';
 import { elements, isObject, member } from '../json/json-values.js';
+import { serverTokens } from '../members/members.js';
 import { toStorable } from '../validation/storable-text.js';
 import { parseTimestamp } from '../validation/value-checks.js';
 
@@ -18,6 +19,8 @@ export interface Summary {
   readonly tags: readonly string[];
   readonly tools?: readonly string[];
   readonly transports: readonly string[];
+  /** Tokens of the packages and remotes of a server: see `serverTokens`. */
+  readonly packages?: readonly string[];
   readonly installable: boolean;
   /** The date that the document states, in RFC 3339. */
   readonly updated?: string;
@@ -36,6 +39,7 @@ export function summaryOf(
   const title = textMember(document, 'title');
   const description = textMember(document, 'description');
   const tools = blocksOf(document).flatMap((block) => texts(elements(member(block, 'tools'))));
+  const packages = version.type === 'server' ? serverTokens(document) : [];
   const updated = ownDate(document);
   return {
     ...(title === undefined ? {} : { title: storable(title) }),
@@ -43,6 +47,7 @@ export function summaryOf(
     tags: distinct(ENTRY_TYPES[version.type].tagsOf(document)),
     ...(tools.length === 0 ? {} : { tools: distinct(tools) }),
     transports: distinct(transportsOf(document)),
+    ...(packages.length === 0 ? {} : { packages: packages.map(storable) }),
     installable: version.type === 'server' && CONFIGS.some((config) => !(OMITTED in config.of(version))),
     ...(updated ? { updated: updated.toISOString() } : {}),
   };

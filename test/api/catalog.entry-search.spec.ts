@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
@@ -7,6 +7,7 @@ import type { Reply, Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
+import { storeContent } from '../support/stored-content.js';
 
 const ACME = { sub: 'ada', org: 'acme' };
 const PLATFORM = { sub: 'pia', org: 'acme', team: 'platform' };
@@ -47,6 +48,7 @@ const service = aService({ mode: 'full' })
       aServer('io.acme/github-secret', '1.0.0', { ...remote(), ...published(['shared', 'hidden']) }),
       aServer('io.zeta/shadowed', '9.0.0', { description: 'Of the team', ...published(['team']) }),
     ],
+    skills: [aSkill('io.acme/hidden-skill')],
   })
   .registry('main', { sources: ['secret', 'open'], claims: { org: 'acme' } })
   .registry('ide', {
@@ -154,7 +156,7 @@ describe('GET /x/search', () => {
     const zeta = await find('publisher=io.zeta');
     expect(zeta.facets.tag).toEqual({ shared: 1, everyone: 1 });
     const more = await find('limit=1', service.as(PLATFORM));
-    expect(more.facets.type).toEqual({ server: 7, skill: 1 });
+    expect(more.facets.type).toEqual({ server: 7, skill: 2 });
     expect(more.facets.tag).toMatchObject({ shared: 4 });
     expect((await find('publisher=io.zeta', service.as(PLATFORM))).facets.tag).toEqual({
       shared: 1,
@@ -189,6 +191,8 @@ describe('GET /x/search', () => {
     ['installable=maybe', 'invalid_parameter'],
     ['limit=101', 'invalid_parameter'],
     ['q=%00', 'invalid_parameter'],
+    ['contains=left-pad', 'invalid_parameter'],
+    ['contains=unreadable:hooks.json', 'invalid_parameter'],
     ['cursor=abc', 'invalid_cursor'],
   ])('refuses %s', async (query, code) => {
     expectRefused(await ask(query), 400, code);
@@ -236,5 +240,68 @@ describe('GET /x/search', () => {
   it('is audited as a read', async () => {
     const [event] = await eventsOf(service.as(SUPER_ADMIN), await ask('q=audited'), 'target=main');
     expect(event).toMatchObject({ action: 'catalog.read', outcome: 'allowed', target: { name: 'main' } });
+  });
+});
+
+describe('contains', () => {
+  beforeAll(async () => {
+    const files = {
+      '.mcp.json': JSON.stringify({
+        pad: { command: 'npx', args: ['Left-Pad@1'] },
+        tool: { command: 'uvx', args: ['acme_tool'] },
+        image: { command: 'docker', args: ['run', 'ghcr.io/acme/mcp:1'] },
+        far: { url: 'https://mcp.acme.example/mcp/v1' },
+      }),
+      'hooks.json': JSON.stringify({ PreToolUse: [{ command: './check' }] }),
+      'SKILL.md': '---\nname: Review\n---\n',
+    };
+    for (const name of ['io.acme/review', 'io.acme/hidden-skill'])
+      await storeContent(service, 'skill', name, '1.0.0', files);
+  });
+
+  it.each([
+    'npm:left-pad',
+    'npm:LEFT-PAD',
+    'pypi:acme-tool',
+    'pypi:acme_tool',
+    'oci:ghcr.io/acme/mcp',
+    'oci:ghcr.io/acme/mcp:1',
+    'url:https://mcp.acme.example',
+    'url:https://mcp.acme.example/mcp/',
+    'url:https://mcp.acme.example/mcp/v1',
+    'hook:PreToolUse',
+    'skill:review',
+  ])('%s finds what the caller sees with this member', async (contains) => {
+    const query = `contains=${encodeURIComponent(contains)}`;
+    const found = await find(query);
+    expect(namesIn(found)).toEqual(['acme/review']);
+    expect(found.facets.type).toEqual({ skill: 1 });
+    expect(namesIn(await find(query, service.as(PLATFORM)))).toEqual(['acme/hidden-skill', 'acme/review']);
+  });
+
+  it.each([
+    'npm:left',
+    'npm:pad',
+    'oci:ghcr.io/acme/mcp:2',
+    'url:https://mcp.acme.example/m',
+    'hook:Pre',
+    'skill:x',
+  ])('%s finds nothing', async (contains) => {
+    expect(namesIn(await find(`contains=${encodeURIComponent(contains)}`))).toEqual([]);
+  });
+
+  it('finds servers only if asked for', async () => {
+    const query = 'contains=url:https://mcp.acme.example/mcp';
+    expect(namesIn(await find(query))).toEqual(['acme/review']);
+    expect(namesIn(await find(`${query}&type=server`))).toEqual(['acme/github', 'acme/github-extra']);
+    const own = namesIn(await find(`${query}&type=server`, service.as(PLATFORM)));
+    expect(own).toEqual(['acme/github-secret', 'acme/github', 'acme/github-extra']);
+  });
+
+  it('stays with the cursor, and names are found as words', async () => {
+    const page = await find('contains=npm:left-pad&limit=1', service.as(PLATFORM));
+    const next = await find(`cursor=${page.metadata.nextCursor}`, service.as(PLATFORM));
+    expect([...namesIn(page), ...namesIn(next)]).toEqual(['acme/hidden-skill', 'acme/review']);
+    expect(namesIn(await find('q=acme-tool'))).toEqual(['acme/review']);
   });
 });

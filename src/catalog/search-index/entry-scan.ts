@@ -1,5 +1,6 @@
 import type { EntryType } from '../../documents/entry-types.js';
 import { type InSteps, stepping } from '../../json/time-slice.js';
+import { hasToken } from '../../members/members.js';
 import { sourcesOf, type View, type VisibleSource } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
@@ -176,12 +177,14 @@ class Scan {
     this.keep(entry, rankOf(entry, relevance, rank));
   }
 
-  private passes({ type: own, kind, name, isInstallable }: IndexedEntry): boolean {
-    const { type, tag, transport, publisher, installable } = this.request.filter;
+  private passes({ type: own, kind, members, name, isInstallable }: IndexedEntry): boolean {
+    const { type, tag, transport, publisher, contains, installable } = this.request.filter;
     return (
       (type === undefined || own === type) &&
       (installable === undefined || isInstallable === installable) &&
       (publisher === undefined || (name.startsWith(publisher) && name[publisher.length] === '/')) &&
+      // Servers are found by what they are only if asked for.
+      (contains === undefined || (hasToken(members, contains) && (own !== 'server' || type === own))) &&
       (tag === undefined || kind.tags.includes(tag)) &&
       (transport === undefined || kind.transports.includes(transport))
     );

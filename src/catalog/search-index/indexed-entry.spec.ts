@@ -13,7 +13,16 @@ interface Given extends Partial<Summary> {
 function entryOf({ name = 'io.x/y', texts = [], ...summary }: Given) {
   return indexedEntry(
     {
-      ...{ sourceId: 1, type: 'server', name, claimSetId: 1, status: 'active', changedAt: 0, texts },
+      ...{
+        sourceId: 1,
+        type: 'server',
+        name,
+        claimSetId: 1,
+        status: 'active',
+        changedAt: 0,
+        texts,
+        members: null,
+      },
       summary: { tags: [], transports: [], installable: false, ...summary },
     },
     new KindPool(),

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { EntryName } from '../../documents/entry-types.js';
 import { isRetired, isShown, type Status } from '../../documents/statuses.js';
 import type { Summary } from '../../entry-store/entry-summary.js';
+import { memberNames } from '../../members/members.js';
 import {
   ABSENT,
   findCorrected,
@@ -28,11 +29,11 @@ const HOSTS = new Set(
 /** Second labels of domains such as `acme.co.uk`. */
 const SECOND_LEVEL = new Set(['ac', 'co', 'com', 'gov', 'net', 'org']);
 
-/** The tags, tools and transports of entries; equal ones are shared. */
+/** The tags, transports and the names of tools and members of entries; equal ones are shared. */
 export interface Kind {
   readonly tags: readonly string[];
   readonly transports: readonly string[];
-  /** Tags and names of tools, folded. */
+  /** Tags and names of tools and members, folded. */
   readonly text: string;
 }
 
@@ -40,9 +41,10 @@ export interface Kind {
 export class KindPool {
   private readonly kinds = new LRUCache<string, Kind>({ max: 2_000 });
 
-  of({ tags, transports, tools = [] }: Summary): Kind {
-    const key = JSON.stringify([tags, transports, tools]);
-    const text = () => folded([...tags, ...tools].join('\n').slice(0, MAX_TEXT));
+  /** @param members names of members */
+  of({ tags, transports, tools = [] }: Summary, members: readonly string[]): Kind {
+    const key = JSON.stringify([tags, transports, tools, members]);
+    const text = () => folded([...tags, ...tools, ...members].join('\n').slice(0, MAX_TEXT));
     const kind = this.kinds.get(key) ?? { tags, transports, text: text() };
     if (key.length < MAX_SHARED_KIND) this.kinds.set(key, kind);
     return kind;
@@ -74,6 +76,8 @@ export interface LatestRow extends EntryKey {
   readonly summary: Summary;
   /** Distinct texts of its versions that lists search; null if they are too long. */
   readonly texts: readonly string[] | null;
+  /** Tokens of the members of its content; null without content. */
+  readonly members: readonly string[] | null;
 }
 
 /** The latest version of an entry, as searches compare and count it. */
@@ -85,6 +89,8 @@ export interface IndexedEntry extends EntryKey {
   readonly isInstallable: boolean;
   readonly updated: number;
   readonly kind: Kind;
+  /** Tokens of what its content contains, or of what the server is; undefined without any. */
+  readonly members: readonly string[] | undefined;
   /** Name, title and description on separate lines, folded. */
   readonly text: string;
   /** Offsets in `text` of the namespace without its host, the last segment and the description. */
@@ -105,8 +111,11 @@ export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
     summary.description === undefined ? [] : [folded(summary.description.slice(0, MAX_TEXT))];
   const text = [...head, ...description].join('\n');
   const texts = row.texts?.length === 1 && row.texts[0] === text ? undefined : row.texts;
-  const kind = kinds.of(summary);
-  const lengths = [text, kind.text, row.name, ...(texts ?? [])].map(({ length }) => length);
+  const kind = kinds.of(summary, memberNames(row.members ?? []));
+  const members = row.members ?? summary.packages;
+  const lengths = [text, kind.text, row.name, ...(texts ?? []), ...(members ?? [])].map(
+    ({ length }) => length,
+  );
   return {
     sourceId: row.sourceId,
     type: row.type,
@@ -117,6 +126,7 @@ export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
     isInstallable: summary.installable,
     updated: summary.updated === undefined ? row.changedAt : Date.parse(summary.updated),
     kind,
+    members,
     text,
     hostEnd: hostEnd(name),
     segmentAt: name.lastIndexOf('/') + 1,

@@ -89,12 +89,14 @@ export async function readChanged(
        v.id as "versionId", (extract(epoch from coalesce(v.document_changed_at, v.updated_at)) * 1000)::float8 as "changedAt", (
          select case when sum(octet_length(t.search)) <= ${MAX_TEXT_BYTES} then array_agg(t.search) end
          from (select distinct search from entry_version where entry_id = e.id) t
-       ) as texts
+       ) as texts, t.member_tokens as members
      from indexed i
      join entry e on e.source_id = i.id and e.revision > i.revision
      join entry_version v on v.entry_id = e.id and v.is_latest
+     left join version_content c on c.version_id = v.id
+     left join content_tree t on t.digest = c.tree
      union all
-     select false, r.source_id, r.type, r.name, null, null, null, null, null, null
+     select false, r.source_id, r.type, r.name, null, null, null, null, null, null, null
      from indexed i
      join removed_entry r on r.source_id = i.id and r.revision > i.revision
      where i.revision >= 0 and not exists (
