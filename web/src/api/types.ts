@@ -17,6 +17,8 @@ export type FoundEntry = Schemas['FoundEntry'];
 export type HeldAdmission = Schemas['HeldAdmission'];
 export type ListedEntry = Schemas['ListedEntry'];
 export type ManagedEntry = Schemas['ManagedEntry'];
+export type Members = Schemas['Members'];
+export type MemberServer = Schemas['MemberServer'];
 /** The person who is logged in. Their issuer and subject together say who they are. */
 export type Me = Schemas['MeAnswer'] & { readonly issuer: string };
 export type PageLogin = Schemas['PageLogin'];

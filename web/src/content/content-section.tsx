@@ -8,6 +8,7 @@ import { Refusal } from '../ui/refusal.js';
 import { CollapsedList } from '../ui/table.js';
 import { escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
 import { MarketplaceSteps, readMarketplace } from './marketplace.js';
+import { MembersSection, readMembers } from './members.js';
 
 const FILES_SHOWN = 20;
 
@@ -28,21 +29,23 @@ export function ContentSection({ registry, type, name, version }: Props): JSX.El
       signal,
     });
     const content = await unwrap(files);
-    const [marketplace, readme] = await Promise.all([
+    const [marketplace, readme, members] = await Promise.all([
       // Most registries are no marketplace, which is a 404.
       readMarketplace(registry, signal).catch(() => undefined),
       content.texts.length > 0 ? import('./readme.js') : undefined,
+      readMembers(path, signal),
     ]);
-    return { content, marketplace, readme };
+    return { content, marketplace, readme, members };
   });
   // Most versions have no content here, which is a 404.
   if (!query.value) return <></>;
-  const { content, marketplace, readme } = query.value;
+  const { content, marketplace, readme, members } = query.value;
   return (
     <>
       {marketplace && (
         <MarketplaceSteps registry={registry} marketplace={marketplace} entry={{ namespace, name: own }} />
       )}
+      <MembersSection registry={registry} members={members} />
       {readme && content.texts.map((text) => <readme.Readme key={text.path} {...text} />)}
       <Files {...path} content={content} />
     </>

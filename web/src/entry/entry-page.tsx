@@ -19,6 +19,7 @@ import { Install, useSetup } from './install.js';
 import { type Fact, publishedFacts, type PublishedFacts } from './published-facts.js';
 import { useKnownDates } from './known-dates.js';
 import { readVersions, type Version } from './read-versions.js';
+import { UsedBy } from './used-by.js';
 import { Versions } from './versions.js';
 
 const TOOLS_SHOWN = 15;
@@ -180,6 +181,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
               </CollapsedList>
             </section>
           )}
+          {server && <UsedBy registry={registry} document={server} />}
         </div>
         <div>
           <About content={content} facts={facts} />
