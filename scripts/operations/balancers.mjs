@@ -50,7 +50,7 @@ export async function pollingBalancer(replicas, periodMs) {
   return { port, close };
 }
 
-/** Starts nginx with the configuration from deploy/proxies, except for addresses and TLS. */
+/** Starts nginx with the configuration from deploy/proxies, except for addresses, TLS, logs and the rate limit. */
 export async function nginx(replicas, folder) {
   const shipped = await readFile(join(ROOT, 'deploy/proxies/nginx.conf'), 'utf8');
   const port = await freePort();
@@ -59,7 +59,7 @@ export async function nginx(replicas, folder) {
   let place = 0;
   const site = shipped
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
-    .replace(/ +ssl_certificate.*\n/g, '')
+    .replace(/ +(?:ssl_certificate|access_log|error_log|limit_req).*\n/g, '')
     .replace(/server registry-\d\.internal:8080/g, () => `server 127.0.0.1:${replicas[place++].port}`)
     .replace('location / {', 'location / {\n add_header X-Replica $upstream_addr always;');
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(

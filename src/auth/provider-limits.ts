@@ -114,7 +114,7 @@ function asError(error: unknown): Error {
 /**
  * Circuit breaker (M. Nygard, Release It!). It opens once `threshold` different keys have failed since the last
  * success, and refuses calls for `pauseMs`. Then it is half-open: one probe call goes through, and its outcome closes
- * or reopens the circuit.
+ * or reopens the circuit. One made-up token would open the breakers of `cockatiel` and `opossum` for everyone.
  */
 export class CircuitBreaker {
   private readonly failedKeys = new Set<string>();

@@ -27,6 +27,7 @@ describe('held claims cover required claims (reference/access)', () => {
     [{ team: ['data', 'web'] }, { team: 'ops' }, false],
     [{ team: [] }, { team: 'web' }, false],
     [{ team: 'web,data' }, { team: 'web' }, false],
+    [{ scope: 'read write' }, { scope: 'read' }, false],
     [{ team: ['data', 'web'] }, { team: ['web', 'data'] }, true],
     [{ team: ['data'] }, { team: ['web', 'data'] }, false],
     [{ team: 'data' }, { team: ['data'] }, true],

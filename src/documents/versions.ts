@@ -4,7 +4,10 @@ import { isLine, preview } from './document-problem.js';
 const SEMVER =
   /^(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;
 
-/** Key prefix of the version that its upstream registry marks as latest; sorts above all other keys. */
+/**
+ * Key prefix of the version that its upstream registry marks as latest; sorts above all other keys. A client that pages while
+ * the upstream's latest changes may see that version twice.
+ */
 export const UPSTREAM_LATEST = '2';
 const IS_SEMVER = '1';
 const IS_OTHER = '0';

@@ -43,7 +43,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
  * Fair counting semaphore. Waiters are served round-robin by key, so a key with many waiters does not delay a key with
- * few; waiters of one key are served in order of arrival.
+ * few; waiters of one key are served in order of arrival. `p-limit`, `p-queue` and `async-mutex` have no keys.
  */
 export class Semaphore {
   /** Waiters by key, next key first. */

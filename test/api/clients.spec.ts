@@ -3,18 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { aServer, aSkill } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
-import { tablesIn } from '../support/markdown.js';
 
 const BASE = '/registry/default';
 const READER = { org: 'acme' };
 
 /** The requests of clients and their answers, from docs/clients.md. */
-const REQUESTS = (tablesIn(readFileSync('docs/clients.md', 'utf8')).at(-1) ?? []).map(
-  ({ client = '', path = '', answer = '' }) => ({
-    client,
-    path: client === 'Cloud UI' ? path : BASE + path,
-    status: Number(answer),
-  }),
+const [, LIST = ''] = readFileSync('docs/clients.md', 'utf8').split('## Requests clients send\n');
+const REQUESTS = [...LIST.replaceAll('\n  ', ' ').matchAll(/^- ([^:]+): (.*)$/gm)].flatMap(
+  ([, client = '', paths = '']) =>
+    [...paths.matchAll(/`([^`]+)`(?: \((\d+)\))?/g)].map(([, path = '', status = '200']) => ({
+      client,
+      path: client === 'Cloud UI' ? path : BASE + path,
+      status: Number(status),
+    })),
 );
 
 const servers = [aServer('io.github.example/weather'), aServer('io.github.example/mail')];

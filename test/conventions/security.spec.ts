@@ -1,13 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { LimitSettings } from '../../src/config/config-file.dto.js';
+import { tablesIn } from '../support/markdown.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
-const limits =
-  readFileSync(join(ROOT, 'docs/reference/limits.md'), 'utf8').split('\n## All limits\n')[1] ?? '';
-const named = [...new Set(`${text}${limits}`.match(/[\w./-]+\.spec\.ts/g))];
+const LIMITS = tablesIn(readFileSync(join(ROOT, 'docs/reference/limits.md'), 'utf8')).flat();
+const TESTED = parse(readFileSync(join(import.meta.dirname, 'limits.yaml'), 'utf8')) as {
+  resource: string;
+  tests: string[];
+}[];
+const named = [
+  ...new Set([...(text.match(/[\w./-]+\.spec\.ts/g) ?? []), ...TESTED.flatMap(({ tests }) => tests)]),
+];
+const textOf = (test: string) =>
+  readFileSync(join(ROOT, test.includes('/') ? test : join('test/api', test)), 'utf8');
 
 describe('security and limits in the documents', () => {
   it.each(named)('names an existing test: %s', (file) => {
@@ -16,31 +25,27 @@ describe('security and limits in the documents', () => {
 
   it('names a test, or how to try it, for each promise', () => {
     const [, section = ''] = /## What is promised\n([^]*?)\n## /.exec(text) ?? [];
-    const promises = section.split('\n').filter((line) => /^\| [A-Z]/.test(line));
+    const promises = section.replaceAll('\n  ', ' ').match(/^- .*$/gm) ?? [];
     expect(promises.length).toBeGreaterThan(10);
     expect(promises.filter((line) => !/spec\.ts|npm run|test\/support/.test(line))).toEqual([]);
   });
 
-  it('names who controls each limited resource, what happens beyond the limit, and a test', () => {
-    const rows = limits.split('\n').filter((line) => /^\| (?!resource|---)/.test(line));
-    expect(rows.length).toBeGreaterThan(20);
-    const incomplete = rows.filter((row) => {
-      const [, ...cells] = row.split(' | ');
-      return cells.length !== 4 || !cells.at(-1)?.includes('.spec.ts');
-    });
-    expect(incomplete).toEqual([]);
+  it('names the limit of each resource, and what happens beyond it', () => {
+    expect(LIMITS.length).toBeGreaterThan(20);
+    expect(LIMITS.filter((row) => Object.values(row).filter(Boolean).length !== 3)).toEqual([]);
+  });
+
+  it('has a test of each limit in limits.yaml', () => {
+    expect(TESTED.map(({ resource }) => resource)).toEqual(LIMITS.map(({ resource }) => resource));
+    expect(TESTED.filter(({ tests }) => tests.length === 0)).toEqual([]);
   });
 
   it.each(Object.keys(new LimitSettings()).filter((name) => name !== 'keepAlive'))(
     'names limits.%s, and a test of the limit sets it or states its default',
     (name) => {
-      const rows = limits.split('\n').filter((line) => line.includes(`limits.${name}`));
+      const rows = TESTED.filter(({ resource }) => resource.includes(`limits.${name}`));
       expect(rows).toHaveLength(1);
-      const files = rows[0]?.match(/[\w./-]+\.spec\.ts/g) ?? [];
-      const tests = files.map((file) =>
-        readFileSync(join(ROOT, file.includes('/') ? file : join('test/api', file)), 'utf8'),
-      );
-      expect(tests.some((test) => test.includes(name))).toBe(true);
+      expect(rows.flatMap(({ tests }) => tests).some((test) => textOf(test).includes(name))).toBe(true);
     },
   );
 });
