@@ -84,9 +84,7 @@ describe('web UI: manager', () => {
     await manager.page.getByLabel('Name', { exact: true }).fill('elsewhere');
     await manager.page.getByText('Another MCP registry').click();
     await manager.page.getByLabel('Endpoint').fill('ftp://registry.invalid');
-    await manager.page.getByLabel('Claims: key').fill('org');
-    await manager.page.getByLabel('Claims: value').fill('acme');
-    await manager.page.keyboard.press('Enter');
+    expect(await manager.page.getByRole('combobox', { name: 'Everyone in' }).inputValue()).toContain('acme');
     await manager.page.locator('summary', { hasText: 'Filter' }).click();
     await manager.page.getByLabel('Only these names').focus();
     await manager.page.keyboard.type('com.example/*');
@@ -109,9 +107,18 @@ describe('web UI: manager', () => {
     await manager.page.getByRole('heading', { name: 'elsewhere' }).waitFor();
   });
 
-  it('sees only the fields of the chosen alternative', async () => {
+  it('is offered what the server accepts, and only the fields of the chosen alternative', async () => {
+    await manager.goTo('/sources/+new');
+    await manager.page.getByText('One commit').waitFor();
+    // The demo has a managed source, no namespaces and no folders for administrators.
+    for (const refused of ['Published entries', 'Kubernetes cluster', 'Private key (ssh)'])
+      expect(await manager.page.getByText(refused).count(), refused).toBe(0);
+    await manager.page.route('**/v1/source-kinds', (route) =>
+      route.fulfill({ json: { kinds: ['file', 'git', 'kubernetes'], files: true } }),
+    );
     await manager.goTo('/sources');
     await manager.link('New source').click();
+    await manager.page.getByText('Kubernetes cluster').waitFor();
     await manager.page.getByText('One commit').waitFor();
     expect(await manager.page.getByLabel('Commit', { exact: true }).count()).toBe(0);
     await manager.page.getByText('One commit').click();
@@ -121,6 +128,48 @@ describe('web UI: manager', () => {
     await manager.page.getByText('Private key (ssh)').click();
     await manager.page.getByLabel('Private key file').waitFor();
     expect(await manager.page.getByLabel('Password file', { exact: true }).count()).toBe(0);
+    await manager.page.unrouteAll({ behavior: 'wait' });
+  });
+
+  it('chooses who sees the entries of a source: nobody is left out by accident', async () => {
+    await manager.goTo('/sources');
+    await manager.goTo('/sources/+new');
+    const { page } = manager;
+    await page.getByLabel('Super-admins only').check();
+    await page.getByText('Nobody else sees its entries').waitFor();
+    expect(await manager.button('Create').isEnabled()).toBe(true);
+    await page.getByLabel('People with these claims').check();
+    expect(await manager.button('Create').isEnabled()).toBe(false);
+    await page.getByLabel('Claims: key').fill('team');
+    await page.getByLabel('Claims: value').fill('data');
+    await page.keyboard.press('Enter');
+    expect(await manager.button('Create').isEnabled()).toBe(true);
+  });
+
+  it('sees who gains and loses access before a change of claims is saved', async () => {
+    await manager.goTo('/sources/elsewhere/edit');
+    const { page } = manager;
+    const change = (sentence: string, claims: object, more: object) => ({
+      sentence,
+      claims,
+      ...{ gains: 0, loses: 0, moves: 0 },
+      ...more,
+    });
+    const changes = [
+      change('org is acme', { org: 'acme' }, { loses: 1_200 }),
+      change('org is acme and team is data', { org: 'acme', team: 'data' }, { gains: 1, moves: 2 }),
+    ];
+    await page.route('**/v1/sources/elsewhere/access', (route) =>
+      route.request().method() === 'POST' ? route.fulfill({ json: { changes } }) : route.continue(),
+    );
+    const sent = page.waitForRequest((request) => request.method() === 'POST');
+    await page.getByRole('combobox', { name: 'Everyone in' }).selectOption({ label: 'team data' });
+    expect((await sent).postDataJSON()).toMatchObject({ claims: { team: 'data' } });
+    await page.getByText('People whose org is acme lose 1,200 entries').waitFor();
+    await page.getByText('gain 1 entry and get 2 entries from another source').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.getByLabel('Super-admins only').check();
+    await page.getByText('Nobody gains or loses access to entries.').waitFor();
   });
 
   it('tests settings before saving them', async () => {
@@ -128,9 +177,6 @@ describe('web UI: manager', () => {
     await manager.page.getByLabel('Name', { exact: true }).fill('tried');
     await manager.page.getByText('Another MCP registry').click();
     await manager.page.getByLabel('Endpoint').fill('https://registry.invalid');
-    await manager.page.getByLabel('Claims: key').fill('org');
-    await manager.page.getByLabel('Claims: value').fill('acme');
-    await manager.page.keyboard.press('Enter');
     await manager.button('Test').click();
     await manager.page.getByText('The source cannot be read').waitFor();
     expect(await manager.main.getByRole('status').last().innerText()).toContain('registry.invalid');
@@ -169,14 +215,24 @@ describe('web UI: manager', () => {
     expect(await manager.page.locator('.deciding').innerText()).toMatch(/org\s+needs\s+acme/);
   });
 
-  it('sees why a sync failed', async () => {
+  it('sees why a sync failed, in a banner too, and the next step of a new source', async () => {
     await manager.goTo('/sources/elsewhere');
     await manager.page.locator('h1 .badge', { hasText: 'failed' }).waitFor();
     await expect
       .poll(() => manager.page.locator('.refusal-sentence').innerText())
       .toContain('registry.invalid');
+    const next = manager.link('Create a registry with it');
+    expect(await next.getAttribute('href')).toBe('#/registries/%2Bnew?source=elsewhere');
     await manager.goTo('/sources');
     await manager.page.getByText('1 source failed to sync').waitFor();
+    const published = manager.page.locator('tbody tr', { hasText: 'published' });
+    await expect.poll(() => published.locator('.number').innerText()).toMatch(/^\d+$/);
+    await manager.goTo('/sources/platform');
+    await manager.page.locator('dd', { hasText: /^\d+ servers?/ }).waitFor();
+    await manager.page.locator('dd').getByRole('link', { name: 'acme' }).click();
+    await manager.main.locator('.trouble').getByRole('link', { name: 'elsewhere' }).waitFor();
+    await manager.button('Dismiss').click();
+    expect(await manager.main.locator('.trouble').count()).toBe(0);
   });
 
   it('edits a source, and deletes it after confirmation', async () => {
@@ -216,10 +272,15 @@ describe('web UI: manager', () => {
     // A claim that the readers of other specs lack: they run concurrently and list their registries.
     await manager.page.getByLabel('Claims: key', { exact: true }).fill('role');
     await manager.page.getByLabel('Claims: value', { exact: true }).fill('admin');
-    // Leaving the field adds the claim.
-    await manager.page.keyboard.press('Tab');
+    // Leaving the fields and their button adds the claim.
+    for (let times = 0; times < 2; times += 1) await manager.page.keyboard.press('Tab');
+    await manager.page
+      .getByText(/People whose .*role is admin.* gain \d+ entries/)
+      .first()
+      .waitFor();
     await manager.button('Create').click();
     await manager.page.getByRole('heading', { name: 'mixed' }).waitFor();
+    await manager.link('Connect your editor to it').waitFor();
     await expect.poll(() => manager.page.locator('.facts .chip').allInnerTexts()).toEqual(['role admin']);
   });
 
@@ -239,6 +300,7 @@ describe('web UI: manager', () => {
     await manager.page.keyboard.press('ArrowDown');
     await manager.page.keyboard.press('ArrowDown');
     await expect.poll(order).toEqual(['company', 'published', 'community']);
+    await manager.page.getByText('Nobody gains or loses access to entries.').waitFor();
     await manager.button('Save order').click();
     await manager.button('Save order').waitFor({ state: 'detached' });
     await manager.page.reload();
@@ -397,6 +459,46 @@ describe('web UI: manager', () => {
     await expect.poll(() => manager.page.locator('.events tbody tr').count()).toBe(1);
     await manager.button('Details').click();
     await expect.poll(() => manager.page.getByLabel('After').innerText()).toContain('community');
+  });
+
+  it('sees what a change changed, and exports the activity', async () => {
+    await manager.goTo('/activity?action=source.update&target=elsewhere');
+    await manager.button('Details').click();
+    await expect.poll(() => manager.page.locator('.diff ins').innerText()).toContain('"interval": "2h"');
+    for (const [button, begin] of [
+      ['Export CSV', '"id","time","action"'],
+      ['Export NDJSON', '{"id":"'],
+    ] as const) {
+      const download = manager.page.waitForEvent('download');
+      await manager.button(button).click();
+      const parts = await (await (await download).createReadStream()).toArray();
+      const lines = Buffer.concat(parts as Buffer[])
+        .toString()
+        .trim()
+        .split('\n');
+      expect(lines[0]?.startsWith(begin)).toBe(true);
+      expect(lines.at(-1)).toContain('source.update');
+      expect(lines).toHaveLength(button === 'Export CSV' ? 2 : 1);
+    }
+  });
+
+  it('is led through the setup of an empty server', async () => {
+    const { page } = manager;
+    const lists = { sources: [] as object[], registries: [] as object[] };
+    await page.route(/\/(registry|v1\/(registries|sources))(\?.*)?$/, (route) => {
+      const noun = route.request().url().includes('sources') ? 'sources' : 'registries';
+      return route.fulfill({ json: { [noun]: lists[noun], metadata: { count: 0 } } });
+    });
+    await manager.goTo('/connect');
+    await page.getByText('Set up your registry').waitFor();
+    await manager.link('Add a source').waitFor();
+    lists.sources.push({ name: 'official' });
+    await manager.goTo('/activity');
+    await manager.goTo('/connect');
+    await manager.link('Create a registry').waitFor();
+    expect(await manager.link('Create a registry').getAttribute('href')).toContain('source=official');
+    await page.unrouteAll({ behavior: 'wait' });
+    await manager.goTo('/activity');
   });
 });
 

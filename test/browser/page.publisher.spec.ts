@@ -225,10 +225,11 @@ describe('web UI: publisher', () => {
     await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     for (const version of ['1.1.0', '1.0.0']) {
       const row = publisher.page.locator('tr', { hasText: version });
-      await row.getByRole('button', { name: 'Delete' }).click();
+      await row.getByRole('option', { name: 'Deleted (can be undone)' }).waitFor({ state: 'attached' });
+      await row.getByRole('button', { name: 'Delete for good' }).click();
       const dialog = publisher.page.getByRole('dialog');
-      await dialog.getByText(`Delete version ${version}?`).waitFor();
-      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByText(`Delete version ${version} for good?`).waitFor();
+      await dialog.getByRole('button', { name: 'Delete for good' }).click();
       await row.waitFor({ state: 'detached' });
     }
     await publisher.page.waitForURL(/#\/publish$/);

@@ -116,6 +116,9 @@ describe('web UI: review', () => {
     expect((await sent).postDataJSON()).toEqual({ digest: item?.digest });
     await reviewer.page.locator('.item .badge', { hasText: 'admitted' }).waitFor();
     await badge().waitFor({ state: 'detached' });
+    await reviewer.page.locator('header').getByRole('link', { name: 'Review' }).click();
+    await reviewer.page.getByLabel('Decided').check();
+    await reviewer.link(NAME).waitFor();
     await reviewer.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}`);
     await reviewer.page.locator('.entry h1').waitFor();
   });
@@ -283,6 +286,8 @@ describe('web UI: webhooks', () => {
       return route.fulfill(path.endsWith('resume') ? { status: 204 } : { status: 202, json: webhook });
     });
     await admin.goTo('/activity');
+    await admin.main.locator('.trouble').getByRole('link', { name: 'siem' }).waitFor();
+    await admin.button('Dismiss').click();
     await admin.link('Webhooks').click();
     await expect.poll(() => page.locator('tbody tr').innerText()).toMatch(/siem\s+paused\s+waits for 2 h/);
     await admin.link('siem').click();

@@ -7,6 +7,7 @@ import { EmptyState, QueryResult, useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
 import { type EventFilter, eventFilterFromQuery, EventFilters } from './event-filters.js';
 import { EventRow } from './event-row.js';
+import { ExportEvents } from './export-events.js';
 import { readEvents } from './read-events.js';
 
 const PER_PAGE = 100;
@@ -50,6 +51,7 @@ export function ActivityPage({ route }: { route: Route }): JSX.Element {
         </p>
       </div>
       <EventFilters filter={filter} change={change} />
+      <ExportEvents query={parametersOf(filter)} />
       <QueryResult query={query}>
         {(first) =>
           first.items.length === 0 && first.next === undefined ? (

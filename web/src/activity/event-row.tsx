@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AuditEvent } from '../api/types.js';
 import { Badge } from '../ui/badge.js';
 import { Ago, exactTime } from '../ui/format.js';
+import { JsonDiff } from '../ui/json-diff.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
 
 export function EventRow({ event }: { event: AuditEvent }): JSX.Element {
@@ -104,22 +105,19 @@ function EventDetails({ event }: { event: AuditEvent }): JSX.Element {
             </>
           ))}
       </dl>
-      {change && (
-        <div class="change">
-          {change.before !== undefined && (
-            <div>
-              <h2>Before</h2>
-              <Code text={JSON.stringify(change.before, null, 2)} label="Before" />
-            </div>
-          )}
-          {change.after !== undefined && (
-            <div>
-              <h2>After</h2>
-              <Code text={JSON.stringify(change.after, null, 2)} label="After" />
-            </div>
-          )}
-        </div>
-      )}
+      {change && <Change {...change} />}
+    </>
+  );
+}
+
+/** The settings before and after a change, with the differences marked. */
+function Change({ before, after }: NonNullable<AuditEvent['change']>): JSX.Element {
+  if (before !== undefined && after !== undefined) return <JsonDiff before={before} after={after} />;
+  const [name, state] = before === undefined ? ['After', after] : ['Before', before];
+  return (
+    <>
+      <h2>{name}</h2>
+      <Code text={JSON.stringify(state, null, 2)} label={name} />
     </>
   );
 }

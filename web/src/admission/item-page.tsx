@@ -7,11 +7,11 @@ import { hashOf } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { Ago, Day } from '../ui/format.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
-import { CollapsedList, Detail, DetailList } from '../ui/table.js';
-import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
+import { JsonDiff } from '../ui/json-diff.js';
+import { Detail, DetailList } from '../ui/table.js';
+import { Code, UntrustedText } from '../ui/untrusted-text.js';
 import { DecisionForm } from './decision-form.js';
 import { HoldReasons, ItemStatusBadge, PersonName, readItems } from './items.js';
-import { diffJson, type DiffLine } from './line-diff.js';
 import { countDecidableAgain } from './review-badge.js';
 
 /** An item, and whether the person can decide it now. */
@@ -141,47 +141,13 @@ function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
         <p class="muted">
           Compared with version <UntrustedText text={replaces.version} class="version" />, the current one.
         </p>
-        <Diff lines={diffJson(served, content)} />
+        <JsonDiff before={served} after={content} />
       </section>
       <details class="document">
         <summary>Whole document</summary>
         <Code text={text} label="Document" isWhole />
       </details>
     </>
-  );
-}
-
-const LINES_SHOWN = 500;
-
-function Diff({ lines }: { lines: readonly DiffLine[] }): JSX.Element {
-  if (lines.every(({ sign }) => sign === '…')) return <p>The documents are equal.</p>;
-  return (
-    <CollapsedList items={lines} count={LINES_SHOWN}>
-      {(shown) => (
-        <pre class="diff" tabIndex={0} role="region" aria-label="Changes">
-          {shown.map((line, index) =>
-            line.sign === '…' ? (
-              <span key={index} class="diff-gap">
-                {`${line.count.toLocaleString('en')} unchanged ${line.count === 1 ? 'line' : 'lines'}`}
-              </span>
-            ) : (
-              <DiffText key={index} sign={line.sign} text={line.text} />
-            ),
-          )}
-        </pre>
-      )}
-    </CollapsedList>
-  );
-}
-
-function DiffText({ sign, text }: { sign: ' ' | '+' | '-'; text: string }): JSX.Element {
-  const Line = sign === '+' ? 'ins' : sign === '-' ? 'del' : 'span';
-  // The whole line: what is cut off could be what matters.
-  return (
-    <Line class="diff-line">
-      <span aria-hidden="true">{sign} </span>
-      {escapeInvisible(text, Infinity)}
-    </Line>
   );
 }
 

@@ -23,10 +23,14 @@ const COLUMNS = ['Entry', 'Why it waits', 'Source', 'Published by', 'Since'];
 
 /** Parts of the queue; the value is in the URL. */
 const VIEWS = [
-  ['', 'Everything'],
+  ['', 'Waiting'],
   ['decide', 'For me to decide'],
   ['mine', 'Published by me'],
+  ['decided', 'Decided'],
 ] as const;
+
+/** The status of decided items that is shown first. */
+const DECIDED = 'admitted';
 
 type QueueFilter = Readonly<Record<'view' | 'status' | 'reason' | 'source' | 'type' | 'name', string>>;
 
@@ -46,6 +50,7 @@ function parametersOf({ view, ...filter }: QueueFilter, cursor?: string): Admiss
   const present = Object.entries({ ...filter, cursor: cursor ?? '' }).filter(([, value]) => value !== '');
   return {
     limit: PER_PAGE,
+    ...(view === 'decided' ? { status: DECIDED } : {}),
     ...(view === 'decide' ? { decidable: true } : view === 'mine' ? { mine: true } : {}),
     ...(Object.fromEntries(present) as AdmissionQuery),
   };
@@ -100,6 +105,7 @@ interface QueueFiltersProps {
 
 function QueueFilters({ filter, change }: QueueFiltersProps): JSX.Element {
   const { view, status, reason, source, type, name } = filter;
+  const first = view === 'decided' ? DECIDED : 'held';
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       <fieldset class="segments">
@@ -111,18 +117,18 @@ function QueueFilters({ filter, change }: QueueFiltersProps): JSX.Element {
               name="view"
               value={value}
               checked={view === value}
-              onChange={() => change({ view: value, ...(value === 'decide' ? { status: '' } : {}) })}
+              onChange={() => change({ view: value, status: '' })}
             />
             <span>{label}</span>
           </label>
         ))}
       </fieldset>
-      {view !== 'decide' && (
+      {(view === 'mine' || view === 'decided' || status !== '') && (
         <SelectFilter
           label="Status"
           value={status}
-          none={STATUS_LABELS.held}
-          options={Object.keys(STATUS_LABELS).filter((each) => each !== 'held')}
+          none={STATUS_LABELS[first]}
+          options={Object.keys(STATUS_LABELS).filter((each) => each !== first && each !== 'held')}
           labels={STATUS_LABELS}
           change={(to) => change({ status: to })}
         />
@@ -149,6 +155,10 @@ function EmptyQueue({ filter, isFiltered }: { filter: QueueFilter; isFiltered: b
           Clear filters
         </button>
       </EmptyState>
+    );
+  if (filter.view === 'decided')
+    return (
+      <EmptyState title="Nothing has been decided">Decisions about what you review appear here.</EmptyState>
     );
   if (filter.view === 'decide')
     return (

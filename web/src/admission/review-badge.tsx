@@ -35,6 +35,20 @@ export function useDecidableCount(): string {
   return `${value.items.length}${value.next === undefined ? '' : '+'}`;
 }
 
+/** Statuses of decided items. */
+const DECIDED = ['admitted', 'rejected'] as const;
+
+/** Whether a person without a role sees items: reviewers keep their menu when nothing waits for them. */
+export function useIsReviewer(decidable: string): boolean {
+  const { me } = useSession();
+  const isAsked = me !== null && me.roles.length === 0 && decidable === '';
+  const { value } = useQuery(isAsked ? `decided ${me.subject}` : null, async (signal) => {
+    const pages = await Promise.all(DECIDED.map((status) => readItems({ status, limit: 1 }, signal)));
+    return pages.some(({ items }) => items.length > 0);
+  });
+  return decidable !== '' || value === true;
+}
+
 /** How much the person has to decide, in the menu. */
 export function ReviewBadge({ count }: { count: string }): JSX.Element {
   if (count === '') return <></>;

@@ -43,17 +43,17 @@ const TIMEOUT_MS = 30_000;
 /** Base URL of the API: the web UI's own directory, so it works under any prefix. */
 export const API_BASE = new URL('.', document.baseURI).href.replace(/\/$/, '');
 
-/** Sends a request with the session's token. */
-export async function send(request: Request): Promise<Response> {
+/** Sends a request with the session's token. The timeout includes the body. */
+export async function send(request: Request, timeoutMs = TIMEOUT_MS): Promise<Response> {
   const token = await session.freshToken();
   if (token !== null) request.headers.set('Authorization', `Bearer ${token}`);
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
   const response = await fetch(request, { signal });
   if (response.status === 401 && token !== null) session.refused(token);
   return response;
 }
 
-export const api = createClient<paths>({ baseUrl: API_BASE, fetch: send });
+export const api = createClient<paths>({ baseUrl: API_BASE, fetch: (request) => send(request) });
 
 interface ApiResponse<T> {
   readonly data?: T;

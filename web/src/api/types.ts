@@ -2,6 +2,8 @@ import type { components, paths } from '../../generated/openapi.js';
 
 type Schemas = components['schemas'];
 
+export type AccessChange = Schemas['AccessChange'];
+export type AccessChanges = Schemas['AccessChanges'];
 export type AdmissionItem = Schemas['AdmissionItemAnswer'];
 export type AdmissionItemDetails = Schemas['AdmissionItemDetails'];
 export type AdmissionQuery = NonNullable<paths['/v1/admission']['get']['parameters']['query']>;
@@ -34,6 +36,8 @@ export type ServerSetup = Schemas['ServerSetup'];
 export type SkillDocument = Schemas['SkillDocument'];
 export type SearchResult = Schemas['EntrySearchResult'];
 export type Source = Schemas['SourceAnswer'];
+export type SourceAccess = Schemas['SourceAccess'];
+export type SourceKinds = Schemas['SourceKinds'];
 export type SourceSync = Schemas['SourceSyncAnswer'];
 export type SourceTest = Schemas['SourceTestAnswer'];
 export type SourceSettings = Schemas['SourceSettings'];

@@ -1,17 +1,21 @@
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { isOffered, useSession } from '../session/session.js';
-import { EmptyState } from '../ui/query.js';
+import { EmptyState, Loading } from '../ui/query.js';
 
-/** Explains to people who see no registry what they can do. */
+type Steps = (props: { isPage: boolean }) => JSX.Element;
+
+/** Tells people who see no registry what they can do, and leads administrators through the setup. */
 export function NoRegistries({ isPage = false }: { isPage?: boolean }): JSX.Element {
   const session = useSession();
-  if (session.settings.mode === 'anonymous')
-    return (
-      <EmptyState title="No registries yet" isPage={isPage}>
-        A registry shows the entries of its sources. <a href="#/sources/+new">Add a source</a>, then{' '}
-        <a href="#/registries/+new">add a registry</a> with it.
-      </EmptyState>
-    );
+  const [steps, setSteps] = useState<{ readonly Show: Steps }>();
+  const isSetUpHere = isOffered(session, 'manageSources') && isOffered(session, 'manageRegistries');
+  useEffect(() => {
+    if (isSetUpHere)
+      void import('../start/first-steps.js').then(({ FirstSteps }) => setSteps({ Show: FirstSteps }));
+  }, [isSetUpHere]);
+  if (steps && isSetUpHere) return <steps.Show isPage={isPage} />;
+  if (isSetUpHere) return <Loading />;
   return (
     <EmptyState title="You don't have access to any registry" isPage={isPage}>
       {isOffered(session, 'manageRegistries') ? (

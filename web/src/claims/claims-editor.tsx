@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Claims } from '../api/types.js';
 import { useSession } from '../session/session.js';
 import { escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
-import { claimPairs, heldClaims, withClaim, withoutClaim } from './claims.js';
+import { claimPairs, heldClaims, isProtocolClaim, withClaim, withoutClaim } from './claims.js';
 
 /** Claims as read-only chips. */
 export function ClaimChips({ claims, none = 'no claims' }: { claims: Claims; none?: string }): JSX.Element {
@@ -95,20 +95,6 @@ export function ClaimsEditor({ claims, change, label }: EditorProps): JSX.Elemen
   );
 }
 
-/** Protocol claims are rarely used for access, so they are offered under "Other claims". */
-const PROTOCOL_CLAIMS = new Set([
-  'iss',
-  'aud',
-  'sub',
-  'azp',
-  'scope',
-  'client_id',
-  'sid',
-  'typ',
-  'auth_time',
-  'acr',
-  'amr',
-]);
 interface PickerProps {
   readonly claims: Claims;
   readonly change: (claims: Claims) => void;
@@ -118,8 +104,9 @@ interface PickerProps {
 export function ClaimPicker({ claims, change }: PickerProps): JSX.Element {
   const { me } = useSession();
   const own = claimPairs(heldClaims(me));
-  const usual = own.filter(([key]) => !PROTOCOL_CLAIMS.has(key));
-  const rest = own.filter(([key]) => PROTOCOL_CLAIMS.has(key));
+  const usual = own.filter((pair) => !isProtocolClaim(pair));
+  // Offered under "Other claims".
+  const rest = own.filter(isProtocolClaim);
   const isHeld = (key: string, value: string) => own.some(([name, each]) => name === key && each === value);
   const others = Object.fromEntries(
     Object.entries(claims).flatMap(([key, value]) => {

@@ -42,3 +42,22 @@ export function heldClaims(me: Me | null): Claims {
     }),
   );
 }
+
+/** Protocol claims are rarely used for access. */
+const PROTOCOL_CLAIMS = new Set([
+  'iss',
+  'aud',
+  'sub',
+  'azp',
+  'scope',
+  'client_id',
+  'sid',
+  'typ',
+  'auth_time',
+  'acr',
+  'amr',
+]);
+
+export function isProtocolClaim([key]: readonly [string, string]): boolean {
+  return PROTOCOL_CLAIMS.has(key);
+}

@@ -119,7 +119,7 @@ function VersionRow({ type, name, version: stored, isLast, refresh }: RowProps):
           >
             {statusesOf(type).map((each) => (
               <option key={each} value={each}>
-                {each}
+                {each === 'deleted' ? 'Deleted (can be undone)' : each}
               </option>
             ))}
           </select>
@@ -154,16 +154,16 @@ function VersionRow({ type, name, version: stored, isLast, refresh }: RowProps):
       </td>
       <td class="end">
         <DangerButton
-          label="Delete"
-          question={`Delete version ${version}?`}
+          label="Delete for good"
+          question={`Delete version ${version} for good?`}
           act={async () => {
             await unwrap(api.DELETE('/v1/entries/{type}/{name}/versions/{version}', { params: { path } }));
             if (isLast) navigate('#/publish');
             else refresh();
           }}
         >
-          This cannot be undone{isLast ? ' and also deletes the entry' : ''}. To retire a version reversibly,
-          change its status instead.
+          This cannot be undone{isLast ? ' and also deletes the entry' : ''}. The status{' '}
+          {type === 'server' ? '“Deleted”' : '“archived”'} hides a version, and can be undone.
         </DangerButton>
       </td>
     </tr>

@@ -1,7 +1,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
-import type { Registry, RegistrySettings } from '../api/types.js';
+import type {
+  AccessChanges as AccessChangesAnswer,
+  Claims,
+  Registry,
+  RegistrySettings,
+} from '../api/types.js';
+import { AccessChanges } from '../claims/access-changes.js';
+import { claimsKey } from '../claims/claims-editor.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
 import { dropEmpty, readSchemas, type Schemas, settingsOf } from '../forms/schema.js';
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
@@ -16,10 +23,16 @@ interface Editable {
   readonly etag: string | null;
 }
 
-export function RegistryFormPage({ name }: { name: string | null }): JSX.Element {
+interface PageProps {
+  readonly name: string | null;
+  /** `source`: the first source of a new registry. */
+  readonly query: URLSearchParams;
+}
+
+export function RegistryFormPage({ name, query: asked }: PageProps): JSX.Element {
   const query = useQuery(`form ${name ?? ''}`, async (signal): Promise<Editable> => {
     const schemas = await readSchemas();
-    if (name === null) return { schemas, values: { sources: [] }, etag: null };
+    if (name === null) return { schemas, values: { sources: asked.getAll('source') }, etag: null };
     const { registry, etag } = await readRegistry(name, signal);
     return { schemas, values: settingsOf(registry), etag };
   });
@@ -39,14 +52,16 @@ function RegistryForm({
   const [values, setValues] = useState(before);
   const sources = (values['sources'] ?? []) as string[];
   const change = (to: string[]) => setValues({ ...values, sources: to });
+  const body = { ...(dropEmpty(values) as Values), sources };
+  const isSame = stored !== null && accessKey(values) === accessKey(before);
   return (
     <ResourceForm
       resource="registries"
       stored={stored}
       canSave={sources.length > 0}
-      save={(name) => putRegistry(name, etag, { ...(dropEmpty(values) as Values), sources })}
+      save={(name) => putRegistry(name, etag, body)}
     >
-      {(problems) => (
+      {(problems, name) => (
         <>
           <fieldset class="field group">
             <legend>Sources</legend>
@@ -64,10 +79,29 @@ function RegistryForm({
             value={values}
             change={setValues}
           />
+          <AccessChanges
+            changed={name === '' || sources.length === 0 || isSame ? null : JSON.stringify([name, body])}
+            read={(signal) => readAccessChanges(name, body, signal)}
+          />
         </>
       )}
     </ResourceForm>
   );
+}
+
+/** The settings that decide who sees what. */
+function accessKey({ sources, claims, anonymous, keys }: Values): string {
+  return JSON.stringify([sources, claimsKey((claims ?? {}) as Claims), anonymous, keys]);
+}
+
+/** Who would gain and who would lose access with these settings. */
+export function readAccessChanges(
+  name: string,
+  settings: Values,
+  signal: AbortSignal,
+): Promise<AccessChangesAnswer> {
+  const body = settings as unknown as RegistrySettings;
+  return unwrap(api.POST('/v1/registries/{name}/access', { params: { path: { name } }, body, signal }));
 }
 
 const HINTS: Partial<Record<keyof RegistrySettings, string>> = {

@@ -2,17 +2,18 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, API_BASE, unwrap } from '../api/client.js';
 import type { Registry } from '../api/types.js';
+import { AccessChanges } from '../claims/access-changes.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { ConnectRegistry } from '../connect/connect-page.js';
 import { settingsOf } from '../forms/schema.js';
-import { hashOf } from '../navigation/route.js';
+import { hashOf, useRoute } from '../navigation/route.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
-import { useSession } from '../session/session.js';
+import { isOffered, useSession } from '../session/session.js';
 import { useAction } from '../ui/action.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Detail, DetailList } from '../ui/table.js';
-import { putRegistry, readRegistry, type StoredRegistry } from './registry-form-page.js';
+import { putRegistry, readAccessChanges, readRegistry, type StoredRegistry } from './registry-form-page.js';
 import { ShadowedNames } from './shadowed-names.js';
 import { SourceOrder } from './source-order.js';
 
@@ -31,6 +32,7 @@ export function RegistryPage({ name }: { name: string }): JSX.Element {
 
 function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh: () => void }): JSX.Element {
   const { name, origin } = registry;
+  const isNew = useRoute().query.has('created');
   return (
     <div class="stack">
       <ResourceHeader
@@ -44,6 +46,12 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
           Catalogue
         </a>
       </ResourceHeader>
+      {isNew && (
+        <p class="notice good">
+          The registry is ready. <a href={hashOf(['connect', name])}>Connect your editor to it</a>
+        </p>
+      )}
+      <HiddenEntries name={name} />
       <RegistrySummary registry={registry} />
       <OrderSection registry={registry} etag={etag} refresh={refresh} />
       <ShadowedNames name={name} sources={registry.sources} />
@@ -104,12 +112,33 @@ function RegistrySummary({ registry }: { registry: Registry }): JSX.Element {
   );
 }
 
+/** Warns about entries that only super-admins see, because they or the registry have no claims. */
+function HiddenEntries({ name }: { name: string }): JSX.Element {
+  const { value } = useQuery(name, (signal) =>
+    unwrap(api.GET('/v1/registries/{name}/access', { params: { path: { name } }, signal })),
+  );
+  const hidden = (value?.claimSets ?? []).filter(({ sentence }) => sentence === 'super-admins only');
+  const count = hidden.reduce((sum, each) => sum + each.count, 0);
+  if (count === 0) return <></>;
+  return (
+    <p class="notice">
+      Only super-admins see {hidden.length === value?.claimSets.length ? 'the' : 'some'} entries of this
+      registry ({count.toLocaleString('en')}):{' '}
+      {hidden.every(({ claims }) => Object.keys(claims).length === 0)
+        ? 'these have no claims. Give claims to their source, or to published entries.'
+        : 'the registry has no claims. Give it some.'}
+    </p>
+  );
+}
+
 function OrderSection({ registry, etag, refresh }: StoredRegistry & { refresh: () => void }): JSX.Element {
+  const session = useSession();
   const { name, origin } = registry;
   const [sources, setSources] = useState(registry.sources);
   const isChanged = sources.join(' ') !== registry.sources.join(' ');
+  const body = { ...settingsOf(registry), sources };
   const save = useAction(async () => {
-    await putRegistry(name, etag, { ...settingsOf(registry), sources });
+    await putRegistry(name, etag, body);
     refresh();
   });
   return (
@@ -118,7 +147,15 @@ function OrderSection({ registry, etag, refresh }: StoredRegistry & { refresh: (
       <p class="muted">
         If several sources contain the same entry name, people see the first one that is visible to them.
       </p>
-      <SourceOrder sources={sources} change={origin === 'api' ? setSources : undefined} />
+      <SourceOrder
+        sources={sources}
+        change={origin === 'api' ? setSources : undefined}
+        hasLinks={isOffered(session, 'manageSources')}
+      />
+      <AccessChanges
+        changed={isChanged ? sources.join(' ') : null}
+        read={(signal) => readAccessChanges(name, body, signal)}
+      />
       {isChanged && (
         <p class="buttons form-end">
           <button type="button" class="primary" onClick={save.run} disabled={save.isPending}>

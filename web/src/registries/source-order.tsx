@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { hashOf } from '../navigation/route.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 
 interface Props {
@@ -7,10 +8,12 @@ interface Props {
   /** Absent for a read-only list. */
   readonly change?: ((sources: string[]) => void) | undefined;
   readonly canRemove?: boolean;
+  /** Whether each name links to the page of the source. */
+  readonly hasLinks?: boolean;
 }
 
 /** Ordered sources, which the user moves by dragging, with buttons or with the arrow keys on a button. */
-export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.Element {
+export function SourceOrder({ sources, change, canRemove = false, hasLinks = false }: Props): JSX.Element {
   const [dragged, setDragged] = useState<string | null>(null);
   const [announcement, setAnnouncement] = useState('');
   const list = useRef<HTMLOListElement>(null);
@@ -56,7 +59,13 @@ export function SourceOrder({ sources, change, canRemove = false }: Props): JSX.
             onDrop={(event) => event.preventDefault()}
           >
             <span class="muted number">{index + 1}</span>
-            <UntrustedText text={name} class="break" />
+            {hasLinks ? (
+              <a href={hashOf(['sources', name])} draggable={false}>
+                <UntrustedText text={name} class="break" />
+              </a>
+            ) : (
+              <UntrustedText text={name} class="break" />
+            )}
             {change && (
               <span class="order-moves">
                 {MOVES.map(({ by, word, sign }) => (

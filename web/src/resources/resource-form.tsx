@@ -47,7 +47,7 @@ interface FormProps {
   /** Tries the settings without saving them; its problems are shown like the ones of saving. */
   readonly test?: ((name: string) => Promise<void>) | undefined;
   /** Renders the fields, which show the API's problems. */
-  readonly children: (problems: FieldProblems) => ComponentChildren;
+  readonly children: (problems: FieldProblems, name: string) => ComponentChildren;
   /** Shown below the buttons. */
   readonly result?: ComponentChildren;
 }
@@ -59,7 +59,9 @@ export function ResourceForm(props: FormProps): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
   const saving = useAction(async () => {
     await save(name.trim());
-    navigate(hashOf([resource, name.trim()]));
+    navigate(
+      hashOf([resource, name.trim()], stored === null && resource === 'registries' ? { created: 'yes' } : {}),
+    );
   });
   const testing = useAction(async () => {
     saving.reset();
@@ -98,7 +100,7 @@ export function ResourceForm(props: FormProps): JSX.Element {
           </p>
         </div>
       )}
-      {children(problems)}
+      {children(problems, name.trim())}
       {failure && <FormRefusal failure={failure} problems={problems} />}
       <p class="buttons form-end">
         <button class="primary" disabled={saving.isPending || !canSave}>

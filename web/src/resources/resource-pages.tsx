@@ -19,7 +19,7 @@ export type ResourceType = keyof typeof RESOURCES;
 
 interface Pages {
   readonly List: () => JSX.Element;
-  readonly Form: (props: { name: string | null }) => JSX.Element;
+  readonly Form: (props: { name: string | null; query: URLSearchParams }) => JSX.Element;
   readonly One: (props: { name: string }) => JSX.Element;
 }
 
@@ -27,8 +27,8 @@ interface Pages {
 export function ResourceRoutes({ route, pages }: { route: Route; pages: Pages }): JSX.Element {
   const [, name, action] = route.path;
   if (name === undefined) return <pages.List />;
-  if (name === NEW_NAME) return <pages.Form key={NEW_NAME} name={null} />;
-  if (action === 'edit') return <pages.Form key={name} name={name} />;
+  if (name === NEW_NAME) return <pages.Form key={NEW_NAME} name={null} query={route.query} />;
+  if (action === 'edit') return <pages.Form key={name} name={name} query={route.query} />;
   return <pages.One key={name} name={name} />;
 }
 

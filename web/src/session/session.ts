@@ -13,7 +13,14 @@ interface Session {
 
 /** Before the settings are known: nothing is offered, and nothing is requested for the user. */
 const STARTING: Session = {
-  settings: { mode: 'oauth', logins: [], hasIcons: false, title: 'Registry', hasLogo: false },
+  settings: {
+    mode: 'oauth',
+    checksClaims: true,
+    logins: [],
+    hasIcons: false,
+    title: 'Registry',
+    hasLogo: false,
+  },
   token: null,
   me: null,
   isOver: false,

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
 import { useRoute } from '../navigation/route.js';
 import { startSession } from '../session/log-in.js';
-import { useSession } from '../session/session.js';
+import { isOffered, useSession } from '../session/session.js';
 import { EmptyState, Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Header } from './header.js';
@@ -52,6 +52,7 @@ export function App(): JSX.Element {
           </p>
         )}
         {failure && <Refusal failure={failure} retry={start} />}
+        {isReady && <Trouble key={session.me?.subject} />}
         {!isReady && <Loading />}
         {isReady && (!failure || failure.code === 'login_failed') && (
           <ErrorBoundary path={path}>
@@ -61,6 +62,21 @@ export function App(): JSX.Element {
       </main>
     </>
   );
+}
+
+/** Loaded for people who manage sources or webhooks. */
+function Trouble(): JSX.Element {
+  const session = useSession();
+  const [banner, setBanner] = useState<{ readonly Show: () => JSX.Element }>();
+  const isWanted = isOffered(session, 'manageSources');
+  useEffect(() => {
+    if (isWanted)
+      import('./trouble.js').then(
+        ({ TroubleBanner }) => setBanner({ Show: TroubleBanner }),
+        () => undefined,
+      );
+  }, [isWanted]);
+  return banner && isWanted ? <banner.Show /> : <></>;
 }
 
 interface ErrorBoundaryProps {

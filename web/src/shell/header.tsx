@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { ReviewBadge, useDecidableCount } from '../admission/review-badge.js';
+import { ReviewBadge, useDecidableCount, useIsReviewer } from '../admission/review-badge.js';
 import { hashOf, type Route } from '../navigation/route.js';
 import { LogInButtons } from '../session/log-in-buttons.js';
 import { logOut } from '../session/log-in.js';
@@ -22,6 +22,7 @@ export const PAGES = [
 export function Header({ route }: { route: Route }): JSX.Element {
   const session = useSession();
   const decidable = useDecidableCount();
+  const isReviewer = useIsReviewer(decidable);
   const current = route.path[0] ?? 'catalogue';
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -40,7 +41,7 @@ export function Header({ route }: { route: Route }): JSX.Element {
       <nav aria-label="Pages" ref={nav}>
         {PAGES.filter(
           ({ path, audience }) =>
-            audience === null || isOffered(session, audience) || (path === 'review' && decidable !== ''),
+            audience === null || isOffered(session, audience) || (path === 'review' && isReviewer),
         ).map(({ title, path }) => (
           <a key={path} href={hashOf([path])} aria-current={current === path ? 'page' : undefined}>
             {title}

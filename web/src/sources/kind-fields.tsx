@@ -15,6 +15,8 @@ export interface KindProps {
   readonly schemas: Schemas;
   /** Whether an existing source is edited. */
   readonly isStored: boolean;
+  /** Whether sources made here may read files on the server. */
+  readonly mayReadFiles: boolean;
 }
 
 const ON_THE_SERVER =
@@ -30,7 +32,7 @@ export const KIND_FIELDS: Readonly<Record<Kind, (props: KindProps) => JSX.Elemen
 };
 
 function FileFields(props: KindProps): JSX.Element {
-  const { value, change, problems } = props;
+  const { value, change, problems, mayReadFiles } = props;
   const [place, setPlace] = useState<'url' | 'path'>(value['path'] === undefined ? 'url' : 'path');
   const where = (
     <OneOf
@@ -38,7 +40,7 @@ function FileFields(props: KindProps): JSX.Element {
       name="file-place"
       options={[
         ['url', 'At a URL'],
-        ['path', 'On the server'],
+        ...(mayReadFiles || place === 'path' ? [['path', 'On the server'] as const] : []),
       ]}
       value={place}
       change={(to) => {
@@ -194,11 +196,13 @@ const AUTH_FIELDS = {
   ],
 } as const;
 
-function GitLogIn({ value, change, problems }: KindProps): JSX.Element {
+function GitLogIn({ value, change, problems, mayReadFiles }: KindProps): JSX.Element {
   const auth = (value['auth'] ?? {}) as Values;
   const [way, setWay] = useState<'none' | 'password' | 'key'>(
     value['auth'] === undefined ? 'none' : auth['privateKeyFile'] === undefined ? 'password' : 'key',
   );
+  // Passwords and keys are in files.
+  if (!mayReadFiles && way === 'none') return <></>;
   return (
     <OneOf
       label="Log-in at the Git host"
@@ -230,7 +234,7 @@ function GitLogIn({ value, change, problems }: KindProps): JSX.Element {
   );
 }
 
-function ApiFields({ value, change, problems }: KindProps): JSX.Element {
+function ApiFields({ value, change, problems, mayReadFiles }: KindProps): JSX.Element {
   return (
     <>
       <TextField
@@ -242,13 +246,15 @@ function ApiFields({ value, change, problems }: KindProps): JSX.Element {
         change={(endpoint) => change({ ...value, endpoint })}
         problems={problems.at('api.endpoint')}
       />
-      <TextField
-        label="Token file"
-        hint="A file on the server with a bearer token, if the registry requires one."
-        value={value['tokenFile']}
-        change={(tokenFile) => change({ ...value, tokenFile })}
-        problems={problems.at('api.tokenFile')}
-      />
+      {(mayReadFiles || value['tokenFile'] !== undefined) && (
+        <TextField
+          label="Token file"
+          hint="A file on the server with a bearer token, if the registry requires one."
+          value={value['tokenFile']}
+          change={(tokenFile) => change({ ...value, tokenFile })}
+          problems={problems.at('api.tokenFile')}
+        />
+      )}
       <TextField
         label="Timeout"
         placeholder="10s"

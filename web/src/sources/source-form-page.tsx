@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap, unwrapWithEtag } from '../api/client.js';
-import type { Claims, Source, SourceSettings, SourceTest } from '../api/types.js';
-import { ClaimsEditor } from '../claims/claims-editor.js';
+import type { Claims, Source, SourceKinds, SourceSettings, SourceTest } from '../api/types.js';
+import { AccessChanges } from '../claims/access-changes.js';
+import { claimsKey } from '../claims/claims-editor.js';
 import { LinesField, OneOf, Problems, TextField } from '../forms/fields.js';
 import { SchemaFields, type Values } from '../forms/schema-fields.js';
 import {
@@ -14,11 +15,13 @@ import {
   without,
 } from '../forms/schema.js';
 import { ResourceForm, ResourceFormPage } from '../resources/resource-form.js';
+import { useSession } from '../session/session.js';
 import { pluralize } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { FORMATS as FORMAT_NAMES } from './formats.js';
 import { KIND_FIELDS } from './kind-fields.js';
+import { firstClaims, SourceClaims } from './source-claims.js';
 
 type Kind = Source['kind'];
 
@@ -29,46 +32,38 @@ interface KindForm {
   readonly isSynced: boolean;
   /** Whether syncs refuse to remove most entries of such a source, because another server provides them. */
   readonly isGuarded: (section: Values) => boolean;
-  readonly claimsHint: string;
 }
 
-const SEE_AND_MANAGE = 'People must hold all of these to see its entries or manage the source.';
-const MANAGE = 'People must hold all of these to manage the source. Entries have their own claims.';
 const FORMS: Readonly<Record<Kind, KindForm>> = {
   git: {
     title: 'Git repository',
     description: 'A plugin marketplace, skills, servers or a registry file',
     isSynced: true,
     isGuarded: () => false,
-    claimsHint: SEE_AND_MANAGE,
   },
   api: {
     title: 'Another registry',
     description: 'Another MCP registry, such as the official one',
     isSynced: true,
     isGuarded: () => true,
-    claimsHint: SEE_AND_MANAGE,
   },
   file: {
     title: 'File',
     description: 'Servers, a plugin marketplace or a registry file, at a URL or on the server',
     isSynced: true,
     isGuarded: ({ path }) => path === undefined,
-    claimsHint: SEE_AND_MANAGE,
   },
   kubernetes: {
     title: 'Kubernetes cluster',
     description: 'Custom resources in a cluster',
     isSynced: false,
     isGuarded: () => false,
-    claimsHint: MANAGE,
   },
   managed: {
     title: 'Published entries',
     description: 'What people publish here; at most one such source',
     isSynced: false,
     isGuarded: () => false,
-    claimsHint: MANAGE,
   },
 };
 const KINDS = Object.keys(FORMS) as readonly Kind[];
@@ -78,16 +73,19 @@ interface Editable {
   /** Undefined for a new source. */
   readonly source: Source | undefined;
   readonly etag: string | null;
+  /** What this server lets the caller create. */
+  readonly offered: SourceKinds;
 }
 
 export function SourceFormPage({ name }: { name: string | null }): JSX.Element {
   const query = useQuery(`form ${name ?? ''}`, async (signal): Promise<Editable> => {
     const schemas = await readSchemas();
-    if (name === null) return { schemas, source: undefined, etag: null };
+    const offered = await unwrap(api.GET('/v1/source-kinds', { signal }));
+    if (name === null) return { schemas, source: undefined, etag: null, offered };
     const { value, etag } = await unwrapWithEtag(
       api.GET('/v1/sources/{name}', { params: { path: { name } }, signal }),
     );
-    return { schemas, source: value, etag };
+    return { schemas, source: value, etag, offered };
   });
   return (
     <ResourceFormPage resource="sources" name={name} query={query}>
@@ -98,14 +96,15 @@ export function SourceFormPage({ name }: { name: string | null }): JSX.Element {
 
 const INTERVALS = ['5m', '30m', '1h', '6h', '24h'];
 
-function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
+function SourceForm({ schemas, source, etag, offered }: Editable): JSX.Element {
+  const { settings, me } = useSession();
   const [kind, setKind] = useState<Kind>(source?.kind ?? 'git');
   const [values, setValues] = useState<Values>(() => ({
     syncPolicy: { interval: '30m' },
-    ...settingsOf(source ?? {}),
+    ...(source ? settingsOf(source) : { claims: firstClaims(me) }),
   }));
   const [tested, setTested] = useState<{ readonly of: string; readonly result: SourceTest }>();
-  const { isSynced, isGuarded, claimsHint } = FORMS[kind];
+  const { isSynced, isGuarded } = FORMS[kind];
   const Fields = KIND_FIELDS[kind];
   const { [kind]: section, syncPolicy, filter, allowShrink, claims } = values;
   const policy = (syncPolicy ?? {}) as Values;
@@ -132,18 +131,20 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
     <ResourceForm
       resource="sources"
       stored={source?.name ?? null}
+      canSave={!settings.checksClaims || claims !== undefined}
       save={save}
       test={isSynced ? test : undefined}
       result={tested && tested.of === key && <TestResult result={tested.result} />}
     >
       {(problems) => (
         <>
-          {!source && <KindChoice kind={kind} change={setKind} />}
+          {!source && <KindChoice kind={kind} offered={offered.kinds} change={setKind} />}
           <Fields
             key={kind}
             schemas={schemas}
             problems={problems}
             isStored={source !== undefined}
+            mayReadFiles={offered.files}
             value={(section ?? {}) as Values}
             change={(to) => change({ [kind]: to })}
           />
@@ -158,22 +159,12 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
               problems={[...problems.at('syncPolicy.interval'), ...problems.at('syncPolicy')]}
             />
           )}
-          <fieldset class="field group">
-            <legend>
-              Claims <span class="muted">optional</span>
-            </legend>
-            <p class="hint">{claimsHint}</p>
-            <ClaimsEditor
-              label="Claims"
-              claims={(claims ?? {}) as Claims}
-              change={(to) => change({ claims: to })}
-            />
-            {problems.at('claims').map((problem) => (
-              <p class="problem" key={problem}>
-                {problem}
-              </p>
-            ))}
-          </fieldset>
+          <SourceClaims
+            kind={kind}
+            claims={claims as Claims | undefined}
+            change={(to) => change({ claims: to })}
+            problems={problems.at('claims')}
+          />
           <FilterFields value={(filter ?? {}) as Values} change={change} problems={problems} />
           <SchemaFields
             schema={schemas['SourceSettings'] ?? {}}
@@ -201,6 +192,20 @@ function SourceForm({ schemas, source, etag }: Editable): JSX.Element {
                 hint="Otherwise, a sync that would lose more than half of 20 or more entries fails and keeps them."
               />
             </div>
+          )}
+          {source && (
+            <AccessChanges
+              changed={claimsKey(source.claims as Claims) === claimsKey(body.claims ?? {}) ? null : key}
+              read={(signal) =>
+                unwrap(
+                  api.POST('/v1/sources/{name}/access', {
+                    params: { path: { name: source.name } },
+                    body,
+                    signal,
+                  }),
+                )
+              }
+            />
           )}
         </>
       )}
@@ -290,12 +295,20 @@ function TestResult({
   );
 }
 
-function KindChoice({ kind, change }: { kind: Kind; change: (kind: Kind) => void }): JSX.Element {
+interface KindChoiceProps {
+  readonly kind: Kind;
+  readonly offered: readonly Kind[];
+  readonly change: (kind: Kind) => void;
+}
+
+function KindChoice({ kind, offered, change }: KindChoiceProps): JSX.Element {
   return (
     <OneOf
       label="Kind"
       name="kind"
-      options={KINDS.map((each) => [each, `${FORMS[each].title}: ${FORMS[each].description}`] as const)}
+      options={KINDS.filter((each) => offered.includes(each)).map(
+        (each) => [each, `${FORMS[each].title}: ${FORMS[each].description}`] as const,
+      )}
       value={kind}
       change={change}
     />

@@ -1,18 +1,22 @@
-import type { JSX } from 'preact';
+import { Fragment, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
-import type { Source, SourceSync } from '../api/types.js';
+import { ENTRY_TYPES } from '../api/entry-types.js';
+import type { Source, SourceAccess, SourceSync } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
+import { hashOf, NEW_NAME } from '../navigation/route.js';
 import { EntryTable } from '../resources/entry-table.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
+import { isOffered, useSession } from '../session/session.js';
 import { useAction } from '../ui/action.js';
 import { Badge } from '../ui/badge.js';
-import { Ago } from '../ui/format.js';
+import { Ago, pluralize } from '../ui/format.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { CollapsedList, Detail, DetailList, Table } from '../ui/table.js';
 import { Code, UntrustedText } from '../ui/untrusted-text.js';
 import { FORMATS } from './formats.js';
+import { isUnlabeled } from './source-claims.js';
 import { SyncRuns } from './sync-runs.js';
 
 const POLL_MS = 1_500;
@@ -71,6 +75,9 @@ interface SourceDetailsProps {
 function SourceDetails({ source, isSyncing, start }: SourceDetailsProps): JSX.Element {
   const { name, kind, sync, origin, claims } = source;
   const starting = useAction(() => start(false));
+  const access = useQuery(`${name} ${sync?.lastSuccessAt ?? ''}`, (signal) =>
+    unwrap(api.GET('/v1/sources/{name}/access', { params: { path: { name } }, signal })),
+  );
   return (
     <div class="stack">
       <ResourceHeader
@@ -89,14 +96,25 @@ function SourceDetails({ source, isSyncing, start }: SourceDetailsProps): JSX.El
       </ResourceHeader>
       {starting.failure && <Refusal failure={starting.failure} />}
       {sync?.error !== undefined && <SyncError sync={sync} startAnyway={() => start(true)} />}
+      <Unlabeled source={source} />
+      <Unused source={source} access={access.value} />
       <DetailList>
         <Detail name="Kind">{kind}</Detail>
         <OriginDetail origin={origin} />
         <Detail name="Claims">
           <ClaimChips claims={claims} />
         </Detail>
+        {access.value && (
+          <>
+            <Detail name="Entries">{countsText(access.value.counts)}</Detail>
+            <Detail name="In registries">
+              <RegistryLinks names={access.value.registries} />
+            </Detail>
+          </>
+        )}
         {sync && <SyncDetails sync={sync} />}
       </DetailList>
+      {access.failure && <Refusal failure={access.failure} retry={access.refetch} />}
       {sync && <SyncRuns name={name} lastSuccessAt={sync.lastSuccessAt} />}
       {sync && (
         <SkippedEntries skipped={sync.skipped} count={sync.counts['skipped'] ?? sync.skipped.length} />
@@ -105,6 +123,70 @@ function SourceDetails({ source, isSyncing, start }: SourceDetailsProps): JSX.El
       <Settings source={source} />
     </div>
   );
+}
+
+/** A source without claims hides its entries from everybody but super-admins. */
+function Unlabeled({ source }: { source: Source }): JSX.Element {
+  const { settings } = useSession();
+  if (!settings.checksClaims || !isUnlabeled(source)) return <></>;
+  return (
+    <p class="notice">
+      Only super-admins see the entries of this source, because it has no claims.{' '}
+      {source.origin === 'api' ? (
+        <a href={hashOf(['sources', source.name, 'edit'])}>Choose who sees them</a>
+      ) : (
+        'Its claims are set in the configuration file.'
+      )}
+    </p>
+  );
+}
+
+interface UnusedProps {
+  readonly source: Source;
+  readonly access: SourceAccess | undefined;
+}
+
+/** The next step for a source that no registry shows. */
+function Unused({ source: { name }, access }: UnusedProps): JSX.Element {
+  const session = useSession();
+  if (!access || access.registries.length > 0) return <></>;
+  return (
+    <p class="notice">
+      None of your registries shows this source.{' '}
+      {isOffered(session, 'manageRegistries') && (
+        <>
+          <a href={hashOf(['registries', NEW_NAME], { source: name })}>Create a registry with it</a>, or add
+          it to <a href="#/registries">one that exists</a>.
+        </>
+      )}
+    </p>
+  );
+}
+
+function RegistryLinks({ names }: { names: readonly string[] }): JSX.Element {
+  const session = useSession();
+  const [section, none] = isOffered(session, 'manageRegistries')
+    ? ['registries', 'none of yours']
+    : ['catalogue', 'none that you may enter'];
+  if (names.length === 0) return <span class="muted">{none}</span>;
+  return (
+    <>
+      {names.map((name, index) => (
+        <Fragment key={name}>
+          {index > 0 && ', '}
+          <a href={hashOf([section ?? '', name])}>
+            <UntrustedText text={name} class="break" />
+          </a>
+        </Fragment>
+      ))}
+    </>
+  );
+}
+
+/** `12 servers, 3 skills` */
+export function countsText(counts: SourceAccess['counts']): string {
+  const present = ENTRY_TYPES.filter((type) => counts[type] > 0);
+  return present.map((type) => pluralize(counts[type], type)).join(', ') || 'none';
 }
 
 function SyncDetails({ sync }: { sync: SourceSync }): JSX.Element {

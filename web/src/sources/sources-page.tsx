@@ -1,13 +1,17 @@
 import type { JSX } from 'preact';
 import { api, readPages, unwrap } from '../api/client.js';
+import { ENTRY_TYPES } from '../api/entry-types.js';
 import type { Source } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import type { Route } from '../navigation/route.js';
 import { ResourceList, ResourceNameCell, ResourceRoutes } from '../resources/resource-pages.js';
+import { useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
 import { Ago, pluralize } from '../ui/format.js';
+import { useQuery } from '../ui/query.js';
 import { Table } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
+import { isUnlabeled } from './source-claims.js';
 import { SourceFormPage } from './source-form-page.js';
 import { SourcePage } from './source-page.js';
 
@@ -69,6 +73,7 @@ function Health({ sources }: { sources: readonly Source[] }): JSX.Element {
 }
 
 function Row({ source }: { source: Source }): JSX.Element {
+  const { settings } = useSession();
   const { kind, sync, claims } = source;
   return (
     <tr>
@@ -85,13 +90,28 @@ function Row({ source }: { source: Source }): JSX.Element {
           </p>
         )}
       </td>
-      <td class="number">{sync?.counts['entries']?.toLocaleString('en') ?? '–'}</td>
+      <td class="number">
+        {sync ? (sync.counts['entries']?.toLocaleString('en') ?? '–') : <NameCount name={source.name} />}
+      </td>
       <td>{sync?.lastSuccessAt ? <Ago at={sync.lastSuccessAt} /> : <span class="muted">–</span>}</td>
       <td>
-        <ClaimChips claims={claims} />
+        {settings.checksClaims && isUnlabeled(source) ? (
+          <span class="badge warn">super-admins only</span>
+        ) : (
+          <ClaimChips claims={claims} />
+        )}
       </td>
     </tr>
   );
+}
+
+/** How many entries are in a source that is not synced: what people publish. */
+function NameCount({ name }: { name: string }): JSX.Element {
+  const { value } = useQuery(name, (signal) =>
+    unwrap(api.GET('/v1/sources/{name}/access', { params: { path: { name } }, signal })),
+  );
+  if (!value) return <>–</>;
+  return <>{ENTRY_TYPES.reduce((sum, type) => sum + value.counts[type], 0).toLocaleString('en')}</>;
 }
 
 function skippedCount({ sync }: Source): number {
