@@ -2,6 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { SHOWN_STATUSES } from '../documents/statuses.js';
+import { SERVER_CLIENTS, type ServerClient } from '../entry-store/entry-summary.js';
 import { IsFlag, IsPageLimit, IsStorable, MayBeEmpty } from '../validation/decorators.js';
 import { PageMetadata } from './catalog.responses.js';
 
@@ -44,16 +45,30 @@ export class EntrySearchQuery {
   /** Whether `client-config` can express the server for some client */
   @MayBeEmpty() @IsFlag() installable?: string;
 
+  /** `true`: only entries whose document states a date, or whose publication is known; the others' date may be that of a sync */
+  @MayBeEmpty() @IsFlag() dated?: string;
+
   @ApiPropertyOptional({ default: 'relevance' }) @MayBeEmpty() @IsIn(SORTS) sort?: Sort | '';
 
   /** Whether items have `statedAt` and `publishedAt`, where known; a cursor does not include this parameter */
   @MayBeEmpty() @IsFlag() dates?: string;
+
+  /** Whether items also say what can run them, what their publisher states, and which tag or tool was found; not in a cursor */
+  @MayBeEmpty() @IsFlag() details?: string;
 
   /** Maximum number of items; a page of large items has fewer */
   @MayBeEmpty() @IsPageLimit(30) limit?: string;
 
   /** `metadata.nextCursor` of the previous page; it includes the query */
   @IsOptional() @IsString() cursor?: string;
+}
+
+/** A tag or tool that has a word of the query that neither the name nor the title has. */
+export class MatchedText {
+  @ApiProperty({ enum: ['tag', 'tool'] })
+  in: 'tag' | 'tool';
+
+  text: string;
 }
 
 /** The latest version of an entry. */
@@ -97,6 +112,31 @@ export class FoundEntry {
       'With `dates`: when the version was published here or, according to it, in the upstream registry',
   })
   publishedAt?: string;
+
+  @ApiPropertyOptional({
+    enum: [...SERVER_CLIENTS],
+    isArray: true,
+    description: 'With `details`: what can run the server',
+  })
+  clients?: readonly ServerClient[];
+
+  @ApiPropertyOptional({ description: 'With `details`: as the publisher states it, not verified' })
+  tier?: string;
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    description: 'With `details`: of the repository, as the publisher states it',
+  })
+  stars?: number;
+
+  @ApiPropertyOptional({ type: [MatchedText], description: 'With `details`: why the entry was found' })
+  matched?: readonly MatchedText[];
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    description: 'With `details`: the place among results of other registries; lower comes first',
+  })
+  relevance?: number;
 }
 
 const COUNTS = { type: 'object', additionalProperties: { type: 'integer' } } as const;

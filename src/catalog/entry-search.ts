@@ -23,6 +23,7 @@ class EntryFilter {
   /** See `searchedToken`. */
   @IsOptional() @IsStorable() readonly contains?: string;
   @IsOptional() @IsBoolean() readonly installable?: boolean;
+  @IsOptional() @IsIn([true]) readonly dated?: true;
 }
 
 /** What the order of a result depends on. */
@@ -49,6 +50,8 @@ export interface EntrySearch {
   readonly limit: number;
   /** Whether items have the dates that are known. */
   readonly dates?: true;
+  /** Whether items have what the web UI shows besides. */
+  readonly details?: true;
   /** Whether earlier pages used corrected words. */
   readonly isCorrected?: boolean;
   readonly after: Place | null;
@@ -63,7 +66,10 @@ const LIST = 'search';
  */
 export function entrySearch(query: EntrySearchQuery): EntrySearch {
   const limit = query.limit ? Number(query.limit) : undefined;
-  const shown = query.dates === 'true' ? ({ dates: true } as const) : {};
+  const shown = {
+    ...(query.dates === 'true' ? ({ dates: true } as const) : {}),
+    ...(query.details === 'true' ? ({ details: true } as const) : {}),
+  };
   if (query.cursor) {
     const state = decodeCursor(LIST, query.cursor, hasShape(SearchCursor));
     if (hasTooManyWords(state.filter.q)) throw new ApiError('invalid_cursor');
@@ -90,6 +96,7 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
     ...(query.publisher ? { publisher: query.publisher } : {}),
     ...(contains === undefined ? {} : { contains }),
     ...(query.installable ? { installable: query.installable === 'true' } : {}),
+    ...(query.dated === 'true' ? { dated: true as const } : {}),
   };
   return { filter, sort: query.sort || 'relevance', limit: limit ?? DEFAULT_LIMIT, ...shown, after: null };
 }

@@ -35,9 +35,11 @@ import {
   withinPage,
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
-import type { ListPart, ScanResult } from './search-index/entry-scan.js';
+import { type ListPart, relevanceOf, type ScanResult } from './search-index/entry-scan.js';
+import { matchedIn } from './search-index/matched-text.js';
 import { readShown, type ShownRow } from './search-index/search-index.queries.js';
 import { SearchIndex } from './search-index/search-index.service.js';
+import type { SearchWords } from './search-index/search-words.js';
 import {
   MAX_LISTED_VERSIONS,
   missingVersion,
@@ -163,9 +165,10 @@ export class PageReader {
       (isEmptyView(sql.view) ? undefined : await this.index.search(sql.view, request, context)) ?? NOTHING;
     if (Buffer.byteLength(found.facets) > MAX_FACET_BYTES) throw new ApiError('search_too_broad');
     const shown = found.places.slice(0, request.limit);
-    if (shown.length > 0) return searchBody(request, found, await readShown(sql, shown));
+    const words = this.index.wordsOf(found.corrected?.join(' ') ?? request.filter.q ?? '');
+    if (shown.length > 0) return searchBody(request, found, words, await readShown(sql, shown));
     await nothingVisible(sql);
-    return searchBody(request, found, []);
+    return searchBody(request, found, words, []);
   }
 
   private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<readonly string[]> {
@@ -234,7 +237,12 @@ export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<
   return (await versionsOfName(sql, asked)).filter(isVersion);
 }
 
-function searchBody(request: EntrySearch, found: ScanResult, rows: readonly ShownRow[]): string {
+function searchBody(
+  request: EntrySearch,
+  found: ScanResult,
+  words: SearchWords,
+  rows: readonly ShownRow[],
+): string {
   const shown = rows.flatMap((row) => {
     const place = row.place === null ? undefined : found.places[row.place - 1];
     return place ? [{ ...row, place }] : [];
@@ -252,6 +260,15 @@ function searchBody(request: EntrySearch, found: ScanResult, rows: readonly Show
       installable: summary.installable,
       updatedAt: summary.updated ?? changedAt,
       ...(request.dates ? { statedAt: summary.updated, publishedAt: publishedAt ?? undefined } : {}),
+      ...(request.details
+        ? {
+            clients: summary.clients,
+            tier: summary.tier,
+            stars: summary.stars,
+            matched: matchedIn(place.name, summary, words),
+            relevance: relevanceOf(place),
+          }
+        : {}),
     }),
   );
   const last = shown.at(-1)?.place;

@@ -3,6 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Loaded, Route } from '../auth/route.js';
 import type { ServerVersion } from '../client-config/client-config.js';
 import { optionsOf } from '../client-config/client-setup.js';
+import { runsInToolHive } from '../client-config/toolhive.js';
 import { CachedJson } from '../http/json-answers.js';
 import { memberText } from '../json/json-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -50,6 +51,7 @@ export class ServerSetupController {
     const document = memberText(bytes.toString(), 'server') ?? '';
     const found = JSON.parse(document) as Pick<ServerVersion, 'name' | 'version'>;
     const server = { name: found.name, version: found.version };
-    return new CachedJson([JSON.stringify({ ...server, options: optionsOf({ ...server, document }) })]);
+    const options = optionsOf({ ...server, document });
+    return new CachedJson([JSON.stringify({ ...server, options, runsInToolHive: runsInToolHive(found) })]);
   }
 }

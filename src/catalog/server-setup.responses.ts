@@ -45,4 +45,7 @@ export class ServerSetup {
 
   @ApiProperty({ description: 'The first 10 ways to reach or run the server: remotes, then packages' })
   options: ServerOptionAnswer[];
+
+  @ApiProperty({ description: 'Whether ToolHive runs it by its name, with this registry' })
+  runsInToolHive: boolean;
 }

@@ -57,6 +57,8 @@ export interface ServerVersion {
   readonly version: string;
   /** JSON text; may be empty if it is longer than `MAX_SERVER_BYTES`. */
   readonly document: string;
+  /** The parsed document, if the caller has it. */
+  readonly parsed?: unknown;
 }
 
 /** The versions that a file needs: the latest of each server, those to be denied, and those that blocks hold. */
@@ -230,8 +232,8 @@ export class ClientConfig {
   }
 
   /** Tries the connections of a document, best first. */
-  private *connections({ name, document }: ServerVersion): Generator<Connected | OmissionReason> {
-    for (const connect of connectionsOf(JSON.parse(document), new TextLimit())) {
+  private *connections({ name, document, parsed }: ServerVersion): Generator<Connected | OmissionReason> {
+    for (const connect of connectionsOf(parsed ?? JSON.parse(document), new TextLimit())) {
       const writer = new ServerWriter(name, this.format.rules);
       yield expressed(() => {
         const connection = connect();

@@ -1,4 +1,11 @@
-import { CLIENTS, ClientConfig, OMITTED } from '../client-config/client-config.js';
+import {
+  CLIENTS,
+  ClientConfig,
+  type ClientName,
+  OMITTED,
+  type ServerVersion,
+} from '../client-config/client-config.js';
+import { runsInToolHive } from '../client-config/toolhive.js';
 import { textMember } from '../client-config/template.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import {
@@ -22,9 +29,17 @@ export interface Summary {
   /** Tokens of the packages and remotes of a server: see `serverTokens`. */
   readonly packages?: readonly string[];
   readonly installable: boolean;
+  /** What can run a server: the clients that `client-config` can express it for, and ToolHive. */
+  readonly clients?: readonly ServerClient[];
+  /** As the publisher states it. */
+  readonly tier?: string;
+  readonly stars?: number;
   /** The date that the document states, in RFC 3339. */
   readonly updated?: string;
 }
+
+export const SERVER_CLIENTS = [...CLIENTS, 'toolhive'] as const;
+export type ServerClient = ClientName | 'toolhive';
 
 /** Returns the summary of a version that is about to be stored, as JSON. */
 export function summaryTextOf(version: IncomingVersion): string {
@@ -38,8 +53,12 @@ export function summaryOf(
   const document = JSON.parse(version.document) as Document;
   const title = textMember(document, 'title');
   const description = textMember(document, 'description');
-  const tools = blocksOf(document).flatMap((block) => texts(elements(member(block, 'tools'))));
+  const blocks = blocksOf(document);
+  const tools = blocks.flatMap((block) => texts(elements(member(block, 'tools'))));
   const packages = version.type === 'server' ? serverTokens(document) : [];
+  const clients = version.type === 'server' ? clientsFor({ ...version, parsed: document }) : [];
+  const tier = blocks.map((block) => textMember(block, 'tier')).find((each) => each !== undefined);
+  const stars = blocks.map((block) => member(member(block, 'metadata'), 'stars')).find(Number.isSafeInteger);
   const updated = ownDate(document);
   return {
     ...(title === undefined ? {} : { title: storable(title) }),
@@ -48,7 +67,10 @@ export function summaryOf(
     ...(tools.length === 0 ? {} : { tools: distinct(tools) }),
     transports: distinct(transportsOf(document)),
     ...(packages.length === 0 ? {} : { packages: packages.map(storable) }),
-    installable: version.type === 'server' && CONFIGS.some((config) => !(OMITTED in config.of(version))),
+    installable: clients.some((client) => client !== 'toolhive'),
+    ...(clients.length === 0 ? {} : { clients }),
+    ...(tier === undefined ? {} : { tier: storable(tier).slice(0, MAX_TIER) }),
+    ...(stars === undefined ? {} : { stars: stars as number }),
     ...(updated ? { updated: updated.toISOString() } : {}),
   };
 }
@@ -62,8 +84,17 @@ function distinct(values: readonly string[]): readonly string[] {
   return [...new Set(values.map(storable))];
 }
 
-/** The servers that some client can express are installable. */
-const CONFIGS = CLIENTS.map((client) => new ClientConfig(client, 'servers'));
+/** Maximum length of a tier, in characters. */
+const MAX_TIER = 50;
+const CONFIGS = CLIENTS.map((client) => ({ client, config: new ClientConfig(client, 'servers') }));
+
+function clientsFor(server: ServerVersion): readonly ServerClient[] {
+  const able = CONFIGS.filter(({ config }) => !(OMITTED in config.of(server)));
+  return [
+    ...able.map(({ client }) => client),
+    ...(runsInToolHive(server.parsed) ? (['toolhive'] as const) : []),
+  ];
+}
 
 function transportsOf(document: Document): string[] {
   return [

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { CLIENTS } from '../../src/client-config/client-config.js';
 import { eventsOf } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
@@ -13,9 +14,11 @@ const ACME = { sub: 'ada', org: 'acme' };
 const PLATFORM = { sub: 'pia', org: 'acme', team: 'platform' };
 const OUTSIDER = { sub: 'olaf', org: 'other' };
 
-const published = (tags: string[], metadata: Document = {}) => ({
+const published = (tags: string[], metadata: Document = {}, more: Document = {}) => ({
   _meta: {
-    'io.modelcontextprotocol.registry/publisher-provided': { 'io.acme': { image: { tags, metadata } } },
+    'io.modelcontextprotocol.registry/publisher-provided': {
+      'io.acme': { image: { tags, metadata, ...more } },
+    },
   },
 });
 const remote = (type = 'streamable-http') => ({ remotes: [{ type, url: 'https://mcp.acme.example/mcp' }] });
@@ -32,7 +35,10 @@ const service = aService({ mode: 'full' })
       aServer('io.acme/github', '1.0.0', { ...remote(), title: 'Hub', ...published(['git', 'shared']) }),
       aServer('io.acme/github-extra', '1.0.0', { description: 'More', ...remote('sse') }),
       aServer('io.acme/mygithub', '1.0.0', { description: 'Inside' }),
-      aServer('io.acme/other', '1.0.0', { description: 'By tag', ...published(['GitHub', ...many]) }),
+      aServer('io.acme/other', '1.0.0', {
+        description: 'By tag',
+        ...published(['GitHub', ...many], { stars: 17 }, { tier: 'Official' }),
+      }),
       aServer('io.zeta/dated', '1.0.0', {
         description: 'Dated',
         ...published(['shared'], { last_updated: '2020-02-03T04:05:06Z' }),
@@ -107,6 +113,31 @@ describe('GET /x/search', () => {
     const found = await find(query);
     expect(namesIn(found)).toEqual(names);
     expect(found.metadata).toEqual({ count: names.length });
+  });
+
+  it('says with `details` why an entry was found, what can run it, and what its publisher states', async () => {
+    const shared = (await find('q=github+tag&details=true')).items;
+    expect(shared).toMatchObject([
+      {
+        matched: [
+          { in: 'tag', text: 'GitHub' },
+          { in: 'tag', text: 'tag-00' },
+        ],
+        tier: 'Official',
+        stars: 17,
+      },
+    ]);
+    const { items } = await find('q=github&details=true');
+    expect(items[0]).toMatchObject({ clients: [...CLIENTS, 'toolhive'] });
+    expect(items[0]).not.toHaveProperty('matched');
+    // Codex has no HTTP+SSE.
+    expect(items[1]).toMatchObject({
+      clients: [...CLIENTS.filter((client) => client !== 'codex'), 'toolhive'],
+    });
+    expect(items[2]).not.toHaveProperty('clients');
+    const plain = (await find('q=github')).items[3];
+    expect(plain).not.toHaveProperty('tier');
+    expect(plain).not.toHaveProperty('relevance');
   });
 
   it('corrects a word if nothing is found, and names the correction on every page', async () => {

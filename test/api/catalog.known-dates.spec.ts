@@ -88,6 +88,15 @@ describe('GET /x/search?dates=true', () => {
     expect(more).toEqual({});
   });
 
+  it('finds only entries with such a date with `dated=true`, on every page', async () => {
+    const all = (await find('sort=name&limit=100&dates=true')).items;
+    const dated = all.filter(({ statedAt, publishedAt }) => statedAt ?? publishedAt);
+    const { items, metadata } = await find('sort=name&limit=2&dated=true');
+    const rest = await find(`limit=100&cursor=${metadata.nextCursor ?? ''}`);
+    expect([...items, ...rest.items].map(({ name }) => name)).toEqual(dated.map(({ name }) => name));
+    expect(dated).toHaveLength(4);
+  });
+
   it('is about each page, and leaves `updatedAt` and the order as they are', async () => {
     const plain = (await find('sort=updated&limit=100')).items;
     expect(plain.some((item) => 'statedAt' in item || 'publishedAt' in item)).toBe(false);

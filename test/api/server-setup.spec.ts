@@ -37,6 +37,7 @@ const service = aService({ mode: 'full' })
 interface Setup {
   name: string;
   version: string;
+  runsInToolHive: boolean;
   options: {
     kind: string;
     index: number;
@@ -55,8 +56,13 @@ describe('GET /registry/{registry}/x/setup/{name}/versions/{version}', () => {
   };
 
   it('has the configuration of each remote and package for every client', async () => {
-    const { name, version, options } = await setup('io.acme/tool');
-    expect({ name, version }).toEqual({ name: 'io.acme/tool', version: '1.0.0' });
+    const { name, version, options, runsInToolHive } = await setup('io.acme/tool');
+    expect({ name, version, runsInToolHive }).toEqual({
+      name: 'io.acme/tool',
+      version: '1.0.0',
+      runsInToolHive: true,
+    });
+    expect((await setup('io.acme/many')).runsInToolHive).toBe(false);
     expect(options.map(({ kind, index }) => [kind, index])).toEqual([
       ['remote', 0],
       ['package', 0],

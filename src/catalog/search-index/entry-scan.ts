@@ -177,9 +177,10 @@ class Scan {
     this.keep(entry, rankOf(entry, relevance, rank));
   }
 
-  private passes({ type: own, kind, members, name, isInstallable }: IndexedEntry): boolean {
-    const { type, tag, transport, publisher, contains, installable } = this.request.filter;
+  private passes({ type: own, kind, members, name, isInstallable, isDated }: IndexedEntry): boolean {
+    const { type, tag, transport, publisher, contains, installable, dated } = this.request.filter;
     return (
+      (dated === undefined || isDated) &&
       (type === undefined || own === type) &&
       (installable === undefined || isInstallable === installable) &&
       (publisher === undefined || (name.startsWith(publisher) && name[publisher.length] === '/')) &&
@@ -222,6 +223,11 @@ function rankOf({ isRetired, isInstallable }: IndexedEntry, relevance: number, s
   const tier = (relevance - occurrence) / OCCURRENCES;
   const group = tier * 4 + (isRetired ? 2 : 0) + (isInstallable ? 0 : 1);
   return (group * MAX_SOURCES + source) * OCCURRENCES + occurrence;
+}
+
+/** Returns the part of a rank that results of other registries can be compared with: all but the source and what follows it. */
+export function relevanceOf({ rank }: FoundPlace): number {
+  return Math.floor(rank / (MAX_SOURCES * OCCURRENCES));
 }
 
 type Place = Omit<FoundPlace, 'sourceId'>;

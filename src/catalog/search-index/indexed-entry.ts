@@ -73,6 +73,8 @@ export interface LatestRow extends EntryKey {
   readonly status: Status;
   /** Milliseconds since 1970. Counts only if the document states no date. */
   readonly changedAt: number;
+  /** Whether the time of its publication is known. */
+  readonly isPublished: boolean;
   readonly summary: Summary;
   /** Distinct texts of its versions that lists search; null if they are too long. */
   readonly texts: readonly string[] | null;
@@ -88,6 +90,8 @@ export interface IndexedEntry extends EntryKey {
   readonly isRetired: boolean;
   readonly isInstallable: boolean;
   readonly updated: number;
+  /** Whether the document states a date or its publication is known: otherwise `updated` may be the time of a sync. */
+  readonly isDated: boolean;
   readonly kind: Kind;
   /** Tokens of what its content contains, or of what the server is; undefined without any. */
   readonly members: readonly string[] | undefined;
@@ -125,6 +129,7 @@ export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
     isRetired: isRetired(row.status),
     isInstallable: summary.installable,
     updated: summary.updated === undefined ? row.changedAt : Date.parse(summary.updated),
+    isDated: row.isPublished || summary.updated !== undefined,
     kind,
     members,
     text,

@@ -62,6 +62,11 @@ export async function readRevisions(
   );
 }
 
+/** A file states no publication, so what is stored is the time of a sync. */
+function isPublicationKnown(kind: string, changedAt: string): string {
+  return `(${kind} = '${MANAGED_KIND}' or (${kind} = 'api' and v.published_at <> ${changedAt}))`;
+}
+
 interface ChangedRow extends Omit<LatestRow, 'summary'> {
   /** Whether the entry exists. */
   readonly exists: boolean;
@@ -86,17 +91,19 @@ export async function readChanged(
     manager,
     `with indexed as (select * from unnest($1::int[], $2::bigint[]) as i(id, revision))
      select true as exists, e.source_id as "sourceId", e.type, e.name, e.claim_set_id as "claimSetId", v.status, v.summary,
-       v.id as "versionId", (extract(epoch from coalesce(v.document_changed_at, v.updated_at)) * 1000)::float8 as "changedAt", (
+       v.id as "versionId", (extract(epoch from coalesce(v.document_changed_at, v.updated_at)) * 1000)::float8 as "changedAt",
+       ${isPublicationKnown('s.kind', 'coalesce(v.document_changed_at, v.updated_at)')} as "isPublished", (
          select case when sum(octet_length(t.search)) <= ${MAX_TEXT_BYTES} then array_agg(t.search) end
          from (select distinct search from entry_version where entry_id = e.id) t
        ) as texts, t.member_tokens as members
      from indexed i
      join entry e on e.source_id = i.id and e.revision > i.revision
      join entry_version v on v.entry_id = e.id and v.is_latest
+     join source s on s.id = e.source_id
      left join version_content c on c.version_id = v.id
      left join content_tree t on t.digest = c.tree
      union all
-     select false, r.source_id, r.type, r.name, null, null, null, null, null, null, null
+     select false, r.source_id, r.type, r.name, null, null, null, null, null, null, null, null
      from indexed i
      join removed_entry r on r.source_id = i.id and r.revision > i.revision
      where i.revision >= 0 and not exists (
@@ -180,8 +187,7 @@ found as materialized (
 )
 select freshness."isCurrent", f.place::int as place, v.version, v.status, v.summary,
   ${utcText('stored.changed_at')} as "changedAt",
-  case when f.source_kind = '${MANAGED_KIND}' or (f.source_kind = 'api' and v.published_at <> stored.changed_at)
-    then ${utcText('v.published_at')} end as "publishedAt"
+  case when ${isPublicationKnown('f.source_kind', 'stored.changed_at')} then ${utcText('v.published_at')} end as "publishedAt"
 from freshness left join found f on f.place = 1 or f.total <= ${MAX_PAGE_BYTES}
 left join entry_version v on v.id = f.id
 left join lateral (select coalesce(v.document_changed_at, v.updated_at) as changed_at) stored on true

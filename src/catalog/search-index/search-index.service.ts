@@ -26,7 +26,7 @@ import {
   type ReadRevision,
   readRevisions,
 } from './search-index.queries.js';
-import { searchWords, type Synonyms, synonymsOf } from './search-words.js';
+import { searchWords, type SearchWords, type Synonyms, synonymsOf } from './search-words.js';
 
 /** Sources that no search has used for this long are dropped. */
 const UNUSED_MS = 10 * 60_000;
@@ -98,8 +98,12 @@ export class SearchIndex implements OnApplicationShutdown {
    *   reason of the context's signal; SemaphoreTimeout.
    */
   search(view: View, request: EntrySearch, context: SearchContext): Promise<ScanResult | undefined> {
-    const words = searchWords(request.filter.q ?? '', this.synonyms);
+    const words = this.wordsOf(request.filter.q ?? '');
     return this.scan(view, context, (sight, goOn) => scanEntries(this.entries, sight, request, words, goOn));
+  }
+
+  wordsOf(q: string): SearchWords {
+    return searchWords(q, this.synonyms);
   }
 
   /**

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { matchedIn } from './matched-text.js';
+import { searchWords, synonymsOf } from './search-words.js';
+
+const SYNONYMS = synonymsOf([]);
+const entry = { title: 'Issues', tags: ['Database', 'tracker'], tools: ['execute_sql', 'list_issues'] };
+
+it.each([
+  ['sql', [{ in: 'tool', text: 'execute_sql' }]],
+  ['db', [{ in: 'tag', text: 'Database' }]],
+  [
+    'track sql',
+    [
+      { in: 'tag', text: 'tracker' },
+      { in: 'tool', text: 'execute_sql' },
+    ],
+  ],
+  // In the name, the title or nowhere but the description.
+  ['board', undefined],
+  ['issues', undefined],
+  ['other', undefined],
+  // The namespace is not what was found.
+  ['acme', undefined],
+  ['io.acme/board', undefined],
+  ['', undefined],
+])('%j was found in %j', (q, matched) => {
+  expect(matchedIn('io.acme/board', entry, searchWords(q, SYNONYMS))).toEqual(matched);
+});

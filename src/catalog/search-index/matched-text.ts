@@ -1,0 +1,40 @@
+import type { Summary } from '../../entry-store/entry-summary.js';
+import { findForm, folded, type Form, type SearchWords } from './search-words.js';
+
+/** Number of words, and of characters of tags and tools, that are looked at: a page has up to 100 entries. */
+const MAX_WORDS = 3;
+const MAX_TEXT = 4_096;
+
+export interface MatchedText {
+  readonly in: 'tag' | 'tool';
+  readonly text: string;
+}
+
+/** Says why a search found an entry: for each word that its name and title lack, the first tag or tool that has it. */
+export function matchedIn(
+  name: string,
+  { title = '', tags, tools = [] }: Pick<Summary, 'title' | 'tags' | 'tools'>,
+  { words }: Pick<SearchWords, 'words'>,
+): MatchedText[] | undefined {
+  if (words.length === 0) return undefined;
+  const head = folded(`${name.slice(name.lastIndexOf('/') + 1)}\n${title}`);
+  const hidden = words.slice(0, MAX_WORDS).filter((forms) => !hasWord(head, forms));
+  if (hidden.length === 0) return undefined;
+  let left = MAX_TEXT;
+  const texts = [
+    ...tags.map((text) => ({ in: 'tag' as const, text })),
+    ...tools.map((text) => ({ in: 'tool' as const, text })),
+  ].filter(({ text }) => (left -= text.length) >= 0);
+  const found = hidden.flatMap((forms) => texts.find(({ text }) => hasWord(folded(text), forms)) ?? []);
+  return found.length === 0 ? undefined : [...new Set(found)];
+}
+
+function hasWord(text: string, forms: readonly Form[]): boolean {
+  let isFound = false;
+  for (const form of forms)
+    findForm(text, form, () => {
+      isFound = true;
+      return Infinity;
+    });
+  return isFound;
+}
