@@ -52,6 +52,21 @@ export class PageController {
     await this.send(request, response, file);
   }
 
+  /**
+   * Sends a browser that opens the base URL of a registry to its page. It sends every name there, so that nothing shows which
+   * registries exist; a URL with a key has no page.
+   */
+  @Route('GET', 'registry/:registry', { access: 'public', audit: null, openApi: false })
+  registry(@Param('registry') name: string, @Req() request: Request, @Res() response: Response): void {
+    response.vary('Accept');
+    if (!acceptsHtml(request) || request.registryKey) throw new ApiError('route_not_found');
+    response.setHeader('Cache-Control', CACHE_CONTROL.html);
+    // Relative to the address in the browser, which may have a prefix.
+    const up = /^[^?]*\/(\?|$)/.test(request.originalUrl) ? '../..' : '..';
+    response.setHeader('Location', `${up}/#/catalogue/${encodeURIComponent(name)}`);
+    response.status(302).end();
+  }
+
   @Route('GET', 'config.json', {
     access: 'public',
     audit: null,

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aServer } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
+import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
@@ -130,6 +132,20 @@ describe('the web UI at /', () => {
     expectRefused(await service.get(path, HTML), 404, 'route_not_found');
   });
 
+  it.each([
+    ['/registry/main', '../#/catalogue/main'],
+    ['/registry/main/', '../../#/catalogue/main'],
+    // The same for names that no registry has.
+    ['/registry/a%2F..%22%3C?x=/', '../#/catalogue/a%2F..%22%3C'],
+  ])('shows the registry of a base URL in a browser: %s', async (path, location) => {
+    const reply = await service.get(path, HTML);
+    expect({ status: reply.status, headers: reply.headers }).toMatchObject({
+      status: 302,
+      headers: { location, 'cache-control': 'no-cache', vary: expect.stringContaining('Accept') as string },
+    });
+    expectRefused(await service.get(path, { Accept: 'application/json, */*' }), 404, 'route_not_found');
+  });
+
   it('supports GET and HEAD only', async () => {
     expectRefused(await service.send('POST', '/', { headers: HTML, body: {} }), 405, 'method_not_allowed');
     const head = await service.send('HEAD', '/', { headers: HTML });
@@ -155,10 +171,16 @@ const LOGO = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><
 const logo = join(mkdtempSync(join(tmpdir(), 'registry-logo-')), 'logo.svg');
 writeFileSync(logo, LOGO);
 
+const KEY = aKey();
+const files = aFolder();
+
 describe('the web UI of a server in oauth mode', () => {
   const service = aService({ mode: 'full' })
     .source('main', { servers: [aServer('io.acme/a')] })
-    .registry('main', { sources: ['main'] })
+    .registry('main', {
+      sources: ['main'],
+      keys: [{ name: 'reader', secretFile: files.write('key', KEY), claims: {} }],
+    })
     .configuration({
       web: {
         logins: [{ provider: 'corporate', clientId: 'page', parameters: { audience: 'api' } }],
@@ -174,6 +196,13 @@ describe('the web UI of a server in oauth mode', () => {
     for (const headers of [HTML, { ...HTML, Authorization: 'Bearer none' }])
       for (const path of ['/', '/config.json']) expect((await service.get(path, headers)).status).toBe(200);
     expectRefused(await service.get('/registry', HTML), 401, 'token_missing');
+  });
+
+  it('has no page for a base URL with a key', async () => {
+    expect((await service.get('/registry/main', HTML)).status).toBe(302);
+    for (const key of [KEY, aKey()])
+      expect((await service.get(`/registry/main/k/${key}`, HTML)).status).toBe(404);
+    expect((await service.get(`/registry/main/k/${KEY}/v0.1/servers`, HTML)).status).toBe(200);
   });
 
   it('gets the log-in settings without secrets', async () => {
@@ -223,7 +252,7 @@ describe('a server with the web UI switched off', () => {
     .configuration({ web: { enabled: false } })
     .runs();
 
-  it.each(['GET /', 'POST /', 'GET /config.json', 'GET /assets/none.js'])(
+  it.each(['GET /', 'POST /', 'GET /config.json', 'GET /assets/none.js', 'GET /registry/main'])(
     'answers 404 at %s',
     async (route) => {
       const [method = '', path = ''] = route.split(' ');

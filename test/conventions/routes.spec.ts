@@ -64,9 +64,13 @@ const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRIT
 
 /** Files of the web UI: not part of the API. */
 const isPage = (route: string) =>
-  ['GET /', 'GET /assets/{file}', 'GET /logo', 'GET /registry/{registry}/v0.1/x/icon/{type}/{name}'].includes(
-    route,
-  );
+  [
+    'GET /',
+    'GET /assets/{file}',
+    'GET /logo',
+    'GET /registry/{registry}',
+    'GET /registry/{registry}/v0.1/x/icon/{type}/{name}',
+  ].includes(route);
 
 /** Git's own protocol: not part of the API. */
 const isGit = (route: string) => route.includes('/git/marketplace.git/');
