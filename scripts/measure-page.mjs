@@ -155,7 +155,7 @@ async function searches() {
         field.dispatchEvent(new Event('input', { bubbles: true }));
         for (;;) {
           await new Promise((done) => requestAnimationFrame(done));
-          const names = [...document.querySelectorAll('.card-name')].map((one) => one.textContent);
+          const names = [...document.querySelectorAll('.card')].map((one) => one.dataset.name);
           const isShown =
             names.length > 0
               ? names.every((name) => name.includes(wanted))

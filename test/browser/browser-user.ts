@@ -114,7 +114,9 @@ export class BrowserUser {
   /** Names on the rendered cards. */
   async cards(): Promise<string[]> {
     await this.page.locator('.results:not(.is-stale) .card, .empty, .refusal').first().waitFor();
-    return this.page.locator('.card .card-name').allInnerTexts();
+    return this.page
+      .locator('.card')
+      .evaluateAll((cards) => cards.map((card) => card.getAttribute('data-name') ?? ''));
   }
 
   /** The error message shown in the web UI. */

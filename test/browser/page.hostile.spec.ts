@@ -21,11 +21,20 @@ function itemOf(text: string): object {
         registryType: text,
         identifier: text,
         transport: { type: 'stdio' },
-        environmentVariables: [{ name: text, description: text, isSecret: true }],
+        environmentVariables: [{ name: text, description: text, isSecret: true, choices: [text] }],
       },
     ],
     _meta: {
-      [PROVIDED]: { x: { [text]: { tools: [text], tool_definitions: [{ name: text, description: text }] } } },
+      [PROVIDED]: {
+        x: {
+          [text]: {
+            tier: text,
+            overview: `# ${text}`,
+            tools: [text],
+            tool_definitions: [{ name: text, description: text }],
+          },
+        },
+      },
     },
   };
   const now = '2026-01-01T00:00:00Z';
@@ -39,9 +48,10 @@ function itemOf(text: string): object {
 /** The same text in a search result. */
 function foundWith(text: string): object {
   const found = { type: 'server', name: `x/${text}`, title: text, description: text, version: text };
-  const item = { ...found, status: text, tags: [text, `${text} 2`], transports: [text], installable: true };
+  const stated = { clients: [text], tier: text, stars: 1, matched: [{ in: text, text }] };
+  const item = { ...found, ...stated, status: text, tags: [text], transports: [text], installable: true };
   const facets = { type: { server: 1 }, tag: { [text]: 1 }, transport: { [text]: 1 } };
-  return { items: [{ ...item, updatedAt: text }], facets, metadata: { count: 1 } };
+  return { items: [{ ...item, updatedAt: text }], facets, metadata: { count: 1, corrected: [text] } };
 }
 
 /** A held version with this text in every field. */

@@ -37,7 +37,7 @@ function stubFetch({ size, perPage }: { size: number; perPage: number }): void {
   };
 }
 
-describe('web UI: catalogue list', () => {
+describe('web UI: catalog list', () => {
   const visitor = new BrowserUser(null).start();
 
   const show = async (size: number) => {
@@ -70,7 +70,7 @@ describe('web UI: catalogue list', () => {
       .poll(() =>
         visitor.main.getByRole('group', { name: 'Installation' }).getByRole('button').allInnerTexts(),
       )
-      .toEqual(['Installable\n2,800', 'Not installable here\n200']);
+      .toEqual(['In editors and agents\n2,800', 'ToolHive only or not at all\n200']);
   });
 
   it('restores the search and scroll position on navigating back', async () => {

@@ -7,7 +7,7 @@ describe('web UI: manager', () => {
 
   it('has all pages in the menu', async () => {
     expect(await manager.menu()).toEqual([
-      'Catalogue',
+      'Catalog',
       'Connect',
       'Publish',
       expect.stringMatching(/^Review/),
@@ -32,7 +32,7 @@ describe('web UI: manager', () => {
     await manager.goTo('/sources');
     const rows = manager.page.locator('tbody tr');
     await expect.poll(() => rows.count()).toBeGreaterThanOrEqual(4);
-    expect(await rows.filter({ hasText: 'platform' }).innerText()).toMatch(/file\s+complete/);
+    expect(await rows.filter({ hasText: 'platform' }).innerText()).toMatch(/file\s+up to date/);
   });
 
   it('sees recent runs of a source and starts a sync', async () => {
@@ -45,7 +45,7 @@ describe('web UI: manager', () => {
     await expect
       .poll(() => manager.page.locator('dd time').first().getAttribute('datetime'))
       .not.toBe(before);
-    await manager.page.locator('h1 .badge', { hasText: 'complete' }).waitFor();
+    await manager.page.locator('h1 .badge', { hasText: 'up to date' }).waitFor();
   });
 
   it('syncs a shrunk source with allowShrink', async () => {
@@ -73,7 +73,7 @@ describe('web UI: manager', () => {
     await manager.button('Sync now').waitFor();
     expect(await manager.button('Delete').count()).toBe(0);
     await manager.goTo('/registries/acme');
-    await manager.link('Catalogue').waitFor();
+    await manager.link('Catalog').waitFor();
     expect(await manager.button('Delete').count()).toBe(0);
     await manager.page.locator('.order li').first().waitFor();
     expect(await manager.page.locator('.order button').count()).toBe(0);

@@ -7,9 +7,9 @@ const HIDDEN = '/catalogue/acme/server/com.example.platform%2FSecrets-Audit';
 describe('web UI: visitor without a log-in', () => {
   const visitor = new BrowserUser(null).start();
 
-  it('sees only the catalogue and a log-in button', async () => {
+  it('sees only the catalog and a log-in button', async () => {
     await visitor.main.getByRole('button', { name: 'Log in' }).waitFor();
-    expect(await visitor.menu()).toEqual(['Catalogue']);
+    expect(await visitor.menu()).toEqual(['Catalog']);
   });
 
   it('causes no refusal in the audit trail by opening the page', async () => {
@@ -85,14 +85,14 @@ describe('web UI: visitor without a log-in', () => {
 describe('web UI: reader', () => {
   const reader = new BrowserUser('dev').start();
 
-  it('starts at what is new in the registries they can access, with counts', async () => {
+  it('starts at the registries they can access, with counts', async () => {
     await expect
       .poll(() => reader.page.getByRole('list', { name: 'Registries' }).getByRole('link').allInnerTexts())
       .toEqual([
         expect.stringMatching(/^acme \d+ servers · \d+ skills?/),
         expect.stringMatching(/^community \d+/),
       ]);
-    await reader.page.getByRole('heading', { name: 'New and updated' }).waitFor();
+    await reader.page.getByRole('heading', { name: 'Featured' }).waitFor();
     const names = await reader.cards();
     expect(names).toEqual([...new Set(names)]);
     await reader.page.setViewportSize({ width: 390, height: 844 });
@@ -108,6 +108,32 @@ describe('web UI: reader', () => {
       'acme',
       'community',
     ]);
+  });
+
+  it('sees what is new by a date that somebody stated', async () => {
+    const item = { type: 'server', version: '1.0.0', status: 'active', tags: [], transports: [] };
+    const found = (name: string, more: object) => ({
+      ...item,
+      name,
+      installable: true,
+      updatedAt: '',
+      ...more,
+    });
+    const items = [
+      found('a.acme/old', { clients: ['vscode'], statedAt: '2020-01-01T00:00:00Z' }),
+      found('a.acme/gone', { clients: ['vscode'], statedAt: '2022-01-01T00:00:00Z', status: 'deprecated' }),
+      found('a.acme/new', { clients: ['toolhive'], publishedAt: '2021-01-01T00:00:00Z' }),
+    ];
+    await reader.page.route('**/x/search?*dated=true*', (route) =>
+      route.fulfill({ json: { items, facets: { type: {}, tag: {}, transport: {} }, metadata: {} } }),
+    );
+    await reader.goTo('/nowhere');
+    await reader.goTo('/catalogue');
+    const section = reader.main.locator('section', { hasText: 'New and updated' });
+    await expect
+      .poll(() => section.locator('.card').evaluateAll((cards) => cards.map((card) => card.dataset['name'])))
+      .toEqual(['a.acme/new', 'a.acme/old']);
+    await reader.page.unrouteAll({ behavior: 'wait' });
   });
 
   it('loads little script with the first page', async () => {
@@ -131,11 +157,23 @@ describe('web UI: reader', () => {
     await reader.page.getByLabel('Search').fill('weather');
     await reader.page.waitForURL(/search=weather/);
     await expect.poll(() => reader.main.locator('.count').innerText()).toMatch(/^1 entry in 2 registries$/);
-    expect((await reader.cards()).filter((name) => name === 'io.github.example/weather')).toHaveLength(1);
-    expect(await reader.page.locator('.card').first().innerText()).toContain('in acme, community');
+    expect(await reader.cards()).toEqual(['io.github.example/weather']);
     await reader.page.locator('.found-in').getByRole('link', { name: 'community' }).click();
     await reader.page.waitForURL(/catalogue\/community\?search=weather/);
     await expect.poll(async () => (await reader.cards())[0]).toBe('io.github.example/weather');
+    await reader.page.locator('.elsewhere').getByRole('link', { name: 'acme' }).click();
+    await reader.page.waitForURL(/catalogue\/acme\?search=weather/);
+  });
+
+  it('sees which words and which tools were found', async () => {
+    for (const registry of ['', '/community']) {
+      await reader.goTo(`/catalogue${registry}?search=wether`);
+      await reader.page.getByText('Showing results for weather').waitFor();
+      await expect.poll(() => reader.cards()).toEqual(['io.github.example/weather']);
+    }
+    await reader.goTo('/catalogue/acme?search=list_accounts');
+    await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
+    expect(await reader.page.locator('.card').innerText()).toContain('tool list_accounts');
   });
 
   it('waits while the server prepares the search of a large registry', async () => {
@@ -151,7 +189,7 @@ describe('web UI: reader', () => {
   it('has a menu without manager pages', async () => {
     // They may have something to review: another spec publishes it.
     const menu = (await reader.menu()).filter((page) => !page.startsWith('Review'));
-    expect(menu).toEqual(['Catalogue', 'Connect', 'Access']);
+    expect(menu).toEqual(['Catalog', 'Connect', 'Access']);
   });
 
   it("sees their own team's entries and none of another team's", async () => {
@@ -184,7 +222,7 @@ describe('web UI: reader', () => {
     expect(await reader.page.locator('#access-entry').inputValue()).toBe(
       'com.example.platform/Secrets-Audit',
     );
-    await reader.page.locator('.decision .badge', { hasText: 'absent' }).waitFor();
+    await reader.page.locator('.decision .badge', { hasText: 'not found' }).waitFor();
     expect(await reader.page.locator('.step').first().innerText()).toContain('Access to the entry');
     expect(await reader.page.getByText('Valid token').isVisible()).toBe(false);
     await reader.page.getByText('Other checks').click();
@@ -232,10 +270,10 @@ describe('web UI: reader', () => {
     await reader.page.keyboard.press('ArrowDown');
     await reader.page.keyboard.press('Enter');
     await reader.page.getByRole('heading', { name: 'Ledger' }).waitFor();
-    await expect.poll(() => reader.page.title()).toBe('com.example.payments/ledger · Catalogue · Registry');
+    await expect.poll(() => reader.page.title()).toBe('com.example.payments/ledger · Catalog · Registry');
     await reader.page.goBack();
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
-    await expect.poll(() => reader.page.title()).toBe('acme · Catalogue · Registry');
+    await expect.poll(() => reader.page.title()).toBe('acme · Catalog · Registry');
     await expect.poll(() => reader.page.getByLabel('Search').inputValue()).toBe('ledger');
   });
 
@@ -277,10 +315,10 @@ describe('web UI: reader', () => {
     });
     await reader.goTo('/nowhere');
     await reader.goTo(`${LEDGER}/2.0.0`);
-    await reader.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor();
+    await reader.page.locator('.entry-head .badge', { hasText: 'deleted' }).waitFor();
     expect(await reader.page.getByText('Newer version available').count()).toBe(0);
     await reader.main.getByRole('link', { name: /^Latest version: / }).click();
-    await reader.page.locator('.entry-facts .badge', { hasText: 'deleted' }).waitFor({ state: 'detached' });
+    await reader.page.locator('.entry-head .badge', { hasText: 'deleted' }).waitFor({ state: 'detached' });
     expect(await reader.page.getByText(/^(Newer version available|Latest version)/).count()).toBe(0);
     await reader.page.unroute(versions);
   });
@@ -307,33 +345,79 @@ describe('web UI: reader', () => {
     await page.setViewportSize({ width: 1_280, height: 900 });
   });
 
-  it('copies the command for their client, and sees the variables to set', async () => {
+  it('enters values once for every client, which never leave the browser', async () => {
+    const { page } = reader;
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
     await reader.goTo(LEDGER);
+    await page.getByRole('heading', { name: 'Install' }).waitFor();
+    await page.getByRole('radio', { name: 'Claude Code' }).check();
+    const command = page.getByLabel('Command for Claude Code');
+    expect(await command.textContent()).toContain('--env LEDGER_TOKEN=YOUR_VALUE');
+    await page.getByLabel('LEDGER_URL').fill('https://ledger.example');
+    await page.getByLabel('LEDGER_TOKEN').fill('a-secret');
+    await page.locator('.install').getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByText('Copied').waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
+      /^claude mcp remove --scope user ledger 2>\/dev\/null\nclaude mcp add --scope user --env LEDGER_URL=https:\/\/ledger.example --env LEDGER_TOKEN=a-secret --transport stdio ledger -- docker run /,
+    );
+    // Others read the file of a project, which has the same name for the server.
+    await page.getByLabel('Install it').selectOption('project');
+    expect(await command.textContent()).not.toContain('a-secret');
+    await page.getByText('Or add this to').click();
+    const file = await page.getByLabel('Configuration for Claude Code').textContent();
+    expect(file).toMatch(/"ledger": [^]*"LEDGER_URL": "https:\/\/ledger.example"/);
+    expect(file).not.toContain('a-secret');
+    await page.getByText('Set these environment variables first').waitFor();
+    await page.getByRole('radio', { name: 'ToolHive' }).check();
+    expect(await page.getByLabel('Command for ToolHive').textContent()).toContain(
+      'thv run --name ledger --env LEDGER_URL=https://ledger.example com.example.payments/ledger',
+    );
+    await page.getByRole('radio', { name: 'Copilot CLI' }).check();
+    expect(await page.getByLabel('Configuration for Copilot CLI').textContent()).toContain('a-secret');
+    expect([...sent, page.url()].join('\n')).not.toMatch(/a-secret|ledger\.example/);
+    expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(
+      'a-secret',
+    );
+    page.removeAllListeners('request');
+  });
+
+  it('finds their client chosen after a reload', async () => {
+    await reader.page.reload();
     await reader.page.getByRole('heading', { name: 'Install' }).waitFor();
-    await reader.page.getByRole('radio', { name: 'Claude Code' }).check();
-    await reader.page.getByText('Replace each YOUR_VALUE').waitFor();
-    expect(await reader.page.locator('.variables').first().innerText()).toMatch(
-      /LEDGER_TOKEN\s+required\s+secret\s+A read-only token/,
+    expect(await reader.page.getByRole('radio', { name: 'Copilot CLI' }).isChecked()).toBe(true);
+  });
+
+  it('installs with ToolHive what no editor can start', async () => {
+    const omitted = { reason: 'unsupported_transport', explanation: 'The package listens on a port' };
+    const options = [{ kind: 'package', index: 0, clients: [{ client: 'copilot', omitted }] }];
+    await reader.page.route('**/x/setup/**', (route) =>
+      route.fulfill({ json: { options, runsInToolHive: true } }),
     );
-    await reader.page.locator('.install').getByRole('button', { name: 'Copy' }).first().click();
-    await reader.page.getByText('Copied').waitFor();
-    const copied = await reader.page.evaluate(() => navigator.clipboard.readText());
-    expect(copied).toMatch(
-      /^claude mcp add --env LEDGER_URL=YOUR_VALUE .* --transport stdio ledger -- docker run /,
-    );
-    // The file refers to variables whose names no other server can use.
-    await reader.page.getByText('Or add this to').click();
-    await reader.page.getByText('Set these environment variables first').waitFor();
+    await reader.goTo('/nowhere');
+    await reader.goTo(LEDGER);
+    await reader.page.getByLabel('Command for ToolHive').waitFor();
+    await reader.page.getByText('Why no other client can start it').click();
+    await reader.page.getByText('The package listens on a port.').waitFor();
+    await reader.page.unroute('**/x/setup/**');
   });
 
   it('installs by a link in VS Code and Cursor', async () => {
+    await reader.goTo('/nowhere');
+    await reader.goTo(LEDGER);
     await reader.page.getByRole('radio', { name: 'Cursor' }).check();
     const cursor = await reader.link('Add to Cursor').getAttribute('href');
     expect(cursor).toMatch(
       /^cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?name=[\w.%-]+&config=[\w%]+$/,
     );
     await reader.page.getByRole('radio', { name: 'VS Code' }).check();
-    expect(await reader.link('Install in VS Code').getAttribute('href')).toMatch(/^vscode:mcp\/install\?%7B/);
+    const link = (await reader.link('Install in VS Code').getAttribute('href')) ?? '';
+    expect(JSON.parse(decodeURIComponent(link.replace('vscode:mcp/install?', '')))).toMatchObject({
+      name: 'com.example.payments/ledger',
+      gallery: `${reader.origin}/registry/acme`,
+      version: '2.0.0-rc.1',
+      env: { LEDGER_TOKEN: '${input:com.example.payments/ledger/LEDGER_TOKEN}' },
+    });
   });
 
   it('chooses the remote or package, and keeps the client', async () => {
@@ -364,7 +448,7 @@ describe('web UI: reader', () => {
     );
     await reader.goTo('/nowhere');
     await reader.goTo(LEDGER);
-    await reader.page.getByText(`Not installable here. ${explanation}.`).waitFor();
+    await reader.page.getByText(`Not installable from here. ${explanation}.`).waitFor();
     await reader.page.unroute('**/x/setup/**');
   });
 
@@ -395,18 +479,25 @@ describe('web UI: reader', () => {
     const base = `${reader.origin}/registry/community`;
     await expect.poll(() => reader.page.getByLabel('Base URL').innerText()).toBe(base);
     expect(await reader.page.getByLabel('MCP URL', { exact: true }).innerText()).toBe(`${base}/mcp`);
-    for (const client of ['VS Code', 'GitHub Copilot', 'Claude Code', 'Cursor', 'Codex', 'mcp-publisher'])
+    for (const client of [
+      'VS Code',
+      'GitHub Copilot',
+      'Claude Code',
+      'Cursor',
+      'Codex',
+      'ToolHive',
+      'mcp-publisher',
+    ])
       expect(await reader.page.getByRole('group', { name: client, exact: true }).innerText()).toContain(base);
   });
 
   it('sees how to install a skill', async () => {
-    await reader.goTo('/catalogue/acme?type=skill');
-    await expect.poll(() => reader.page.locator('.card').count()).toBeGreaterThan(0);
-    await reader.page.locator('.card').first().click();
+    await reader.goTo('/catalogue/acme/skill/com.example.docs%2Fplain-language');
     await reader.page.getByRole('radio', { name: 'Codex' }).check();
     expect(await reader.page.getByLabel('Commands', { exact: true }).innerText()).toMatch(
       /^source=\$\(mktemp -d\)\ngit clone .*\nmkdir -p ~\/\.agents\/skills\/[\w-]+\ngit -C "\$source" archive /,
     );
+    await reader.page.getByRole('radio', { name: 'ToolHive' }).check();
     expect(await reader.page.getByLabel('Commands for ToolHive').innerText()).toContain('thv skill install ');
   });
 
@@ -492,7 +583,7 @@ describe('web UI: reader', () => {
 
   it('gets an explanation of why they see an entry', async () => {
     await reader.goTo('/access?registry=acme&entry=com.example.data%2Fwarehouse');
-    await reader.page.locator('.decision .badge', { hasText: 'shown' }).waitFor();
+    await reader.page.locator('.decision .badge', { hasText: 'visible' }).waitFor();
     expect(await reader.page.locator('.step.passed').count()).toBeGreaterThan(2);
     expect(await reader.page.locator('.deciding').count()).toBe(0);
   });
@@ -501,7 +592,7 @@ describe('web UI: reader', () => {
     const shown = [];
     for (const name of ['com.example.platform/Secrets-Audit', 'com.example.platform/none']) {
       await reader.goTo(`/access?registry=acme&entry=${encodeURIComponent(name)}`);
-      await reader.page.locator('.decision .badge', { hasText: 'absent' }).waitFor();
+      await reader.page.locator('.decision .badge', { hasText: 'not found' }).waitFor();
       shown.push(await reader.page.getByLabel('Explanation').innerText());
       await reader.goTo('/access');
       await reader.page.locator('.aside').waitFor();

@@ -114,7 +114,7 @@ describe('web UI: review', () => {
     const sent = reviewer.page.waitForRequest('**/approve');
     await reviewer.button('Approve').click();
     expect((await sent).postDataJSON()).toEqual({ digest: item?.digest });
-    await reviewer.page.locator('.item .badge', { hasText: 'admitted' }).waitFor();
+    await reviewer.page.locator('.item .badge', { hasText: 'accepted' }).waitFor();
     await badge().waitFor({ state: 'detached' });
     await reviewer.page.locator('header').getByRole('link', { name: 'Review' }).click();
     await reviewer.page.getByLabel('Decided').check();

@@ -12,6 +12,7 @@ import './styles/publish.css';
 import './styles/resources.css';
 import './styles/access.css';
 import './styles/admission.css';
+import './styles/print.css';
 
 window.addEventListener('pageshow', ({ persisted }) => persisted && discardRestoredPage());
 const root = document.getElementById('app');

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { api, unwrap } from '../api/client.js';
 import type { CallerBody, Explanation } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
-import { Badge } from '../ui/badge.js';
+import { Badge, stateLabel } from '../ui/badge.js';
 import { QueryResult, useQuery } from '../ui/query.js';
 import { AskForAccess } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
@@ -54,7 +54,7 @@ const STEP_LABELS: Readonly<Record<Step['step'], string>> = {
   name: 'The name is free, or managed by the publisher',
   claims: 'The publisher holds the claims to assign',
   origin: 'It can be changed here',
-  admission: 'Admitted',
+  admission: 'Accepted by the rules of review',
 };
 
 /** A source without the entry refuses nothing. */
@@ -196,7 +196,7 @@ function StepRow({ step: details, isDeciding = false }: StepProps): JSX.Element 
       </span>
       <div>
         <p>
-          {labelOf(details)} <span class="muted">{outcome.replaceAll('_', ' ')}</span>{' '}
+          {labelOf(details)} <span class="muted">{stateLabel(outcome)}</span>{' '}
           {code !== undefined && !isDeciding && <code class="muted">{code}</code>}
         </p>
         {(source !== undefined || role !== undefined || shadowedBy !== undefined) && (

@@ -11,7 +11,7 @@ type Policy = NonNullable<AdmissionQuery['reason']>;
 /** Statuses and policies as people read them. */
 export const STATUS_LABELS: Readonly<Record<ItemStatus, string>> = {
   held: 'waiting',
-  admitted: 'admitted',
+  admitted: 'accepted',
   rejected: 'rejected',
   withdrawn: 'withdrawn',
 };

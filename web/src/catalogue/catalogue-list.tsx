@@ -1,24 +1,29 @@
 import type { JSX } from 'preact';
 import type { FoundEntry } from '../api/types.js';
+import { hashOf } from '../navigation/route.js';
 import { pluralize } from '../ui/format.js';
-import { EmptyState, Loading } from '../ui/query.js';
+import { EmptyState, Loading, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
+import { totalOf } from './counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
-import { type CatalogueFilter, countFilters } from './search.js';
+import { type CatalogueFilter, countFilters, queryOf, readSearch } from './search.js';
 import { useCatalogueList } from './use-catalogue-list.js';
 import { useScrollRestoration } from './use-scroll-restoration.js';
 import { VirtualGrid } from './virtual-grid.js';
 
 interface Props {
   readonly registry: string;
+  /** All registries that the caller may search. */
+  readonly registries: readonly string[];
   readonly filter: CatalogueFilter;
   readonly change: (to: Partial<CatalogueFilter>) => void;
   readonly reset: () => void;
 }
 
 /** The search results of one registry, beside the filters. */
-export function CatalogueList({ registry, filter, change, reset }: Props): JSX.Element {
+export function CatalogueList({ registry, registries, filter, change, reset }: Props): JSX.Element {
   const scroll = useScrollRestoration(JSON.stringify([registry, filter]));
   const list = useCatalogueList(registry, filter, scroll.count);
   scroll.update(list.items.length);
@@ -28,15 +33,22 @@ export function CatalogueList({ registry, filter, change, reset }: Props): JSX.E
     <div class="catalogue">
       <FilterPanel filter={filter} change={change} counts={list.counts} />
       <div class={list.isStale ? 'results is-stale' : 'results'}>
-        <p class="count" role="status">
-          {total === undefined || (total === 0 && isLoading) ? ' ' : pluralize(total, 'entry', 'entries')}
-        </p>
+        <div class="count-line">
+          <p class="count" role="status">
+            {total === undefined || (total === 0 && isLoading) ? ' ' : pluralize(total, 'entry', 'entries')}
+          </p>
+          {list.corrected && <Corrected words={list.corrected} />}
+          {/* Later: the server limits the searches that one caller runs at a time. */}
+          {filter.search !== '' && !list.isStale && !isLoading && (
+            <Elsewhere registry={registry} registries={registries} filter={filter} />
+          )}
+        </div>
         {items.length === 0 && isLoading && <Loading />}
         {items.length === 0 && !isLoading && <NothingFound filter={filter} reset={reset} />}
         {items.length > 0 && (
           <VirtualGrid<FoundEntry>
             items={items}
-            rowHeight={172}
+            rowHeight={filter.search === '' ? 146 : 168}
             minWidth={330}
             label="Entries"
             keyOf={({ type, name }) => `${type} ${name}`}
@@ -48,6 +60,58 @@ export function CatalogueList({ registry, filter, change, reset }: Props): JSX.E
         {failure && <Refusal failure={failure} retry={list.resume} />}
       </div>
     </div>
+  );
+}
+
+const MAX_WORDS_LENGTH = 100;
+
+/** Says which words were found instead of those that nothing matches. */
+export function Corrected({ words }: { words: readonly string[] }): JSX.Element {
+  return (
+    <p>
+      Showing results for{' '}
+      <b>
+        <UntrustedText text={words.join(' ').slice(0, MAX_WORDS_LENGTH)} class="break" />
+      </b>
+    </p>
+  );
+}
+
+/** Other registries that are searched too: each search reads a whole registry. */
+const MAX_OTHERS = 5;
+
+/** What the search finds in other registries. */
+function Elsewhere({
+  registry,
+  registries,
+  filter,
+}: Pick<Props, 'registry' | 'registries' | 'filter'>): JSX.Element {
+  const others = registries.filter((name) => name !== registry).slice(0, MAX_OTHERS);
+  const key = others.length > 0 ? JSON.stringify([others, filter]) : null;
+  const { value: found = [] } = useQuery(key, async (signal) => {
+    const counts: { readonly name: string; readonly count: number }[] = [];
+    for (const name of others) {
+      const result = await readSearch(name, filter, { limit: 1 }, signal).catch(() => undefined);
+      signal.throwIfAborted();
+      // Corrected words are another search.
+      if (result && !result.metadata.corrected) counts.push({ name, count: totalOf(result) });
+    }
+    return counts.filter(({ count }) => count > 0);
+  });
+  if (found.length === 0) return <></>;
+  return (
+    <p class="elsewhere">
+      Also in{' '}
+      {found.map(({ name, count }, index) => (
+        <span key={name}>
+          {index > 0 && ', '}
+          <a href={hashOf(['catalogue', name], queryOf(filter))}>
+            <UntrustedText text={name} />
+          </a>{' '}
+          <span class="muted">{count.toLocaleString('en')}</span>
+        </span>
+      ))}
+    </p>
   );
 }
 

@@ -47,12 +47,12 @@ function Catalogue({ registry, route, isLoggedOut }: Props): JSX.Element {
   return (
     <>
       <div class="page-head">
-        <h1>Catalogue</h1>
+        <h1>Catalog</h1>
         <RegistryChoice registry={registry} names={names} filter={filter} />
       </div>
       <SearchBar filter={filter} change={change} />
       {registry !== undefined ? (
-        <CatalogueList registry={registry} filter={filter} change={change} reset={reset} />
+        <CatalogueList registry={registry} registries={names} filter={filter} change={change} reset={reset} />
       ) : (
         <QueryResult query={registries}>
           {() =>

@@ -26,7 +26,7 @@ export function countsOf(results: readonly SearchResult[]): FilterCounts {
   ];
   const counted = (valuesOf: (item: FoundEntry) => readonly string[]) =>
     sumOf(items.flatMap((item) => valuesOf(item).map((value) => ({ [value]: 1 }))));
-  const publisher = counted((item) => [publisherOf(item)]);
+  const publisher = counted((item) => [namespaceOf(item)]);
   const installable = counted(({ type, installable: is }) => (type === 'server' ? [String(is)] : []));
   if (results.every((result) => result.items.length === totalOf(result)))
     return {
@@ -53,7 +53,7 @@ function withoutNumbers(counts: Counts): ValueCounts {
   return Object.fromEntries(Object.keys(counts).map((value) => [value, undefined] as const));
 }
 
-function publisherOf({ name }: FoundEntry): string {
+function namespaceOf({ name }: FoundEntry): string {
   return name.slice(0, Math.max(0, name.indexOf('/')));
 }
 

@@ -1,59 +1,76 @@
 import type { JSX } from 'preact';
 import type { FoundEntry } from '../api/types.js';
+import { worksWith } from '../entry/clients.js';
 import { entryHash } from '../navigation/route.js';
 import { Badge } from '../ui/badge.js';
 import { Ago } from '../ui/format.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { EntryIcon } from './entry-icon.js';
-
-const TAGS_SHOWN = 3;
+import { dateOf, isQuiet } from './merge-results.js';
+import { publisherOf } from './publisher.js';
 
 interface CardProps {
   /** Where the card leads. */
   readonly registry: string;
   readonly entry: FoundEntry;
-  /** The registries that show the entry, if the card is not part of one registry's list. */
-  readonly foundIn?: readonly string[];
 }
 
-export function EntryCard({ registry, entry, foundIn }: CardProps): JSX.Element {
-  const { type, name, title = '', description = '', version, status, tags, transports, installable } = entry;
-  // `updatedAt` may be the time of a sync.
-  const date = entry.statedAt ?? entry.publishedAt;
+export function EntryCard({ registry, entry }: CardProps): JSX.Element {
+  const { type, name, title = '', description = '', status, clients = [], tier, stars, matched = [] } = entry;
+  const date = dateOf(entry);
   return (
-    <a class="card" href={entryHash(registry, entry)}>
+    <a class={isQuiet(entry) ? 'card is-quiet' : 'card'} href={entryHash(registry, entry)} data-name={name}>
       <EntryIcon registry={registry} type={type} name={name} />
       <span class="card-text">
         <span class="card-title">
           <UntrustedText text={titleOf(title, name)} class="cut" />
           {type !== 'server' && <Badge state={type} />}
           {status !== 'active' && <Badge state={status} />}
+          {tier !== undefined && <Tier tier={tier} />}
         </span>
-        <UntrustedText text={name} class="card-name cut" />
+        <UntrustedText text={publisherOf(name)} class="card-publisher cut" />
         <UntrustedText text={description} class="card-description" />
-        {tags.length > 0 && (
-          <span class="card-tags">
-            {tags.slice(0, TAGS_SHOWN).map((tag) => (
-              <UntrustedText key={tag} text={tag} class="chip cut" />
-            ))}
-            {tags.length > TAGS_SHOWN && <span class="muted">+{tags.length - TAGS_SHOWN}</span>}
+        {matched.length > 0 && (
+          <span class="card-facts">
+            <span class="cut">
+              {matched.map(({ in: where, text }, index) => (
+                <span key={text}>
+                  {index > 0 && ', '}
+                  {where === 'tool' ? 'tool' : 'tag'} <UntrustedText text={text} class="found-text" />
+                </span>
+              ))}
+            </span>
           </span>
         )}
-        <span class="card-facts">
-          <UntrustedText text={version} class="cut version" />
-          {type === 'server' && !installable ? (
-            <span class="whole">Not installable here</span>
-          ) : (
-            // The names of the registries need the room.
-            transports
-              .slice(0, foundIn ? 0 : 2)
-              .map((fact) => <UntrustedText key={fact} text={fact} class="cut" />)
-          )}
-          {foundIn && <UntrustedText text={`in ${foundIn.join(', ')}`} class="cut" />}
+        <span class="card-facts card-end">
+          {type === 'server' && <span class="cut">{worksWith(clients)}</span>}
+          {stars !== undefined && <Stars count={stars} />}
           {date !== undefined && <Ago at={date} />}
         </span>
       </span>
     </a>
+  );
+}
+
+/** Publishers choose the text, so it gets no color. */
+export function Tier({ tier }: { tier: string }): JSX.Element {
+  return (
+    <span class="badge plain" title="Stated by the publisher, not verified">
+      <UntrustedText text={tier} />
+    </span>
+  );
+}
+
+const short = new Intl.NumberFormat('en', { notation: 'compact' });
+
+/** `★ 1.2K` */
+export function Stars({ count }: { count: number }): JSX.Element {
+  return (
+    <span class="whole" title={`${count.toLocaleString('en')} stars, as the publisher states`}>
+      <span aria-hidden="true">★ </span>
+      {short.format(count)}
+      <span class="hidden"> stars</span>
+    </span>
   );
 }
 

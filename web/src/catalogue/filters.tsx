@@ -4,6 +4,7 @@ import { ENTRY_TYPES, TYPE_LABELS } from '../api/entry-types.js';
 import { useDebouncedText } from '../ui/filter-controls.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import type { FilterCounts, ValueCounts } from './counts.js';
+import { publisherOf } from './publisher.js';
 import { type CatalogueFilter, countFilters, NO_FILTER, type Sort, sortOf, SORTS } from './search.js';
 
 interface Props {
@@ -28,7 +29,7 @@ export function SearchBar({ filter, change }: Props): JSX.Element {
         >
           {Object.entries(SORTS).map(([sort, label]) => (
             <option key={sort} value={sort}>
-              {label}
+              {sort === 'relevance' && filter.search === '' ? 'Featured first' : label}
             </option>
           ))}
         </select>
@@ -88,6 +89,12 @@ export function FilterPanel({
           title="Publisher"
           value={filter.publisher}
           counts={counts?.publisher}
+          labels={Object.fromEntries(
+            Object.keys({ ...counts?.publisher, [filter.publisher]: 0 }).map((each) => [
+              each,
+              publisherOf(`${each}/`),
+            ]),
+          )}
           select={(publisher) => change({ publisher })}
         />
       </div>
@@ -95,7 +102,7 @@ export function FilterPanel({
   );
 }
 
-const INSTALLABLE_LABELS = { true: 'Installable', false: 'Not installable here' };
+const INSTALLABLE_LABELS = { true: 'In editors and agents', false: 'ToolHive only or not at all' };
 
 interface GroupProps {
   readonly title: string;

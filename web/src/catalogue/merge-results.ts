@@ -8,10 +8,14 @@ export interface MergedEntry {
   readonly registries: readonly string[];
 }
 
+/** Returns the date of an entry that somebody stated; the search's own may be the time of a sync. */
+export function dateOf({ statedAt, publishedAt }: FoundEntry): string | undefined {
+  return statedAt ?? publishedAt;
+}
+
 /** Merges the results of several registries into one list, in the server's order (reference/search). */
 export function mergeResults(
   results: readonly { readonly registry: string; readonly result: Pick<SearchResult, 'items'> }[],
-  search: string,
   sort: Sort,
 ): readonly MergedEntry[] {
   const merged = new Map<string, { entry: FoundEntry; registries: string[] }>();
@@ -22,22 +26,21 @@ export function mergeResults(
       if (known) known.registries.push(registry);
       else merged.set(key, { entry, registries: [registry] });
     }
-  const placed = [...merged.values()].map((each) => ({ ...each, rank: rankOf(each.entry, search) }));
-  return placed.sort(({ entry: one, rank }, { entry: other, rank: otherRank }) => {
-    if (sort === 'updated' && one.updatedAt !== other.updatedAt)
-      return one.updatedAt > other.updatedAt ? -1 : 1;
-    if (sort === 'relevance' && rank !== otherRank) return rank - otherRank;
-    return one.name < other.name ? -1 : 1;
+  // The sort is stable: the order of the registries and of each result decides otherwise.
+  return [...merged.values()].sort(({ entry: one }, { entry: other }) => {
+    if (sort === 'name') return one.name < other.name ? -1 : 1;
+    if (sort === 'relevance') return (one.relevance ?? 0) - (other.relevance ?? 0);
+    const [date, otherDate] = [dateOf(one) ?? '', dateOf(other) ?? ''];
+    return date === otherDate ? 0 : date > otherDate ? -1 : 1;
   });
 }
 
-/** The whole name, its last segment, every word at the beginning of a word, the rest. */
-function rankOf({ name, title = '' }: FoundEntry, search: string): number {
-  const words = search.toLowerCase().split(/\s+/u).filter(Boolean);
-  const whole = words.join(' ');
-  const lower = name.toLowerCase();
-  if (lower === whole) return 0;
-  if (lower.split('/').at(-1) === whole) return 1;
-  const starts = `${lower} ${title.toLowerCase()}`.split(/[^\p{L}\p{N}]+/u);
-  return words.every((word) => starts.some((start) => start.startsWith(word))) ? 2 : 3;
+/** Whether an entry is shown after others: nobody can or should install it. */
+export function isQuiet({ type, status, clients = [] }: FoundEntry): boolean {
+  return status !== 'active' || (type === 'server' && clients.length === 0);
+}
+
+/** Returns the entries of the start page: what can be installed, newest first by a date that somebody stated. */
+export function newest(merged: readonly MergedEntry[]): readonly MergedEntry[] {
+  return merged.filter(({ entry }) => dateOf(entry) !== undefined && !isQuiet(entry));
 }

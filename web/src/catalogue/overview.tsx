@@ -8,12 +8,20 @@ import { pluralize } from '../ui/format.js';
 import { Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { NothingFound } from './catalogue-list.js';
+import { Corrected, NothingFound } from './catalogue-list.js';
 import { countsOf, totalOf } from './counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
-import { mergeResults } from './merge-results.js';
-import { type CatalogueFilter, countFilters, queryOf, readSearch, sortOf } from './search.js';
+import { type MergedEntry, mergeResults, newest } from './merge-results.js';
+import {
+  type CatalogueFilter,
+  countFilters,
+  NO_FILTER,
+  queryOf,
+  readSearch,
+  sortOf,
+  SORTS,
+} from './search.js';
 
 interface Found {
   readonly registry: string;
@@ -23,8 +31,10 @@ interface Found {
 
 /** Items read of each registry. Up to this number of results, publishers can be counted. */
 const PER_REGISTRY = 100;
-/** Cards shown before "Show more": what is new, and results of a search. */
-const CARDS_SHOWN = 12;
+const FIRST_PAGE = { limit: PER_REGISTRY };
+/** Cards shown before "Show more". */
+const FIRST_SHOWN = 6;
+const NEW_SHOWN = 6;
 const MERGED_SHOWN = 30;
 const TAGS_SHOWN = 20;
 /** Registries searched before the user asks for more: each search reads a whole registry. */
@@ -40,18 +50,25 @@ interface Props {
 /** All registries: what is new in each, or one list with the best matches of a search. */
 export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
   const [count, setCount] = useState(REGISTRIES_AT_ONCE);
-  const { found, isLoading, retry } = useSearches(registries.slice(0, count), filter);
-  const results = found.flatMap(({ result }) => (result ? [result] : []));
-  const matching = found.filter(({ result, failure }) => failure || (result && result.items.length > 0));
+  const { found, isLoading, retry } = useSearches(registries.slice(0, count), filter, FIRST_PAGE);
+  const typed = found.some(({ result }) => result && result.items.length > 0 && !result.metadata.corrected);
+  // Corrected words are another search, which matters only if no registry has the typed ones.
+  const answered = found.filter(({ result }) => !typed || !result?.metadata.corrected);
+  const results = answered.flatMap(({ result }) => (result ? [result] : []));
+  const matching = answered.filter(({ result, failure }) => failure || (result && result.items.length > 0));
+  const corrected = results.find(({ metadata }) => metadata.corrected)?.metadata.corrected;
   const isDone = found.length === Math.min(count, registries.length) && !isLoading;
   const isSearch = filter.search !== '' || countFilters(filter) > 0;
   return (
     <div class="catalogue">
       <FilterPanel filter={filter} change={change} counts={countsOf(results)} />
       <div class={isLoading ? 'results is-stale' : 'results'}>
-        <p class="count" role="status">
-          {results.length === 0 ? ' ' : summaryOf(matching.length > 0 ? matching : found)}
-        </p>
+        <div class="count-line">
+          <p class="count" role="status">
+            {results.length === 0 ? ' ' : summaryOf(matching.length > 0 ? matching : answered)}
+          </p>
+          {corrected && <Corrected words={corrected} />}
+        </div>
         {found.length === 0 && <Loading />}
         <Failures found={found} retry={retry} isRetrying={isLoading} />
         {isSearch ? (
@@ -85,10 +102,11 @@ interface SectionProps {
   readonly filter: CatalogueFilter;
 }
 
-/** The registries, their tags, and what is new in them. */
+/** The registries, their tags, what their administrators put first, and what is new. */
 function Home({ matching, filter }: SectionProps): JSX.Element {
-  const results = readable(matching).map(({ result }) => result);
-  const tags = Object.entries(countsOf(results).tag).slice(0, TAGS_SHOWN);
+  const results = readable(matching);
+  const tags = Object.entries(countsOf(results.map(({ result }) => result)).tag).slice(0, TAGS_SHOWN);
+  const isSorted = filter.sort !== '';
   return (
     <>
       <Registries matching={matching} filter={filter} countsOf={typeCounts} />
@@ -103,9 +121,39 @@ function Home({ matching, filter }: SectionProps): JSX.Element {
           ))}
         </ul>
       )}
-      <h2>{sortOf(filter) === 'updated' ? 'New and updated' : 'Entries'}</h2>
-      <MergedResults matching={matching} filter={filter} initial={CARDS_SHOWN} />
+      <section>
+        <h2>{isSorted ? SORTS[sortOf(filter)] : 'Featured'}</h2>
+        <MergedResults matching={matching} filter={filter} initial={isSorted ? MERGED_SHOWN : FIRST_SHOWN} />
+      </section>
+      {!isSorted && <NewEntries registries={results.map(({ registry }) => registry)} />}
     </>
+  );
+}
+
+const NEWEST: CatalogueFilter = { ...NO_FILTER, sort: 'updated' };
+
+/** What is new by a date that somebody stated; the time of a sync is none. */
+function NewEntries({ registries }: { registries: readonly string[] }): JSX.Element {
+  const { found } = useSearches(registries, NEWEST, { limit: 2 * NEW_SHOWN, dated: true });
+  const entries = newest(mergeResults(readable(found), 'updated')).slice(0, NEW_SHOWN);
+  if (entries.length === 0) return <></>;
+  return (
+    <section class="new-entries">
+      <h2>New and updated</h2>
+      <Cards entries={entries} />
+    </section>
+  );
+}
+
+function Cards({ entries }: { entries: readonly MergedEntry[] }): JSX.Element {
+  return (
+    <ul class="card-grid" aria-label="Entries">
+      {entries.map(({ entry, registries }) => (
+        <li key={`${entry.type} ${entry.name}`}>
+          <EntryCard registry={registries[0] ?? ''} entry={entry} />
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -166,16 +214,10 @@ interface MergedProps extends SectionProps {
 function MergedResults({ matching, filter, initial }: MergedProps): JSX.Element {
   const [shown, setShown] = useState(initial);
   const results = readable(matching);
-  const merged = mergeResults(results, filter.search, sortOf(filter));
+  const merged = mergeResults(results, sortOf(filter));
   return (
     <>
-      <ul class="card-grid" aria-label="Entries">
-        {merged.slice(0, shown).map(({ entry, registries }) => (
-          <li key={`${entry.type} ${entry.name}`}>
-            <EntryCard registry={registries[0] ?? ''} entry={entry} foundIn={registries} />
-          </li>
-        ))}
-      </ul>
+      <Cards entries={merged.slice(0, shown)} />
       {merged.length > shown && (
         <p class="below">
           <button type="button" onClick={() => setShown(shown + 2 * MERGED_SHOWN)}>
@@ -207,7 +249,7 @@ function isCut(results: readonly Readable[]): boolean {
 function summaryOf(matching: readonly Found[]): string {
   const results = readable(matching);
   const where = `in ${pluralize(results.length, 'registry', 'registries')}`;
-  const merged = mergeResults(results, '', 'name').length;
+  const merged = mergeResults(results, 'name').length;
   const count = Math.max(merged, ...results.map(({ result }) => totalOf(result)));
   const isMinimum = isCut(results) && results.length > 1;
   return `${isMinimum ? 'At least ' : ''}${pluralize(count, 'entry', 'entries')} ${where}`;
@@ -234,7 +276,11 @@ interface Searches {
  * Searches registries one after another: the server limits the searches that one caller runs at a time. Results of the
  * previous search stay until the first new one arrives.
  */
-function useSearches(registries: readonly string[], filter: CatalogueFilter): Searches {
+function useSearches(
+  registries: readonly string[],
+  filter: CatalogueFilter,
+  page: Parameters<typeof readSearch>[2],
+): Searches {
   const search = JSON.stringify(filter);
   const [retries, setRetries] = useState(0);
   const key = JSON.stringify([registries, search, retries]);
@@ -250,7 +296,7 @@ function useSearches(registries: readonly string[], filter: CatalogueFilter): Se
     const run = async () => {
       for (const registry of registries) {
         if (found.has(registry)) continue;
-        const each = await readSearch(registry, filter, { limit: PER_REGISTRY }, signal).then(
+        const each = await readSearch(registry, filter, page, signal).then(
           (result) => ({ registry, result }),
           (thrown: unknown) => ({ registry, failure: failureFrom(thrown) }),
         );

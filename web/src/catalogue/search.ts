@@ -51,12 +51,14 @@ export function countFilters({ type, tag, transport, publisher, installable }: C
 
 interface Page {
   readonly limit: number;
+  /** Only entries whose date is not that of a sync. */
+  readonly dated?: true;
   readonly cursor?: string | undefined;
 }
 
-/** Returns the order of the result: without words to match, the newest change comes first. */
-export function sortOf({ sort, search }: CatalogueFilter): Sort {
-  return sort || (search === '' ? 'updated' : 'relevance');
+/** Returns the order of the result. Without words to match, by relevance is in the order of the registry's sources. */
+export function sortOf({ sort }: Pick<CatalogueFilter, 'sort'>): Sort {
+  return sort || 'relevance';
 }
 
 /** How often, and after which pause, a search is repeated while the server still reads a large registry into memory. */
@@ -67,13 +69,13 @@ const RETRY_MS = 2_000;
 export async function readSearch(
   registry: string,
   filter: CatalogueFilter,
-  { limit, cursor }: Page,
+  { limit, cursor, dated }: Page,
   signal: AbortSignal,
 ): Promise<SearchResult> {
   const { search: q, ...rest } = filter;
-  const asked = { q, ...rest, sort: sortOf(filter), cursor };
+  const asked = { q, ...rest, sort: sortOf(filter), cursor, dated };
   const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));
-  const params = { path: { registry }, query: { ...query, limit, dates: true } };
+  const params = { path: { registry }, query: { ...query, limit, dates: true, details: true } };
   for (let retry = 0; ; retry += 1) {
     try {
       return await unwrap(api.GET('/registry/{registry}/v0.1/x/search', { params, signal }));

@@ -10,6 +10,8 @@ export interface CatalogueListState {
   /** Number of entries in the whole result; undefined until the first page arrives. */
   readonly total: number | undefined;
   readonly counts: FilterCounts | undefined;
+  /** The words that were found instead of the typed ones. */
+  readonly corrected: readonly string[] | undefined;
   readonly isLoading: boolean;
   /** The items belong to the previous filter, and the new items are still loading. */
   readonly isStale: boolean;
@@ -24,6 +26,7 @@ interface State {
   readonly items: readonly FoundEntry[];
   readonly total?: number;
   readonly counts?: FilterCounts;
+  readonly corrected?: readonly string[] | undefined;
   readonly next?: string | undefined;
   readonly failure?: Failure | undefined;
 }
@@ -66,7 +69,8 @@ export function useCatalogueList(
           if (signal.aborted) return;
           const items = [...now.items, ...page.items];
           const total = totalOf(page);
-          now = { key, items, total, counts: countsOf([{ ...page, items }]), next: page.metadata.nextCursor };
+          const { nextCursor: next, corrected = now.corrected } = page.metadata;
+          now = { key, items, total, counts: countsOf([{ ...page, items }]), corrected, next };
           setState(now);
         } while (now.next !== undefined && now.items.length < wanted);
       };
@@ -107,6 +111,7 @@ export function useCatalogueList(
     // Keeps showing the previous items and counts until the new ones arrive.
     total: state.total,
     counts: state.counts && { ...state.counts, ...(installable.value && { installable: installable.value }) },
+    corrected: isStale ? undefined : state.corrected,
     failure: isStale ? undefined : state.failure,
     isLoading: isStale || isLoading,
     isStale,

@@ -2,7 +2,14 @@ import type { ComponentChildren, JSX } from 'preact';
 import { API_BASE, api, unwrap } from '../api/client.js';
 import { NoRegistries } from '../catalogue/no-registries.js';
 import { MarketplaceSteps, readMarketplace } from '../content/marketplace.js';
-import { commandLine, cursorLink, shortName, vscodeLink } from '../entry/install-commands.js';
+import {
+  claudeCommand,
+  commandLine,
+  cursorLink,
+  shortName,
+  toolhiveRegistry,
+  vscodeLink,
+} from '../entry/install-commands.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
@@ -103,7 +110,7 @@ export function ConnectRegistry({ registry }: { registry: string }): JSX.Element
             Adds the MCP URL. Log in with <code>/mcp</code> in a session if asked.
           </p>
           <Code
-            text={line('claude', 'mcp', 'add', '--transport', 'http', name, mcp)}
+            text={claudeCommand(name, { type: 'http', url: mcp }, 'user') ?? ''}
             label="Claude Code"
             isWhole
           />
@@ -128,6 +135,24 @@ export function ConnectRegistry({ registry }: { registry: string }): JSX.Element
         <Client title="Codex">
           <p>Adds the MCP URL.</p>
           <Code text={line('codex', 'mcp', 'add', name, '--url', mcp)} label="Codex" isWhole />
+        </Client>
+        <Client title="ToolHive">
+          <p>
+            Lets ToolHive run the servers of this registry by their names, with <code>thv run NAME</code>.
+          </p>
+          <Code
+            text={[
+              toolhiveRegistry(base) ?? '',
+              ...(settings.mode === 'oauth' ? [line('thv', 'registry', 'login')] : []),
+            ].join('\n')}
+            label="ToolHive"
+            isWhole
+          />
+          {settings.mode === 'oauth' && (
+            <p class="muted small-text">
+              For the login, the first command also needs <code>--issuer</code> and <code>--client-id</code>.
+            </p>
+          )}
         </Client>
         <Marketplace registry={registry} />
         <Client title="mcp-publisher">

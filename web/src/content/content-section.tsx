@@ -1,14 +1,13 @@
 import type { JSX } from 'preact';
-import { API_BASE, api, failureOf, send, unwrap } from '../api/client.js';
-import type { ContentFiles } from '../api/types.js';
+import { API_BASE, failureOf, send } from '../api/client.js';
+import type { ContentFiles, Members } from '../api/types.js';
 import { useAction } from '../ui/action.js';
 import { formatBytes } from '../ui/format.js';
-import { useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { CollapsedList } from '../ui/table.js';
 import { escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
-import { MarketplaceSteps, readMarketplace } from './marketplace.js';
-import { MembersSection, readMembers } from './members.js';
+import { MembersSection } from './members.js';
+import { Readme } from './readme.js';
 
 const FILES_SHOWN = 20;
 
@@ -17,57 +16,31 @@ interface Props {
   readonly type: 'skill' | 'plugin';
   readonly name: string;
   readonly version: string;
+  readonly files: ContentFiles;
+  readonly members: Members;
 }
 
-/** The files of a version, if it has any here. Appears immediately: later parts would move the earlier ones. */
-export function ContentSection({ registry, type, name, version }: Props): JSX.Element {
-  const [namespace = '', own = ''] = name.split('/');
-  const path = { registry, type, namespace, name: own, version };
-  const query = useQuery(JSON.stringify(path), async (signal) => {
-    const files = api.GET('/registry/{registry}/x/content/{type}/{namespace}/{name}/{version}/files', {
-      params: { path },
-      signal,
-    });
-    const content = await unwrap(files);
-    const [marketplace, readme, members] = await Promise.all([
-      // Most registries are no marketplace, which is a 404.
-      readMarketplace(registry, signal).catch(() => undefined),
-      content.texts.length > 0 ? import('./readme.js') : undefined,
-      readMembers(path, signal),
-    ]);
-    return { content, marketplace, readme, members };
-  });
-  // Most versions have no content here, which is a 404.
-  if (!query.value) return <></>;
-  const { content, marketplace, readme, members } = query.value;
+/** What is in a version: what clients find in its files, its README, and the files. */
+export function ContentSection(props: Props): JSX.Element {
   return (
     <>
-      {marketplace && (
-        <MarketplaceSteps registry={registry} marketplace={marketplace} entry={{ namespace, name: own }} />
-      )}
-      <MembersSection registry={registry} members={members} />
-      {readme && content.texts.map((text) => <readme.Readme key={text.path} {...text} />)}
-      <Files {...path} content={content} />
+      <MembersSection registry={props.registry} members={props.members} />
+      {props.files.texts.map((text) => (
+        <Readme key={text.path} title={text.path} text={text.text} />
+      ))}
+      <Files {...props} />
     </>
   );
 }
 
-interface FilesProps {
-  readonly registry: string;
-  readonly type: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly version: string;
-  readonly content: ContentFiles;
-}
-
-function Files({ content: { files, bytes, digest }, ...path }: FilesProps): JSX.Element {
-  const { registry, type, namespace, name, version } = path;
-  const zip = [registry, 'x/content', type, namespace, name, `${version}.zip`]
-    .map((part) => (part.includes('/') ? part : encodeURIComponent(part)))
-    .join('/');
+function Files({ registry, type, name, version, files: { files, bytes, digest } }: Props): JSX.Element {
+  const [namespace = '', own = ''] = name.split('/');
+  const path = [registry, 'x', 'content', type, namespace, own, `${version}.zip`];
   const download = useAction(() =>
-    save(`${API_BASE}/registry/${zip}`, `${namespace}-${name}-${version}.zip`),
+    save(
+      `${API_BASE}/registry/${path.map(encodeURIComponent).join('/')}`,
+      `${namespace}-${own}-${version}.zip`,
+    ),
   );
   return (
     <section>

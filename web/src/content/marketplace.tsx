@@ -1,37 +1,34 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { API_BASE, api, unwrap } from '../api/client.js';
+import { useClient } from '../entry/chosen-client.js';
+import { CLIENT_TITLES } from '../entry/clients.js';
 import { commandLine } from '../entry/install-commands.js';
 import { useSession } from '../session/session.js';
 import { Choices } from '../ui/filter-controls.js';
 import { Code } from '../ui/untrusted-text.js';
 
-/** The commands of a client that installs plugins: docs/marketplace.md. */
-interface PluginClient {
-  readonly title: string;
-  readonly add: readonly string[];
-  readonly install: readonly string[];
-}
-
-const CLIENTS: Readonly<Record<string, PluginClient>> = {
+/** The commands of clients that install plugins: docs/marketplace.md. */
+const COMMANDS: Readonly<
+  Record<string, { readonly add: readonly string[]; readonly install: readonly string[] }>
+> = {
   'claude-code': {
-    title: 'Claude Code',
     add: ['claude', 'plugin', 'marketplace', 'add'],
     install: ['claude', 'plugin', 'install'],
   },
   copilot: {
-    title: 'Copilot CLI',
     add: ['copilot', 'plugin', 'marketplace', 'add'],
     install: ['copilot', 'plugin', 'install'],
   },
   codex: {
-    title: 'Codex',
     add: ['codex', 'plugin', 'marketplace', 'add'],
     install: ['codex', 'plugin', 'add'],
   },
 };
 
-interface Marketplace {
+/** The clients that install plugins from a marketplace. */
+export const MARKETPLACE_CLIENTS = Object.keys(COMMANDS);
+
+export interface Marketplace {
   readonly name: string;
   readonly plugins: readonly { readonly name: string }[];
 }
@@ -43,52 +40,71 @@ export function readMarketplace(registry: string, signal: AbortSignal): Promise<
   );
 }
 
+/** Returns the commands that add the marketplace to a client and, unless undefined, install a plugin from it. */
+export function marketplaceCommands(
+  client: string,
+  registry: string,
+  marketplace: string,
+  plugin: string | undefined,
+): string {
+  const { add, install } = COMMANDS[client] ?? { add: [], install: [] };
+  const url = `${API_BASE}/registry/${encodeURIComponent(registry)}/git/marketplace.git`;
+  const lines = [
+    commandLine([...add, url]),
+    ...(plugin === undefined ? [] : [commandLine([...install, `${plugin}@${marketplace}`])]),
+  ];
+  return lines.filter((line) => line !== undefined).join('\n');
+}
+
+/** Longest name of a plugin in full; of a longer one, the beginning and a digest (docs/reference/marketplace.md). */
+const MAX_NAME = 64;
+const MAX_BEGINNING = 55;
+
+/** Returns the plugin that a marketplace has for a skill or plugin. */
+export function pluginOf({ plugins }: Marketplace, name: string): string | undefined {
+  const own = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  const beginning = `${own.slice(0, MAX_BEGINNING).replace(/-$/, '')}-`;
+  return plugins.find((plugin) =>
+    own.length <= MAX_NAME
+      ? plugin.name === own
+      : plugin.name.startsWith(beginning) && plugin.name.length === beginning.length + 8,
+  )?.name;
+}
+
 interface Props {
   readonly registry: string;
   readonly marketplace: Marketplace;
-  /** The skill or plugin to install; absent: only the marketplace is added. */
-  readonly entry?: { readonly namespace: string; readonly name: string };
 }
 
-/** How to use a registry as a plugin marketplace; renders nothing for an entry that is no plugin of it. */
-export function MarketplaceSteps({ registry, marketplace, entry }: Props): JSX.Element {
-  const { settings } = useSession();
-  const [client, setClient] = useState('claude-code');
-  const { name, plugins } = marketplace;
-  const plugin = entry && pluginNameOf(entry);
-  if (plugin !== undefined && !plugins.some((each) => each.name === plugin)) return <></>;
-  const url = `${API_BASE}/registry/${encodeURIComponent(registry)}/git/marketplace.git`;
-  const { title, add, install } = CLIENTS[client] ?? { title: '', add: [], install: [] };
-  const lines = [
-    commandLine([...add, url]),
-    ...(plugin === undefined ? [] : [commandLine([...install, `${plugin}@${name}`])]),
-  ];
+/** How to use a registry as a plugin marketplace. */
+export function MarketplaceSteps({ registry, marketplace }: Props): JSX.Element {
+  const [client, choose] = useClient(MARKETPLACE_CLIENTS);
   return (
     <section class="install">
-      <h2>{plugin === undefined ? 'Plugin marketplace' : 'Install from this registry'}</h2>
+      <h2>Plugin marketplace</h2>
       <Choices
         label="Client for plugins"
         name="plugin-client"
         value={client}
-        options={Object.entries(CLIENTS).map(([key, each]) => [key, each.title] as const)}
-        change={setClient}
+        options={MARKETPLACE_CLIENTS.map((each) => [each, CLIENT_TITLES[each] ?? each] as const)}
+        change={choose}
       />
       <Code
-        text={lines.filter((line) => line !== undefined).join('\n')}
-        label={`Commands for ${title}`}
+        text={marketplaceCommands(client, registry, marketplace.name, undefined)}
+        label={`Commands for ${CLIENT_TITLES[client] ?? client}`}
         isWhole
       />
-      {settings.mode === 'oauth' && (
-        <p class="muted small-text">
-          The client runs git, which asks for a password: use a token, or a URL with a key from an
-          administrator.
-        </p>
-      )}
+      <GitLogin />
     </section>
   );
 }
 
-/** reference/marketplace. Longer names end in a digest and are not recognized here. */
-function pluginNameOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}-${name}`.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+export function GitLogin(): JSX.Element {
+  const { settings } = useSession();
+  if (settings.mode !== 'oauth') return <></>;
+  return (
+    <p class="muted small-text">
+      The client runs git, which asks for a password: use a token, or a URL with a key from an administrator.
+    </p>
+  );
 }

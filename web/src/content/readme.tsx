@@ -3,20 +3,20 @@ import { Code, escapeInvisible, ExternalLink, isWebUrl, UntrustedText } from '..
 import { type MarkdownElement, type MarkdownNode, parseMarkdown } from './markdown.js';
 
 interface Props {
-  readonly path: string;
+  readonly title: string;
   readonly text: string;
 }
 
-/** A Markdown file of a publisher. */
-export function Readme({ path, text }: Props): JSX.Element {
+/** A Markdown text of a publisher. */
+export function Readme({ title, text }: Props): JSX.Element {
   const { nodes, isCut } = parseMarkdown(text);
   return (
     <section class="readme">
       <h2>
-        <UntrustedText text={path} />
+        <UntrustedText text={title} />
       </h2>
       <Nodes nodes={nodes} />
-      {isCut && <p class="muted">The text goes on: download the files to read all of it.</p>}
+      {isCut && <p class="muted">The text goes on, but this page shows no more of it.</p>}
     </section>
   );
 }

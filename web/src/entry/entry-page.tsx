@@ -1,11 +1,12 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
-import type { EntryType, PluginDocument, ServerDocument, SkillDocument } from '../api/types.js';
-import { titleOf } from '../catalogue/entry-card.js';
+import type { EntryType, PluginDocument, ServerDocument, ServerSetup, SkillDocument } from '../api/types.js';
+import { Stars, Tier, titleOf } from '../catalogue/entry-card.js';
 import { EntryIcon } from '../catalogue/entry-icon.js';
-import type { ContentSection } from '../content/content-section.js';
+import { publisherOf } from '../catalogue/publisher.js';
+import { useContent } from '../content/read-content.js';
 import { hashOf, lastResults, type Route } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { Badge } from '../ui/badge.js';
@@ -13,6 +14,7 @@ import { Ago } from '../ui/format.js';
 import { EmptyState, HiddenTitle, Loading, type Query, QueryResult, useQuery } from '../ui/query.js';
 import { CollapsedList, Detail, DetailList } from '../ui/table.js';
 import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
+import { clientNames } from './clients.js';
 import { Packages, Remotes } from './installation.js';
 import { InstallFiles } from './install-files.js';
 import { Install, useSetup } from './install.js';
@@ -78,16 +80,19 @@ interface EntryDetailsProps {
 function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsProps): JSX.Element {
   const { document: content } = shown;
   const facts = publishedFacts(content);
-  const { tools } = facts;
+  const { tools, overview } = facts;
   const dates = useKnownDates(registry, type, name, versions);
   const date = dates?.of(shown);
   const server = type === 'server' ? (content as ServerDocument) : undefined;
   const isInstallable = server !== undefined && shown.status !== 'deleted';
   const setup = useSetup(registry, name, isInstallable ? shown.version : null);
   const managed = useManaged(type, name);
-  // Shown immediately: parts that come later would move the others.
+  const stored = useContent(registry, type, name, shown.version);
+  const readme = useQuery(overview === undefined ? null : 'readme', () => import('../content/readme.js'));
+  const parts = [setup, managed, stored, readme];
+  // Shown at once: parts that come later would move the others.
   const isComplete = useRef(false);
-  isComplete.current ||= !setup.isLoading && !managed.isLoading;
+  isComplete.current ||= parts.every(({ isLoading }) => !isLoading);
   if (!isComplete.current)
     return (
       <>
@@ -95,6 +100,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
         <Loading />
       </>
     );
+  const clients = setup.value ? clientsOf(setup.value) : [];
   return (
     <>
       <header class="entry-head">
@@ -102,17 +108,24 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
         <div>
           <h1>
             <UntrustedText text={titleOf(content.title, name)} class="break" />
+            {[...(type === 'server' ? [] : [type]), ...(shown.status === 'active' ? [] : [shown.status])].map(
+              (state) => (
+                <span key={state}>
+                  {' '}
+                  <Badge state={state} />
+                </span>
+              ),
+            )}
           </h1>
-          <p class="entry-name">
-            <UntrustedText text={name} class="break" />
-          </p>
           <p class="entry-facts">
-            <UntrustedText text={shown.version} class="break version" />
-            {type !== 'server' && <Badge state={type} />}
-            <Badge state={shown.status} />
-            {facts.tier !== undefined && <Badge state={facts.tier} />}
+            <UntrustedText text={publisherOf(name)} class="break" />
+            {facts.tier !== undefined && <Tier tier={facts.tier} />}
+            {facts.stars !== undefined && <Stars count={facts.stars} />}
+            <span>
+              Version <UntrustedText text={shown.version} class="break" />
+            </span>
             {date && (
-              <span class="muted">
+              <span>
                 {date.event} <Ago at={date.at} />
               </span>
             )}
@@ -133,6 +146,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
       <p class="entry-description">
         <UntrustedText text={content.description} class="break" />
       </p>
+      {clients.length > 0 && <p class="muted">Works with {clientNames(clients)}</p>}
       {facts.tags.length > 0 && (
         <ul class="chips tags" aria-label="Tags">
           {facts.tags.map((tag) => (
@@ -146,18 +160,35 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
       )}
       <div class="columns">
         <div>
-          {server && setup.value && <Install name={name} setup={setup.value} document={server} />}
+          {server && setup.value && (
+            <Install
+              key={shown.version}
+              registry={registry}
+              name={name}
+              setup={setup.value}
+              document={server}
+            />
+          )}
           {type !== 'server' && (
             <InstallFiles
               registry={registry}
               type={type}
               name={name}
               document={content as SkillDocument | PluginDocument}
+              marketplace={stored.value?.marketplace}
             />
           )}
-          {server && <Remotes remotes={server.remotes ?? []} />}
-          {server && <Packages packages={server.packages ?? []} />}
-          {!server && <Packages packages={content.packages ?? []} />}
+          {readme.value && overview !== undefined && <readme.value.Readme title="Overview" text={overview} />}
+          {stored.value && type !== 'server' && (
+            <stored.value.Section
+              registry={registry}
+              type={type}
+              name={name}
+              version={shown.version}
+              files={stored.value.files}
+              members={stored.value.members}
+            />
+          )}
           {tools.length > 0 && (
             <section>
               <h2>
@@ -181,10 +212,13 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
               </CollapsedList>
             </section>
           )}
+          {server && <Remotes remotes={server.remotes ?? []} />}
+          <Packages packages={content.packages ?? []} />
+          {/* Last, because it comes later than the rest. */}
           {server && <UsedBy registry={registry} document={server} />}
         </div>
         <div>
-          <About content={content} facts={facts} />
+          <About name={name} content={content} facts={facts} />
           <Versions
             registry={registry}
             type={type}
@@ -199,12 +233,16 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
           </details>
         </div>
       </div>
-      {/* Comes later than the rest, which it must not move. */}
-      {type !== 'server' && (
-        <LazyContent registry={registry} type={type} name={name} version={shown.version} />
-      )}
     </>
   );
+}
+
+/** What can run a server by one of its remotes or packages. */
+function clientsOf({ options, runsInToolHive }: ServerSetup): readonly string[] {
+  const able = options.flatMap(({ clients }) =>
+    clients.flatMap(({ client, configuration }) => (configuration ? [client as string] : [])),
+  );
+  return runsInToolHive ? [...able, 'toolhive'] : able;
 }
 
 interface LatestLinkProps {
@@ -230,21 +268,6 @@ function LatestLink({ href, shown, versions }: LatestLinkProps): JSX.Element {
       )}
     </a>
   );
-}
-
-type Content = typeof ContentSection;
-
-/** Skills and plugins may have files here; servers never do, so the code is loaded on demand. */
-function LazyContent(props: Parameters<Content>[0]): JSX.Element {
-  const [loaded, setLoaded] = useState<{ readonly Section: Content }>();
-  useEffect(() => {
-    void import('../content/content-section.js').then(
-      (module) => setLoaded({ Section: module.ContentSection }),
-      // The rest of the page works without it.
-      () => undefined,
-    );
-  }, []);
-  return loaded ? <loaded.Section {...props} /> : <></>;
 }
 
 /** Asks whether the caller manages a published entry of this name, which is not an error if they do not. */
@@ -295,22 +318,24 @@ function EntryActions({ registry, type, name, isManaged }: EntryActionsProps): J
   );
 }
 
-/** Links, licence, permissions and provenance. */
+/** The name, links, license, permissions and provenance. */
 function About({
+  name: entryName,
   content,
-  facts: { stars, permissions, provenance },
+  facts: { permissions, provenance },
 }: {
+  name: string;
   content: Version['document'];
   facts: PublishedFacts;
 }): JSX.Element {
   const { repository } = content;
   const { websiteUrl, license, compatibility } = content as Readonly<Record<string, unknown>>;
   const links = [
+    ['Name', entryName],
     ['Website', websiteUrl],
     ['Repository', repository?.url],
-    ['Licence', license],
+    ['License', license],
     ['Compatibility', compatibility],
-    ['Stars', stars?.toLocaleString('en')],
   ].flatMap(([name, value]) =>
     typeof name === 'string' && typeof value === 'string' ? [{ name, value }] : [],
   );

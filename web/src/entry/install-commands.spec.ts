@@ -10,6 +10,7 @@ import {
   cursorLink,
   shortName,
   skillCommands,
+  toolhiveCommand,
   vscodeLink,
 } from './install-commands.js';
 
@@ -18,21 +19,24 @@ const npx = { type: 'stdio', command: 'npx', args: ['-y', '@acme/tool@1.2.3'] };
 
 describe('claudeCommand', () => {
   it.each([
-    [npx, [], 'claude mcp add --transport stdio tool-kit -- npx -y @acme/tool@1.2.3'],
+    [npx, 'claude mcp add --scope user --transport stdio tool -- npx -y @acme/tool@1.2.3'],
     [
-      { ...npx, env: { MODE: '${HOME} b', TOKEN: '${TOOL_TOKEN}' } },
-      ['TOOL_TOKEN'],
-      `claude mcp add --env 'MODE=\${HOME} b' --env TOKEN=YOUR_VALUE --transport stdio tool-kit -- npx -y @acme/tool@1.2.3`,
+      { ...npx, env: { MODE: '${HOME} b' } },
+      `claude mcp add --scope user --env 'MODE=\${HOME} b' --transport stdio tool -- npx -y @acme/tool@1.2.3`,
     ],
     [
-      { type: 'http', url: 'https://acme.example/mcp', headers: { Authorization: 'Bearer ${TOOL_TOKEN:-}' } },
-      ['TOOL_TOKEN'],
-      "claude mcp add --transport http tool-kit https://acme.example/mcp --header 'Authorization: Bearer YOUR_VALUE'",
+      { type: 'http', url: 'https://acme.example/mcp', headers: { Authorization: 'Bearer x' } },
+      "claude mcp add --scope user --transport http tool https://acme.example/mcp --header 'Authorization: Bearer x'",
     ],
-    [{ type: 'stdio', command: 'npx', args: ['a\u001b[201~\nrm'] }, [], undefined],
-    [{ type: 'stdio' }, [], undefined],
-  ])('of %j with %j is %s', (entry, variables, command) =>
-    expect(claudeCommand(NAME, entry, variables)).toBe(command),
+  ])('of %j is %s, and replaces a server of that name', (entry, command) =>
+    expect(claudeCommand('tool', entry, 'user')).toBe(
+      `claude mcp remove --scope user tool 2>/dev/null\n${command}`,
+    ),
+  );
+
+  it.each([{ type: 'stdio', command: 'npx', args: ['a\u001b[201~\nrm'] }, { type: 'stdio' }])(
+    'does not exist for %j',
+    (entry) => expect(claudeCommand('tool', entry, 'user')).toBeUndefined(),
   );
 });
 
@@ -40,18 +44,28 @@ describe('codexCommand', () => {
   it.each([
     [
       { command: 'npx', args: ['x'], env: { MODE: '${HOME}' } },
-      ['TOKEN'],
-      "codex mcp add tool-kit --env 'MODE=${HOME}' --env TOKEN=YOUR_VALUE -- npx x",
+      "codex mcp add tool --env 'MODE=${HOME}' -- npx x",
     ],
     [
       { url: 'https://acme.example/mcp', bearer_token_env_var: 'TOOL_TOKEN' },
-      [],
-      'codex mcp add tool-kit --url https://acme.example/mcp --bearer-token-env-var TOOL_TOKEN',
+      'codex mcp add tool --url https://acme.example/mcp --bearer-token-env-var TOOL_TOKEN',
     ],
-    [{ url: 'https://acme.example/mcp', http_headers: { A: 'b' } }, [], undefined],
-  ])('of %j with %j is %s', (entry, variables, command) =>
-    expect(codexCommand(NAME, entry, variables)).toBe(command),
-  );
+    [{ url: 'https://acme.example/mcp', http_headers: { A: 'b' } }, undefined],
+  ])('of %j is %s', (entry, command) => expect(codexCommand('tool', entry)).toBe(command));
+});
+
+describe('toolhiveCommand', () => {
+  it('sets the registry and replaces a server of that name', () => {
+    expect(toolhiveCommand('https://registry.example/registry/a', NAME, [['A', 'b c']])).toBe(
+      'thv config set-registry https://registry.example/registry/a --allow-private-ip\n' +
+        'thv rm tool-kit 2>/dev/null\n' +
+        "thv run --name tool-kit --env 'A=b c' io.github.acme/tool.kit",
+    );
+  });
+
+  it('does not exist with characters that are unsafe in a terminal', () => {
+    expect(toolhiveCommand('https://registry.example/registry/a', NAME, [['A', '\u001b']])).toBeUndefined();
+  });
 });
 
 describe('commandLine', () => {

@@ -1,5 +1,4 @@
-/** The configuration of one server in a client's format. */
-type Entry = Readonly<Record<string, unknown>>;
+import type { Entry } from './install-values.js';
 
 /** Longer URLs are cut off by some systems when they start a program. */
 const MAX_LINK = 2_000;
@@ -39,55 +38,43 @@ function short(link: string): string | undefined {
   return link.length <= MAX_LINK ? link : undefined;
 }
 
-/** What the user replaces in a command: the shell must not, because a document could name any variable. */
-export const PLACEHOLDER = 'YOUR_VALUE';
+/** Where Claude Code keeps a server: https://code.claude.com/docs/en/mcp#mcp-installation-scopes. */
+export const CLAUDE_SCOPES = {
+  user: 'For me, everywhere',
+  local: 'For me, in this project',
+  project: 'For everybody in this project',
+} as const;
+export type ClaudeScope = keyof typeof CLAUDE_SCOPES;
 
 /**
- * Returns `claude mcp add …` for a POSIX shell.
+ * Returns `claude mcp add …` for a POSIX shell. A server of this name is removed first: Claude Code refuses to replace one.
  *
- * @param variables that the entry refers to, as Claude Code writes it: `${VARIABLE}` or `${VARIABLE:-}`.
  * @returns undefined if the command cannot express the entry or would contain invisible characters.
  */
-export function claudeCommand(name: string, entry: Entry, variables: readonly string[]): string | undefined {
+export function claudeCommand(name: string, entry: Entry, scope: ClaudeScope): string | undefined {
   const { type, url } = entry;
-  const filled = (words: readonly string[]) =>
-    commandLine(words.map((word) => withPlaceholders(word, variables)));
-  const words = ['claude', 'mcp', 'add', '--transport'];
-  if (typeof url === 'string')
-    return filled([
-      ...words,
-      String(type),
-      shortName(name),
-      url,
-      ...pairs(entry['headers']).flatMap(([header, value]) => ['--header', `${header}: ${value}`]),
-    ]);
+  const options = ['--scope', scope];
   const program = programOf(entry);
-  if (!program) return undefined;
   const environment = pairs(entry['env']).flatMap(([variable, value]) => ['--env', `${variable}=${value}`]);
-  // `--env` takes all words up to the next option.
-  return filled([
-    ...['claude', 'mcp', 'add', ...environment, '--transport', 'stdio', shortName(name), '--'],
-    ...program,
-  ]);
-}
-
-function withPlaceholders(text: string, variables: readonly string[]): string {
-  return variables.reduce(
-    (now, variable) =>
-      now.replaceAll(`\${${variable}:-}`, PLACEHOLDER).replaceAll(`\${${variable}}`, PLACEHOLDER),
-    text,
-  );
+  const headers = pairs(entry['headers']).flatMap(([header, value]) => ['--header', `${header}: ${value}`]);
+  const words =
+    typeof url === 'string'
+      ? [...options, '--transport', String(type), name, url, ...headers]
+      : // `--env` takes all words up to the next option.
+        program && [...options, ...environment, '--transport', 'stdio', name, '--', ...program];
+  const add = words && commandLine(['claude', 'mcp', 'add', ...words]);
+  const remove = commandLine(['claude', 'mcp', 'remove', ...options, name]);
+  return add === undefined ? undefined : `${remove ?? ''} 2>/dev/null\n${add}`;
 }
 
 /**
- * Returns `codex mcp add …` for a POSIX shell.
+ * Returns `codex mcp add …` for a POSIX shell, which replaces a server of this name.
  *
- * @param variables that the user sets in the entry's `env`.
  * @returns undefined if the command cannot express the entry or would contain invisible characters.
  */
-export function codexCommand(name: string, entry: Entry, variables: readonly string[]): string | undefined {
+export function codexCommand(name: string, entry: Entry): string | undefined {
   const { url, bearer_token_env_var: token, ...more } = entry;
-  const words = ['codex', 'mcp', 'add', shortName(name)];
+  const words = ['codex', 'mcp', 'add', name];
   if (typeof url === 'string') {
     if (Object.keys(more).length > 0) return undefined;
     const tokenWords = typeof token === 'string' ? ['--bearer-token-env-var', token] : [];
@@ -95,11 +82,33 @@ export function codexCommand(name: string, entry: Entry, variables: readonly str
   }
   const program = programOf(entry);
   if (!program) return undefined;
-  const environment = [
-    ...pairs(entry['env']).map(([variable, value]) => `${variable}=${value}`),
-    ...variables.map((variable) => `${variable}=${PLACEHOLDER}`),
-  ].flatMap((pair) => ['--env', pair]);
+  const environment = pairs(entry['env']).flatMap(([variable, value]) => ['--env', `${variable}=${value}`]);
   return commandLine([...words, ...environment, '--', ...program]);
+}
+
+/** Registries of an organization often have private addresses, which ToolHive refuses without the option. */
+export function toolhiveRegistry(url: string): string | undefined {
+  return commandLine(['thv', 'config', 'set-registry', url, '--allow-private-ip']);
+}
+
+/**
+ * Returns `thv run …` for a POSIX shell, with the registry that ToolHive looks the server up in. A workload of this name is
+ * removed first: ToolHive refuses to replace one.
+ *
+ * @param environment values of the server's variables.
+ * @returns undefined if a command would contain invisible characters.
+ */
+export function toolhiveCommand(
+  registryUrl: string,
+  server: string,
+  environment: readonly (readonly [string, string])[],
+): string | undefined {
+  const name = shortName(server).toLowerCase();
+  const variables = environment.flatMap(([variable, value]) => ['--env', `${variable}=${value}`]);
+  const setRegistry = toolhiveRegistry(registryUrl);
+  const run = commandLine(['thv', 'run', '--name', name, ...variables, server]);
+  if (setRegistry === undefined || run === undefined) return undefined;
+  return [setRegistry, `thv rm ${name} 2>/dev/null`, run].join('\n');
 }
 
 /** Returns the last segment of a name, in the characters that the commands accept. */

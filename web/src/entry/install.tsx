@@ -1,64 +1,61 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { api, unwrap } from '../api/client.js';
+import { API_BASE, api, unwrap } from '../api/client.js';
 import type { ServerDocument, ServerSetup } from '../api/types.js';
-import { type Query, useQuery } from '../ui/query.js';
+import { useSession } from '../session/session.js';
 import { Choices } from '../ui/filter-controls.js';
+import { type Query, useQuery } from '../ui/query.js';
 import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
-import { claudeCommand, codexCommand, cursorLink, PLACEHOLDER, vscodeLink } from './install-commands.js';
-import { InputList } from './installation.js';
-
-/** A variable that the user sets before the client starts, or in a table of its configuration. */
-interface Variable {
-  readonly variable: string;
-  readonly table?: string;
-  readonly name?: string;
-  readonly description?: string;
-  readonly isSecret?: boolean;
-}
+import { useClient } from './chosen-client.js';
+import { CLIENT_TITLES } from './clients.js';
+import {
+  CLAUDE_SCOPES,
+  type ClaudeScope,
+  claudeCommand,
+  codexCommand,
+  cursorLink,
+  shortName,
+  toolhiveCommand,
+  vscodeLink,
+} from './install-commands.js';
+import {
+  type Entry,
+  entryIn,
+  type Field,
+  fieldsOf,
+  filled,
+  PLACEHOLDER,
+  referredIn,
+  toolhiveFields,
+  type Values,
+} from './install-values.js';
+import { ValueForm } from './value-form.js';
 
 type Option = ServerSetup['options'][number];
 type Setup = Option['clients'][number];
-type Entry = Readonly<Record<string, unknown>>;
 
-interface Client {
-  readonly title: string;
-  /** The file that holds the configuration. */
-  readonly file: ComponentChildren;
-}
-
-const CLIENTS: Readonly<Record<string, Client>> = {
-  vscode: {
-    title: 'VS Code',
-    file: (
-      <>
-        <code>.vscode/mcp.json</code> in your workspace, or the file that the command{' '}
-        <b>MCP: Open User Configuration</b> opens
-      </>
-    ),
-  },
-  cursor: {
-    title: 'Cursor',
-    file: (
-      <>
-        <code>~/.cursor/mcp.json</code>, or <code>.cursor/mcp.json</code> in your project
-      </>
-    ),
-  },
-  'claude-code': {
-    title: 'Claude Code',
-    file: (
-      <>
-        <code>.mcp.json</code> in your project
-      </>
-    ),
-  },
-  codex: { title: 'Codex', file: <code>~/.codex/config.toml</code> },
-  copilot: { title: 'Copilot CLI', file: <code>~/.copilot/mcp-config.json</code> },
+/** The files that hold the configuration of clients. */
+const FILES: Readonly<Record<string, ComponentChildren>> = {
+  vscode: (
+    <>
+      <code>.vscode/mcp.json</code> in your workspace, or the file that the command{' '}
+      <b>MCP: Open User Configuration</b> opens
+    </>
+  ),
+  cursor: (
+    <>
+      <code>~/.cursor/mcp.json</code>, or <code>.cursor/mcp.json</code> in your project
+    </>
+  ),
+  'claude-code': (
+    <>
+      <code>.mcp.json</code> in your project
+    </>
+  ),
+  codex: <code>~/.codex/config.toml</code>,
+  copilot: <code>~/.copilot/mcp-config.json</code>,
 };
-
-/** The client chosen last, for the next entry. */
-let lastClient = 'vscode';
+const TOOLHIVE = 'toolhive';
 
 /** Reads how to install a version; null: not at all. */
 export function useSetup(registry: string, name: string, version: string | null): Query<ServerSetup> {
@@ -73,23 +70,27 @@ export function useSetup(registry: string, name: string, version: string | null)
 }
 
 interface Props {
+  readonly registry: string;
   readonly name: string;
   readonly setup: ServerSetup;
   readonly document: ServerDocument;
 }
 
 /** How to install a server, for each client and each remote or package. */
-export function Install({ name, setup: { options }, document }: Props): JSX.Element {
-  const [client, setClient] = useState(lastClient);
-  const [chosen, setChosen] = useState<string>();
-  const { remotes = [], packages = [] } = document;
+export function Install({ registry, name, setup, document }: Props): JSX.Element {
+  const { options, runsInToolHive } = setup;
   const usable = options.filter(({ clients }) => clients.some(({ configuration }) => configuration));
-  if (usable.length === 0) return <NotInstallable options={options} />;
-  const setupOf = (option: Option) => option.clients.find((setup) => setup.client === client);
+  const clients = [...(usable.length > 0 ? Object.keys(FILES) : []), ...(runsInToolHive ? [TOOLHIVE] : [])];
+  const [client, choose] = useClient(clients);
+  const [chosen, setChosen] = useState<string>();
+  const [values, setValues] = useState<Values>({});
+  if (clients.length === 0) return <NotInstallable options={options} />;
+  const setupOf = (option: Option) => option.clients.find((each) => each.client === client);
   // Clients use the first option that they support.
   const best = usable.find((option) => setupOf(option)?.configuration) ?? usable[0];
   const option = usable.find((each) => keyOf(each) === chosen) ?? best;
-  const setup = option && setupOf(option);
+  const clientSetup = option && setupOf(option);
+  const form = { values, change: (to: Values) => setValues({ ...values, ...to }) };
   return (
     <section class="install">
       <h2>Install</h2>
@@ -97,13 +98,10 @@ export function Install({ name, setup: { options }, document }: Props): JSX.Elem
         label="Client"
         name="client"
         value={client}
-        options={Object.entries(CLIENTS).map(([key, { title }]) => [key, title] as const)}
-        change={(to) => {
-          lastClient = to;
-          setClient(to);
-        }}
+        options={clients.map((each) => [each, CLIENT_TITLES[each] ?? each] as const)}
+        change={choose}
       />
-      {usable.length > 1 && option && (
+      {client !== TOOLHIVE && usable.length > 1 && option && (
         <label class="choice below">
           <span>Run as</span>
           <select value={keyOf(option)} onChange={({ currentTarget }) => setChosen(currentTarget.value)}>
@@ -115,13 +113,16 @@ export function Install({ name, setup: { options }, document }: Props): JSX.Elem
           </select>
         </label>
       )}
-      {option && setup && (
+      {client === TOOLHIVE && <ToolHiveSteps registry={registry} name={name} document={document} {...form} />}
+      {client === TOOLHIVE && usable.length === 0 && <OtherClients options={options} />}
+      {client !== TOOLHIVE && option && clientSetup && (
         <Steps
-          setup={setup}
-          title={CLIENTS[client]?.title ?? client}
-          file={CLIENTS[client]?.file}
+          registry={registry}
           name={name}
-          required={requiredNames(option.kind === 'remote' ? remotes[option.index] : packages[option.index])}
+          version={setup.version}
+          setup={clientSetup}
+          part={partOf(option, document)}
+          {...form}
         />
       )}
     </section>
@@ -130,6 +131,10 @@ export function Install({ name, setup: { options }, document }: Props): JSX.Elem
 
 function keyOf({ kind, index }: Option): string {
   return `${kind} ${index}`;
+}
+
+function partOf({ kind, index }: Option, { remotes = [], packages = [] }: ServerDocument): unknown {
+  return kind === 'remote' ? remotes[index] : packages[index];
 }
 
 /** `npm: @acme/tool`, `streamable-http: acme.example` */
@@ -145,65 +150,149 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-function NotInstallable({ options }: { options: readonly Option[] }): JSX.Element {
+function reasonsOf(options: readonly Option[]): readonly string[] {
   const explanations = options.flatMap(({ clients }) =>
-    clients.flatMap(({ omitted }) => (omitted ? [omitted.explanation] : [])),
+    clients.flatMap(({ omitted }) => (omitted ? [`${omitted.explanation}.`] : [])),
   );
-  const reasons = [...new Set(explanations)];
+  return [...new Set(explanations)];
+}
+
+function Reasons({ reasons }: { reasons: readonly string[] }): JSX.Element {
+  if (reasons.length === 1) return <UntrustedText text={reasons[0] ?? ''} />;
+  return (
+    <ul class="bullets">
+      {reasons.map((reason) => (
+        <li key={reason}>
+          <UntrustedText text={reason} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function NotInstallable({ options }: { options: readonly Option[] }): JSX.Element {
+  const reasons = reasonsOf(options);
   return (
     <section class="install">
       <h2>Install</h2>
       <div class="notice">
-        <p>
-          <b>Not installable here.</b>{' '}
-          {reasons.length === 0 && 'The document names neither a remote nor a package.'}
-          {reasons.length === 1 && <UntrustedText text={`${reasons[0] ?? ''}.`} />}
-        </p>
-        {reasons.length > 1 && (
-          <ul class="bullets">
-            {reasons.map((reason) => (
-              <li key={reason}>
-                <UntrustedText text={`${reason}.`} />
-              </li>
-            ))}
-          </ul>
+        <b>Not installable from here.</b>{' '}
+        {reasons.length === 0 ? (
+          'The document names neither a remote nor a package.'
+        ) : (
+          <Reasons reasons={reasons} />
         )}
       </div>
     </section>
   );
 }
 
-interface StepsProps {
-  /** Of the server. */
-  readonly name: string;
-  readonly setup: Setup;
-  readonly title: string;
-  readonly file: ComponentChildren;
-  readonly required: ReadonlySet<string>;
+/** Why the clients without a tab cannot install a server. */
+function OtherClients({ options }: { options: readonly Option[] }): JSX.Element {
+  return (
+    <details class="below">
+      <summary>Why no other client can start it</summary>
+      <Reasons reasons={reasonsOf(options)} />
+    </details>
+  );
 }
 
-function Steps({ name, setup, title, file, required }: StepsProps): JSX.Element {
-  const { client, configuration, omitted, toml } = setup;
+interface FormProps {
+  readonly values: Values;
+  readonly change: (to: Values) => void;
+}
+
+interface ToolHiveProps extends FormProps {
+  readonly registry: string;
+  readonly name: string;
+  readonly document: ServerDocument;
+}
+
+/** ToolHive looks the server up in the registry, prefers its remotes, and keeps secrets itself. */
+function ToolHiveSteps({ registry, name, document, values, change }: ToolHiveProps): JSX.Element {
+  const { settings } = useSession();
+  const image = (document.packages ?? []).find(({ registryType }) => registryType === 'oci');
+  const hasRemotes = (document.remotes ?? []).length > 0;
+  const fields = hasRemotes ? [] : toolhiveFields(image);
+  const environment = fields.flatMap(({ name: variable, from }) => {
+    const value = values[variable] ?? '';
+    return from === 'form' && value !== '' ? [[variable, value] as const] : [];
+  });
+  const command = toolhiveCommand(registryUrl(registry), name, environment);
+  return (
+    <>
+      <ValueForm fields={fields} values={values} change={change} asks="ToolHive" />
+      {command === undefined ? (
+        <p class="notice">A value has characters that a command cannot contain.</p>
+      ) : (
+        <>
+          <h3>Run these commands</h3>
+          <Code text={command} label="Command for ToolHive" isWhole />
+        </>
+      )}
+      <p class="muted small-text">
+        ToolHive starts the server in a container and adds it to your clients.
+        {settings.mode === 'oauth' && ' It logs in to this registry with thv registry login.'}
+      </p>
+    </>
+  );
+}
+
+function registryUrl(registry: string): string {
+  return `${API_BASE}/registry/${encodeURIComponent(registry)}`;
+}
+
+interface StepsProps extends FormProps {
+  readonly registry: string;
+  /** Of the server. */
+  readonly name: string;
+  readonly version: string;
+  readonly setup: Setup;
+  /** The remote or package of the document. */
+  readonly part: unknown;
+}
+
+function Steps(props: StepsProps): JSX.Element {
+  const { setup, part, values, change } = props;
+  const { client, configuration, omitted } = setup;
+  const [scope, setScope] = useState<ClaudeScope>('user');
+  const title = CLIENT_TITLES[client] ?? client;
+  const file = FILES[client];
   if (!configuration)
     return (
       <p class="notice">
         <b>Not installable in {title}.</b> <UntrustedText text={`${omitted?.explanation ?? ''}.`} />
       </p>
     );
-  const content = configuration as Entry;
-  const found = entryOf(content);
-  const variables = variablesOf(content, found?.name ?? '');
-  const command = found && commandFor(client, { ...found, name }, variables);
-  const link = found && linkFor(client, found, content['inputs']);
-  // The command has placeholders; the file refers to variables.
-  const isFilledIn = command?.includes(PLACEHOLDER) === true;
-  // The variables are above.
-  const written = Object.fromEntries(Object.entries(content).filter(([key]) => key !== 'x-environment'));
-  const code = (
-    <Code text={toml ?? JSON.stringify(written, null, 2)} label={`Configuration for ${title}`} isWhole />
-  );
+  const fields = fieldsOf(client, configuration as Entry, part);
+  const {
+    link,
+    linkUnset = [],
+    command,
+    code,
+    unset,
+  }: Installer = INSTALLERS[client]?.(props, fields, scope) ?? { code: '', unset: [] };
+  const block = <Code text={code} label={`Configuration for ${title}`} isWhole />;
   return (
     <>
+      <ValueForm
+        fields={fields}
+        values={values}
+        change={change}
+        asks={client === 'vscode' ? title : undefined}
+      />
+      {client === 'claude-code' && (
+        <label class="choice below">
+          <span>Install it</span>
+          <select value={scope} onChange={({ currentTarget: { value } }) => setScope(value as ClaudeScope)}>
+            {Object.entries(CLAUDE_SCOPES).map(([each, label]) => (
+              <option key={each} value={each}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {link !== undefined && (
         <p class="below">
           <a class="button primary" href={link}>
@@ -211,136 +300,167 @@ function Steps({ name, setup, title, file, required }: StepsProps): JSX.Element 
           </a>
         </p>
       )}
-      {!isFilledIn && <Variables client={client} variables={variables} required={required} />}
+      {link !== undefined && (
+        <Unset fields={linkUnset} lead="The link has no secrets. Set these environment variables first: " />
+      )}
       {command !== undefined && (
         <>
-          <h3>Run this command</h3>
+          <h3>Run {command.includes('\n') ? 'these commands' : 'this command'}</h3>
           <Code text={command} label={`Command for ${title}`} isWhole />
+          {command.includes(PLACEHOLDER) && (
+            <p class="muted small-text">
+              Fill in the values above, or replace <code>{PLACEHOLDER}</code>.
+            </p>
+          )}
         </>
       )}
-      {isFilledIn && <Placeholders variables={variables} required={required} />}
       {command === undefined && link === undefined ? (
         <>
           <h3>Add this to {file}</h3>
-          {code}
+          <Unset fields={unset} />
+          {block}
         </>
       ) : (
         <details class="below">
           <summary>Or add this to {file}</summary>
-          {isFilledIn && <Variables client={client} variables={variables} required={required} />}
-          {code}
+          <Unset fields={unset} />
+          {block}
         </details>
       )}
     </>
   );
 }
 
-interface NamedEntry {
-  readonly name: string;
-  readonly entry: Entry;
+interface Installer {
+  readonly link?: string | undefined;
+  readonly command?: string | undefined;
+  /** Fields that the link leaves to the environment. */
+  readonly linkUnset?: readonly Field[];
+  /** The content of the file. */
+  readonly code: string;
+  /** Fields without a value in the file. */
+  readonly unset: readonly Field[];
 }
 
-function entryOf(configuration: Entry): NamedEntry | undefined {
-  const servers = configuration['servers'] ?? configuration['mcpServers'] ?? configuration['mcp_servers'];
-  const [first] = Object.entries((servers ?? {}) as Record<string, unknown>);
-  if (!first || typeof first[1] !== 'object' || first[1] === null) return undefined;
-  return { name: first[0], entry: first[1] as Entry };
+type InstallerOf = (props: StepsProps, fields: readonly Field[], scope: ClaudeScope) => Installer;
+
+/** What each client installs from. Links and files that others may read contain no secrets. */
+const INSTALLERS: Readonly<Record<string, InstallerOf>> = {
+  vscode: ({ registry, version, setup, values }, fields) => {
+    const { name, entry } = entryIn(setup.configuration as Entry);
+    const origin = { gallery: registryUrl(registry), version };
+    const plain = {
+      ...filled(entry, fields, values, { withSecrets: false, missing: 'reference' }),
+      ...origin,
+    };
+    const asked = referredIn(fields, plain).flatMap(({ references }) => references);
+    const { inputs = [] } = setup.configuration as { inputs?: readonly Entry[] };
+    const left = inputs.filter(({ id }) => asked.includes(`\${input:${String(id)}}`));
+    const withInputs = left.length > 0 ? { inputs: left } : {};
+    return {
+      link: vscodeLink(name, plain, withInputs.inputs),
+      code: JSON.stringify({ ...withInputs, servers: { [name]: plain } }, null, 2),
+      unset: [],
+    };
+  },
+  cursor: ({ setup, values }, fields) => {
+    const { name, entry } = entryIn(setup.configuration as Entry);
+    const plain = filled(entry, fields, values, { withSecrets: false, missing: 'reference' });
+    return {
+      link: cursorLink(name, plain),
+      linkUnset: referredIn(fields, plain),
+      ...jsonFile(setup, fields, values, true),
+    };
+  },
+  'claude-code': ({ name, setup, values }, fields, scope) => {
+    const { entry } = entryIn(setup.configuration as Entry);
+    const options = { withSecrets: scope !== 'project', missing: 'placeholder' } as const;
+    return {
+      command: claudeCommand(shortName(name), filled(entry, fields, values, options), scope),
+      ...jsonFile(setup, fields, values, false, shortName(name)),
+    };
+  },
+  codex: ({ setup, values }, fields) => {
+    const { name, entry } = entryIn(setup.configuration as Entry);
+    const inFile = filled(entry, fields, values, { withSecrets: true, missing: 'reference' });
+    return {
+      command: codexCommand(
+        name,
+        filled(entry, fields, values, { withSecrets: true, missing: 'placeholder' }),
+      ),
+      code: tomlWith(setup.toml ?? '', name, entry, inFile),
+      unset: fields.filter(
+        (field) =>
+          referredIn([field], inFile).length > 0 ||
+          (field.table !== undefined && field.isRequired && !values[field.name]),
+      ),
+    };
+  },
+  copilot: ({ setup, values }, fields) => jsonFile(setup, fields, values, true),
+};
+
+function jsonFile(
+  { configuration }: Setup,
+  fields: readonly Field[],
+  values: Values,
+  withSecrets: boolean,
+  name?: string,
+): Installer {
+  const { name: ownName, entry } = entryIn(configuration as Entry);
+  const inFile = filled(entry, fields, values, { withSecrets, missing: 'reference' });
+  return {
+    code: JSON.stringify({ mcpServers: { [name ?? ownName]: inFile } }, null, 2),
+    unset: referredIn(fields, inFile),
+  };
 }
 
-function linkFor(client: string, { name, entry }: NamedEntry, inputs: unknown): string | undefined {
-  if (client === 'vscode') return vscodeLink(name, entry, inputs);
-  return client === 'cursor' ? cursorLink(name, entry) : undefined;
-}
-
-function commandFor(
-  client: string,
-  { name, entry }: NamedEntry,
-  variables: readonly Variable[],
-): string | undefined {
-  if (client === 'claude-code')
-    return claudeCommand(
-      name,
-      entry,
-      variables.map(({ variable }) => variable),
-    );
-  const own = variables.filter(({ table }) => table !== undefined).map(({ variable }) => variable);
-  return client === 'codex' ? codexCommand(name, entry, own) : undefined;
-}
-
-/**
- * Reads the environment variables, or what VS Code asks for.
- *
- * @param name of the server, with which the inputs of VS Code begin.
- */
-function variablesOf(configuration: Entry, name: string): readonly Variable[] {
-  if (Array.isArray(configuration['x-environment'])) return configuration['x-environment'] as Variable[];
-  const inputs = Array.isArray(configuration['inputs']) ? (configuration['inputs'] as Entry[]) : [];
-  return inputs.map(({ id, description, password }) => ({
-    variable: withoutStart(String(id), `${name}/`),
-    description: withoutStart(String(description), `${name}: `),
-    isSecret: password === true,
-  }));
-}
-
-function withoutStart(text: string, start: string): string {
-  return text.startsWith(start) ? text.slice(start.length) : text;
-}
-
-/** The names of the inputs that a remote or package requires. */
-function requiredNames(part: unknown): ReadonlySet<string> {
-  if (typeof part !== 'object' || part === null) return new Set();
-  const { name, isRequired } = part as Readonly<Record<string, unknown>>;
-  const own = isRequired === true && typeof name === 'string' ? [name] : [];
-  return new Set([...own, ...Object.values(part).flatMap((each) => [...requiredNames(each)])]);
-}
-
-interface VariablesProps extends Pick<StepsProps, 'required'> {
-  readonly client: string;
-  readonly variables: readonly Variable[];
-}
-
-function Variables({ client, variables, required }: VariablesProps): JSX.Element {
-  if (variables.length === 0) return <></>;
-  const [{ table } = { table: undefined }] = variables;
-  return (
-    <>
-      <h3>
-        {client === 'vscode' && 'VS Code will ask for'}
-        {client !== 'vscode' && table === undefined && 'Set these environment variables first'}
-        {table !== undefined && (
-          <>
-            Set these values in <code>[{escapeInvisible(table)}]</code>
-          </>
-        )}
-      </h3>
-      <VariableList variables={variables} required={required} />
-    </>
+/** Adds the values that a user entered to the table `env`, which is the last of the server's TOML. Comments name variables. */
+function tomlWith(toml: string, name: string, before: Entry, after: Entry): string {
+  const known = (before['env'] ?? {}) as Readonly<Record<string, unknown>>;
+  const added = Object.entries((after['env'] ?? {}) as Readonly<Record<string, unknown>>).filter(
+    ([variable]) => !Object.hasOwn(known, variable),
   );
-}
-
-/** What to write instead of each placeholder of a command, in its order. */
-function Placeholders({ variables, required }: Omit<VariablesProps, 'client'>): JSX.Element {
-  const named = variables.map(({ name, ...more }) => ({ ...more, variable: name ?? more.variable }));
-  return (
-    <>
-      <h3>
-        Replace each <code>{PLACEHOLDER}</code> with your own
-      </h3>
-      <VariableList variables={named} required={required} />
-    </>
+  const text = toml.replaceAll(/^#.*\n?/gm, '').trim();
+  if (added.length === 0) return text;
+  const table = before['env'] === undefined ? ['', `[mcp_servers.${name}.env]`] : [];
+  // A JSON string is a basic string of TOML, but for the character DEL.
+  const lines = added.map(
+    ([variable, value]) => `${variable} = ${JSON.stringify(value).replaceAll('\u007f', String.raw`\u007f`)}`,
   );
+  return [text, ...table, ...lines].join('\n');
 }
 
-function VariableList({ variables, required }: Omit<VariablesProps, 'client'>): JSX.Element {
-  const inputs = variables.map(({ variable, name, description, isSecret }) => ({
-    name: variable,
-    description,
-    isRequired: required.has(name ?? variable),
-    isSecret,
-  }));
+/** The environment variables, or members of a table, that the user sets for a file. */
+function Unset({
+  fields,
+  lead = 'Set these environment variables first: ',
+}: {
+  fields: readonly Field[];
+  lead?: string;
+}): JSX.Element {
+  if (fields.length === 0) return <></>;
+  const [{ table } = { table: undefined }] = fields;
   return (
-    <div class="variables">
-      <InputList inputs={inputs} />
-    </div>
+    <p class="small-text above-code">
+      {table === undefined ? (
+        lead
+      ) : (
+        <>
+          Add these to <code>[{escapeInvisible(table)}]</code>:{' '}
+        </>
+      )}
+      {fields.map(({ name, variable = name }, index) => (
+        <span key={name}>
+          {index > 0 && ', '}
+          <code class="break">{escapeInvisible(variable)}</code>
+          {variable !== name && (
+            <>
+              {' '}
+              (<UntrustedText text={name} class="break" />)
+            </>
+          )}
+        </span>
+      ))}
+    </p>
   );
 }

@@ -7,6 +7,8 @@ export interface Tool {
 /** What publishers state about an entry besides the document's own members. */
 export interface PublishedFacts {
   readonly tier: string | undefined;
+  /** Markdown. */
+  readonly overview: string | undefined;
   readonly tags: readonly string[];
   readonly tools: readonly Tool[];
   /** RFC 3339; the date that the publisher states. */
@@ -34,6 +36,7 @@ export function publishedFacts(document: object): PublishedFacts {
   const stars = first((block) => member(member(block, 'metadata'), 'stars'));
   return {
     tier: text(first((block) => member(block, 'tier'))),
+    overview: text(first((block) => member(block, 'overview'))),
     tags: [...new Set(blocks.flatMap((block) => texts(member(block, 'tags'))))],
     tools: toolsOf(document, blocks),
     updatedAt: updatedAt !== undefined && !Number.isNaN(Date.parse(updatedAt)) ? updatedAt : undefined,

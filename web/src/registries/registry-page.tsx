@@ -43,7 +43,7 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
         remove={() => unwrap(api.DELETE('/v1/registries/{name}', { params: { path: { name } } }))}
       >
         <a class="button" href={hashOf(['catalogue', name])}>
-          Catalogue
+          Catalog
         </a>
       </ResourceHeader>
       {isNew && (

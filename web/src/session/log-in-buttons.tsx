@@ -13,7 +13,7 @@ export function LogInButtons({ small = false }: { small?: boolean }): JSX.Elemen
       <></>
     ) : (
       <p class="muted">
-        No log-in is configured. An administrator can add one under <code>web.logins</code> in the
+        No login is configured. An administrator can add one under <code>web.logins</code> in the
         configuration.
       </p>
     );

@@ -9,7 +9,7 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 import mark from './mark.svg';
 
 export const PAGES = [
-  { title: 'Catalogue', path: 'catalogue', audience: null },
+  { title: 'Catalog', path: 'catalogue', audience: null },
   { title: 'Connect', path: 'connect', audience: 'caller' },
   { title: 'Publish', path: 'publish', audience: 'manageEntries' },
   { title: 'Review', path: 'review', audience: 'any' },

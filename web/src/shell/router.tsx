@@ -39,7 +39,7 @@ export function CurrentPage({ route }: { route: Route }): JSX.Element {
   if (LAZY_PAGES.has(name)) return <LazyPage key={name} name={name} route={route} />;
   return (
     <EmptyState title="Page not found" isPage>
-      <a href="#/catalogue">Go to the catalogue</a>
+      <a href="#/catalogue">Go to the catalog</a>
     </EmptyState>
   );
 }
@@ -68,7 +68,7 @@ function LazyPage({ name, route }: { name: string; route: Route }): JSX.Element 
   return <page.show route={route} />;
 }
 
-/** `acme · Catalogue · Registry` */
+/** `acme · Catalog · Registry` */
 function titleOf({ path: [path = 'catalogue', ...rest] }: Route, site: string): string {
   const page = path === 'webhooks' ? 'Webhooks' : PAGES.find((each) => each.path === path)?.title;
   if (page === undefined) return site;

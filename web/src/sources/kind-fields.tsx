@@ -138,7 +138,7 @@ function GitFields(props: KindProps): JSX.Element {
       <TextField
         label="Repository"
         isRequired
-        placeholder="https://github.com/acme/catalogue.git"
+        placeholder="https://github.com/acme/catalog.git"
         hint="An https:// or ssh:// address, or git@host:path."
         value={value['repository']}
         change={(repository) => change({ ...value, repository })}
@@ -205,7 +205,7 @@ function GitLogIn({ value, change, problems, mayReadFiles }: KindProps): JSX.Ele
   if (!mayReadFiles && way === 'none') return <></>;
   return (
     <OneOf
-      label="Log-in at the Git host"
+      label="Login at the Git host"
       name="git-auth"
       options={[
         ['none', 'None: the repository is public'],

@@ -24,9 +24,22 @@ const TONES = new Map(
   }),
 );
 
-/** A status as text; the colour adds no information. */
+/** What people read instead of the API's terms. */
+const LABELS = new Map(
+  Object.entries({
+    complete: 'up to date',
+    shown: 'visible',
+    pending: 'waiting',
+    unknown_to_you: 'not for you to know',
+    absent: 'not found',
+  }),
+);
+
+export function stateLabel(state: string): string {
+  return LABELS.get(state) ?? escapeInvisible(state.replaceAll('_', ' '));
+}
+
+/** A status as text; the color adds no information. */
 export function Badge({ state }: { state: string }): JSX.Element {
-  return (
-    <span class={`badge ${TONES.get(state) ?? 'plain'}`}>{escapeInvisible(state.replaceAll('_', ' '))}</span>
-  );
+  return <span class={`badge ${TONES.get(state) ?? 'plain'}`}>{stateLabel(state)}</span>;
 }

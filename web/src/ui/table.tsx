@@ -16,7 +16,7 @@ interface TableProps {
   readonly children: ComponentChildren;
 }
 
-/** A table; on phones each row becomes a block of labelled values. */
+/** A table; on phones each row becomes a block of labeled values. */
 export function Table({ columns, class: name = '', isFigures = false, children }: TableProps): JSX.Element {
   const heads = columns.map(columnOf);
   // tables.css shows the titles on phones.
