@@ -207,13 +207,14 @@ const ENTRIES = `
   create trigger entry_claims_changed before update of claim_set_id on entry
     for each row when (old.claim_set_id <> new.claim_set_id) execute function note_changed_claims();
 
-  -- Recently removed entries, for replicas that read only what changed.
+  -- Recently removed entries, for replicas that read only what changed; plugins and skills longer, for clients that have a copy.
   create table removed_entry (
     source_id integer not null references source on delete cascade,
     type text collate "C" not null,
     name text collate "C" not null,
     revision bigint not null,
     removed_at timestamptz(3) not null default now(),
+    claims jsonb,
     primary key (source_id, type, name)
   );
   create index removed_entry_revision on removed_entry (source_id, revision)`;
@@ -440,6 +441,7 @@ const CONTENT = `
     digest bytea primary key,
     bytes integer not null,
     members jsonb not null,
+    plugin_servers jsonb not null,
     member_tokens text[] not null,
     members_version integer not null
   );

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { bind, PreparedStatements } from '../database/statements.js';
+import { bind, type NamedValues, PreparedStatements } from '../database/statements.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
@@ -15,21 +15,30 @@ import {
   PAGE_WINDOW,
   VERSION_COLUMNS_WITHOUT_LONG,
 } from './page-body.js';
+import {
+  type FoundPlugin,
+  isPlugin,
+  type MaybePlugin,
+  PLUGIN_COLUMNS,
+  STARTS_SERVERS,
+} from './plugin-servers.queries.js';
 
 /** SQL: the claims of a held item `i` of source `s`, whose claims `c` has. */
 const CLAIMS = `coalesce(i.claims, c.claims)`;
 
 /**
- * SQL: servers `i` that only blocks hold, in their sources `s`. Until a source whose settings changed has been read,
- * what inherits its claims is hidden; see `inheritClaims`.
+ * SQL: whether a source `s` has been read since its settings changed. Until then, what inherits its claims is hidden; see
+ * `inheritClaims`.
  */
-const BLOCKED = `(
-  select i.id, i.source_id, i.name, ${CLAIMS} as claims
+export const IS_READ = `exists (select from source_sync y where y.source_id = s.id and y.fetch_state is not null)`;
+
+/** SQL: items `i` that only blocks hold, in their sources `s`. */
+export const BLOCKED_ITEMS = `(
+  select i.id, i.source_id, i.type, i.name, ${CLAIMS} as claims
   from admission_item i join source s on s.id = i.source_id join claim_set c on c.id = s.claim_set_id
-  where i.status = 'held' and i.change is null and i.reasons @> '[{"policy": "block"}]' and i.type = 'server'
+  where i.status = 'held' and i.change is null and i.reasons @> '[{"policy": "block"}]'
     and not jsonb_path_exists(i.reasons, '$[*] ? (@.policy != "block")')
-    and (i.claims is not null or exists (
-      select from source_sync y where y.source_id = s.id and y.fetch_state is not null))
+    and (i.claims is not null or ${IS_READ})
 )`;
 
 interface BlockedClaims {
@@ -40,7 +49,7 @@ interface BlockedClaims {
   readonly items: string;
 }
 
-/** Blocked versions of servers that the caller could otherwise see, by source and claims (reference/client-config). */
+/** Blocked versions that the caller could otherwise see, by source and claims (reference/client-config). */
 export class BlockedView {
   /** Equal for equal sets of versions. */
   readonly tag: string;
@@ -67,7 +76,7 @@ export class BlockedVersions {
     const { text, values } = bind(
       `select b.source_id as "sourceId", b.claims::text,
          concat(count(*), ' ', bit_xor(hashtextextended(b.id::text, 0))) as items
-       from ${BLOCKED} b where b.source_id = any($sourceIds::int[])
+       from ${BLOCKED_ITEMS} b where b.source_id = any($sourceIds::int[]) and b.type in ('server', 'plugin')
        group by b.source_id, b.claims order by 1, 2`,
       { sourceIds: [...view.sourceIds] },
     );
@@ -82,48 +91,91 @@ export class BlockedVersions {
   }
 }
 
-/** Reads a page of the versions, in the order of lists; those that another source's entry would shadow are left out. */
+interface BlockedPage {
+  readonly limit: number;
+  readonly after: Position | null;
+}
+
+/** SQL: blocked items of a type, except those that another source's entry or item would shadow. */
+const visibleBlocked = (type: 'server' | 'plugin') => `
+ranked as materialized (
+  select source_id, rank::int from unnest((select $sourceIds::int[])) with ordinality as r(source_id, rank)
+),
+candidates as materialized (
+  select b.id, b.name, r.rank from ${BLOCKED_ITEMS} b join ranked r on r.source_id = b.source_id
+  where b.type = '${type}' and (b.source_id, b.claims) in (
+    select * from unnest((select $blockedSources::int[]), (select $blockedClaims::text[])::jsonb[]))
+),
+blocked as materialized (
+  select b.id, b.name from candidates b
+  where not exists (select from candidates o where o.name = b.name and o.rank < b.rank)
+    and not exists (
+      select from ranked r join entry e on e.source_id = r.source_id
+      where r.rank < b.rank and e.type = '${type}' and e.name = b.name and ${isVisible('e')})
+)`;
+
+function valuesOf(visible: readonly BlockedClaims[], after: Position | null): NamedValues {
+  return {
+    blockedSources: visible.map(({ sourceId }) => sourceId),
+    blockedClaims: visible.map(({ claims }) => claims),
+    afterName: after?.name,
+    afterKey: after?.key,
+  };
+}
+
+/** SQL: the key by which versions of an item `i` are ordered. */
+const ITEM_KEY = `concat(i.version_key, ' ', i.id)`;
+
+/** Reads a page of blocked servers, in the order of lists; those that another source's entry would shadow are left out. */
 export async function blockedVersions(
   sql: ViewSql,
   visible: readonly BlockedClaims[],
-  { limit, after, maxDocumentBytes }: { limit: number; after: Position | null; maxDocumentBytes: number },
+  { limit, after, maxDocumentBytes }: BlockedPage & { readonly maxDocumentBytes: number },
 ): Promise<FoundVersion[]> {
   if (visible.length === 0) return [];
   const rows = await sql.query<MaybeVersion & CheckedRow>(
     `
 with ${FRESHNESS},
-ranked as materialized (
-  select source_id, rank::int from unnest((select $sourceIds::int[])) with ordinality as r(source_id, rank)
-),
-blocked as materialized (
-  select b.id, b.name, r.rank from ${BLOCKED} b join ranked r on r.source_id = b.source_id
-  where (b.source_id, b.claims) in (
-    select * from unnest((select $blockedSources::int[]), (select $blockedClaims::text[])::jsonb[]))
-)
+${visibleBlocked('server')}
 select freshness."isCurrent",
     ${FOUND_COLUMNS}
 from freshness left join (
   select v.name, ${VERSION_COLUMNS_WITHOUT_LONG}
   from blocked b cross join lateral (
-    select i.name, i.version, concat(i.version_key, ' ', i.id) as version_key, i.document, i.version_status as status,
+    select i.name, i.version, ${ITEM_KEY} as version_key, i.document, i.version_status as status,
       i.status_message, i.status_changed_at, i.published_at, i.created_at as updated_at, false as is_latest
     from admission_item i where i.id = b.id
   ) v
-  where not exists (select from blocked o where o.name = b.name and o.rank < b.rank)
-    and not exists (
-      select from ranked r join entry e on e.source_id = r.source_id
-      where r.rank < b.rank and e.type = 'server' and e.name = b.name and ${isVisible('e')})
-    and ${nameFrom(after, 'b.name')} and ${versionAfter(after, 'b.name', 'v.version_key')}
+  where ${nameFrom(after, 'b.name')} and ${versionAfter(after, 'b.name', 'v.version_key')}
   order by v.name, v.version_key desc limit ${limit + 1}
 ) found on true
 window page as ${PAGE_WINDOW}`,
-    {
-      blockedSources: visible.map(({ sourceId }) => sourceId),
-      blockedClaims: visible.map(({ claims }) => claims),
-      afterName: after?.name,
-      afterKey: after?.key,
-      maxDocumentBytes,
-    },
+    { ...valuesOf(visible, after), maxDocumentBytes },
   );
   return rows.filter(isVersion);
+}
+
+/** Like `blockedVersions`: plugins whose content starts servers. */
+export async function blockedPlugins(
+  sql: ViewSql,
+  visible: readonly BlockedClaims[],
+  { limit, after }: BlockedPage,
+): Promise<FoundPlugin[]> {
+  if (visible.length === 0) return [];
+  const rows = await sql.query<MaybePlugin & CheckedRow>(
+    `
+with ${FRESHNESS},
+${visibleBlocked('plugin')}
+select freshness."isCurrent",
+    ${PLUGIN_COLUMNS}
+from freshness left join (
+  select i.name, i.version, ${ITEM_KEY} as key, t.plugin_servers -> 'servers' as servers
+  from blocked b join admission_item i on i.id = b.id join content_tree t on t.digest = i.content_tree
+  where ${STARTS_SERVERS} and ${nameFrom(after, 'i.name')} and ${versionAfter(after, 'i.name', ITEM_KEY)}
+  order by i.name, key desc limit ${limit + 1}
+) found on true
+window page as ${PAGE_WINDOW}`,
+    valuesOf(visible, after),
+  );
+  return rows.filter(isPlugin);
 }

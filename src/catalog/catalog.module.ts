@@ -16,6 +16,7 @@ import { SearchLimit } from './search-limits.js';
 import { ViewNames } from './view-names.queries.js';
 import { ServerSetupController } from './server-setup.controller.js';
 import { ServersController } from './servers.controller.js';
+import { WithdrawnPlugins } from './withdrawn-plugins.queries.js';
 
 /** The consumer API: MCP Registry v0.1 and this server's extensions. */
 @Module({
@@ -37,7 +38,8 @@ import { ServersController } from './servers.controller.js';
     SearchIndex,
     SearchLimit,
     ViewNames,
+    WithdrawnPlugins,
   ],
-  exports: [CatalogService, NameTraces, SearchLimit, ViewNames],
+  exports: [CatalogService, NameTraces, SearchLimit, ViewNames, WithdrawnPlugins],
 })
 export class CatalogModule {}

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { ClientConfig, formsOf, type ItemPage, OMITTED } from '../client-config/client-config.js';
+import { ClientConfig, type ItemPage, OMITTED, type PluginPolicy } from '../client-config/client-config.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import type { SearchContext } from '../database/search-pool.js';
 import { SharedReads } from '../limits/shared-reads.js';
@@ -19,6 +19,7 @@ import { haveSamePartitions, type View } from '../visibility/view.js';
 import { BlockedVersions } from './blocked-versions.queries.js';
 import {
   type ClientConfigFile,
+  ConfigPlugins,
   type ConfigPosition,
   type ConfigRequest,
   headersOf,
@@ -107,17 +108,22 @@ export class CatalogService {
   /**
    * Returns a client's configuration file or list with all visible servers (reference/client-config).
    *
-   * @throws ApiError 400 `invalid_parameter` if the client has no such form.
+   * @param policy set where the registry is a marketplace.
    */
   async clientConfig(
     access: VerifiedAccess,
     { client, form }: ClientConfigFile,
+    policy?: PluginPolicy,
   ): Promise<CachedJson | StreamedJson> {
-    if (!formsOf(client).includes(form))
-      throw new ApiError('invalid_parameter', `form: ${client} has only ${formsOf(client).join(', ')}`);
-    const { kinds } = new ClientConfig(client, form);
-    const blocked = kinds.includes('blocked') ? { blocked: await this.blocked.visibleTo(access) } : {};
-    const request: ConfigPageRequest = { page: 'client-config', client, form, ...blocked };
+    const plugins = policy && new ConfigPlugins(policy);
+    const { kinds } = new ClientConfig(client, form, plugins);
+    const request: ConfigPageRequest = {
+      page: 'client-config',
+      client,
+      form,
+      ...(kinds.includes('blocked') ? { blocked: await this.blocked.visibleTo(access) } : {}),
+      ...(plugins ? { plugins } : {}),
+    };
     const key = cacheKey(access.view, request);
     return (
       this.cache.get(key) ?? (await this.shortConfig(access, request)) ?? this.longConfig(access, request)
@@ -156,7 +162,7 @@ export class CatalogService {
    */
   private async longConfig(access: VerifiedAccess, request: ConfigPageRequest): Promise<StreamedJson> {
     const key = cacheKey(access.view, request);
-    const config = new ClientConfig(request.client, request.form);
+    const config = new ClientConfig(request.client, request.form, request.plugins);
     const gone = access.client.abortSignal();
     const omitted = await this.countOmitted(access, gone, request, config);
     const read = (member: string, after: ConfigPosition | null) =>

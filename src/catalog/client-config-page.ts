@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
   ClientConfig,
@@ -6,16 +7,20 @@ import {
   type ConfigPart,
   MAX_SERVER_BYTES,
   OMITTED,
+  type PluginPolicy,
   syntaxOf,
   type VersionKind,
 } from '../client-config/client-config.js';
+import type { PluginVersion } from '../client-config/plugin-server.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
+import { elements } from '../json/json-values.js';
 import { TimeSlice } from '../json/time-slice.js';
 import type { ViewSql } from '../visibility/freshness.queries.js';
-import { type BlockedView, blockedVersions } from './blocked-versions.queries.js';
+import { blockedPlugins, type BlockedView, blockedVersions } from './blocked-versions.queries.js';
 import { readList } from './list-strategies.js';
 import type { ListFilter, Position } from './list-request.js';
 import { type PageBody, type RowsPerName, type VersionRow, withinPage } from './page-body.js';
+import { visiblePlugins } from './plugin-servers.queries.js';
 
 /** Limits of a configuration that is built in memory and cached; the documents count too. A longer one is streamed. */
 const MAX_SERVERS = 10_000;
@@ -34,9 +39,27 @@ export interface ClientConfigFile {
   readonly form: ConfigForm;
 }
 
-/** A file of a client; `blocked` is set if it lists what is denied. */
+/** What a file says about plugins. Cache keys contain its digest. */
+export class ConfigPlugins implements PluginPolicy {
+  readonly marketplace: string;
+  readonly settings?: object;
+
+  constructor({ marketplace, settings }: PluginPolicy) {
+    this.marketplace = marketplace;
+    if (settings) this.settings = settings;
+  }
+
+  toJSON(): string {
+    return createHash('sha256')
+      .update(JSON.stringify([this.marketplace, this.settings]))
+      .digest('base64url');
+  }
+}
+
+/** A file of a client; `blocked` is set if it lists what is denied, `plugins` where the registry is a marketplace. */
 export interface ConfigRequest extends ClientConfigFile {
   readonly blocked?: BlockedView;
+  readonly plugins?: ConfigPlugins;
 }
 
 /** The last version read: its kind and, unless the kind begins, its position in the list. */
@@ -56,7 +79,7 @@ export interface PartPage {
 const FILTERS = {
   latest: { version: 'latest' },
   denied: { status: 'deleted', includeDeleted: true },
-} as const satisfies Record<Exclude<VersionKind, 'blocked'>, ListFilter>;
+} as const satisfies Partial<Record<VersionKind, ListFilter>>;
 
 /** Keys of all cached sets: a key takes about 100 bytes. */
 const MAX_LISTED_KEYS = 200_000;
@@ -71,7 +94,7 @@ export class ConfigReader {
 
   constructor(private readonly rowsPerName: RowsPerName) {}
 
-  /** Reads the next servers of the view, each in its latest version, then the versions to deny. */
+  /** Reads the next versions of the view, in the order of `config.kinds`. */
   async parts(
     sql: ViewSql,
     request: ConfigRequest,
@@ -80,13 +103,13 @@ export class ConfigReader {
   ): Promise<PartPage> {
     const [first = 'latest'] = config.kinds;
     const { kind, after } = from ?? { kind: first, after: null };
-    const listed = kind === 'latest' ? new Set<string>() : await this.listedKeys(sql, request, config);
+    const listed = isListed(kind) ? new Set<string>() : await this.listedKeys(sql, request, config);
     const parts: ConfigPart[] = [];
     let characters = 0;
-    const next = await this.versions(sql, kind, request, after, (version) => {
-      const part = kind === 'latest' ? config.of(version) : config.denied(version, listed);
+    const next = await this.versions(sql, kind, request, after, (found) => {
+      const part = partOf(config, found, isListed(kind), listed);
       parts.push(part);
-      characters += version.document.length + JSON.stringify(part).length;
+      characters += lengthOf(found) + JSON.stringify(part).length;
       return characters <= MAX_PAGE_BYTES;
     });
     if (next) return { parts, characters, next: { kind, after: next } };
@@ -104,13 +127,16 @@ export class ConfigReader {
     const cached = this.listed.get(key);
     if (cached) return cached;
     const keys = new Set<string>();
-    let after: Position | null = null;
-    do {
-      after = await this.versions(sql, 'latest', request, after, (server) => {
-        for (const listed of config.listedKeys(server)) keys.add(listed);
-        return true;
-      });
-    } while (after !== null);
+    for (const kind of LISTED_KINDS) {
+      let after: Position | null = null;
+      do {
+        after = await this.versions(sql, kind, request, after, (found) => {
+          const listed = 'servers' in found ? config.listedKeysOfPlugin(found) : config.listedKeys(found);
+          for (const one of listed) keys.add(one);
+          return true;
+        });
+      } while (after !== null);
+    }
     if (sql.isCurrent) this.listed.set(key, keys);
     return keys;
   }
@@ -126,26 +152,68 @@ export class ConfigReader {
     kind: VersionKind,
     { blocked }: ConfigRequest,
     after: Position | null,
-    add: (version: VersionRow) => boolean,
+    add: (version: VersionRow | PluginRow) => boolean,
   ): Promise<Position | null> {
-    const page = { limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_SERVER_BYTES };
-    const found =
-      kind === 'blocked'
-        ? await blockedVersions(sql, blocked?.visible ?? [], page)
-        : await readList(sql, 'server', { ...page, filter: FILTERS[kind] }, this.rowsPerName);
+    const { rows, isLast } = await this.page(sql, kind, blocked?.visible ?? [], after);
     const slice = new TimeSlice();
-    let last: VersionRow | undefined;
+    let last: Position | undefined;
     let count = 0;
-    for (const version of withinPage(found.slice(0, SERVERS_PER_PAGE))) {
+    for (const version of rows) {
       await slice.pause();
       last = version;
       count += 1;
       if (!add(version)) break;
     }
-    if (!last || count === found.length) return null;
+    if (!last || (isLast && count === rows.length)) return null;
     // No key sorts below the empty string, so no name is read twice, even if its latest version changes meanwhile.
     return { name: last.name, key: kind === 'latest' ? '' : last.key };
   }
+
+  private async page(
+    sql: ViewSql,
+    kind: VersionKind,
+    blocked: BlockedView['visible'],
+    after: Position | null,
+  ): Promise<{ readonly rows: readonly (VersionRow | PluginRow)[]; readonly isLast: boolean }> {
+    const page = { limit: SERVERS_PER_PAGE, after, maxDocumentBytes: MAX_SERVER_BYTES };
+    if (kind === 'plugin' || kind === 'blockedPlugin') {
+      const found =
+        kind === 'plugin' ? await visiblePlugins(sql, page) : await blockedPlugins(sql, blocked, page);
+      const rows = found
+        .slice(0, SERVERS_PER_PAGE)
+        .flatMap(({ servers, ...row }) => (servers ? [{ ...row, servers }] : []));
+      return { rows, isLast: rows.length === found.length };
+    }
+    const found =
+      kind === 'blocked'
+        ? await blockedVersions(sql, blocked, page)
+        : await readList(sql, 'server', { ...page, filter: FILTERS[kind] }, this.rowsPerName);
+    const rows = withinPage(found.slice(0, SERVERS_PER_PAGE));
+    return { rows, isLast: rows.length === found.length };
+  }
+}
+
+type PluginRow = PluginVersion & Position;
+
+/** The kinds of versions in an allow-list. */
+const LISTED_KINDS = ['latest', 'plugin'] as const satisfies readonly VersionKind[];
+
+function isListed(kind: VersionKind): boolean {
+  return (LISTED_KINDS as readonly VersionKind[]).includes(kind);
+}
+
+function partOf(
+  config: ClientConfig,
+  found: VersionRow | PluginRow,
+  isAllowed: boolean,
+  listed: ReadonlySet<string>,
+): ConfigPart {
+  if ('servers' in found) return isAllowed ? config.ofPlugin(found) : config.deniedPlugin(found, listed);
+  return isAllowed ? config.of(found) : config.denied(found, listed);
+}
+
+function lengthOf(found: VersionRow | PluginRow): number {
+  return 'servers' in found ? JSON.stringify(found.servers).length : found.document.length;
 }
 
 /**
@@ -159,7 +227,7 @@ export async function clientConfigPage(
   request: ConfigRequest,
   reader: ConfigReader,
 ): Promise<PageBody> {
-  const config = new ClientConfig(request.client, request.form);
+  const config = new ClientConfig(request.client, request.form, request.plugins);
   const parts: ConfigPart[] = [];
   let characters = 0;
   let after: ConfigPosition | null = null;
@@ -175,10 +243,11 @@ export async function clientConfigPage(
   const text: Buffer[] = [];
   const all = async (key: string) => ({ items: await config.itemsOf(key, parts), next: null });
   for await (const bytes of config.text(all)) text.push(bytes);
-  return { parts: text, headers: headersOf(request, parts.filter((part) => OMITTED in part).length) };
+  const omitted = parts.reduce((count, part) => count + elements(part[OMITTED]).length, 0);
+  return { parts: text, headers: headersOf(request, omitted) };
 }
 
-/** @param omitted the number of versions without an entry. */
+/** @param omitted the number of servers without an entry. */
 export function headersOf({ client }: ClientConfigFile, omitted: number): Readonly<Record<string, string>> {
   return { 'Content-Type': syntaxOf(client).mediaType, 'X-Omitted-Count': String(omitted) };
 }

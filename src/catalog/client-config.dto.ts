@@ -1,11 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
-import { type ClientName, CLIENTS, CONFIG_FORMS, type ConfigForm } from '../client-config/client-config.js';
+import { type ClientName, CLIENTS } from '../client-config/client-config.js';
+import { FILE_FORMS, type FileForm } from '../client-config/plugin-settings.js';
 import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
 import { MayBeEmpty } from '../validation/decorators.js';
-
-/** The forms of a file that lists servers, and the file that installs plugins. */
-const FORMS = [...CONFIG_FORMS, 'plugins'] as const;
 
 export class ClientConfigQuery {
   @ApiProperty({ example: 'vscode' }) @IsIn(CLIENTS) client: ClientName;
@@ -14,12 +12,13 @@ export class ClientConfigQuery {
     default: 'servers',
     description:
       '`servers`: the file that installs the servers; `allowlist`: the list that allows only them; `denylist`: the list that ' +
-      'blocks deleted and blocked versions; `managed`: both lists, in the managed settings; `plugins`: the settings that install ' +
-      'the plugins of the marketplace, for Claude Code, Copilot and Codex. Cursor has no `managed` and `denylist`, Codex no `denylist`.',
+      'blocks deleted and blocked versions; `managed`: both lists, in the managed settings, and in a marketplace only its plugins; ' +
+      '`plugins`: the settings that install the plugins of the marketplace. Cursor has only `servers` and `allowlist`, Codex no ' +
+      '`denylist`.',
   })
   @MayBeEmpty()
-  @IsIn(FORMS)
-  form?: ConfigForm | 'plugins' | '';
+  @IsIn(FILE_FORMS)
+  form?: FileForm | '';
 }
 
 const FREE_OBJECT = { type: 'object', additionalProperties: true } as const;
@@ -28,6 +27,9 @@ const FREE_OBJECT = { type: 'object', additionalProperties: true } as const;
 export class OmittedServer {
   name: string;
   version: string;
+
+  @ApiPropertyOptional({ description: 'The server of a plugin' })
+  server?: string;
 
   @ApiProperty({
     enum: Object.keys(OMISSIONS),
@@ -87,12 +89,20 @@ export class ClientConfigAnswer {
   @ApiPropertyOptional({ type: [String], description: 'The allow-list of Cursor: its URL entries' })
   urlEntries?: string[];
 
-  @ApiPropertyOptional({ ...FREE_OBJECT, description: 'Claude Code and Copilot: the marketplace' })
+  @ApiPropertyOptional({ ...FREE_OBJECT, description: 'Claude Code, Copilot and VS Code: the marketplace' })
   extraKnownMarketplaces?: object;
 
   @ApiPropertyOptional({
+    type: 'array',
+    items: FREE_OBJECT,
+    description: 'Claude Code, Copilot and VS Code: the only marketplaces that users may add',
+  })
+  strictKnownMarketplaces?: object[];
+
+  @ApiPropertyOptional({
     ...FREE_OBJECT,
-    description: 'Claude Code and Copilot: the plugins of the marketplace',
+    description:
+      'Claude Code, Copilot and VS Code: plugins by id; `true` enables, `false` disables what is blocked or was removed',
   })
   enabledPlugins?: object;
 

@@ -11,17 +11,9 @@ import { ArrayNotEmpty, ArrayUnique, IsArray, IsIn, ValidateNested } from 'class
 import type { Request, Response } from 'express';
 import { ENTITIES } from '../app/entities.js';
 import { Client } from '../auth/client.js';
-import { CatalogModule } from '../catalog/catalog.module.js';
-import { CatalogService } from '../catalog/catalog.service.js';
 import type { Claims } from '../claims/claims.js';
-import {
-  type ClientName,
-  CLIENTS,
-  CONFIG_FORMS,
-  type ConfigForm,
-  formsOf,
-  syntaxOf,
-} from '../client-config/client-config.js';
+import { type ClientName, CLIENTS, syntaxOf } from '../client-config/client-config.js';
+import { FILE_FORMS, type FileForm, fileFormsOf } from '../client-config/plugin-settings.js';
 import { configurationModule } from '../config/slices.js';
 import type { Config } from '../config/config.js';
 import { makeFolder } from '../database/embedded/postgres-process.js';
@@ -30,6 +22,8 @@ import { DatabaseModule } from '../database/database.module.js';
 import { migrationStatus } from '../database/migrate.js';
 import { type OpenDatabase, openDatabase } from '../database/open-database.js';
 import { ApiError } from '../http/errors.js';
+import { MarketplaceModule } from '../marketplace/marketplace.module.js';
+import { MarketplaceService } from '../marketplace/marketplace.service.js';
 import { StreamedJson } from '../http/json-answers.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { TelemetryModule } from '../telemetry/telemetry.module.js';
@@ -62,9 +56,9 @@ class Team {
   readonly clients: readonly ClientName[];
   @IsArray()
   @ArrayNotEmpty()
-  @IsIn(CONFIG_FORMS, { each: true })
+  @IsIn(FILE_FORMS, { each: true })
   @ArrayUnique()
-  readonly forms: readonly ConfigForm[];
+  readonly forms: readonly FileForm[];
 }
 
 class TeamsFile {
@@ -124,7 +118,7 @@ function readTeams(file: string): readonly Team[] {
       if (value.teams.findIndex((team) => team.name === name) < index)
         problems.push(`${file}: teams[${index}].name: ${name} stands twice`);
       for (const [position, form] of forms.entries())
-        if (!clients.some((client) => formsOf(client).includes(form)))
+        if (!clients.some((client) => fileFormsOf(client).includes(form)))
           problems.push(`${file}: teams[${index}].forms[${position}]: none of its clients has ${form}`);
     }
   if (problems.length > 0) throw new BadUse(problems.join('\n'));
@@ -151,28 +145,29 @@ async function filesOf(
       configurationModule(config),
       TelemetryModule.with(new Metrics()),
       DatabaseModule.with(database),
-      CatalogModule,
+      MarketplaceModule,
       VisibilityModule,
     ],
   })
   class CatalogOnly {}
   // Not initialized: the hooks would start background work that writes to the database.
   const app = await NestFactory.create(CatalogOnly, { logger: false, abortOnError: false });
-  const [views, catalog] = [
+  const [views, marketplaces] = [
     app.get(RegistryViews, { strict: false }),
-    app.get(CatalogService, { strict: false }),
+    app.get(MarketplaceService, { strict: false }),
   ];
   const files = new Map<string, Buffer>();
   for (const [index, { name, registry, claims, clients, forms }] of teams.entries()) {
     const caller = { subject: null, issuer: null, claims, identified: true };
     for (const client of clients)
-      for (const form of forms.filter((one) => formsOf(client).includes(one))) {
-        const access = await views.enter(caller, nobody(), registry).catch((error: unknown) => {
+      for (const form of forms.filter((one) => fileFormsOf(client).includes(one))) {
+        const refused = (member: string) => (error: unknown) => {
           if (!(error instanceof ApiError)) throw error;
-          const member = error.code === 'registry_forbidden' ? 'claims' : 'registry';
-          throw new BadUse(`${teamsFile}: teams[${index}].${member}: ${registry}: ${error.message}`);
-        });
-        const answer = await catalog.clientConfig(access, { client, form });
+          const path = error.code === 'registry_forbidden' ? 'claims' : member;
+          throw new BadUse(`${teamsFile}: teams[${index}].${path}: ${registry}: ${error.message}`);
+        };
+        const access = await views.enter(caller, nobody(), registry).catch(refused('registry'));
+        const answer = await marketplaces.clientFile(access, { client, form }).catch(refused('forms'));
         files.set(join(name, fileName(client, form)), await bytesOf(answer));
       }
   }
@@ -189,13 +184,13 @@ async function bytesOf(answer: StreamedJson | { readonly bytes: Buffer }): Promi
   return answer instanceof StreamedJson ? buffer(answer.chunks) : answer.bytes;
 }
 
-function fileName(client: ClientName, form: ConfigForm): string {
+function fileName(client: ClientName, form: FileForm): string {
   return `${client}.${form}.${syntaxOf(client).extension}`;
 }
 
 /** Every name that a file of a team may have. */
 const FILE_NAMES: ReadonlySet<string> = new Set(
-  CLIENTS.flatMap((client) => formsOf(client).map((form) => fileName(client, form))),
+  CLIENTS.flatMap((client) => fileFormsOf(client).map((form) => fileName(client, form))),
 );
 
 interface Change {

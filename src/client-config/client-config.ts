@@ -13,6 +13,13 @@ import {
   VSCODE,
 } from './clients.js';
 import { type ServerConnection, connectionsOf } from './connections.js';
+import { pluginNameOf } from '../documents/plugin-name.js';
+import {
+  allowedConnection,
+  type PluginServer,
+  type PluginVersion,
+  startedConnection,
+} from './plugin-server.js';
 import { ServerWriter } from './server-writer.js';
 import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
 
@@ -61,8 +68,19 @@ export interface ServerVersion {
   readonly parsed?: unknown;
 }
 
-/** The versions that a file needs: the latest of each server, those to be denied, and those that blocks hold. */
-export type VersionKind = 'latest' | 'denied' | 'blocked';
+/**
+ * The versions that a file needs: the latest of each server and plugin, servers to be denied, and servers and plugins that
+ * blocks hold.
+ */
+export type VersionKind = 'latest' | 'plugin' | 'denied' | 'blocked' | 'blockedPlugin';
+
+/** What a file says about plugins, beside their servers. */
+export interface PluginPolicy {
+  /** The name of the marketplace in clients. */
+  readonly marketplace: string;
+  /** Further members of the client's managed settings: see `managedPlugins`. */
+  readonly settings?: object;
+}
 
 /** A configuration of one server, or only the member `OMITTED`. */
 export type ConfigPart = Readonly<Record<string, unknown>>;
@@ -81,22 +99,32 @@ export class ClientConfig {
   private readonly empty: ConfigPart;
   /** The values of all members without servers, in order. */
   private readonly members: ConfigPart;
+  /** Members that do not depend on servers. */
+  private readonly settings: ConfigPart;
   /** The versions that `of` and `denied` expect, in the order in which they are read. */
   readonly kinds: readonly VersionKind[];
 
-  /** @param form one of `formsOf(client)`. */
+  /**
+   * @param form one of `formsOf(client)`.
+   * @param plugins absent where the registry is no marketplace.
+   */
   constructor(
     client: ClientName,
     private readonly form: ConfigForm,
+    private readonly plugins?: PluginPolicy,
   ) {
     const format = FORMATS[client];
     this.format = format;
+    const isAllowlist = form === 'allowlist' || form === 'managed';
     const denied = form === 'managed' || form === 'denylist' ? format.denylist?.([]) : undefined;
+    const listsPlugins = !format.pluginAllowlist || plugins !== undefined;
     this.empty = {
       ...(form === 'servers' ? { [format.serversKey]: {} } : {}),
-      ...(form === 'allowlist' || form === 'managed' ? format.allowlist([]) : {}),
+      ...(isAllowlist ? format.allowlist([]) : {}),
+      ...(isAllowlist && plugins && format.pluginAllowlist ? { plugins: {} } : {}),
       ...denied,
     };
+    this.settings = { ...(form === 'managed' ? plugins?.settings : {}) };
     // People read the variables that they have to set before the servers.
     const inputs = form === 'servers' ? { [format.inputsKey]: [] } : {};
     this.members =
@@ -105,7 +133,8 @@ export class ClientConfig {
         : { ...inputs, ...this.empty, [OMITTED]: [] };
     this.kinds = [
       ...(form === 'denylist' ? [] : ['latest' as const]),
-      ...(denied === undefined ? [] : (['denied', 'blocked'] as const)),
+      ...(isAllowlist && listsPlugins ? ['plugin' as const] : []),
+      ...(denied === undefined ? [] : (['denied', 'blocked', 'blockedPlugin'] as const)),
     ];
   }
 
@@ -168,6 +197,78 @@ export class ClientConfig {
     });
   }
 
+  /** Returns a plugin's servers in an allow-list. */
+  ofPlugin(plugin: PluginVersion): ConfigPart {
+    const { format, plugins } = this;
+    return this.pluginPart(plugin, allowedConnection, (listed) => {
+      if (listed.length === 0) return {};
+      if (!format.pluginAllowlist) return { ...format.allowlist(listed.map(([, entry]) => entry)) };
+      const id = `${pluginNameOf(plugin.name)}@${plugins?.marketplace}`;
+      return { ...format.pluginAllowlist(id, listed) };
+    });
+  }
+
+  /**
+   * Returns the servers of a plugin that blocks hold in a deny-list.
+   *
+   * @param listed see `listedKeys`.
+   */
+  deniedPlugin(plugin: PluginVersion, listed: ReadonlySet<string>): ConfigPart {
+    const connect = ({ config }: PluginServer) => startedConnection(config);
+    return this.pluginPart(plugin, connect, (entries, omit) => {
+      const denied = entries.filter(([server, entry]) => {
+        const isListed = conflictsOf(entry).some((key) => listed.has(key));
+        if (isListed) omit(server, 'still_listed');
+        return !isListed;
+      });
+      return denied.length === 0 ? {} : { ...this.format.denylist?.(denied.map(([, entry]) => entry)) };
+    });
+  }
+
+  /** Returns the keys of a listed plugin's servers: see `listedKeys`. */
+  listedKeysOfPlugin({ name, servers }: PluginVersion): readonly string[] {
+    return servers.flatMap((server) => {
+      const found = this.listedServer(name, server, allowedConnection);
+      return typeof found === 'string' ? [] : keysOf(found.entry);
+    });
+  }
+
+  private pluginPart(
+    { name, version, servers }: PluginVersion,
+    connect: (server: PluginServer) => ServerConnection,
+    express: (
+      listed: readonly (readonly [PluginServer, unknown])[],
+      omit: (server: PluginServer, reason: OmissionReason) => void,
+    ) => ConfigPart,
+  ): ConfigPart {
+    const omitted: Omission[] = [];
+    const omit = (server: PluginServer, reason: OmissionReason) =>
+      void omitted.push({ name, version, server: server.name, reason });
+    const listed = servers.flatMap((server) => {
+      const found = this.listedServer(name, server, connect);
+      if (typeof found !== 'string') return [[server, found.entry] as const];
+      omit(server, found);
+      return [];
+    });
+    const part = express(listed, omit);
+    const whole = omitted.length === 0 ? part : { ...part, [OMITTED]: omitted };
+    if (JSON.stringify(whole, null, 2).length <= MAX_PART_CHARACTERS) return whole;
+    return { [OMITTED]: [{ name, version, reason: 'too_long' } satisfies Omission] };
+  }
+
+  private listedServer(
+    plugin: string,
+    server: PluginServer,
+    connect: (server: PluginServer) => ServerConnection,
+  ): { readonly entry: unknown } | OmissionReason {
+    const { format } = this;
+    return expressed(() => {
+      const connection = connect(server);
+      const entry = format.entry(connection, new ServerWriter(plugin, format.rules));
+      return { entry: format.listed(connection, entry, server.name) };
+    });
+  }
+
   /**
    * Generates the text of a configuration in UTF-8: indented JSON, or TOML. Equal items always give identical bytes.
    * Memory use depends only on the size of the pages.
@@ -199,19 +300,28 @@ export class ClientConfig {
       yield Buffer.from(hasItems ? `\n  ${close}` : `${start}${JSON.stringify(empty)}`);
       before = ',\n  ';
     }
+    for (const [key, value] of Object.entries(this.settings)) {
+      yield Buffer.from(`${before}${JSON.stringify(key)}: ${indented(value, '  ')}`);
+      before = ',\n  ';
+    }
     yield Buffer.from('\n}\n');
   }
 
   private async *toml<Position>(read: ReadItems<Position>): AsyncGenerator<Buffer> {
+    if (Object.keys(this.settings).length > 0) yield Buffer.from(`${stringify(this.settings)}\n`);
     // An empty table matters: Codex then allows no server.
     for (const key of Object.keys(this.empty)) yield Buffer.from(`[${key}]\n`);
-    for (const key of Object.keys(this.members))
+    for (const key of Object.keys(this.members)) {
+      let hasItems = false;
       for (let after: Position | null = null, isAtEnd = false; !isAtEnd;) {
         const piece: Piece<Position> = await pieceOf(read(key, after), '\n', '\n');
         if (piece.bytes.length > 0) yield piece.bytes;
+        hasItems ||= piece.bytes.length > 0;
         after = piece.next;
         isAtEnd = after === null;
       }
+      if (key === CODEX.serversKey && !hasItems && 'plugins' in this.empty) yield Buffer.from(NO_SERVER);
+    }
   }
 
   /** Returns the items that the parts have in a member, as text: indented JSON, or TOML tables. */
@@ -300,6 +410,12 @@ function originOf(url: string): string {
   return /^\w+:\/\/[^/]*/.exec(canonical(url))?.[0] ?? url;
 }
 
+/**
+ * A requirement that no server meets. Codex takes a list without servers as a ban on the servers of plugins too, whatever
+ * their own list says (seen in Codex 0.171.0).
+ */
+const NO_SERVER = `\n${stringify({ [CODEX.serversKey]: { none: { identity: { command: { executable: '', args: [] } } } } })}\n`;
+
 interface Piece<Position> {
   readonly bytes: Buffer;
   readonly next: Position | null;
@@ -318,14 +434,18 @@ async function pieceOf<Position>(
 type ItemText = (key: string, name: string | null, item: unknown) => string;
 
 const jsonItem: ItemText = (_key, name, item) => {
-  const text = JSON.stringify(item, null, 2).replaceAll('\n', '\n    ');
+  const text = indented(item, '    ');
   return name === null ? text : `${JSON.stringify(name)}: ${text}`;
 };
+
+function indented(value: unknown, indent: string): string {
+  return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent}`);
+}
 
 // Codex refuses unknown keys in strict mode, so what it does not know stands in comments.
 const tomlItem: ItemText = (key, name, item) => {
   const text = stringify({ [key]: name === null ? [item] : { [name]: item } }).trimEnd();
-  return `${key === CODEX.serversKey ? text : text.replace(/^/gm, '# ')}\n`;
+  return `${key.startsWith('x-') ? text.replace(/^/gm, '# ') : text}\n`;
 };
 
 export function tomlOf(part: ConfigPart): string {

@@ -1,5 +1,6 @@
 import { elements } from '../json/json-values.js';
 import type { ServerConnection, NamedTemplate, RemoteConnection } from './connections.js';
+import type { PluginServer } from './plugin-server.js';
 import {
   isBatchFileOnWindows,
   limitedKey,
@@ -8,7 +9,7 @@ import {
   shortKey,
   type TextRules,
 } from './server-writer.js';
-import { Inexpressible, isOpen, type Template, withInputsAs } from './template.js';
+import { Inexpressible, isOpen, type Template, textMember, withInputsAs } from './template.js';
 
 /** An allow-list entry for GitHub Copilot or Claude Code. */
 export type AllowedServer = { readonly serverUrl: string } | { readonly serverCommand: readonly string[] };
@@ -82,6 +83,11 @@ export interface ClientFormat<Allowed = unknown> {
   readonly listed: (connection: ServerConnection, entry: ServerEntry, server: string) => Allowed;
   allowlist(allowed: readonly Allowed[]): object;
   denylist?(denied: readonly Allowed[]): object;
+  /**
+   * Set if the client lists the servers of each plugin apart, under the plugin's id. With such a list, the client starts no
+   * server of any other plugin.
+   */
+  pluginAllowlist?(id: string, allowed: readonly (readonly [PluginServer, Allowed])[]): object;
 }
 
 const ALL_FORMS = CONFIG_FORMS;
@@ -342,6 +348,19 @@ export const CODEX: ClientFormat<CodexRequirement> = {
     return [shortKey(server), { identity }];
   },
   allowlist: (allowed) => ({ mcp_servers: Object.fromEntries(allowed) }),
+  pluginAllowlist: (id, allowed) => ({
+    plugins: {
+      [id]: {
+        mcp_servers: Object.fromEntries(
+          allowed.map(([{ name, config }, [, requirement]]) => {
+            const url = textMember(config, 'url');
+            // Codex compares the URL as the plugin spells it.
+            return [name, url === undefined ? requirement : { identity: { url } }];
+          }),
+        ),
+      },
+    },
+  }),
 };
 
 /**

@@ -30,7 +30,8 @@ export interface RemoteConnection {
 /** A server that the client starts and connects to over stdio. */
 export interface CommandConnection {
   readonly kind: 'command';
-  readonly command: Launcher;
+  /** A launcher; another program only where a plugin starts it. */
+  readonly command: string;
   readonly args: readonly Template[];
   readonly environment: readonly NamedTemplate[];
 }
@@ -171,6 +172,19 @@ function packageConnection(document: Package, limit: TextLimit): CommandConnecti
   };
 }
 
+/**
+ * Returns whether a launcher finds exactly one package by this argument: a name, and perhaps a version after `@`.
+ *
+ * @param text the package as an argument of the launcher.
+ */
+export function isPackageOf(launcher: Launcher, text: string): boolean {
+  const type = [...PACKAGE_TYPES.values()].find(({ command }) => command === launcher);
+  // Images contain their tag and digest.
+  const at = launcher === 'docker' ? -1 : text.lastIndexOf('@');
+  const [identifier, version] = at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text, undefined];
+  return type !== undefined && isValid(type, identifier, version);
+}
+
 function isValid(type: PackageType, identifier: string, version: string | undefined): boolean {
   const readsArchives = type.command === 'npx' || type.command === 'uvx';
   if (readsArchives && [identifier, version ?? ''].some((text) => ARCHIVE.test(text))) return false;
@@ -212,15 +226,24 @@ function expectsValue(argument: unknown): boolean {
 }
 
 function environmentOf(list: unknown, limit: TextLimit): readonly NamedTemplate[] {
-  const names = new Set<string>();
-  return elements(list).map((variable) => {
-    const name = textMember(variable, 'name') ?? '';
-    if (!VARIABLE_NAME.test(name) || names.has(name)) throw new Inexpressible('invalid_environment_variable');
-    if (isReadByLaunchers(name)) throw new Inexpressible('unsafe_environment_variable');
-    names.add(name);
+  const variables = elements(list).map((variable) => ({
+    variable,
+    name: textMember(variable, 'name') ?? '',
+  }));
+  checkEnvironmentNames(variables.map(({ name }) => name));
+  return variables.map(({ variable, name }) => {
     limit.take(name.length);
     return { name, value: templateOf(variable, name, limit) };
   });
+}
+
+/** @throws Inexpressible for names that are invalid, occur twice, or are read by launchers. */
+export function checkEnvironmentNames(names: readonly string[]): void {
+  for (const [index, name] of names.entries()) {
+    if (!VARIABLE_NAME.test(name) || names.indexOf(name) < index)
+      throw new Inexpressible('invalid_environment_variable');
+    if (isReadByLaunchers(name)) throw new Inexpressible('unsafe_environment_variable');
+  }
 }
 
 // Fixed text is set only inside the container; `docker` passes user input on from its own environment.

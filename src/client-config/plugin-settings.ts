@@ -1,48 +1,107 @@
 import { stringify } from 'smol-toml';
-import { type ClientName, syntaxOf } from './client-config.js';
+import { type ClientName, CONFIG_FORMS, formsOf, syntaxOf } from './client-config.js';
 
-export interface PluginMarketplace {
+/** What a client's file is for: see `ConfigForm`; `plugins` installs those of a marketplace. */
+export const FILE_FORMS = [...CONFIG_FORMS, 'plugins'] as const;
+export type FileForm = (typeof FILE_FORMS)[number];
+
+/** Returns the forms that a client has; `plugins` only where the registry is a marketplace. */
+export function fileFormsOf(client: ClientName): readonly FileForm[] {
+  return [...formsOf(client), ...(client in FORMATS ? (['plugins'] as const) : [])];
+}
+
+/** A marketplace as clients know it. */
+export interface KnownMarketplace {
   readonly name: string;
   /** The URL of its Git repository. */
   readonly repository: string;
-  /** The names of its plugins, in order. */
-  readonly plugins: readonly string[];
 }
 
-/** `settings.json` of Claude Code (also its managed settings) and Copilot CLI. */
-function jsonSettings({ name, repository, plugins }: PluginMarketplace): string {
-  const settings = {
-    extraKnownMarketplaces: { [name]: { source: { source: 'git', url: repository } } },
-    enabledPlugins: Object.fromEntries(plugins.map((plugin) => [`${plugin}@${name}`, true])),
-  };
-  return `${JSON.stringify(settings, null, 2)}\n`;
+/** How a client is told about plugins. Names are without the marketplace. */
+interface PluginFormat {
+  /** The text of the settings that register the marketplace and enable these plugins. */
+  install(marketplace: KnownMarketplace, plugins: readonly string[]): string;
+  /** Members of managed settings: this marketplace alone, its updates, and these plugins as disabled. */
+  manage(marketplace: KnownMarketplace, disabled: readonly string[]): object;
 }
-
-/** `config.toml` of Codex. */
-function tomlSettings({ name, repository, plugins }: PluginMarketplace): string {
-  return stringify({
-    marketplaces: { [name]: { source_type: 'git', source: repository } },
-    plugins: Object.fromEntries(plugins.map((plugin) => [`${plugin}@${name}`, { enabled: true }])),
-  });
-}
-
-const SETTINGS: Readonly<Partial<Record<ClientName, (marketplace: PluginMarketplace) => string>>> = {
-  'claude-code': jsonSettings,
-  copilot: jsonSettings,
-  codex: tomlSettings,
-};
-
-export const PLUGIN_CLIENTS = Object.keys(SETTINGS) as readonly ClientName[];
 
 /**
- * Returns the settings that register a marketplace and enable all its plugins (reference/client-config).
+ * Claude Code (https://code.claude.com/docs/en/plugins/org), Copilot CLI and VS Code
+ * (https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings; in a workspace, VS Code
+ * also reads these settings: https://code.visualstudio.com/docs/agent-customization/agent-plugins).
+ */
+const JSON_FORMAT: PluginFormat = {
+  install: ({ name, repository }, plugins) =>
+    `${JSON.stringify(
+      {
+        extraKnownMarketplaces: { [name]: { source: { source: 'git', url: repository } } },
+        enabledPlugins: Object.fromEntries(plugins.map((plugin) => [`${plugin}@${name}`, true])),
+      },
+      null,
+      2,
+    )}\n`,
+  manage: ({ name, repository }, disabled) => {
+    const source = { source: 'git', url: repository };
+    return {
+      extraKnownMarketplaces: { [name]: { source, autoUpdate: true } },
+      strictKnownMarketplaces: [source],
+      enabledPlugins: Object.fromEntries(disabled.map((plugin) => [`${plugin}@${name}`, false])),
+    };
+  },
+};
+
+/**
+ * Codex: `config.toml` and `requirements.toml` (https://learn.chatgpt.com/docs/config-file/config-reference). A requirement can
+ * disable no plugin; its list of servers leaves none to start of a plugin that is gone.
+ */
+const CODEX_FORMAT: PluginFormat = {
+  install: ({ name, repository }, plugins) =>
+    stringify({
+      marketplaces: { [name]: { source_type: 'git', source: repository } },
+      plugins: Object.fromEntries(plugins.map((plugin) => [`${plugin}@${name}`, { enabled: true }])),
+    }),
+  manage: ({ name, repository }) => ({
+    marketplaces: {
+      restrict_to_allowed_sources: true,
+      allowed_sources: { [name]: { source: 'git', url: repository } },
+    },
+  }),
+};
+
+const FORMATS: Readonly<Partial<Record<ClientName, PluginFormat>>> = {
+  vscode: JSON_FORMAT,
+  copilot: JSON_FORMAT,
+  'claude-code': JSON_FORMAT,
+  codex: CODEX_FORMAT,
+};
+
+export const PLUGIN_CLIENTS = Object.keys(FORMATS) as readonly ClientName[];
+
+/**
+ * Returns the settings that register a marketplace and enable its plugins (reference/client-config).
  *
+ * @param plugins their names, in order.
  * @returns null for a client that cannot be given plugins by a file.
  */
 export function pluginSettings(
   client: ClientName,
-  marketplace: PluginMarketplace,
+  marketplace: KnownMarketplace,
+  plugins: readonly string[],
 ): { readonly text: string; readonly mediaType: string } | null {
-  const text = SETTINGS[client]?.(marketplace);
+  const text = FORMATS[client]?.install(marketplace, plugins);
   return text === undefined ? null : { text, mediaType: syntaxOf(client).mediaType };
+}
+
+/**
+ * Returns the members of a client's managed settings that admit only this marketplace, keep it updated, and disable plugins
+ * (reference/client-config).
+ *
+ * @param disabled the names of the plugins, in order.
+ */
+export function managedPlugins(
+  client: ClientName,
+  marketplace: KnownMarketplace,
+  disabled: readonly string[],
+): object {
+  return FORMATS[client]?.manage(marketplace, disabled) ?? {};
 }

@@ -7,6 +7,7 @@ export const OMISSIONS = {
   unsupported_transport: 'The package listens on a port: a client can connect to it but not start it',
   unsupported_runtime: 'The package is for a different runtime than the one used for packages of this type',
   custom_package_registry: 'The package is not in the default registry of its type',
+  no_launcher: 'The plugin starts a program of its own, which no list can name for every machine',
   invalid_package: 'The name or version of the package is not valid in its registry',
   invalid_url: 'The URL is not valid, or contains a user or password',
   invalid_header: 'A header name is invalid or duplicate, or a header value contains a line break',
@@ -33,6 +34,8 @@ export type OmissionReason = keyof typeof OMISSIONS;
 export interface Omission {
   readonly name: string;
   readonly version: string;
+  /** The server of a plugin. */
+  readonly server?: string;
   readonly reason: OmissionReason;
 }
 

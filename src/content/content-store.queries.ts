@@ -22,6 +22,7 @@ import {
 } from './content.entity.js';
 import {
   bytesOf,
+  type FoundInFiles,
   type IncomingContent,
   type IncomingFile,
   sortFiles,
@@ -132,7 +133,7 @@ export class ContentStore {
    *
    * @throws ApiError 413 `content_too_large`, 507 `content_full`.
    */
-  async write(manager: EntityManager, { files: incoming, members }: IncomingContent): Promise<TreeSummary> {
+  async write(manager: EntityManager, { files: incoming, ...found }: IncomingContent): Promise<TreeSummary> {
     const files = sortFiles(incoming);
     const tree = treeSummaryOf(files);
     if (tree.bytes > this.limits.maxBytesPerVersion) throw new ApiError('content_too_large');
@@ -142,7 +143,7 @@ export class ContentStore {
     if (added.length > 0 && stored + bytesOf(added) > this.limits.maxBytes)
       throw new ApiError('content_full');
     for (const file of added) await writeBlob(manager, file);
-    await writeTree(manager, tree, files, members);
+    await writeTree(manager, tree, files, found);
     return tree;
   }
 
@@ -156,14 +157,14 @@ export class ContentStore {
   }
 
   /** @returns false if the tree is gone, or another replica was faster. */
-  async replaceMembers(digest: string, members: Members): Promise<boolean> {
+  async replaceMembers(digest: string, found: FoundInFiles): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
       await waitForLocks(manager);
       await lockContent(manager);
       const { affected } = await manager.update(
         ContentTree,
         { digest, membersVersion: LessThan(MEMBERS_VERSION) },
-        columnsOf(members),
+        columnsOf(found),
       );
       if (affected !== 1) return false;
       const sources = await manager.query<{ id: number; entryIds: string[] }[]>(
@@ -280,18 +281,18 @@ async function* inChunks(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (length > 0) yield Buffer.concat(parts);
 }
 
-function columnsOf(members: Members): Pick<ContentTree, 'members' | 'memberTokens' | 'membersVersion'> {
-  return { members, memberTokens: memberTokens(members), membersVersion: MEMBERS_VERSION };
+function columnsOf({ members, pluginServers }: FoundInFiles): Omit<ContentTree, 'digest' | 'bytes'> {
+  return { members, pluginServers, memberTokens: memberTokens(members), membersVersion: MEMBERS_VERSION };
 }
 
 async function writeTree(
   manager: EntityManager,
   { digest, bytes }: TreeSummary,
   files: readonly ContentTreeFile[],
-  members: Members,
+  found: FoundInFiles,
 ): Promise<void> {
   if (await manager.existsBy(ContentTree, { digest })) return;
-  await manager.insert(ContentTree, { digest, bytes, ...columnsOf(members) });
+  await manager.insert(ContentTree, { digest, bytes, ...columnsOf(found) });
   await insertMany(
     manager,
     ContentFile,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { readMembers, type ReadMembers } from '../members/read-members.js';
+import { type PluginServers, pluginServersOf } from '../members/plugin-servers.js';
+import { type MemberFile, readMembers, type ReadMembers } from '../members/read-members.js';
 
 /** A file of a version. */
 export interface ContentTreeFile {
@@ -28,13 +29,26 @@ export interface IncomingFile extends ContentTreeFile {
 }
 
 /** Files to store, with what clients find in them. */
-export interface IncomingContent extends ReadMembers {
+export interface IncomingContent extends FoundInFiles {
   readonly files: readonly IncomingFile[];
+}
+
+/** What clients find in files. */
+export interface FoundInFiles extends Pick<ReadMembers, 'members'> {
+  readonly pluginServers: PluginServers;
+}
+
+export async function foundIn<File extends MemberFile>(
+  files: readonly File[],
+  read: (file: File) => Promise<Buffer>,
+): Promise<FoundInFiles> {
+  const { members, servers } = await readMembers(files, read);
+  return { members, pluginServers: await pluginServersOf(files, servers, read) };
 }
 
 /** Reads the members of files. Takes time: call it before the transaction that stores them. */
 export async function withMembers(files: readonly IncomingFile[]): Promise<IncomingContent> {
-  return { files, ...(await readMembers(files, ({ open }) => buffer(open()))) };
+  return { files, ...(await foundIn(files, ({ open }) => buffer(open()))) };
 }
 
 /** Returns files in the order of a tree: by the bytes of their paths, like PostgreSQL's collation C. */

@@ -2,6 +2,7 @@ import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typ
 import { Timestamp } from '../database/columns.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import type { Members } from '../members/members.responses.js';
+import type { PluginServers } from '../members/plugin-servers.js';
 
 /** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */
 const HEX = {
@@ -50,6 +51,10 @@ export class ContentTree {
   /** What clients find in the files. */
   @Column({ type: 'jsonb' })
   members: Members;
+
+  /** What clients are told about the servers in them. */
+  @Column({ name: 'plugin_servers', type: 'jsonb' })
+  pluginServers: PluginServers;
 
   /** What searches compare: see `memberTokens`. */
   @Column({ name: 'member_tokens', type: 'text', array: true })

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { buffer } from 'node:stream/consumers';
 import { Polling } from '../database/polling.js';
-import { readMembers } from '../members/read-members.js';
 import { ContentStore } from './content-store.queries.js';
+import { foundIn } from './content-tree.js';
 
 /** While an upgrade is rolled out, earlier versions of the server still store content. */
 const EVERY_MS = 5 * 60_000;
@@ -41,7 +41,7 @@ export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShut
   private async refresh(digest: string): Promise<boolean> {
     const tree = await this.store.tree(digest);
     if (!tree) return false;
-    const { members } = await readMembers(tree.files, (file) => buffer(this.store.read(file.digest)));
-    return this.store.replaceMembers(digest, members);
+    const found = await foundIn(tree.files, (file) => buffer(this.store.read(file.digest)));
+    return this.store.replaceMembers(digest, found);
   }
 }

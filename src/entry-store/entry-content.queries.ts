@@ -54,6 +54,17 @@ export async function queueContent(
 
 export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const;
 
+/** A server of a plugin that the other file of servers cannot express. */
+export class UntranslatedServerAnswer {
+  @ApiProperty({ example: '.mcp.json', description: 'The file of the publisher' })
+  file: string;
+
+  @ApiPropertyOptional({ description: 'Absent if the whole file cannot be read' })
+  server?: string;
+
+  reason: string;
+}
+
 /** The content of a version of a skill or plugin (reference/content). */
 export class ContentAnswer {
   @ApiProperty({
@@ -73,6 +84,13 @@ export class ContentAnswer {
 
   @ApiPropertyOptional({ type: 'integer', description: 'The size of all files together' })
   bytes?: number;
+
+  @ApiPropertyOptional({
+    type: [UntranslatedServerAnswer],
+    description:
+      'The servers that the marketplace leaves out of the `mcp.json` or `.mcp.json` that it adds to a plugin',
+  })
+  untranslated?: UntranslatedServerAnswer[];
 }
 
 /**
@@ -85,7 +103,8 @@ export const contentState = (mayFetch: string) => `(
     'status', case when c.tree is not null then 'stored' when f.fetch_at is null or not ${mayFetch} then 'none'
       when f.error is not null then 'failed' else 'pending' end,
     'error', case when c.tree is null and f.fetch_at is not null and ${mayFetch} then f.error end,
-    'digest', encode(c.tree, 'hex'), 'bytes', t.bytes
+    'digest', encode(c.tree, 'hex'), 'bytes', t.bytes,
+    'untranslated', nullif(t.plugin_servers -> 'untranslated', '[]')
   ))
   from (select v.id) known
   left join version_content c on c.version_id = known.id

@@ -3,7 +3,7 @@ import type { Publisher } from '../audit/audit-event.js';
 import { asGiven, type Claims, givenForm } from '../claims/claims.js';
 import type { EntryName, EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
-import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SIZE_OF_ENTRY } from './entry-documents.queries.js';
 import type { EntrySize } from './entry-limits.queries.js';
 import { summaryOf } from './entry-summary.js';
@@ -155,6 +155,12 @@ export async function settleVersions(
 
 /** How long removals are kept: longer than the hour after which an index reads a source from the beginning. */
 const REMEMBERED = '2 hours';
+/** How long removed plugins and skills are known, so that clients disable copies (reference/client-config). */
+const WITHDRAWN = '1 year';
+/** The kinds of sources that pass their current claims on, to removed entries too. */
+const INHERITING = Object.entries(KINDS).flatMap(([kind, { inheritsClaims }]) =>
+  inheritsClaims ? [kind] : [],
+);
 
 /** SQL: the next revision of the source `$1`, which the transaction must have locked: see `noteChanged`. */
 export const NEXT_REVISION = `(select revision + 1 from source where id = $1)`;
@@ -201,23 +207,27 @@ export async function deleteEmptyEntries(
     `with deleted as (
        delete from entry e
        where e.id = any($1::bigint[]) and not exists (select 1 from entry_version v where v.entry_id = e.id)
-       returning e.id, e.source_id, e.type, e.name
+       returning e.id, e.source_id, e.type, e.name, e.claim_set_id
      ), numbered as (
        update source s set revision = s.revision + 1 where s.id in (select source_id from deleted)
-       returning s.id, s.revision
+       returning s.id, s.revision, s.kind
      ), noted as (
-       insert into removed_entry (source_id, type, name, revision)
-       select d.source_id, d.type, d.name, n.revision from deleted d join numbered n on n.id = d.source_id
-       on conflict (source_id, type, name) do update set revision = excluded.revision, removed_at = now()
+       insert into removed_entry (source_id, type, name, revision, claims)
+       select d.source_id, d.type, d.name, n.revision,
+         case when d.type <> 'server' and n.kind <> all($2::text[]) then c.claims end
+       from deleted d join numbered n on n.id = d.source_id join claim_set c on c.id = d.claim_set_id
+       on conflict (source_id, type, name) do update
+         set revision = excluded.revision, removed_at = now(), claims = excluded.claims
      )
      select id, source_id as "sourceId" from deleted`,
-    [entryIds],
+    [entryIds, INHERITING],
   );
-  if (deleted.length > 0)
-    await manager.delete(RemovedEntry, {
-      sourceId: In([...new Set(deleted.map(({ sourceId }) => sourceId))]),
-      removedAt: Raw((column) => `${column} < now() - interval '${REMEMBERED}'`),
-    });
+  const sourceId = In([...new Set(deleted.map((entry) => entry.sourceId))]);
+  const before = (age: string) => Raw((column) => `${column} < now() - interval '${age}'`);
+  if (deleted.length > 0) {
+    await manager.delete(RemovedEntry, { sourceId, type: 'server', removedAt: before(REMEMBERED) });
+    await manager.delete(RemovedEntry, { sourceId, removedAt: before(WITHDRAWN) });
+  }
   return deleted.map(({ id }) => id);
 }
 

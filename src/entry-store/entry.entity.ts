@@ -86,7 +86,10 @@ export class Entry {
   }
 }
 
-/** A recently removed entry, for indexes in memory. An entry with the same name may exist again. */
+/**
+ * A removed entry: for indexes in memory, and of plugins and skills for clients that have a copy. An entry with the same name
+ * may exist again.
+ */
 @Entity('removed_entry')
 @Index('removed_entry_revision', ['sourceId', 'revision'])
 export class RemovedEntry {
@@ -109,6 +112,10 @@ export class RemovedEntry {
 
   @Timestamp({ name: 'removed_at', default: () => 'now()' })
   removedAt: Date;
+
+  /** The claims of a plugin or skill; null if they are those of the source. */
+  @Column({ type: 'jsonb', nullable: true })
+  claims: Claims | null;
 }
 
 /** One published document of an entry. */

@@ -4,7 +4,6 @@ import type { Request } from 'express';
 import { Loaded, Route } from '../auth/route.js';
 import type { CachedJson, StreamedJson } from '../http/json-answers.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import { CatalogService } from '../catalog/catalog.service.js';
 import { ClientConfigAnswer, ClientConfigQuery } from '../catalog/client-config.dto.js';
 import { MarketplaceService } from './marketplace.service.js';
 
@@ -12,10 +11,7 @@ import { MarketplaceService } from './marketplace.service.js';
 @ApiTags('catalog')
 @Controller(['/v0.1', '/v0', ''].map((version) => `registry/:registry${version}/x/client-config`))
 export class ClientConfigController {
-  constructor(
-    private readonly catalog: CatalogService,
-    private readonly marketplaces: MarketplaceService,
-  ) {}
+  constructor(private readonly marketplaces: MarketplaceService) {}
 
   @Route('GET', '', {
     access: 'caller',
@@ -24,8 +20,8 @@ export class ClientConfigController {
     operationId: 'getClientConfig',
     summary: 'All servers as the configuration file of a client, or as its lists',
     description:
-      'Contains the latest version of each server; a deny-list contains the deleted versions. JSON, or TOML for Codex. A form ' +
-      'that the client does not have is 400. Servers that the client’s format cannot express, that are longer than ' +
+      'Contains the latest version of each server; a deny-list contains the deleted and blocked versions. Lists include the ' +
+      'servers of plugins. JSON, or TOML for Codex. A form that the client does not have is 400. Servers that the client’s format cannot express, that are longer than ' +
       '64 KiB, or whose package could make its launcher run something else are omitted, counted in `X-Omitted-Count` and ' +
       'listed in `x-omitted`, which clients ignore; in TOML in comments.',
     answer: ClientConfigAnswer,
@@ -36,8 +32,6 @@ export class ClientConfigController {
     @Query() { client, form }: ClientConfigQuery,
     @Req() request: Request,
   ): Promise<CachedJson | StreamedJson> {
-    return form === 'plugins'
-      ? this.marketplaces.pluginConfig(access, client, request)
-      : this.catalog.clientConfig(access, { client, form: form || 'servers' });
+    return this.marketplaces.clientFile(access, { client, form: form || 'servers' }, request);
   }
 }

@@ -4,8 +4,17 @@ import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
-import type { ClientName } from '../client-config/client-config.js';
-import { PLUGIN_CLIENTS, pluginSettings } from '../client-config/plugin-settings.js';
+import { CatalogService } from '../catalog/catalog.service.js';
+import { WithdrawnPlugins } from '../catalog/withdrawn-plugins.queries.js';
+import { type ClientName, formsOf } from '../client-config/client-config.js';
+import {
+  type FileForm,
+  fileFormsOf,
+  type KnownMarketplace,
+  managedPlugins,
+  PLUGIN_CLIENTS,
+  pluginSettings,
+} from '../client-config/plugin-settings.js';
 import { authenticationConfig } from '../config/slices.js';
 import { ContentStore, type Turn } from '../content/content-store.queries.js';
 import { sortFiles, treeSummaryOf } from '../content/content-tree.js';
@@ -13,7 +22,7 @@ import { StreamedZip, zipOf } from '../content/content-zip.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
 import { ApiError } from '../http/errors.js';
-import { CachedJson } from '../http/json-answers.js';
+import { CachedJson, type StreamedJson } from '../http/json-answers.js';
 import { requestedHost } from '../http/request-context.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { Semaphore } from '../limits/semaphore.js';
@@ -82,6 +91,8 @@ export class MarketplaceService {
     private readonly views: RegistryViews,
     private readonly content: ContentStore,
     private readonly repositories: RepositoryCache,
+    private readonly catalog: CatalogService,
+    private readonly withdrawnPlugins: WithdrawnPlugins,
     private readonly semaphores: PoolSemaphores,
     @Inject(authenticationConfig.KEY)
     private readonly authentication: ConfigType<typeof authenticationConfig>,
@@ -139,31 +150,64 @@ export class MarketplaceService {
   }
 
   /**
-   * Returns the settings that install the plugins of a registry.
+   * Returns a client's file: its servers, its lists, its managed settings, or the settings that install the plugins.
    *
-   * @param client one that has a file for plugins.
-   * @throws ApiError 400 `invalid_parameter` for another client, and where the registry has no marketplace.
+   * @param request absent outside a request: no key and no address of it is in the file then.
+   * @throws ApiError 400 `invalid_parameter` for a form that the client does not have, and for plugins where the registry has
+   *   no marketplace; 507 `marketplace_too_large`.
    */
-  async pluginConfig(access: VerifiedAccess, client: ClientName, request: Request): Promise<CachedJson> {
-    const { marketplace } = access;
+  async clientFile(
+    access: VerifiedAccess,
+    { client, form }: { readonly client: ClientName; readonly form: FileForm },
+    request?: Request,
+  ): Promise<CachedJson | StreamedJson> {
+    if (form !== 'plugins' && !formsOf(client).includes(form))
+      throw new ApiError('invalid_parameter', `form: ${client} has only ${fileFormsOf(client).join(', ')}`);
+    const marketplace = access.marketplace && {
+      name: access.marketplace.name,
+      repository: this.urlFor(access, REPOSITORY, request),
+    };
+    if (form === 'plugins') return this.pluginConfig(access, client, marketplace);
+    if (!marketplace) return this.catalog.clientConfig(access, { client, form });
+    const policy = { marketplace: marketplace.name };
+    if (form !== 'managed') return this.catalog.clientConfig(access, { client, form }, policy);
+    const settings = managedPlugins(client, marketplace, await this.withdrawn(access));
+    return this.catalog.clientConfig(access, { client, form }, { ...policy, settings });
+  }
+
+  private async pluginConfig(
+    access: VerifiedAccess,
+    client: ClientName,
+    marketplace: KnownMarketplace | null | undefined,
+  ): Promise<CachedJson> {
     if (!marketplace)
       throw new ApiError('invalid_parameter', 'form: this registry is not served as a marketplace');
     const { plugins } = await this.find(access);
-    const settings = pluginSettings(client, {
-      name: marketplace.name,
-      repository: this.urlFor(access, REPOSITORY, request),
-      plugins: (await plugins()).map(({ pluginName }) => pluginName),
-    });
+    const names = (await plugins()).map(({ pluginName }) => pluginName);
+    const settings = pluginSettings(client, marketplace, names);
     if (!settings)
       throw new ApiError('invalid_parameter', `form: only ${PLUGIN_CLIENTS.join(', ')} have plugins`);
     return new CachedJson([settings.text], { 'Content-Type': settings.mediaType, 'X-Omitted-Count': '0' });
   }
 
+  /** Returns the names of plugins that clients may have installed, and that are not in the marketplace any more. */
+  private async withdrawn(access: VerifiedAccess): Promise<string[]> {
+    const names = new Set((await this.withdrawnPlugins.namesFor(access)).map(pluginNameOf));
+    if (names.size === 0) return [];
+    for (const { name } of await this.entries.versions(access, {
+      types: ['plugin', 'skill'],
+      limit: MAX_PLUGINS,
+    }))
+      names.delete(pluginNameOf(name));
+    return [...names].sort();
+  }
+
   /** Returns a URL below the registry's for the sender of this request. It contains their key, which nobody else may see. */
-  private urlFor({ registryName }: VerifiedAccess, path: string, request: Request): string {
+  private urlFor({ registryName }: VerifiedAccess, path: string, request?: Request): string {
     const { oauth } = this.authentication;
-    const base = oauth?.resourceUrl.replace(/\/+$/, '') ?? `http://${requestedHost(request) ?? 'localhost'}`;
-    const key = request.registryKey ? `/k/${request.registryKey.key}` : '';
+    const host = (request && requestedHost(request)) ?? 'localhost';
+    const base = oauth?.resourceUrl.replace(/\/+$/, '') ?? `http://${host}`;
+    const key = request?.registryKey ? `/k/${request.registryKey.key}` : '';
     return `${base}/registry/${registryName}${key}/${path}`;
   }
 

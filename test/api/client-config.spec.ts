@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { shortKey } from '../../src/client-config/server-writer.js';
 import { Cli } from '../support/cli.js';
-import { aServer, type Document } from '../support/documents.js';
+import { ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
+import { aServer, aSkill, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Reply, Sender } from '../support/http.js';
 import { addCopies } from '../support/managed-entries.js';
@@ -11,6 +12,7 @@ import { expectChallenge, expectRefused } from '../support/matchers.js';
 import { callTool, toolResult } from '../support/mcp.js';
 import { aKey } from '../support/registry-keys.js';
 import { aService } from '../support/service.js';
+import { storeContent } from '../support/stored-content.js';
 
 const ACME = { sub: 'ada', org: 'acme' };
 const PLATFORM = { sub: 'pia', org: 'acme', team: 'platform' };
@@ -22,6 +24,10 @@ const remote = (url: string) => ({ remotes: [{ type: 'streamable-http', url }] }
 const npm = (identifier: string, more: Document = {}) => ({
   packages: [{ registryType: 'npm', identifier, version: '1.2.3', transport: { type: 'stdio' }, ...more }],
 });
+
+const MARKETPLACE = { name: 'acme', owner: 'Acme' };
+/** Without content until a test stores it. */
+const PLUGINS = ['io.tools/both', 'io.tools/left', 'io.tools/plain'].map((name) => aSkill(name));
 
 const folder = aFolder();
 const key = aKey();
@@ -47,6 +53,9 @@ const service = aService({ mode: 'full' })
     servers: [aServer('io.many/none'), aServer('io.many/one', '1.0.0', npm('one'))],
   })
   .source('busy', { claims: { org: 'acme' }, servers: [aServer('io.busy/one', '1.0.0', npm('one'))] })
+  .source('tools', { claims: { org: 'acme' }, plugins: PLUGINS })
+  .registry('market', { sources: ['tools', 'published'], claims: { org: 'acme' }, marketplace: MARKETPLACE })
+  .registry('shelf', { sources: ['tools', 'published'], claims: { org: 'acme' } })
   .registry('main', { sources: ['open', 'platform', 'published'], claims: { org: 'acme' } })
   .registry('many', { sources: ['many'], claims: { org: 'acme' } })
   .registry('busy', { sources: ['busy'], claims: { org: 'acme' } })
@@ -55,6 +64,7 @@ const service = aService({ mode: 'full' })
     claims: { org: 'acme' },
     anonymous: { claims: { org: 'acme' } },
     keys: [{ name: 'ci', secretFile: folder.file('key'), claims: { org: 'acme', team: 'platform' } }],
+    marketplace: MARKETPLACE,
   })
   .configuration({ rootRegistry: 'ide' })
   .runs();
@@ -373,6 +383,228 @@ describe('GET /x/client-config', () => {
     expect(serversOf(withKey)).toContain('io.acme/deploy');
     const wrong = await service.get(`/registry/ide/k/${aKey()}/x/client-config?client=cursor`);
     expectRefused(wrong, 404, 'registry_not_found');
+  });
+});
+
+describe('the servers of plugins', () => {
+  const LEFT = ['npx', '-y', 'left-pad@1.3.0'];
+  const REMOTE = 'https://tools.acme.example/mcp';
+  const REPOSITORY = 'https://registry.example.com/registry/market/git/marketplace.git';
+  const of = (client: string, form: string, registry = 'market', sender = service.as(ACME)) =>
+    sender.get(pathOf(`client=${client}&form=${form}`, registry));
+  const jsonOf = async (...asked: Parameters<typeof of>) => {
+    const reply = await of(...asked);
+    expect(reply.status, reply.text).toBe(200);
+    return { ...(reply.json as Document), omitted: reply.headers['x-omitted-count'] };
+  };
+  const block = (names: string[]) =>
+    service.as(SUPER_ADMIN).put('/v1/blocks/plugins', { names, reason: 'SEC-12' });
+  const unblock = () => service.as(SUPER_ADMIN).delete('/v1/blocks/plugins');
+  const disabled = async (registry = 'market', sender = service.as(ACME)) =>
+    (await jsonOf('claude-code', 'managed', registry, sender))['enabledPlugins' as keyof object];
+
+  beforeAll(async () => {
+    const mcpServers = {
+      left: { type: 'stdio', command: LEFT[0], args: LEFT.slice(1), env: { TOKEN: 'secret' } },
+      own: { type: 'stdio', command: 'node', args: ['${PLUGIN_ROOT}/server.js'] },
+      remote: { type: 'streamable-http', url: REMOTE },
+    };
+    await storeContent(service, 'plugin', 'io.tools/both', '1.0.0', {
+      'mcp.json': JSON.stringify({ mcpServers }),
+    });
+    await storeContent(service, 'plugin', 'io.tools/left', '1.0.0', {
+      '.mcp.json': JSON.stringify({ right: { command: 'npx', args: ['-y', 'right-pad'] } }),
+    });
+    await storeContent(service, 'plugin', 'io.tools/plain', '1.0.0', { 'README.md': 'Plain' });
+  });
+
+  const COMMANDS = [
+    { serverCommand: LEFT },
+    { serverUrl: REMOTE },
+    { serverCommand: ['npx', '-y', 'right-pad'] },
+  ];
+  const ALLOWED: Record<string, Document> = {
+    vscode: { allowedMcpServers: COMMANDS },
+    copilot: { allowedMcpServers: COMMANDS },
+    'claude-code': { allowManagedMcpServersOnly: true, allowedMcpServers: COMMANDS },
+    cursor: { commandEntries: [`*${LEFT.join(' ')}`, '*npx -y right-pad'], urlEntries: [REMOTE] },
+  };
+  const OMITTED = [{ name: 'io.tools/both', version: '1.0.0', server: 'own', reason: 'no_launcher' }];
+  const exact = ([executable, ...args]: string[]) => ({
+    identity: { command: { executable, args: args.map((value) => ({ match: 'exact', value })) } },
+  });
+  const IN_CODEX = {
+    // Codex would take an empty table as a ban on the servers of plugins.
+    mcp_servers: { none: { identity: { command: { executable: '', args: [] } } } },
+    plugins: {
+      'io-tools-both@acme': { mcp_servers: { left: exact(LEFT), remote: { identity: { url: REMOTE } } } },
+      'io-tools-left@acme': { mcp_servers: { right: exact(['npx', '-y', 'right-pad']) } },
+    },
+  };
+  const SETTINGS = {
+    extraKnownMarketplaces: { acme: { source: { source: 'git', url: REPOSITORY }, autoUpdate: true } },
+    strictKnownMarketplaces: [{ source: 'git', url: REPOSITORY }],
+    enabledPlugins: {},
+  };
+  const INSTALL = {
+    extraKnownMarketplaces: { acme: { source: { source: 'git', url: REPOSITORY } } },
+    enabledPlugins: { 'io-tools-both@acme': true, 'io-tools-left@acme': true, 'io-tools-plain@acme': true },
+  };
+
+  it.each(Object.keys(ALLOWED))('are in each form of %s that has them', async (client) => {
+    const allowlist = { ...ALLOWED[client], 'x-omitted': OMITTED, omitted: '1' };
+    for (const registry of ['market', 'shelf']) {
+      expect(await jsonOf(client, 'servers', registry)).toMatchObject({ omitted: '0' });
+      expect((await of(client, 'servers', registry)).text).not.toContain('pad');
+      expect(await jsonOf(client, 'allowlist', registry)).toEqual(allowlist);
+    }
+    if (client === 'cursor') {
+      for (const form of ['managed', 'denylist', 'plugins'])
+        expectRefused(await of(client, form), 400, 'invalid_parameter');
+      return;
+    }
+    expect(await jsonOf(client, 'denylist')).toEqual({ deniedMcpServers: [], omitted: '0' });
+    const managed = { ...allowlist, deniedMcpServers: [] };
+    expect(await jsonOf(client, 'managed', 'shelf')).toEqual(managed);
+    expect(await jsonOf(client, 'managed')).toEqual({ ...managed, ...SETTINGS });
+    expect(await jsonOf(client, 'plugins')).toEqual({ ...INSTALL, omitted: '0' });
+    expectRefused(await of(client, 'plugins', 'shelf'), 400, 'invalid_parameter');
+  });
+
+  it('are in each form of Codex that has them, by plugin', async () => {
+    const toml = async (form: string, registry = 'market') => parse((await of('codex', form, registry)).text);
+    expect(await toml('servers')).toEqual({ mcp_servers: {} });
+    expect(await toml('allowlist')).toEqual(IN_CODEX);
+    expect(await toml('managed')).toEqual({
+      ...IN_CODEX,
+      marketplaces: {
+        restrict_to_allowed_sources: true,
+        allowed_sources: { acme: { source: 'git', url: REPOSITORY } },
+      },
+    });
+    // Codex names plugins by their marketplace.
+    for (const form of ['allowlist', 'managed'])
+      expect(await toml(form, 'shelf')).toEqual({ mcp_servers: {} });
+    expect(await toml('plugins')).toEqual({
+      marketplaces: { acme: { source_type: 'git', source: REPOSITORY } },
+      plugins: Object.fromEntries(Object.keys(INSTALL.enabledPlugins).map((id) => [id, { enabled: true }])),
+    });
+    expectRefused(await of('codex', 'denylist'), 400, 'invalid_parameter');
+    expectRefused(await of('codex', 'plugins', 'shelf'), 400, 'invalid_parameter');
+  });
+
+  it('are byte-stable with an ETag, which changes with the marketplace’s URL', async () => {
+    const [one, other] = [
+      await of('copilot', 'managed'),
+      await of('copilot', 'managed', 'market', service.as(PLATFORM)),
+    ];
+    expect(other.text).toBe(one.text);
+    expect(other.headers.etag).toBe(one.headers.etag);
+    const keyed = await service.get(`/registry/ide/k/${key}/x/client-config?client=copilot&form=managed`);
+    expect(keyed.json).toMatchObject({
+      strictKnownMarketplaces: [
+        { url: `https://registry.example.com/registry/ide/k/${key}/git/marketplace.git` },
+      ],
+    });
+    expect((await of('copilot', 'managed', 'ide', service.as(PLATFORM))).text).not.toContain('/k/');
+  });
+
+  it('are denied while a block holds the plugin, which is disabled', async () => {
+    await block(['io.tools/both']);
+    expect(await jsonOf('copilot', 'denylist')).toEqual({
+      deniedMcpServers: [{ serverCommand: LEFT }, { serverUrl: REMOTE }],
+      'x-omitted': [{ ...OMITTED[0], reason: 'variable_reference' }],
+      omitted: '1',
+    });
+    expect(await jsonOf('copilot', 'managed')).toMatchObject({
+      allowedMcpServers: [{ serverCommand: ['npx', '-y', 'right-pad'] }],
+      deniedMcpServers: [{ serverCommand: LEFT }, { serverUrl: REMOTE }],
+      enabledPlugins: { 'io-tools-both@acme': false },
+    });
+    expect(Object.keys(parse((await of('codex', 'managed')).text)['plugins'] ?? {})).toEqual([
+      'io-tools-left@acme',
+    ]);
+    expect(await jsonOf('vscode', 'plugins')).toMatchObject({
+      enabledPlugins: { 'io-tools-left@acme': true, 'io-tools-plain@acme': true },
+    });
+    expect(await jsonOf('copilot', 'managed', 'shelf')).not.toHaveProperty('enabledPlugins');
+    await unblock();
+    expect(await disabled()).toEqual({});
+    expect(await jsonOf('copilot', 'denylist')).toMatchObject({ deniedMcpServers: [] });
+  });
+
+  it('are not denied if a plugin that stays starts the same', async () => {
+    await block(['io.tools/left']);
+    const twin = { plugin: aSkill('io.acme/twin'), claims: { org: 'acme' } };
+    const writer = service.as(ACME_WRITER);
+    expect((await writer.post('/v1/entries', twin)).status).toBe(201);
+    expect(await jsonOf('copilot', 'denylist')).toMatchObject({ deniedMcpServers: [{}] });
+    await storeContent(service, 'plugin', 'io.acme/twin', '1.0.0', {
+      '.mcp.json': JSON.stringify({ right: { command: 'npx', args: ['-y', 'right-pad'] } }),
+    });
+    expect(await jsonOf('copilot', 'denylist')).toMatchObject({
+      deniedMcpServers: [],
+      'x-omitted': [{ name: 'io.tools/left', server: 'right', reason: 'still_listed' }],
+    });
+    await unblock();
+    expect((await writer.delete('/v1/entries/plugin/io.acme%2Ftwin/versions/1.0.0')).status).toBe(204);
+  });
+
+  it('of a plugin that was removed are disabled with it, for callers who would see it', async () => {
+    const TEAM = { org: 'acme', team: 'platform' };
+    const writer = service.as(ACME_WRITER);
+    const plugin = aSkill('io.acme/gone');
+    const publish = async (claims: object) => {
+      expect((await writer.post('/v1/entries', { plugin, claims })).status).toBe(201);
+    };
+    const remove = async () => {
+      expect((await writer.delete('/v1/entries/plugin/io.acme%2Fgone/versions/1.0.0')).status).toBe(204);
+    };
+    const GONE = { 'io-acme-gone@acme': false };
+    const before = await disabled();
+    await publish(TEAM);
+    expect(await disabled('market', service.as(PLATFORM))).toEqual(before);
+    await remove();
+    expect(await disabled('market', service.as(PLATFORM))).toEqual({ ...(before as object), ...GONE });
+    expect(await disabled('market', service.as(SUPER_ADMIN))).toMatchObject(GONE);
+    expect(await disabled()).toEqual(before);
+    expect(await disabled('ide', service.as(PLATFORM))).toEqual({});
+    // Published again, it is for nobody to disable, even before it has content.
+    await publish({ org: 'acme' });
+    for (const caller of [ACME, PLATFORM])
+      expect(await disabled('market', service.as(caller))).toEqual(before);
+    await remove();
+    expect(await disabled()).toMatchObject(GONE);
+    // What is hidden from a caller must not change their answer.
+    const held = await disabled();
+    await publish(TEAM);
+    expect(await disabled()).toEqual(held);
+    expect(await disabled('market', service.as(PLATFORM))).not.toMatchObject(GONE);
+    await remove();
+  });
+
+  it('of a plugin that is gone upstream are disabled, until it is back', async () => {
+    await service.rewrite('tools', { claims: { org: 'acme' }, plugins: PLUGINS.slice(0, 2) });
+    await service.synced('tools');
+    expect(await disabled()).toMatchObject({ 'io-tools-plain@acme': false });
+    await service.rewrite('tools', { claims: { org: 'acme' }, plugins: PLUGINS });
+    await service.synced('tools');
+    expect(await disabled()).not.toHaveProperty(['io-tools-plain@acme']);
+  });
+
+  it('of sources whose claims changed are hidden like their entries', async () => {
+    await service.rewrite('tools', { claims: { org: 'acme' }, plugins: PLUGINS.slice(1) });
+    await service.synced('tools');
+    expect(await disabled()).toMatchObject({ 'io-tools-both@acme': false });
+    const claims = { org: 'acme', team: 'platform' };
+    await service.reload((declared) => declared.source('tools', { claims, plugins: PLUGINS.slice(1) }));
+    await service.synced('tools');
+    expect(await disabled()).not.toHaveProperty(['io-tools-both@acme']);
+    expect(await disabled('market', service.as(PLATFORM))).toMatchObject({ 'io-tools-both@acme': false });
+    await service.reload((declared) =>
+      declared.source('tools', { claims: { org: 'acme' }, plugins: PLUGINS }),
+    );
+    await service.synced('tools');
   });
 });
 

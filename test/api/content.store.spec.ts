@@ -74,7 +74,9 @@ function aFile(path: string, data: Buffer, executable = false): IncomingFile {
 }
 
 const put = (id: string, files: readonly IncomingFile[], into = store) =>
-  dataSource.transaction((manager) => into.put(manager, id, { files, members: {}, servers: [] }));
+  dataSource.transaction((manager) =>
+    into.put(manager, id, { files, members: {}, pluginServers: { servers: [], untranslated: [] } }),
+  );
 
 async function bytesOf(digest: string): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -175,7 +175,7 @@ describe('client-config with form=plugins', () => {
   it('registers the marketplace and enables its plugins', async () => {
     const url = `https://registry.example.com${MAIN}`;
     const names = ['io-acme-greet@acme', 'io-acme-review@acme'];
-    for (const client of ['claude-code', 'copilot'])
+    for (const client of ['claude-code', 'copilot', 'vscode'])
       expect((await settingsOf(data(), client)).json).toEqual({
         extraKnownMarketplaces: { acme: { source: { source: 'git', url } } },
         enabledPlugins: Object.fromEntries(names.map((name) => [name, true])),
@@ -192,8 +192,7 @@ describe('client-config with form=plugins', () => {
   });
 
   it('is 400 for other clients, and where the registry has no marketplace', async () => {
-    for (const client of ['cursor', 'vscode'])
-      expectRefused(await settingsOf(data(), client), 400, 'invalid_parameter');
+    expectRefused(await settingsOf(data(), 'cursor'), 400, 'invalid_parameter');
     expectRefused(await settingsOf(data(), 'codex', '/registry/plain'), 400, 'invalid_parameter');
   });
 });
@@ -327,6 +326,25 @@ describe('a plugin for every client', () => {
     const name = pluginNameOf(LONG_NAME);
     expect(name).toHaveLength(64);
     expect(jsonIn(`${name}/${MANIFEST}`)).toMatchObject({ name });
+  });
+
+  it('names what has no translation in the state of its content', async () => {
+    const claims = PLATFORM;
+    const writer = service.as(ACME_WRITER);
+    const path = '/v1/entries/plugin/io.acme%2Fpartial';
+    await writer.post('/v1/entries', { plugin: aPlugin('io.acme/partial'), claims });
+    const untranslated = async () =>
+      ((await writer.get(`${path}/versions/1.0.0`)).json as { content: { untranslated?: unknown } }).content
+        .untranslated;
+    await storeContent(service, 'plugin', 'io.acme/partial', '1.0.0', {
+      '.mcp.json': JSON.stringify({
+        mcpServers: { good: { command: 'npx' }, home: { command: 'npx', args: ['${HOME}'] } },
+      }),
+    });
+    expect(await untranslated()).toEqual([
+      { file: '.mcp.json', server: 'home', reason: 'The other format has no ${HOME}' },
+    ]);
+    expect((await writer.delete(`${path}/versions/1.0.0`)).status).toBe(204);
   });
 
   it('is a zip file too, with the same files', async () => {

@@ -13,9 +13,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { policy } from '../../dist/cli/policy.js';
 import { Cli, printed } from '../support/cli.js';
-import { aServer, type Document } from '../support/documents.js';
+import { aServer, aSkill, type Document } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
+import { storeContent } from '../support/stored-content.js';
 
 const remote = (host: string): Document => ({
   remotes: [{ type: 'streamable-http', url: `https://${host}.example/mcp` }],
@@ -38,7 +39,13 @@ for (const [name, claims] of Object.entries(SOURCES))
   });
 const service = described
   .source('published', { kind: 'managed' })
+  .source('tools', { claims: { org: 'acme' }, plugins: [aSkill('io.acme/tool')] })
   .registry('main', { sources: [...Object.keys(SOURCES), 'published'], claims: { org: 'acme' } })
+  .registry('market', {
+    sources: ['red', 'tools'],
+    claims: { org: 'acme' },
+    marketplace: { name: 'acme', owner: 'Acme' },
+  })
   .runs();
 
 const folder = aFolder();
@@ -61,8 +68,9 @@ const run = (teams: unknown, out: string, check = false) =>
     }),
   );
 const read = (out: string, path: string) => readFileSync(join(folder.file(out), path), 'utf8');
-const served = async (claims: object, client: string, form: string) =>
-  (await service.as({ ...claims }).get(`/registry/main/x/client-config?client=${client}&form=${form}`)).text;
+const served = async (claims: object, client: string, form: string, registry = 'main') =>
+  (await service.as({ ...claims }).get(`/registry/${registry}/x/client-config?client=${client}&form=${form}`))
+    .text;
 
 describe('the command policy', () => {
   it("writes each team's files as the server would answer them, and nothing when nothing changed", async () => {
@@ -143,7 +151,32 @@ describe('the command policy', () => {
     expect(read('drift', 'red/codex.servers.toml')).toBe('changed');
   });
 
+  it('writes what a marketplace has for plugins', async () => {
+    await storeContent(service, 'plugin', 'io.acme/tool', '1.0.0', {
+      'mcp.json': JSON.stringify({
+        mcpServers: { pad: { type: 'stdio', command: 'npx', args: ['left-pad'] } },
+      }),
+    });
+    const clients = { vscode: 'json', copilot: 'json', 'claude-code': 'json', codex: 'toml' };
+    const forms = ['allowlist', 'managed', 'plugins'];
+    const team = { ...RED, registry: 'market', clients: Object.keys(clients), forms };
+    expect(await run([team], 'market')).toMatchObject({ code: 0 });
+    for (const [client, extension] of Object.entries(clients))
+      for (const form of forms) {
+        const text = read('market', `red/${client}.${form}.${extension}`);
+        expect(text).toBe(await served(RED.claims, client, form, 'market'));
+        expect(text).toContain(form === 'plugins' ? 'io-acme-tool@acme' : 'left-pad');
+      }
+  });
+
   it.each<[unknown, string]>([
+    [
+      [
+        { ...RED, ...some },
+        { ...BLUE, clients: ['codex'], forms: ['plugins'] },
+      ],
+      'teams[1].forms: main: ',
+    ],
     [[{ ...RED, ...some, registry: 'nowhere' }], 'teams[0].registry: nowhere: '],
     [
       [

@@ -279,8 +279,9 @@ describe('an example in the OpenAPI document', () => {
       [item],
     );
     await service.database.query(
-      `with tree as (insert into content_tree (digest, bytes, members, member_tokens, members_version)
-           values (sha256(''), 0, '{"skills": [{"name": "example", "description": "An example"}]}', '{}', 1)
+      `with tree as (insert into content_tree (digest, bytes, members, member_tokens, plugin_servers, members_version)
+           values (sha256(''), 0, '{"skills": [{"name": "example", "description": "An example"}]}', '{}',
+             '{"servers": [], "untranslated": []}', 1)
            returning digest),
          blob as (insert into content_blob (digest, bytes) values (sha256(''), 0) returning digest),
          file as (insert into content_file (tree, path, blob, is_executable)

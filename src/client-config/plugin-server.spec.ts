@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import { ClientConfig, type ClientName, type ConfigForm, type ConfigPart } from './client-config.js';
+import type { PluginVersion } from './plugin-server.js';
+
+type Config = Record<string, unknown>;
+
+const plugin = (...configs: Config[]): PluginVersion => ({
+  name: 'io.acme/tools',
+  version: '1.0.0',
+  servers: configs.map((config, index) => ({ name: `s${index + 1}`, config })),
+});
+const listed = (client: ClientName, config: Config, form: ConfigForm = 'allowlist'): ConfigPart =>
+  new ClientConfig(client, form, { marketplace: 'acme' }).ofPlugin(plugin(config));
+const reasonFor = (client: ClientName, config: Config) => {
+  const { 'x-omitted': omitted = [], ...rest } = listed(client, config) as {
+    'x-omitted'?: { reason: string }[];
+  };
+  return Object.keys(rest).length > 0 ? 'listed' : omitted.map(({ reason }) => reason).join();
+};
+const run = (line: string, more: Config = {}): Config => {
+  const [command, ...args] = line.split(' ');
+  return { command, args, ...more };
+};
+
+const NPX = { type: 'stdio', ...run('npx -y left-pad@1.3.0 --port 80') };
+const REMOTE = { type: 'http', url: 'https://acme.example/mcp' };
+
+describe('a plugin’s server in an allow-list', () => {
+  const WORDS = ['npx', '-y', 'left-pad@1.3.0', '--port', '80'];
+  it.each<[ClientName, Config, Config]>([
+    ...(['vscode', 'copilot'] as const).flatMap((client): [ClientName, Config, Config][] => [
+      [client, NPX, { allowedMcpServers: [{ serverCommand: WORDS }] }],
+      [client, REMOTE, { allowedMcpServers: [{ serverUrl: REMOTE.url }] }],
+    ]),
+    ['claude-code', NPX, { allowManagedMcpServersOnly: true, allowedMcpServers: [{ serverCommand: WORDS }] }],
+    [
+      'claude-code',
+      REMOTE,
+      { allowManagedMcpServersOnly: true, allowedMcpServers: [{ serverUrl: REMOTE.url }] },
+    ],
+    ['cursor', NPX, { commandEntries: [`*${WORDS.join(' ')}`], urlEntries: [] }],
+    ['cursor', REMOTE, { commandEntries: [], urlEntries: [REMOTE.url] }],
+    [
+      'codex',
+      NPX,
+      {
+        plugins: {
+          'io-acme-tools@acme': {
+            mcp_servers: {
+              s1: {
+                identity: {
+                  command: {
+                    executable: 'npx',
+                    args: WORDS.slice(1).map((value) => ({ match: 'exact', value })),
+                  },
+                },
+              },
+            },
+          },
+        },
+      },
+    ],
+    // Codex compares the text of a URL; elsewhere a URL without a path would allow any path.
+    [
+      'codex',
+      { url: 'https://acme.example' },
+      {
+        plugins: {
+          'io-acme-tools@acme': { mcp_servers: { s1: { identity: { url: 'https://acme.example' } } } },
+        },
+      },
+    ],
+    [
+      'copilot',
+      { url: 'https://acme.example' },
+      { allowedMcpServers: [{ serverUrl: 'https://acme.example/' }] },
+    ],
+  ])('is for %s as it is started: %j', (client, config, expected) => {
+    expect(listed(client, config)).toEqual(expected);
+    if (client !== 'cursor') expect(listed(client, config, 'managed')).toEqual(expected);
+  });
+
+  it.each<[Config, string]>([
+    [run('npx left-pad'), 'listed'],
+    [run('npx --yes -q @acme/left-pad@latest'), 'listed'],
+    [run('npx left-pad --package evil'), 'listed'],
+    [run('uvx mcp-server-git@1.0 --repository x'), 'listed'],
+    [run('docker run -i --rm -e TOKEN --env A=b --env=C=d acme/tool:1 --flag'), 'listed'],
+    [run('dnx Acme.Tool@1.0 --yes -- a'), 'listed'],
+    [run('npx -y left-pad', { env: { TOKEN: 'x' }, cwd: './' }), 'listed'],
+    [run('npx --package evil left-pad'), 'unsafe_runtime_argument'],
+    [run('npx -p evil left-pad'), 'unsafe_runtime_argument'],
+    [run('npx --registry=https://evil.example left-pad'), 'unsafe_runtime_argument'],
+    [run('npx -c evil'), 'unsafe_runtime_argument'],
+    [run('uvx --from evil left-pad'), 'unsafe_runtime_argument'],
+    [run('docker run -v /:/host acme/tool'), 'unsafe_runtime_argument'],
+    [run('docker exec -i tool a'), 'unsafe_runtime_argument'],
+    [run('docker run -e LD_PRELOAD=/x acme/tool'), 'unsafe_environment_variable'],
+    [run('docker run --env=NODE_OPTIONS acme/tool'), 'unsafe_environment_variable'],
+    [run('docker run -e'), 'invalid_environment_variable'],
+    [run('dnx Acme.Tool --source https://evil.example'), 'unsafe_runtime_argument'],
+    [run('npx -y'), 'invalid_package'],
+    [run('npx'), 'invalid_package'],
+    [run('npx https://evil.example/a.tgz'), 'invalid_package'],
+    [run('npx ./a.tgz'), 'invalid_package'],
+    [run('npx github:acme/a'), 'invalid_package'],
+    [run('npx a@npm:b'), 'invalid_package'],
+    [
+      run('npx -y left-pad', { env: { npm_config_registry: 'https://evil.example' } }),
+      'unsafe_environment_variable',
+    ],
+    [run('npx -y left-pad', { env: ['A'] }), 'invalid_environment_variable'],
+    [run('bunx left-pad'), 'no_launcher'],
+    [run('NPX -y left-pad'), 'no_launcher'],
+    [run('sh -c npx'), 'no_launcher'],
+    [run('node ${CLAUDE_PLUGIN_ROOT}/server.js'), 'no_launcher'],
+    [{ command: 'npx -y left-pad' }, 'no_launcher'],
+    [run('npx -y left-pad ${HOME}'), 'variable_reference'],
+    [{ command: 'npx', args: ['-y', 1] }, 'no_connection'],
+    [{ command: 'npx', args: 'left-pad' }, 'no_connection'],
+    [{}, 'no_connection'],
+    [{ type: 'ws', url: 'wss://acme.example' }, 'unsupported_remote'],
+    [{ type: 'constructor', url: 'https://acme.example' }, 'unsupported_remote'],
+    [{ url: 'https://${HOST}/mcp' }, 'variable_reference'],
+    [{ url: 'https://user@acme.example/mcp' }, 'invalid_url'],
+    [{ url: 'https://acme.example/*' }, 'wildcard'],
+  ])('follows the rules for published packages: %j is %s', (config, expected) => {
+    expect(reasonFor('copilot', config)).toBe(expected);
+  });
+
+  it('is omitted alone, with its name', () => {
+    const part = new ClientConfig('copilot', 'allowlist').ofPlugin(plugin(NPX, run('node a.js'), REMOTE));
+    expect(part).toEqual({
+      allowedMcpServers: [
+        { serverCommand: ['npx', '-y', 'left-pad@1.3.0', '--port', '80'] },
+        { serverUrl: REMOTE.url },
+      ],
+      'x-omitted': [{ name: 'io.acme/tools', version: '1.0.0', server: 's2', reason: 'no_launcher' }],
+    });
+  });
+
+  it('is not listed for Codex without a marketplace, under whose name it knows plugins', () => {
+    expect(new ClientConfig('codex', 'allowlist').kinds).toEqual(['latest']);
+    expect(new ClientConfig('codex', 'allowlist', { marketplace: 'acme' }).kinds).toEqual([
+      'latest',
+      'plugin',
+    ]);
+    expect(new ClientConfig('copilot', 'allowlist').kinds).toEqual(['latest', 'plugin']);
+    expect(new ClientConfig('copilot', 'servers').kinds).toEqual(['latest']);
+  });
+});
+
+describe('a plugin’s server in a deny-list', () => {
+  const config = new ClientConfig('claude-code', 'denylist');
+  const denied = (configs: Config[], allowed: Config[] = []) =>
+    config.deniedPlugin(plugin(...configs), new Set(config.listedKeysOfPlugin(plugin(...allowed))));
+
+  it('is whatever the plugin starts', () => {
+    expect(denied([run('npx -p evil left-pad'), run('node a.js'), REMOTE])).toEqual({
+      deniedMcpServers: [
+        { serverCommand: ['npx', '-p', 'evil', 'left-pad'] },
+        { serverCommand: ['node', 'a.js'] },
+        { serverUrl: REMOTE.url },
+      ],
+    });
+  });
+
+  it('is omitted if a listed server is the same, or it cannot be written', () => {
+    expect(denied([NPX, run('node ${CLAUDE_PLUGIN_ROOT}/a.js')], [NPX])).toEqual({
+      'x-omitted': [
+        { name: 'io.acme/tools', version: '1.0.0', server: 's2', reason: 'variable_reference' },
+        { name: 'io.acme/tools', version: '1.0.0', server: 's1', reason: 'still_listed' },
+      ],
+    });
+  });
+});
+
+it('a plugin whose list would be too long is omitted as a whole', () => {
+  const many = Array.from({ length: 1_000 }, (_, index) => run(`npx -y left-pad ${'x'.repeat(80)}${index}`));
+  expect(new ClientConfig('copilot', 'allowlist').ofPlugin(plugin(...many))).toEqual({
+    'x-omitted': [{ name: 'io.acme/tools', version: '1.0.0', reason: 'too_long' }],
+  });
+});

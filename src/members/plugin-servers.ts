@@ -1,0 +1,68 @@
+import { isObject, member } from '../json/json-values.js';
+import { toStorable } from '../validation/storable-text.js';
+import type { ConfiguredServer, MemberFile } from './read-members.js';
+import {
+  MAX_SERVERS_FILE_BYTES,
+  onlyServersFile,
+  translatedServers,
+  type UntranslatedServer,
+} from './translated-servers.js';
+
+/** What clients are told about the servers of a plugin, beside its members. */
+export interface PluginServers {
+  /** The servers, with what the lists of clients depend on. */
+  readonly servers: readonly { readonly name: string; readonly config: object }[];
+  /** Those that the marketplace leaves out of the file that it adds. */
+  readonly untranslated: readonly UntranslatedServer[];
+}
+
+/** Characters of the servers as JSON. Further servers are on no list. */
+const MAX_LENGTH = 256 * 1_024;
+const MAX_UNTRANSLATED = 100;
+const MAX_NAME = 200;
+
+/**
+ * Returns what clients are told about the servers in the files of a plugin. Depends on nothing but the files.
+ *
+ * @param configured the servers in the files: see `readMembers`.
+ * @param read returns the bytes of a file.
+ */
+export async function pluginServersOf<File extends MemberFile>(
+  files: readonly File[],
+  configured: readonly ConfiguredServer[],
+  read: (file: File) => Promise<Buffer>,
+): Promise<PluginServers> {
+  let length = 0;
+  const servers = configured
+    .map(({ name, config }) => ({ name, config: listedPart(config) }))
+    .filter((server) => {
+      const text = JSON.stringify(server);
+      length += text.length;
+      // PostgreSQL stores neither NUL nor lone surrogates.
+      return length <= MAX_LENGTH && !/\\u(?:0000|d[89a-f])/i.test(text);
+    });
+  const file = onlyServersFile(files);
+  if (!file || files.some(({ path }) => path.toLowerCase() === 'skill.md'))
+    return { servers, untranslated: [] };
+  const text = file.bytes > MAX_SERVERS_FILE_BYTES ? '' : (await read(file)).toString();
+  const { untranslated } = translatedServers(file.path, text);
+  return {
+    servers,
+    untranslated: untranslated.slice(0, MAX_UNTRANSLATED).map(({ server, ...rest }) => ({
+      ...rest,
+      ...(server === undefined ? {} : { server: toStorable(server, MAX_NAME) }),
+    })),
+  };
+}
+
+/** Without the values of variables, which may be secrets. */
+function listedPart(config: ConfiguredServer['config']): object {
+  const kept = ['type', 'command', 'args', 'url'].flatMap((key) => {
+    const value = member(config, key);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  const env = member(config, 'env');
+  if (env === undefined) return Object.fromEntries(kept);
+  const names = isObject(env) ? Object.fromEntries(Object.keys(env).map((name) => [name, ''])) : [];
+  return { ...Object.fromEntries(kept), env: names };
+}
