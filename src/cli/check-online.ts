@@ -12,6 +12,7 @@ import { Fetchers } from '../sync/fetchers.js';
 import { FileFetcher } from '../sync/file/file.fetcher.js';
 import { SourceFiles } from '../sync/file/source-files.js';
 import { FormatError } from '../sync/formats/format-error.js';
+import { ContentRepositories } from '../content/content-repositories.js';
 import { SourceFormats } from '../sync/formats/source-formats.js';
 import { GitFetcher } from '../sync/git/git.fetcher.js';
 import { ClusterError } from '../sync/kubernetes/cluster-error.js';
@@ -88,11 +89,16 @@ class SourceContacts {
   private readonly http: HttpClient;
   private readonly files: SourceFiles;
   private readonly reader = new SourceReader();
-  readonly formats = new SourceFormats(this.reader);
+  readonly formats: SourceFormats;
   readonly fetchers: Fetchers;
 
   constructor(private readonly config: Config) {
     this.http = new HttpClient({ maxConnections: 8, proxy: config.proxy });
+    const { content, insecureUrls, proxy } = config;
+    this.formats = new SourceFormats(
+      this.reader,
+      new ContentRepositories({ ...content, insecureUrls, proxy }),
+    );
     this.files = new SourceFiles(new AdminFiles(config, policyFor(config.auth)), config.limits);
     this.fetchers = new Fetchers(
       new FileFetcher(this.http, this.files, config, config.limits),

@@ -19,9 +19,9 @@ import {
 } from 'class-validator';
 import type { Claims } from '../claims/claims.js';
 import { SSL_MODES, type SslMode } from '../database/tls.js';
-import { isObject } from '../json/json-values.js';
+import { elements, isObject } from '../json/json-values.js';
 import { SourceSettings } from '../source-kinds/source-settings.dto.js';
-import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
+import { checkShape, type Unchecked, ValidateClass } from '../validation/class-validation.js';
 import {
   decoratorOf,
   HasUniqueNames,
@@ -35,6 +35,7 @@ import {
   IsSize,
   IsText,
   textDecorator,
+  textProblem,
 } from '../validation/decorators.js';
 import { isHttpOrigin, parseHostAndPort } from '../validation/urls.js';
 import { below, foundKind, type Issue, issue } from '../validation/value-checks.js';
@@ -301,16 +302,42 @@ export class LimitSettings {
   @IsDuration('1s', '10m') keepAlive = '65s';
 }
 
-const IsHostAndPort = textDecorator('isHostAndPort', (text) =>
+const hostProblem = (text: string) =>
   parseHostAndPort(text) === undefined
     ? 'must be a host name with an optional port, without scheme and path'
-    : undefined,
-);
+    : undefined;
+
+const IsHostAndPort = textDecorator('isHostAndPort', hostProblem);
+
+/** The account with which content is fetched from a host. */
+class ContentHostAuth {
+  @IsText() username: string;
+  @IsText() passwordFile: string;
+}
+
+/** A host from which content may be fetched. */
+export class ContentHost {
+  /** A name with an optional port; private ones are allowed. */
+  @IsHostAndPort() host: string;
+  @IsOptional() @ValidateNested() @Type(() => ContentHostAuth) auth?: ContentHostAuth;
+}
+
+/** Hosts, or their names alone. */
+const AreContentHosts = () =>
+  decoratorOf('areContentHosts', (list) => {
+    const names = elements(list).map((item) => parseHostAndPort(isObject(item) ? item['host'] : item));
+    return elements(list).flatMap((item, position) => {
+      if (names[position] !== undefined && names.indexOf(names[position]) < position)
+        return below([position], issue('is already in the list'));
+      if (isObject(item)) return below([position], checkShape(ContentHost, item).issues);
+      const problem = textProblem(item) ?? hostProblem(String(item));
+      return problem === undefined ? [] : below([position], issue(problem));
+    });
+  });
 
 /** reference/content: where content of `git` and `oci` packages may be fetched from. */
 export class ContentFetchSettings {
-  /** Host names, each with an optional port; private ones are allowed. */
-  @IsArray() @IsHostAndPort({ each: true }) @ArrayUnique() hosts: string[];
+  @IsArray() @AreContentHosts() hosts: (string | ContentHost)[];
 }
 
 /** reference/content: the files of skills and plugins. */

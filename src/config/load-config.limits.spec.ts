@@ -29,6 +29,23 @@ it.each<[object, string, string]>([
   [{ content: { fetch: {} } }, 'content.fetch.hosts', 'is required'],
   [{ content: { fetch: { hosts: ['https://git.example.com'] } } }, 'content.fetch.hosts[0]', 'host name'],
   [{ content: { fetch: { hosts: ['git.example.com:0'] } } }, 'content.fetch.hosts[0]', 'optional port'],
+  [{ content: { fetch: { hosts: [7] } } }, 'content.fetch.hosts[0]', 'must be a string, not a number'],
+  [{ content: { fetch: { hosts: [{}] } } }, 'content.fetch.hosts[0].host', 'is required'],
+  [
+    { content: { fetch: { hosts: ['a.example', { host: 'a.example' }] } } },
+    'content.fetch.hosts[1]',
+    'already',
+  ],
+  [
+    { content: { fetch: { hosts: [{ host: 'a.example', auth: { username: 'x' } }] } } },
+    'content.fetch.hosts[0].auth.passwordFile',
+    'is required',
+  ],
+  [
+    { content: { fetch: { hosts: [{ host: 'a.example', auth: { username: 'x', passwordFile: 'none' } }] } } },
+    'content.fetch.hosts[0].auth.passwordFile',
+    'does not exist',
+  ],
   [{ limits: { bytesPerEntry: 1_000_000 } }, 'limits.bytesPerEntry', 'must be a size from 1KiB to 64GiB'],
   [{ limits: { bytesPerEntry: '64MB' } }, 'limits.bytesPerEntry', 'with a unit, such as 64GiB'],
   [{ limits: { publisherMeta: '2MiB' } }, 'limits.publisherMeta', 'from 1KiB to 1MiB'],

@@ -272,7 +272,12 @@ describe('the other sections', () => {
         searchIndexBytes: 128 * 1024 * 1024,
         keepAliveMs: 65_000,
       },
-      content: { fetchHosts: [], maxBytesPerVersion: 16 * 1024 ** 2, maxBytes: 10 * 1024 ** 3 },
+      content: {
+        fetchHosts: [],
+        fetchAccounts: [],
+        maxBytesPerVersion: 16 * 1024 ** 2,
+        maxBytes: 10 * 1024 ** 3,
+      },
       addresses: { public: { port: 8080 }, internal: { port: 8081 } },
       insecureUrls: false,
     });

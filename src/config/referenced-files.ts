@@ -113,6 +113,10 @@ function references(file: Unchecked<ConfigFile>): Reference[] {
   return [
     ...membersWith(['isFileName'], file).map(({ path, value }) => ({ path, name: value })),
     ...elements(file.sources).flatMap((source, position) => credentialsOf(source, ['sources', position])),
+    ...elements(member(member(file.content, 'fetch'), 'hosts')).map((host, position) => ({
+      path: ['content', 'fetch', 'hosts', position, 'auth', 'passwordFile'],
+      name: member(member(host, 'auth'), 'passwordFile'),
+    })),
   ];
 }
 

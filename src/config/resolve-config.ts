@@ -70,7 +70,7 @@ export function resolveConfig({ adminFileRoot, ...file }: ConfigFile, files: Fil
       })),
     },
     limits: limitsOf(file.limits),
-    content: contentSettingsOf(content),
+    content: contentSettingsOf(content, files),
     shutdown: { noticeMs: notice === undefined ? null : msOf(notice) },
     web: webOf(file.web, file.auth.oauth?.scopesSupported, contentOf(file.web.logo, files)),
   });
@@ -201,10 +201,19 @@ function limitsOf({ bytesPerEntry, publisherMeta, searchIndexBytes, keepAlive, .
   };
 }
 
-function contentSettingsOf({ fetch, maxBytesPerVersion, maxBytes }: ContentSettings) {
+function contentSettingsOf({ fetch, maxBytesPerVersion, maxBytes }: ContentSettings, files: Files) {
+  const hosts = (fetch?.hosts ?? []).map((item) => (typeof item === 'string' ? { host: item } : item));
   return {
     /** Hosts from which content may be fetched, with a port where one was given: `host` or `host:port`. */
-    fetchHosts: (fetch?.hosts ?? []).flatMap((name) => parseHostAndPort(name) ?? []),
+    fetchHosts: hosts.flatMap(({ host }) => parseHostAndPort(host) ?? []),
+    /** The accounts at some of these hosts. */
+    fetchAccounts: hosts.flatMap(({ host, auth }) => {
+      const password = contentOf(auth?.passwordFile, files);
+      const name = parseHostAndPort(host);
+      return auth && name !== undefined && password !== undefined
+        ? [{ host: name, username: auth.username, password }]
+        : [];
+    }),
     maxBytesPerVersion: bytesOf(maxBytesPerVersion),
     maxBytes: bytesOf(maxBytes),
   };

@@ -23,12 +23,11 @@ import { backOffMs } from '../limits/back-off.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { asFetchError, FetchError } from '../outbound/fetch-error.js';
 import { HttpClient } from '../outbound/http-client.js';
-import { GitConnections } from '../git/git-connection.js';
-import { GitRemote } from '../git/git-remote.js';
 import { toStorable } from '../validation/storable-text.js';
 import { inTemporaryFolder, UnpackedFiles, unpackTar } from './archive.js';
 import { ContentFetch } from './content.entity.js';
 import { type Fetch, type FetchedVersion, fetchedVersion, takeFetches } from './content-fetch.queries.js';
+import { ContentRepositories } from './content-repositories.js';
 import { describeReference, type GitReference, type OciReference, referenceOf } from './content-reference.js';
 import { ContentStore } from './content-store.queries.js';
 import { type IncomingContent, withMembers } from './content-tree.js';
@@ -70,7 +69,6 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   private readonly fetching = new Map<string, { readonly sourceId: number; readonly end: Promise<void> }>();
   private readonly stop = new AbortController();
   private readonly http: HttpClient;
-  private readonly connections: GitConnections;
   private soughtListedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -79,12 +77,10 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     private readonly store: ContentStore,
     private readonly audit: AuditTrail,
     private readonly webhooks: AdmissionWebhooks,
+    private readonly repositories: ContentRepositories,
     @Inject(contentFetchConfig.KEY) private readonly rules: ConfigType<typeof contentFetchConfig>,
   ) {
-    const { proxy } = rules;
-    this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy });
-    const noSecrets = { secret: () => Promise.reject(new Error('Content is fetched without secrets')) };
-    this.connections = new GitConnections({ adminAllowPrivateIP: true }, noSecrets, undefined, proxy);
+    this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy: rules.proxy });
   }
 
   onApplicationBootstrap(): void {
@@ -212,11 +208,8 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     unpacked: UnpackedFiles,
     signal: AbortSignal,
   ): Promise<string> {
-    const settings = { repository: url };
-    const source = { kind: 'git', settings, claims: {}, origin: 'config' } as const;
-    const connection = { ...(await this.connections.connectionTo(source)), hidesAddress: true };
     const limits = { totalMs: TIMEOUT_MS, diskBytes: MAX_REPOSITORY_BYTES };
-    const remote = await GitRemote.open(connection, signal, limits);
+    const remote = await this.repositories.open(url, signal, limits);
     try {
       const commit = await pin(() => remote.resolve(ref));
       const tar = await remote.archive(commit, path);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { referenceOf } from './content-reference.js';
 
-const RULES = { fetchHosts: ['git.example.com', 'oci.example.com'], insecureUrls: false };
+const RULES = { fetchHosts: ['git.example.com', 'oci.example.com'], fetchAccounts: [], insecureUrls: false };
 const GIT = { registryType: 'git', url: 'https://git.example.com/a' };
 const of = (...packages: object[]) => referenceOf(JSON.stringify({ packages }), RULES);
 

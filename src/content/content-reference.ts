@@ -27,9 +27,17 @@ export interface OciReference {
 
 export type ContentReference = GitReference | OciReference;
 
+/** An account at a host of `content.fetch.hosts`. */
+export interface HostAccount {
+  readonly host: string;
+  readonly username: string;
+  readonly password: string;
+}
+
 /** Where content may be fetched from. */
 export interface FetchRules {
   readonly fetchHosts: readonly string[];
+  readonly fetchAccounts: readonly HostAccount[];
   readonly insecureUrls: boolean;
 }
 
@@ -128,8 +136,20 @@ export function checkHost(url: URL, { fetchHosts, insecureUrls }: FetchRules): v
 
 /** Whether the host is listed: with this port, or without a port for all ports. */
 export function isListed(url: URL, hosts: readonly string[]): boolean {
-  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  return hosts.includes(url.hostname) || hosts.includes(`${url.hostname}:${port}`);
+  return namesOf(url).some((name) => hosts.includes(name));
+}
+
+/** Returns the account at the host; that of its port comes first. */
+export function accountAt(
+  url: URL,
+  { fetchAccounts }: Pick<FetchRules, 'fetchAccounts'>,
+): HostAccount | undefined {
+  return namesOf(url).flatMap((name) => fetchAccounts.find(({ host }) => host === name) ?? [])[0];
+}
+
+/** The names by which a host may be listed. */
+function namesOf({ protocol, hostname, port }: URL): [withPort: string, host: string] {
+  return [`${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`, hostname];
 }
 
 /** Whether a registry may be asked without TLS. */

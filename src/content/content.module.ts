@@ -12,6 +12,7 @@ import { ContentFetch, ContentFile, VersionContent } from './content.entity.js';
 import { ContentController } from './content.controller.js';
 import { ContentFetches } from './content-fetches.js';
 import { ContentFilesController } from './content-files.controller.js';
+import { ContentRepositories } from './content-repositories.js';
 import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
 import { EntriesWithContent } from './entries-with-content.queries.js';
@@ -34,12 +35,13 @@ import { VisibleContent } from './visible-content.queries.js';
     ContentCleanup,
     ContentFetches,
     ContentMetrics,
+    ContentRepositories,
     ContentStore,
     ContentUploads,
     EntriesWithContent,
     MembersRefresh,
     VisibleContent,
   ],
-  exports: [ContentStore, EntriesWithContent, VisibleContent],
+  exports: [ContentRepositories, ContentStore, EntriesWithContent, VisibleContent],
 })
 export class ContentModule {}

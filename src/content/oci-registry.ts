@@ -6,7 +6,14 @@ import { FetchError } from '../outbound/fetch-error.js';
 import { HttpClient, jsonIn, OutboundError, type OutboundResponse } from '../outbound/http-client.js';
 import { parseHttpUrl } from '../validation/urls.js';
 import { type UnpackedFiles, unpackTar, unpackTarGz } from './archive.js';
-import { checkHost, type FetchRules, isListed, mayBePlain, type OciReference } from './content-reference.js';
+import {
+  accountAt,
+  checkHost,
+  type FetchRules,
+  isListed,
+  mayBePlain,
+  type OciReference,
+} from './content-reference.js';
 
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 const MAX_TOKEN_BYTES = 64 * 1024;
@@ -31,10 +38,10 @@ interface Blob {
   readonly isCompressed: boolean;
 }
 
-/** Reads one artifact by the OCI distribution API, without an account. */
+/** Reads one artifact by the OCI distribution API, with the account at its host if there is one. */
 export class OciRegistry {
   private scheme: 'https' | 'http' = 'https';
-  private token: string | undefined;
+  private authorization: string | undefined;
 
   constructor(
     private readonly http: HttpClient,
@@ -118,8 +125,8 @@ export class OciRegistry {
     save?: (chunk: Buffer) => Promise<void>,
   ): Promise<OutboundResponse> {
     let response = await this.send(path, maxBytes, accept, save);
-    if (response.status === 401 && this.token === undefined) {
-      this.token = await this.authorize(response);
+    if (response.status === 401 && this.authorization === undefined) {
+      this.authorization = await this.authorize(response);
       response = await this.send(path, maxBytes, accept, save);
     }
     if (response.status === 200) return response;
@@ -140,7 +147,7 @@ export class OciRegistry {
     const get = () =>
       this.http.get(`${this.scheme}://${host}/v2/${repository}/${path}`, {
         headers: { accept },
-        ...(this.token === undefined ? {} : { authorization: `Bearer ${this.token}` }),
+        ...(this.authorization === undefined ? {} : { authorization: this.authorization }),
         ...(save ? { save } : {}),
         timeoutMs: TIMEOUT_MS,
         maxBytes,
@@ -162,17 +169,27 @@ export class OciRegistry {
     }
   }
 
-  /** Gets a token for an anonymous pull. https://distribution.github.io/distribution/spec/auth/token/ */
+  /**
+   * Returns the header for further requests: the account itself, or a token for a pull, which the registry's own account gets
+   * from a listed host. https://distribution.github.io/distribution/spec/auth/token/
+   */
   private async authorize({ headers, mayNamePrivate }: OutboundResponse): Promise<string> {
-    const challenge = [headers['www-authenticate'] ?? []].flat().find((text) => /^bearer /i.test(text)) ?? '';
-    const [, realm] = /\brealm="([^"]*)"/i.exec(challenge) ?? [];
-    const [, service] = /\bservice="([^"]*)"/i.exec(challenge) ?? [];
+    const account = accountAt(new URL(`${this.scheme}://${this.reference.host}/`), this.rules);
+    const basic =
+      account && `Basic ${Buffer.from(`${account.username}:${account.password}`).toString('base64')}`;
+    const challenges = [headers['www-authenticate'] ?? []].flat();
+    const challenge = challenges.find((text) => /^bearer /i.test(text));
+    if (challenge === undefined && basic !== undefined && challenges.some((text) => /^basic\b/i.test(text)))
+      return basic;
+    const [, realm] = /\brealm="([^"]*)"/i.exec(challenge ?? '') ?? [];
+    const [, service] = /\bservice="([^"]*)"/i.exec(challenge ?? '') ?? [];
     const url = parseHttpUrl(realm);
     if (!url) throw this.failure('it asks for credentials other than a token');
     checkHost(url, this.rules);
     if (service !== undefined) url.searchParams.set('service', service);
     url.searchParams.set('scope', `repository:${this.reference.repository}:pull`);
     const answer = await this.http.getJson(url.href, {
+      ...(basic === undefined ? {} : { authorization: basic }),
       timeoutMs: TIMEOUT_MS,
       maxBytes: MAX_TOKEN_BYTES,
       allowPrivate: mayNamePrivate,
@@ -181,8 +198,8 @@ export class OciRegistry {
     });
     const token = member(answer, 'token') ?? member(answer, 'access_token');
     if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-      throw this.failure('it gave no token for an anonymous pull');
-    return token;
+      throw this.failure(`it gave no token for ${basic === undefined ? 'an anonymous' : 'a'} pull`);
+    return `Bearer ${token}`;
   }
 
   private failure(reason: string): FetchError {

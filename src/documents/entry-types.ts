@@ -66,7 +66,7 @@ const ROWS = {
     isShownBare: true,
     perPage: 50,
     listsLatestOnly: true,
-    tagsOf: publisherTags,
+    tagsOf: statedTags,
   },
   plugin: {
     listKey: 'plugins',
@@ -80,7 +80,7 @@ const ROWS = {
     isShownBare: true,
     perPage: 50,
     listsLatestOnly: true,
-    tagsOf: publisherTags,
+    tagsOf: statedTags,
   },
 } as const satisfies Record<EntryType, EntryTypeRow>;
 
@@ -142,6 +142,12 @@ function publisherTags(document: Document): string[] {
   return blocks.flatMap((block) => {
     return elements(member(block, 'tags')).filter((tag) => typeof tag === 'string');
   });
+}
+
+/** Documents that sources make of skills and plugins have labels beside the publisher block (reference/sources). */
+function statedTags(document: Document): string[] {
+  const stated = [...elements(document['tags']), ...elements(document['keywords'])];
+  return [...publisherTags(document), ...stated.filter((tag) => typeof tag === 'string')];
 }
 
 function members(value: unknown): unknown[] {

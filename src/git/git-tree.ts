@@ -83,9 +83,20 @@ export class GitTree implements RepositoryTree {
     maxBytes: number,
     each: (file: TreeEntry, bytes: Buffer | null) => void | Promise<void>,
   ): Promise<void> {
+    await this.stream(files, async (file, size, parts) => {
+      if (size > maxBytes) return each(file, null);
+      const bytes: Buffer[] = [];
+      for await (const part of parts) bytes.push(part);
+      await each(file, Buffer.concat(bytes, size));
+    });
+  }
+
+  async stream(
+    files: readonly TreeEntry[],
+    each: (file: TreeEntry, size: number, parts: AsyncIterable<Buffer>) => Promise<void>,
+  ): Promise<void> {
     if (files.length === 0) return;
     await this.prefetch(files);
-    const input = files.map(({ id }) => `${id}\n`).join('');
     await this.remote.stream(
       ['cat-file', '--batch', '--buffer'],
       async (output) => {
@@ -93,14 +104,11 @@ export class GitTree implements RepositoryTree {
         for (const file of files) {
           const size = await reader.next(file.id);
           if (size === undefined) throw this.remote.failure(`its server did not send ${file.path}`);
-          if (size > maxBytes) {
-            await reader.skip(size);
-            await each(file, null);
-          } else await each(file, await reader.take(size));
+          await each(file, size, reader.parts());
         }
         await reader.end();
       },
-      { input },
+      { input: files.map(({ id }) => `${id}\n`).join('') },
     );
   }
 
@@ -164,51 +172,49 @@ async function* linesOf(output: AsyncIterable<Buffer>): AsyncGenerator<string> {
 class BatchReader {
   private readonly output: AsyncIterator<Buffer>;
   private rest: Buffer = Buffer.alloc(0);
+  /** Bytes of the current object that have not been read. */
+  private left = 0;
+  private isFirst = true;
 
   constructor(output: AsyncIterable<Buffer>) {
     this.output = output[Symbol.asyncIterator]();
   }
 
-  /** Returns the size of the next object; undefined if it is not the blob with this id. */
+  /** Skips what is left of the current object. Returns the size of the next; undefined if it is not the blob with this id. */
   async next(id: string): Promise<number | undefined> {
+    if (!this.isFirst) {
+      for (let part = await this.part(); part; part = await this.part());
+      if (this.rest.length === 0) await this.more();
+      this.rest = this.rest.subarray(1);
+    }
+    this.isFirst = false;
     while (!this.rest.includes('\n')) if (!(await this.more())) return undefined;
     const end = this.rest.indexOf('\n');
     const [found, type, size] = this.rest.toString('latin1', 0, end).split(' ');
     this.rest = this.rest.subarray(end + 1);
-    return found === id && type === 'blob' ? Number(size) : undefined;
+    if (found !== id || type !== 'blob') return undefined;
+    this.left = Number(size);
+    return this.left;
   }
 
-  async take(size: number): Promise<Buffer> {
-    const bytes = Buffer.allocUnsafeSlow(size);
-    let length = 0;
-    await this.pass(size, (part) => {
-      part.copy(bytes, length);
-      length += part.length;
-    });
-    return bytes;
+  /** The bytes of the current object. */
+  async *parts(): AsyncGenerator<Buffer> {
+    for (let part = await this.part(); part; part = await this.part()) yield part;
   }
 
-  async skip(size: number): Promise<void> {
-    await this.pass(size, () => undefined);
-  }
-
-  /** Reads what is left, so that git ends by itself. */
+  /** Reads to the end, so that git ends by itself. */
   async end(): Promise<void> {
     do this.rest = Buffer.alloc(0);
     while (await this.more());
   }
 
-  private async pass(size: number, each: (part: Buffer) => void): Promise<void> {
-    for (let left = size; left > 0;) {
-      if (this.rest.length === 0 && !(await this.more())) throw new Error('Git ended before its output did');
-      const part = this.rest.subarray(0, left);
-      each(part);
-      left -= part.length;
-      this.rest = this.rest.subarray(part.length);
-    }
-    // The line break after the object.
-    if (this.rest.length === 0) await this.more();
-    this.rest = this.rest.subarray(1);
+  private async part(): Promise<Buffer | undefined> {
+    if (this.left === 0) return undefined;
+    if (this.rest.length === 0 && !(await this.more())) throw new Error('Git ended before its output did');
+    const part = this.rest.subarray(0, this.left);
+    this.rest = this.rest.subarray(part.length);
+    this.left -= part.length;
+    return part;
   }
 
   private async more(): Promise<boolean> {

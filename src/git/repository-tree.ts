@@ -50,6 +50,12 @@ export interface RepositoryTree {
    */
   readWhole(file: TreeEntry, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }>;
 
+  /** Like `read`, for files of any size. What `each` leaves unread is skipped. */
+  stream(
+    files: readonly TreeEntry[],
+    each: (file: TreeEntry, size: number, parts: AsyncIterable<Buffer>) => Promise<void>,
+  ): Promise<void>;
+
   /** Fetches the files that are not local yet, all together. */
   prefetch(files: readonly TreeEntry[]): Promise<void>;
 

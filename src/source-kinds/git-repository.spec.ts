@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseGitRepository } from './git-repository.js';
+import { isSameRepository, parseGitRepository, webAddressOf } from './git-repository.js';
 import { GitSettings } from './kind-settings.dto.js';
 import { checkShape } from '../validation/class-validation.js';
 
@@ -72,4 +72,25 @@ describe('git.auth', () => {
     ],
     [{ repository: ssh, auth: null }, ['auth must be a map, not nothing']],
   ])('of %j: %j', (tree, expected) => expect(issues(tree)).toEqual(expected));
+});
+
+describe('addresses', () => {
+  it.each([
+    ['https://git.acme.com/team/x', 'https://git.acme.com/team/x.git', true],
+    ['https://git.acme.com/team/x/', 'https://GIT.acme.com/team/x', true],
+    ['https://git.acme.com/team/x', 'git@git.acme.com:team/x.git', true],
+    ['https://git.acme.com/team/x', 'https://git.acme.com:8443/team/x', false],
+    ['https://git.acme.com/team/x', 'https://git.acme.com/team/xx', false],
+    ['https://git.acme.com/team/x', 'https://git.acme.com/Team/x', false],
+    ['https://git.acme.com/team/x', 'nonsense', false],
+  ])('%s and %s are of the same repository: %s', (one, other, same) =>
+    expect(isSameRepository(one, other)).toBe(same),
+  );
+
+  it.each([
+    ['git@git.acme.com:team/x.git', 'https://git.acme.com/team/x'],
+    ['ssh://git@git.acme.com:2222/team/x', 'https://git.acme.com/team/x'],
+    ['http://127.0.0.1:3000/acme.git', 'http://127.0.0.1:3000/acme.git'],
+    ['nonsense', undefined],
+  ])('%s as a web address', (address, url) => expect(webAddressOf(address)).toBe(url));
 });

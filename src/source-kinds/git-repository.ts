@@ -37,3 +37,45 @@ export function parseGitRepository(value: unknown): GitRepository | undefined {
   if (!url || url.username !== '' || url.password !== '' || /[?#]/.test(value)) return undefined;
   return { protocol: url.protocol === 'https:' ? 'https' : 'http', url };
 }
+
+/** The host and path of a repository, by which addresses of the same one are compared. */
+interface RepositoryPlace {
+  readonly host: string;
+  /** With its port, unless it is the default one. */
+  readonly hostAndPort: string;
+  /** Without slashes at its ends and without `.git`. */
+  readonly path: string;
+}
+
+/** Returns undefined if it is no address of a repository. */
+export function placeOfRepository(address: string): RepositoryPlace | undefined {
+  const repository = parseGitRepository(address);
+  if (!repository) return undefined;
+  if (repository.protocol !== 'ssh') {
+    const { hostname, host, pathname } = repository.url;
+    return { host: hostname, hostAndPort: host, path: trimmed(pathname) };
+  }
+  const host = repository.host.toLowerCase();
+  const path = /^ssh:/.test(address) ? new URL(address).pathname : address.slice(address.indexOf(':') + 1);
+  return { host, hostAndPort: host, path: trimmed(path) };
+}
+
+function trimmed(path: string): string {
+  return path.replaceAll(/^\/+|\/+$/g, '').replace(/\.git$/, '');
+}
+
+/** Whether two addresses are of the same repository, whatever the protocol. */
+export function isSameRepository(one: string, other: string): boolean {
+  const [a, b] = [placeOfRepository(one), placeOfRepository(other)];
+  if (!a || !b || a.path !== b.path) return false;
+  const isSsh = [one, other].some((address) => parseGitRepository(address)?.protocol === 'ssh');
+  return isSsh ? a.host === b.host : a.hostAndPort === b.hostAndPort;
+}
+
+/** Returns the address as a web URL, which documents name; undefined if it is no address of a repository. */
+export function webAddressOf(address: string): string | undefined {
+  const repository = parseGitRepository(address);
+  if (repository?.protocol !== 'ssh') return repository?.url.href;
+  const place = placeOfRepository(address);
+  return place && `https://${place.host}/${place.path}`;
+}

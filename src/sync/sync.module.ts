@@ -4,6 +4,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AdmissionModule } from '../admission/admission.module.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { limitsConfig, outboundConfig } from '../config/slices.js';
+import { ContentModule } from '../content/content.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { SourceState } from '../sources/source.entity.js';
@@ -30,6 +31,7 @@ import { SyncQueries } from './sync.queries.js';
     TypeOrmModule.forFeature([SourceState]),
     AdmissionModule,
     AuditModule,
+    ContentModule,
     EntriesModule,
     SourcesModule,
   ],

@@ -27,7 +27,7 @@ const NAME = 'io.acme/c4ca4238a0b923820dcc509a6f75849b';
 /** Row budget of a list: per row of the page, per partition or source, and for index candidates. */
 const LIST_ROWS = 40 * (LIMIT + 1) + (LIMIT + 1) * 16 + 550 * 2;
 const NAME_ROWS = 30;
-const NO_CONTENT = { fetchHosts: [], maxBytesPerVersion: 0, maxBytes: 0 };
+const NO_CONTENT = { fetchHosts: [], fetchAccounts: [], maxBytesPerVersion: 0, maxBytes: 0 };
 /** The greatest possible claim set id. */
 const NONE_IS_NEWER = 2 ** 31 - 1;
 

@@ -14,6 +14,7 @@ import { expectRefused } from '../support/matchers.js';
 import { OciServer } from '../support/oci-server.js';
 import { aName, entryAt } from '../support/publishing.js';
 import { aWebhookSecret, Receiver } from '../support/receiver.js';
+import { keepSecret } from '../support/secrets.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { deleteUnusedContent } from '../support/stored-content.js';
 import { within } from '../support/within.js';
@@ -369,6 +370,29 @@ describe('content of an oci package', () => {
     expect(content).toMatchObject({ status: 'failed', error: expect.stringMatching(error) });
     expect(content.digest).toBeUndefined();
     expect(oci.requests.filter((line) => !/ \/(v2\/acme\/skills\/|token$)/.test(line))).toEqual([]);
+  });
+
+  it('is fetched with the account of its registry, as password or for a token', async () => {
+    const password = keepSecret('the password of the account for artifacts');
+    const account = { username: 'reader', passwordFile: service.write('password', password) };
+    const hosts = [{ host: '127.0.0.1', auth: account }];
+    try {
+      await service.restart((edited) =>
+        edited.configuration({
+          content: { fetch: { hosts }, maxBytesPerVersion: '300KiB', maxBytes: '1MiB' },
+        }),
+      );
+      oci.account = { username: 'reader', password };
+      for (const realm of [undefined, () => `${oci.url}/token`]) {
+        oci.realm = realm;
+        const name = aName();
+        await publish(name, ociPackage({ identifier: identifier(`@${await push('private', name)}`) }));
+        expect(await fetched(name)).toMatchObject({ status: 'stored' });
+      }
+    } finally {
+      oci.account = undefined;
+      oci.realm = undefined;
+    }
   });
 });
 

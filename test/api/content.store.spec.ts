@@ -9,7 +9,7 @@ import { createDataSource } from '../../dist/database/open-database.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 const KIB = 1024;
-const LIMITS = { fetchHosts: [], maxBytesPerVersion: 1_000 * KIB, maxBytes: 2_000 * KIB };
+const LIMITS = { fetchHosts: [], fetchAccounts: [], maxBytesPerVersion: 1_000 * KIB, maxBytes: 2_000 * KIB };
 
 let database: TestDatabase;
 let dataSource: DataSource;

@@ -19,6 +19,8 @@ export class OciServer {
   readonly requests: string[] = [];
   /** The realm of the token that pulls need; absent: none. */
   realm: (() => string) | undefined;
+  /** The only account that may pull; absent: anybody may. */
+  account: { readonly username: string; readonly password: string } | undefined;
   /** Where blobs are redirected to; absent: nowhere. */
   blobsAt: string | undefined;
   private readonly blobs = new Map<string, Buffer>();
@@ -59,6 +61,11 @@ export class OciServer {
     return digest;
   }
 
+  private basic(): string {
+    const { username, password } = this.account ?? {};
+    return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  }
+
   takeRequests(): string[] {
     return this.requests.splice(0);
   }
@@ -66,9 +73,13 @@ export class OciServer {
   private answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://oci');
     this.requests.push(`${request.method} ${pathname}`);
+    const isAccount = request.headers.authorization === this.basic();
+    if (pathname === '/token' && !isAccount && this.account) return void response.writeHead(401).end();
     if (pathname === '/token')
       return void response.end(JSON.stringify({ token: `token-for-${searchParams.get('scope')}` }));
     const realm = this.realm?.();
+    if (this.account && realm === undefined && !isAccount)
+      return void response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="acme"' }).end();
     if (
       realm !== undefined &&
       request.headers.authorization !== 'Bearer token-for-repository:acme/skills:pull'

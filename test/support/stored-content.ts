@@ -47,7 +47,12 @@ async function withStore(
     () => undefined,
   ).initialize();
   try {
-    const limits = { fetchHosts: [], maxBytesPerVersion: 256 * 1024 ** 2, maxBytes: 1024 ** 4 };
+    const limits = {
+      fetchHosts: [],
+      fetchAccounts: [],
+      maxBytesPerVersion: 256 * 1024 ** 2,
+      maxBytes: 1024 ** 4,
+    };
     const [contents, contentFiles] = [
       dataSource.getRepository(VersionContent),
       dataSource.getRepository(ContentFile),

@@ -12,7 +12,7 @@ const READERS = {
   registry: readRegistryFile,
   servers: readServersFile,
   marketplace: () => {
-    throw new FormatError('Marketplaces cannot be read yet');
+    throw new FormatError('The marketplace is larger than 4 MiB, the maximum');
   },
 } as const satisfies Record<JsonFormat, JsonReader>;
 

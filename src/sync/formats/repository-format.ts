@@ -1,19 +1,13 @@
 import { posix } from 'node:path';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
+import { SKILL_FILE } from '../../content/skill-file.js';
 import { FormatError } from './format-error.js';
+import { MARKETPLACE_FILES } from './marketplace-entries.js';
 import { isServerFile, SERVER_FILE } from './servers-folder.js';
 import type { FolderFormat } from './source-content.js';
 
 const REGISTRY_FILE = 'registry.json';
-/** Where clients look for a marketplace, in this order. */
-const MARKETPLACE_FILES = [
-  '.claude-plugin/marketplace.json',
-  '.github/plugin/marketplace.json',
-  '.agents/plugins/marketplace.json',
-  '.cursor-plugin/marketplace.json',
-];
-export const SKILL_FILE = 'SKILL.md';
 
 /** The file or folder of a repository that a source reads. */
 type Found =

@@ -1,3 +1,4 @@
+import type { VersionFolder } from '../../content/version-folder.js';
 import type { VersionName } from '../../documents/entry-types.js';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
@@ -5,14 +6,6 @@ import type { StoredFilter } from '../../sources/entry-filter.js';
 import type { EntryValidator, ReadEntries } from '../entry-validator.js';
 import type { FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
-
-/** Where the commit that was read has the content of a version. */
-export interface VersionFolder {
-  /** From the root of the repository. */
-  readonly path: string;
-  /** The id of its tree. */
-  readonly tree: string;
-}
 
 /** The validated content of a source. */
 export interface FormatContent extends ReadEntries {
@@ -57,13 +50,32 @@ export type JsonReader = (text: Buffer, validator: EntryValidator, settings: For
 /** The formats of folders, and of files that describe one. */
 export type FolderFormat = Exclude<SourceFormat, 'registry'>;
 
+/** What readers need that make documents of skills and plugins. */
+export interface DerivedRead extends FormatSettings {
+  readonly memory: MemoryShare;
+  readonly signal: AbortSignal;
+  /** The commits of folders that have not changed since their content was stored, by `VersionFolder.key`. */
+  readonly commits: ReadonlyMap<string, string>;
+  readonly refs: RefResolver;
+}
+
 /** A folder of a repository, or the file that describes one, such as a marketplace. */
-export interface FolderRead extends FormatSettings {
+export interface FolderRead extends DerivedRead {
   readonly tree: RepositoryTree;
   /** The folder or file that was named or found. */
   readonly at: TreeEntry;
-  readonly memory: MemoryShare;
-  readonly signal: AbortSignal;
+}
+
+/** Finds the commits of tags and branches of other repositories. */
+export interface RefResolver {
+  /** Whether content may be fetched from the host of this URL, and so its commits. */
+  isListed(url: string): boolean;
+
+  /**
+   * @param ref a tag or branch; undefined for the default branch.
+   * @throws FetchError
+   */
+  resolve(url: string, ref: string | undefined, signal: AbortSignal): Promise<string>;
 }
 
 /**

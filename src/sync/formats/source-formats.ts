@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ContentRepositories } from '../../content/content-repositories.js';
 import { tooLargeSentence } from '../../outbound/fetch-error.js';
 import type { SettingsOf } from '../../source-kinds/kinds.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
@@ -9,13 +10,17 @@ import { SourceReader } from '../source-reader.js';
 import { FormatError } from './format-error.js';
 import { findFormat } from './found-format.js';
 import { findInRepository } from './repository-format.js';
+import { MAX_MARKETPLACE_BYTES, readMarketplace, readMarketplaceFolder } from './marketplace.js';
 import { readServersFolder } from './servers-folder.js';
+import { readSkillsFolder } from './skills-folder.js';
 import { jsonText } from './sliced-file.js';
-import type { FolderFormat, FolderReader, FormatSettings, SourceContent } from './source-content.js';
-
-const MAX_MARKETPLACE_BYTES = 4 * 1024 * 1024;
-
-const notReadYet: FolderReader = () => Promise.reject(new FormatError('This format cannot be read yet'));
+import type {
+  DerivedRead,
+  FolderFormat,
+  FolderReader,
+  FormatSettings,
+  SourceContent,
+} from './source-content.js';
 
 interface FormattedSource {
   /** The settings of its kind. */
@@ -26,8 +31,8 @@ interface FormattedSource {
 /** The readers of folders, and of files that describe one. */
 const FOLDER_READERS = {
   servers: readServersFolder,
-  marketplace: notReadYet,
-  skills: notReadYet,
+  marketplace: readMarketplaceFolder,
+  skills: readSkillsFolder,
 } as const satisfies Record<FolderFormat, FolderReader>;
 
 export function formatSettings({ settings, filter }: FormattedSource): FormatSettings {
@@ -38,10 +43,14 @@ export function formatSettings({ settings, filter }: FormattedSource): FormatSet
 /** Reads what fetchers fetched in the format that the source has: fetchers know no format, and formats know no Git. */
 @Injectable()
 export class SourceFormats {
-  constructor(private readonly reader: SourceReader) {}
+  constructor(
+    private readonly reader: SourceReader,
+    private readonly refs: ContentRepositories,
+  ) {}
 
   /**
    * @param before the state of the last successful run; null for the first run.
+   * @param commits see `DerivedRead`.
    * @throws FetchError
    * @throws FormatError
    * @throws ReadMemoryError
@@ -52,6 +61,7 @@ export class SourceFormats {
     before: FetchState | null,
     memory: MemoryShare,
     signal: AbortSignal,
+    commits: DerivedRead['commits'] = new Map(),
   ): Promise<SourceContent> {
     switch (fetched.kind) {
       case 'unchanged':
@@ -64,11 +74,17 @@ export class SourceFormats {
       }
       case 'file': {
         const { bytes, state } = fetched;
-        const { format, ...content } = await this.reader.file(bytes, formatSettings(source), memory, signal);
+        const settings = formatSettings(source);
+        if ((settings.format ?? formatOfSmall(bytes)) === 'marketplace') {
+          const read = { ...settings, memory, signal, commits, refs: this.refs };
+          const content = await readMarketplace(bytes, read, null);
+          return { kind: 'content', content, gone: null, state, format: 'marketplace' };
+        }
+        const { format, ...content } = await this.reader.file(bytes, settings, memory, signal);
         return { kind: 'content', content, gone: null, state, format };
       }
       case 'tree':
-        return this.readTree(fetched, source, before, memory, signal);
+        return this.readTree(fetched, source, before, memory, signal, commits);
     }
   }
 
@@ -79,6 +95,7 @@ export class SourceFormats {
     before: FetchState | null,
     memory: MemoryShare,
     signal: AbortSignal,
+    commits: DerivedRead['commits'],
   ): Promise<SourceContent> {
     const settings = formatSettings(source);
     const { path } = source.settings as SettingsOf<'git'>;
@@ -107,7 +124,10 @@ export class SourceFormats {
     const object = format === 'marketplace' ? ((await tree.find(''))?.id ?? '') : at.id;
     const state = { commit, object };
     if (wasRead(object)) return { kind: 'unchanged', state };
-    const content = await FOLDER_READERS[format]({ ...settings, tree, at, memory, signal });
+    const content = await FOLDER_READERS[format]({
+      ...{ ...settings, tree, at, memory, signal, commits },
+      refs: this.refs,
+    });
     return { kind: 'content', content, gone: null, state, format };
   }
 }

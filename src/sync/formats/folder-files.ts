@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { MemoryCounter } from '../entry-validator.js';
+import { FormatError } from './format-error.js';
+import { namespaceOf } from './namespace.js';
+import type { VersionFolder } from '../../content/version-folder.js';
+
+/** Files of all folders together, and the memory of each. */
+const MAX_FILES = 300_000;
+const BYTES_PER_FILE = 300;
+/** Part of the keys of folders: raise it when something else is stored of an unchanged folder. */
+const CONTENT_RULES = 1;
+
+/**
+ * Describes what is stored of a folder.
+ *
+ * @param isPart whether some files are left out: changes to these change nothing.
+ */
+export function versionFolder(
+  { path, id }: Pick<TreeEntry, 'path' | 'id'>,
+  files: readonly TreeEntry[],
+  manifest: string | null = null,
+  isPart = false,
+): VersionFolder {
+  const key = createHash('sha256')
+    .update(
+      JSON.stringify([
+        CONTENT_RULES,
+        path,
+        isPart ? files.map((file) => [file.path, file.id]) : id,
+        manifest,
+      ]),
+    )
+    .digest('hex');
+  return { path, key, files, manifest };
+}
+
+/**
+ * Returns the namespace of what a repository has.
+ *
+ * @throws FormatError if its address gives none.
+ */
+export function namespaceFor(
+  named: string | null,
+  { repository }: Pick<RepositoryTree, 'repository'>,
+): string {
+  const namespace = named ?? namespaceOf(repository);
+  if (namespace !== undefined) return namespace;
+  throw new FormatError(`${repository} gives no namespace: set one in git.namespace`);
+}
+
+/** The files and links in folders of a repository; folders may be inside each other. */
+export class FolderFiles {
+  private readonly folders: ReadonlyMap<string, { entry: TreeEntry | null; readonly files: TreeEntry[] }>;
+  private readonly files = new Map<string, TreeEntry>();
+  private count = 0;
+
+  private constructor(
+    paths: readonly string[],
+    private readonly memory: MemoryCounter,
+  ) {
+    this.folders = new Map(paths.map((path) => [path, { entry: null, files: [] }]));
+  }
+
+  /** Lists the folders at these paths, in one pass through what contains them all. */
+  static async list(
+    tree: RepositoryTree,
+    paths: readonly string[],
+    memory: MemoryCounter,
+  ): Promise<FolderFiles> {
+    const found = new FolderFiles(paths, memory);
+    const top = paths.length > 0 ? await tree.find(commonFolder(paths)) : null;
+    if (top) found.setEntry(top);
+    if (top?.kind === 'folder') await tree.list(top.path, (entry) => found.add(entry));
+    return found;
+  }
+
+  /** Returns what is at one of the paths; null if there is nothing. */
+  at(path: string): TreeEntry | null {
+    return this.folders.get(path)?.entry ?? null;
+  }
+
+  /** Returns the file at this path in one of the folders. */
+  file(path: string): TreeEntry | undefined {
+    const found = this.files.get(path);
+    return found?.kind === 'file' ? found : undefined;
+  }
+
+  in(path: string): readonly TreeEntry[] {
+    return this.folders.get(path)?.files ?? [];
+  }
+
+  private setEntry(entry: TreeEntry): void {
+    const folder = this.folders.get(entry.path);
+    if (folder) folder.entry = entry;
+  }
+
+  private add(entry: TreeEntry): void {
+    const { path, kind } = entry;
+    this.setEntry(entry);
+    if (kind === 'folder') return;
+    this.addTo('', entry);
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1))
+      this.addTo(path.slice(0, end), entry);
+  }
+
+  private addTo(path: string, file: TreeEntry): void {
+    const folder = this.folders.get(path);
+    if (!folder) return;
+    this.count += 1;
+    if (this.count > MAX_FILES)
+      throw new FormatError(`The folders have more than ${MAX_FILES} files together, the maximum`);
+    this.memory.add(BYTES_PER_FILE);
+    folder.files.push(file);
+    this.files.set(file.path, file);
+  }
+}
+
+/** Returns the folder that contains all these paths; a single path is its own. */
+function commonFolder(paths: readonly string[]): string {
+  const [first = '', ...others] = paths;
+  let common = first.split('/');
+  for (const other of others) {
+    const segments = other.split('/');
+    const end = common.findIndex((segment, index) => segment !== segments[index]);
+    common = end < 0 ? common : common.slice(0, end);
+  }
+  return common.join('/');
+}

@@ -1,0 +1,133 @@
+import { MANIFEST, type VersionFolder } from '../../content/version-folder.js';
+import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import { isDeeperThan } from '../../json/json-text.js';
+import { isObject } from '../../json/json-values.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import { webAddressOf } from '../../source-kinds/git-repository.js';
+import { derivedDocument, derivedVersion } from './derived-document.js';
+import { FolderFiles, versionFolder } from './folder-files.js';
+import type { PluginEntry, LocalPlugin } from './marketplace-entries.js';
+import { configurationFiles, isDefinedByEntry, isStoredAsIs, pluginContent } from './plugin-content.js';
+import type { DerivedRead } from './source-content.js';
+
+const MANIFESTS = [MANIFEST, 'plugin.json'];
+/** Of a manifest, and of a file that configures hooks or servers. */
+const MAX_BYTES = 256 * 1024;
+const MAX_DEPTH = 100;
+/** Files of one plugin whose components are listed, and of all of them: many may share one folder. */
+const MAX_CHOSEN_FROM = 20_000;
+const MAX_COMPARED = 1_000_000;
+
+interface MadePlugin {
+  readonly document: Record<string, unknown>;
+  readonly folder: VersionFolder;
+}
+
+/** The plugins of a marketplace that are in its own repository. */
+export class LocalPlugins {
+  /** Parsed files by the id of their content; undefined for what is no JSON object. */
+  private readonly parsed = new Map<string, Readonly<Record<string, unknown>> | undefined>();
+
+  private compared = 0;
+
+  private constructor(
+    private readonly tree: RepositoryTree,
+    private readonly folders: FolderFiles,
+    private readonly read: DerivedRead & { readonly namespace: string },
+  ) {}
+
+  /** Lists the folders of plugins, and reads their manifests, all together. */
+  static async read(
+    tree: RepositoryTree,
+    plugins: readonly PluginEntry<LocalPlugin>[],
+    read: DerivedRead & { readonly namespace: string },
+  ): Promise<LocalPlugins> {
+    const paths = [...new Set(plugins.map(({ source }) => source.path))];
+    const local = new LocalPlugins(tree, await FolderFiles.list(tree, paths, read.memory), read);
+    const files = plugins.flatMap(({ entry, source: { path } }) => {
+      const manifest = MANIFESTS.flatMap((name) => local.fileIn(path, name) ?? []).slice(0, 1);
+      return [...manifest, ...configurationFiles(entry).flatMap((name) => local.fileIn(path, name) ?? [])];
+    });
+    const slice = new TimeSlice();
+    const distinct = [...new Map(files.map((file) => [file.id, file])).values()];
+    await tree.read(distinct, MAX_BYTES, async ({ id }, bytes) => {
+      await slice.pause();
+      read.memory.add(bytes?.length ?? 0);
+      local.parsed.set(id, bytes ? jsonObject(bytes) : undefined);
+    });
+    return local;
+  }
+
+  /** Returns the document of a plugin, or why it has none. */
+  made({ entry, name, source: { path } }: PluginEntry<LocalPlugin>): MadePlugin | string {
+    const { tree, folders } = this;
+    const { namespace, commits } = this.read;
+    const found = folders.at(path);
+    if (found?.kind !== 'folder')
+      return `source: ${describe(found)} ${path} in commit ${tree.commit.slice(0, 12)}`;
+    const manifestFile = MANIFESTS.flatMap((file) => this.fileIn(path, file) ?? [])[0];
+    const manifest = manifestFile ? this.parsed.get(manifestFile.id) : null;
+    if (manifest === undefined)
+      return `${manifestFile?.path}: must be a JSON object of at most ${MAX_BYTES / 1_024} KiB`;
+    const folder = this.contentOf(found, entry, manifest);
+    if (!folder) return `source: has too many files to choose from, at most ${MAX_CHOSEN_FROM} are allowed`;
+    const statedBy = isDefinedByEntry(entry) ? [entry, manifest] : [manifest, entry];
+    const document = derivedDocument({
+      ...{ namespace, name, statedBy, version: derivedVersion(statedBy, found.id) ?? '' },
+      package: {
+        url: webAddressOf(tree.repository) ?? tree.repository,
+        commit: commits.get(folder.key) ?? tree.commit,
+        folder: path,
+      },
+    });
+    return { document, folder };
+  }
+
+  private contentOf(
+    found: TreeEntry,
+    entry: Readonly<Record<string, unknown>>,
+    manifest: Readonly<Record<string, unknown>> | null,
+  ): VersionFolder | null {
+    const files = this.folders.in(found.path);
+    if (isStoredAsIs(entry)) return versionFolder(found, files);
+    this.compared += files.length;
+    if (files.length > MAX_CHOSEN_FROM || this.compared > MAX_COMPARED) return null;
+    const inner = ({ path }: TreeEntry) => path.slice(found.path === '' ? 0 : found.path.length + 1);
+    const configurations = new Map(
+      configurationFiles(entry).map((name) => {
+        const file = this.fileIn(found.path, name);
+        return [name, file && this.parsed.get(file.id)];
+      }),
+    );
+    const content = pluginContent({ entry, manifest, paths: files.map(inner), configurations });
+    const kept = files.filter((file) => inner(file) !== MANIFEST && (content.only?.has(inner(file)) ?? true));
+    return versionFolder(found, kept, content.manifest, content.only !== null);
+  }
+
+  private fileIn(folder: string, name: string): TreeEntry | undefined {
+    return this.folders.file(folder === '' ? name : `${folder}/${name}`);
+  }
+}
+
+function jsonObject(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
+  if (isDeeperThan(bytes, MAX_DEPTH)) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString().replace(/^\ufeff/, ''));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function describe(found: TreeEntry | null): string {
+  switch (found?.kind) {
+    case 'file':
+      return 'there is a file instead of a folder at';
+    case 'link':
+      return 'there is a symbolic link instead of a folder at';
+    case 'submodule':
+      return 'there is a submodule, which is not read, at';
+    default:
+      return 'there is no folder';
+  }
+}

@@ -1,0 +1,110 @@
+import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import { isDeeperThan } from '../../json/json-text.js';
+import { isObject } from '../../json/json-values.js';
+import { TimeSlice } from '../../json/time-slice.js';
+import { EntryValidator } from '../entry-validator.js';
+import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
+import { namespaceFor } from './folder-files.js';
+import { FormatError } from './format-error.js';
+import { LocalPlugins } from './local-plugins.js';
+import {
+  type PluginEntry,
+  listedPlugin,
+  type LocalPlugin,
+  placeOfMarketplace,
+  type RemotePlugin,
+} from './marketplace-entries.js';
+import { RemotePlugins } from './remote-plugins.js';
+import type { DerivedRead, FolderReader, FormatContent } from './source-content.js';
+
+/** Parsing more would block other requests. */
+export const MAX_MARKETPLACE_BYTES = 4 * 1024 * 1024;
+const MAX_DEPTH = 100;
+const TOO_LARGE = 'The marketplace is larger than 4 MiB, the maximum';
+
+/** Reads a marketplace in a repository: the plugins in this repository and in others. */
+export const readMarketplaceFolder: FolderReader = async (read) => {
+  const { tree, at } = read;
+  let text: Buffer | null = null;
+  await tree.read([at], MAX_MARKETPLACE_BYTES, (_file, bytes) => {
+    text = bytes;
+  });
+  if (text === null) throw new FormatError(TOO_LARGE);
+  return readMarketplace(text, read, { tree, at });
+};
+
+/**
+ * Reads a marketplace (reference/sources).
+ *
+ * @param inside its file in a repository; null if there is none, and only plugins in other repositories are read.
+ * @throws FormatError if the file as a whole is malformed, or none of its plugins is valid.
+ * @throws FetchError
+ * @throws ReadMemoryError
+ */
+export async function readMarketplace(
+  text: Buffer,
+  read: DerivedRead,
+  inside: { readonly tree: RepositoryTree; readonly at: TreeEntry } | null,
+): Promise<FormatContent> {
+  const { filter, memory } = read;
+  const namespace = inside ? namespaceFor(read.namespace, inside.tree) : read.namespace;
+  if (namespace === null)
+    throw new FormatError('The plugins of a marketplace need a namespace: set one in file.namespace');
+  if (text.length > MAX_MARKETPLACE_BYTES) throw new FormatError(TOO_LARGE);
+  const marketplace = parsed(text);
+  const repository = inside && { address: inside.tree.repository, commit: inside.tree.commit };
+  const place = placeOfMarketplace(inside?.at.path ?? '', marketplace, repository);
+  const given = pluginsIn(marketplace);
+  const plugins = given.map((entry) => listedPlugin(entry, place));
+  const local =
+    inside && (await LocalPlugins.read(inside.tree, plugins.filter(isLocal), { ...read, namespace }));
+  const remote = await RemotePlugins.read(plugins.filter(isRemote), { ...read, namespace });
+  const validator = new EntryValidator(filter, { memory, onDuplicate: { skipBecause: NAME_TAKEN } });
+  const entries = new DerivedEntries('plugin', validator, filter);
+  const slice = new TimeSlice();
+  for (const [index, plugin] of plugins.entries()) {
+    await slice.pause();
+    const made =
+      typeof plugin === 'string'
+        ? plugin
+        : isRemote(plugin)
+          ? remote.made(plugin)
+          : (local?.made(plugin) ?? '');
+    if (typeof made === 'string') entries.skip({ index }, shown(given[index]), made);
+    else entries.add({ index }, made.document, made.folder);
+  }
+  const none = validator.noneIsValid();
+  if (none !== null) throw new FormatError(none);
+  return { ...validator.result(), folders: entries.folders };
+}
+
+function isLocal(plugin: ReturnType<typeof listedPlugin>): plugin is PluginEntry<LocalPlugin> {
+  return typeof plugin !== 'string' && plugin.source.kind === 'local';
+}
+
+function isRemote(plugin: ReturnType<typeof listedPlugin>): plugin is PluginEntry<RemotePlugin> {
+  return typeof plugin !== 'string' && plugin.source.kind === 'remote';
+}
+
+function parsed(text: Buffer): unknown {
+  if (isDeeperThan(text, MAX_DEPTH))
+    throw new FormatError(`The marketplace is nested more than ${MAX_DEPTH} levels deep`);
+  try {
+    return JSON.parse(text.toString().replace(/^\ufeff/, ''));
+  } catch (error) {
+    throw new FormatError(`The marketplace is not valid JSON: ${(error as Error).message}`);
+  }
+}
+
+function pluginsIn(marketplace: unknown): readonly unknown[] {
+  const plugins: unknown = isObject(marketplace) ? marketplace['plugins'] : undefined;
+  if (!Array.isArray(plugins)) throw new FormatError('The file is not a marketplace: plugins must be a list');
+  if (plugins.length > MAX_DERIVED)
+    throw new FormatError(`The marketplace has more than ${MAX_DERIVED} plugins, the maximum`);
+  return plugins;
+}
+
+/** Returns what an entry that is skipped says it is. */
+function shown(entry: unknown): Record<string, unknown> {
+  return isObject(entry) ? { name: entry['name'], version: entry['version'] } : {};
+}

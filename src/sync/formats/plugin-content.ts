@@ -1,0 +1,174 @@
+import { posix } from 'node:path';
+import { elements, isObject, member } from '../../json/json-values.js';
+import { pathInside } from './marketplace-entries.js';
+
+/** Components whose paths are files and folders; a list of most replaces the default folder. */
+const PATH_LISTS = ['skills', 'commands', 'agents', 'outputStyles', 'workflows'] as const;
+const DEFAULT_FOLDERS: Readonly<Record<string, string>> = {
+  commands: 'commands',
+  agents: 'agents',
+  outputStyles: 'output-styles',
+  workflows: 'workflows',
+};
+/** Components that are configured inline, or by the paths of files. */
+const CONFIGURATIONS = ['hooks', 'mcpServers', 'lspServers'] as const;
+/** A plugin that lists one of these, with `strict: false`, has nothing else. */
+const LISTED = ['skills', 'commands', 'agents', 'hooks', 'mcpServers'] as const;
+/** What an entry of a marketplace says to those who read the marketplace. */
+const NOT_IN_MANIFESTS = new Set(['source', 'category', 'tags', 'strict', 'relevance', 'policy']);
+
+const TOP_FILE = /^(readme|licen[cs]e)(\..*)?$/i;
+/** A file that a command names in the plugin's folder. */
+const NAMED_FILE = /\$\{?(?:CLAUDE_)?PLUGIN_ROOT\}?["']?\/([^\s"'`;|&<>()$\\]+)/g;
+const NAMED_WHOLE = /^\$\{?(?:CLAUDE_)?PLUGIN_ROOT\}?\/(.+)$/s;
+const MAX_NAMED_FILES = 1_000;
+
+/** What a plugin is made of: its folder, and what the marketplace says about it. */
+export interface PluginParts {
+  /** The entry of the marketplace. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** The manifest in the folder; null if there is none. */
+  readonly manifest: Readonly<Record<string, unknown>> | null;
+  /** The paths of the folder's files and links, from the folder. */
+  readonly paths: readonly string[];
+  /** The parsed files that `configurationFiles` names, by path. */
+  readonly configurations: ReadonlyMap<string, unknown>;
+}
+
+/** What is stored of a plugin's folder. */
+export interface PluginContent {
+  /** The paths to store; null for all. */
+  readonly only: ReadonlySet<string> | null;
+  /** The text of the manifest that is stored instead of the folder's. */
+  readonly manifest: string;
+}
+
+/** Whether the marketplace alone defines the plugin. */
+export function isDefinedByEntry(entry: Readonly<Record<string, unknown>>): boolean {
+  return entry['strict'] === false;
+}
+
+/** Whether the plugin is stored with all its files and its own manifest. */
+export function isStoredAsIs(entry: Readonly<Record<string, unknown>>): boolean {
+  return !isDefinedByEntry(entry) && ![...PATH_LISTS, ...CONFIGURATIONS].some((key) => isStated(entry[key]));
+}
+
+/** Returns the files that must be read to tell what is stored: the listed configurations of hooks and servers. */
+export function configurationFiles(entry: Readonly<Record<string, unknown>>): string[] {
+  if (!isDefinedByEntry(entry) || !listsComponents(entry)) return [];
+  return CONFIGURATIONS.flatMap((key) => pathsIn(entry[key]));
+}
+
+/**
+ * Returns what is stored of a plugin that is not stored as it is (reference/sources), so that clients that install it from here
+ * have the components that they would have from the marketplace.
+ */
+export function pluginContent(parts: PluginParts): PluginContent {
+  const { entry } = parts;
+  if (!isDefinedByEntry(entry)) return { only: null, manifest: textOf(mergedManifest(parts)) };
+  const only = listsComponents(entry) ? listedPaths(parts) : null;
+  return { only, manifest: textOf(manifestOfEntry(entry)) };
+}
+
+function listsComponents(entry: Readonly<Record<string, unknown>>): boolean {
+  return LISTED.some((key) => isStated(entry[key]));
+}
+
+function isStated(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function manifestOfEntry(entry: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(entry).filter(([key]) => !NOT_IN_MANIFESTS.has(key)));
+}
+
+/** Adds what the entry lists to the manifest. Where the manifest lists nothing, the default folder stays. */
+function mergedManifest({ entry, manifest, paths }: PluginParts): Record<string, unknown> {
+  const components = new Set<string>([...PATH_LISTS, ...CONFIGURATIONS]);
+  const merged =
+    manifest === null
+      ? Object.fromEntries(Object.entries(manifestOfEntry(entry)).filter(([key]) => !components.has(key)))
+      : { ...manifest };
+  for (const key of components) {
+    const added = entry[key];
+    if (!isStated(added)) continue;
+    const folder = DEFAULT_FOLDERS[key];
+    const byDefault =
+      folder !== undefined && paths.some((path) => path.startsWith(`${folder}/`)) ? [`./${folder}/`] : [];
+    const own = isStated(merged[key]) ? merged[key] : byDefault;
+    merged[key] =
+      isObject(own) && isObject(added) && key !== 'hooks'
+        ? { ...own, ...added }
+        : distinct([...listOf(own), ...listOf(added)]);
+  }
+  return merged;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+function distinct(values: readonly unknown[]): unknown {
+  const list = [...new Set(values)];
+  // A single configuration is also valid for clients that know no lists of them.
+  return list.length === 1 && isObject(list[0]) ? list[0] : list;
+}
+
+/** Returns the paths that the entry lists, what listed hooks and servers name, and the README and LICENSE. */
+function listedPaths({ entry, paths, configurations }: PluginParts): Set<string> {
+  const listed = [...PATH_LISTS, ...CONFIGURATIONS].flatMap((key) => pathsIn(entry[key]));
+  const named = CONFIGURATIONS.flatMap((key) => [
+    ...namedFiles(entry[key]),
+    ...pathsIn(entry[key]).flatMap((path) => namedFiles(configurations.get(path))),
+  ]);
+  const files = new Set(paths);
+  // A file brings its folder along, but not the whole plugin.
+  const folders = named.map((path) => (files.has(path) && path.includes('/') ? posix.dirname(path) : path));
+  const kept = new Tree([...listed, ...folders]);
+  return new Set(paths.filter((path) => kept.has(path) || TOP_FILE.test(path)));
+}
+
+/** Files and folders with everything below them. */
+class Tree {
+  private readonly roots: ReadonlySet<string>;
+
+  constructor(roots: Iterable<string>) {
+    this.roots = new Set(roots);
+  }
+
+  has(path: string): boolean {
+    if (this.roots.has('') || this.roots.has(path)) return true;
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1))
+      if (this.roots.has(path.slice(0, end))) return true;
+    return false;
+  }
+}
+
+/** Returns the paths that a list of components names: text, a list of it, or objects with a `source`. */
+function pathsIn(value: unknown): string[] {
+  const given = isObject(value) ? Object.values(value).map((item) => member(item, 'source')) : listOf(value);
+  return given.flatMap((path) => (typeof path === 'string' ? (pathInside(path) ?? []) : []));
+}
+
+/** Returns the files in the plugin's folder that a configuration names, with a variable for the folder. */
+function namedFiles(configuration: unknown): string[] {
+  const found: string[] = [];
+  const visit = (value: unknown, levels: number): void => {
+    if (levels === 0 || found.length >= MAX_NAMED_FILES) return;
+    if (typeof value === 'string') {
+      const whole = NAMED_WHOLE.exec(value)?.[1];
+      const parts = [...value.matchAll(NAMED_FILE)].map(([, path]) => path);
+      for (const path of [whole, ...parts]) {
+        const inner = path === undefined ? undefined : pathInside(path);
+        if (inner !== undefined && inner !== '') found.push(inner);
+      }
+    } else
+      for (const inner of isObject(value) ? Object.values(value) : elements(value)) visit(inner, levels - 1);
+  };
+  visit(configuration, 20);
+  return found;
+}
+
+function textOf(manifest: object): string {
+  return `${JSON.stringify(manifest, null, 2)}\n`;
+}
