@@ -472,4 +472,15 @@ const CONTENT = `
     fetch_at timestamptz(3),
     error text
   );
-  create index content_fetch_due on content_fetch (source_id, fetch_at) where fetch_at is not null`;
+  create index content_fetch_due on content_fetch (source_id, fetch_at) where fetch_at is not null;
+
+  -- Folders of a source's repository whose content is stored, before their versions are.
+  create table source_folder (
+    source_id integer references source on delete cascade,
+    key bytea,
+    commit text not null,
+    tree bytea references content_tree,
+    error text,
+    primary key (source_id, key)
+  );
+  create index source_folder_tree on source_folder (tree) where tree is not null`;

@@ -161,18 +161,21 @@ export class AdmittedItems {
        returning v.entry_id as "entryId"`,
       [ids, now],
     );
-    // reference/content: the content of a version that was served before a block.
+    await queueContent(manager, sourceId, rows);
+    // reference/content: the content of a version that was served before a block, or that a sync has stored.
     await manager.query(
-      `insert into version_content (version_id, tree)
-       select v.id, i.content_tree
-       from admission_item i
-       join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
-       join entry_version v on v.entry_id = e.id and v.version = i.version
-       where i.id = any($1::uuid[]) and i.content_tree is not null
-       on conflict (version_id) do nothing`,
+      `with attached as (
+         insert into version_content (version_id, tree)
+         select v.id, i.content_tree
+         from admission_item i
+         join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
+         join entry_version v on v.entry_id = e.id and v.version = i.version
+         where i.id = any($1::uuid[]) and i.content_tree is not null
+         on conflict (version_id) do update set tree = excluded.tree returning version_id
+       )
+       update content_fetch set fetch_at = null, error = null where version_id in (select version_id from attached)`,
       [ids],
     );
-    await queueContent(manager, sourceId, rows);
     if (admission) await rememberNames(manager, sourceId, entries);
     await markAdmitted(manager, ids, now);
     return [...new Set(stored.map(({ entryId }) => entryId))];

@@ -15,6 +15,7 @@ import {
   ContentFetch,
   ContentFile,
   ContentTree,
+  SourceFolder,
   VersionContent,
 } from '../content/content.entity.js';
 import { Entry, EntryVersion, RemovedEntry, SourcePartition } from '../entry-store/entry.entity.js';
@@ -50,4 +51,5 @@ export const ENTITIES = [
   ContentFile,
   VersionContent,
   ContentFetch,
+  SourceFolder,
 ];

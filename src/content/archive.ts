@@ -16,10 +16,10 @@ import { foldedName } from '../validation/folded-names.js';
 import { windowsProblem } from './windows-names.js';
 
 /** reference/content */
-const MAX_FILES = 2_048;
+export const MAX_FILES = 2_048;
 /** Links that are followed one after the other to a file or folder. */
 const MAX_LINKS = 8;
-const MAX_PATH_BYTES = 512;
+export const MAX_PATH_BYTES = 512;
 /** Files and folders of an archive, and the bytes of its headers: they take time and memory too. */
 const MAX_ENTRIES = 4 * MAX_FILES;
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
@@ -49,7 +49,7 @@ function invalid(problem: string, path?: string): ApiError {
   return new ApiError('invalid_archive', `The archive is not valid: ${where}${problem}`);
 }
 
-function tooLarge(problem: string): ApiError {
+export function tooLarge(problem: string): ApiError {
   return new ApiError('content_too_large', `The content is too large: ${problem}`);
 }
 
@@ -290,13 +290,16 @@ export class UnpackedFiles {
   /**
    * Returns all files, without the archive's single top folder. A hidden top folder, such as `.claude-plugin`, is content
    * and stays.
+   *
+   * @param keepsTop whether any other top folder stays too.
    */
-  finish(): IncomingFile[] {
+  finish({ keepsTop = false } = {}): IncomingFile[] {
     this.copyLinked();
     const all = [...this.files.values()];
     if (all.length === 0) throw invalid('it has no files');
     const [top = ''] = all[0]?.path.split('/', 1) ?? [];
-    const isWrapped = !top.startsWith('.') && all.every(({ path }) => path.startsWith(`${top}/`));
+    const isWrapped =
+      !keepsTop && !top.startsWith('.') && all.every(({ path }) => path.startsWith(`${top}/`));
     const files = isWrapped ? all.map((file) => ({ ...file, path: file.path.slice(top.length + 1) })) : all;
     for (const { path } of files) if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw tooLong(path);
     return files;
@@ -347,7 +350,8 @@ export class UnpackedFiles {
   }
 }
 
-function isJunk(path: string): boolean {
+/** Whether a file manager left this behind. */
+export function isJunk(path: string): boolean {
   return checkedLength(path)
     .split('/')
     .some((segment) => JUNK.test(segment));

@@ -19,6 +19,8 @@ export interface FetchedVersion extends VersionName {
   readonly attempts: number;
   readonly source: string;
   readonly isManaged: boolean;
+  /** The source's repository, if the source makes its documents of skills or plugins there. */
+  readonly repository: string | null;
   readonly claims: Claims;
   readonly review: readonly ReviewRule[] | null;
   /** Whether the source has rules about what comes in. */
@@ -65,10 +67,12 @@ export async function fetchedVersion(
 ): Promise<FetchedVersion | null> {
   const [row] = await manager.query<FetchedVersion[]>(
     `select e.type, e.name, v.version, v.document, f.packages, f.pin, f.attempts, s.name as source,
-       s.kind = 'managed' as "isManaged", c.claims, s.settings->'review' as review,
+       s.kind = 'managed' as "isManaged",
+       case when y.format in ('marketplace', 'skills') then s.settings->>'repository' end as repository, c.claims, s.settings->'review' as review,
        s.admission is not null as "isCurated"
      from content_fetch f join entry_version v on v.id = f.version_id join entry e on e.id = v.entry_id
-     join source s on s.id = e.source_id join claim_set c on c.id = e.claim_set_id
+     join source s on s.id = e.source_id join source_sync y on y.source_id = s.id
+     join claim_set c on c.id = e.claim_set_id
      where f.version_id = $1 and f.packages is not null`,
     [versionId],
   );

@@ -23,6 +23,7 @@ import { backOffMs } from '../limits/back-off.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { asFetchError, FetchError } from '../outbound/fetch-error.js';
 import { HttpClient } from '../outbound/http-client.js';
+import { webAddressOf } from '../source-kinds/git-repository.js';
 import { toStorable } from '../validation/storable-text.js';
 import { inTemporaryFolder, UnpackedFiles, unpackTar } from './archive.js';
 import { ContentFetch } from './content.entity.js';
@@ -169,7 +170,12 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   private async fetch(versionId: string, version: FetchedVersion): Promise<void> {
     const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const reference = referenceOf(version.document, this.rules);
-    const { packages } = version;
+    const { packages, repository } = version;
+    // The sync stores it, perhaps with another manifest.
+    if (repository !== null && reference?.kind === 'git' && reference.url === webAddressOf(repository)) {
+      await this.fetches.update({ versionId, packages }, { fetchAt: null });
+      return;
+    }
     if (reference === null) {
       await this.fetches.update({ versionId, packages }, { fetchAt: null, attempts: 0, error: null });
       return;
@@ -190,8 +196,8 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
       const from = await (reference.kind === 'git'
         ? this.readRepository(reference, pin, unpacked, signal)
         : this.readArtifact(reference, pin, folder, unpacked, signal));
-      const files = unpacked.finish();
-      const problems = await contentProblems(version.type, version.document, files);
+      const files = unpacked.finish({ keepsTop: reference.kind === 'git' && version.type === 'plugin' });
+      const problems = await contentProblems(version.type, version.document, files, !version.isManaged);
       if (problems.length > 0) throw new ApiError('invalid_archive', problems.join('; '));
       await this.keep(versionId, version, await withMembers(files), describeReference(reference, from));
     });

@@ -179,7 +179,7 @@ export class ContentStore {
   }
 
   /**
-   * Deletes trees that no version and no held item has, then files of no tree, up to `rows` of each.
+   * Deletes trees that no version, no held item and no folder of a source has, then files of no tree, up to `rows` of each.
    *
    * @returns how many files and trees were deleted; null while content is being stored or deleted elsewhere.
    */
@@ -191,6 +191,7 @@ export class ContentStore {
         'content_tree',
         rows,
         `not exists (select from version_content where tree = stored.digest)
+         and not exists (select from source_folder where tree = stored.digest)
          and not exists (select from admission_item where content_tree = stored.digest and status = 'held')`,
       );
       const noFile = 'not exists (select from content_file where blob = stored.digest)';

@@ -1,13 +1,19 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Timestamp } from '../database/columns.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import type { Members } from '../members/members.responses.js';
 import type { PluginServers } from '../members/plugin-servers.js';
+import { Source } from '../sources/source.entity.js';
 
 /** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */
 const HEX = {
   from: (value: Buffer) => value.toString('hex'),
   to: (value: string | Buffer) => (typeof value === 'string' ? Buffer.from(value, 'hex') : value),
+};
+
+const NULLABLE_HEX = {
+  from: (value: Buffer | null) => value && HEX.from(value),
+  to: (value: string | Buffer | null) => value && HEX.to(value),
 };
 
 /** One file, by the SHA-256 of its bytes. */
@@ -145,4 +151,35 @@ export class VersionContent {
   @ManyToOne(() => ContentTree)
   @JoinColumn({ name: 'tree', foreignKeyConstraintName: 'version_content_tree_fkey' })
   list: ContentTree;
+}
+
+/** A folder of a source's repository whose content is stored, before its version is; see `VersionFolder`. */
+@Entity('source_folder')
+@Index('source_folder_tree', ['tree'], { where: 'tree is not null' })
+export class SourceFolder {
+  @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: 'source_folder_pkey' })
+  sourceId: number;
+
+  @ManyToOne(() => Source, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'source_id', foreignKeyConstraintName: 'source_folder_source_id_fkey' })
+  source: Source;
+
+  @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'source_folder_pkey', transformer: HEX })
+  key: string;
+
+  /** The commit that the document names. */
+  @Column({ type: 'text' })
+  commit: string;
+
+  /** Null if it was refused. */
+  @Column({ type: 'bytea', nullable: true, transformer: NULLABLE_HEX })
+  tree: string | null;
+
+  @ManyToOne(() => ContentTree)
+  @JoinColumn({ name: 'tree', foreignKeyConstraintName: 'source_folder_tree_fkey' })
+  list: Relation<ContentTree> | null;
+
+  /** Why it was refused. */
+  @Column({ type: 'text', nullable: true })
+  error: string | null;
 }

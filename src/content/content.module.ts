@@ -17,6 +17,7 @@ import { ContentStore } from './content-store.queries.js';
 import { ContentUploads } from './content-upload.service.js';
 import { EntriesWithContent } from './entries-with-content.queries.js';
 import { MembersRefresh } from './members-refresh.js';
+import { SourceFolders } from './source-folders.js';
 import { VisibleContent } from './visible-content.queries.js';
 
 /** The files of skills and plugins (reference/content). */
@@ -40,8 +41,9 @@ import { VisibleContent } from './visible-content.queries.js';
     ContentUploads,
     EntriesWithContent,
     MembersRefresh,
+    SourceFolders,
     VisibleContent,
   ],
-  exports: [ContentRepositories, ContentStore, EntriesWithContent, VisibleContent],
+  exports: [ContentRepositories, ContentStore, EntriesWithContent, SourceFolders, VisibleContent],
 })
 export class ContentModule {}

@@ -181,6 +181,8 @@ export interface IncomingVersion extends VersionName {
    * Whether the upstream registry marks this version as latest; it is then the newest version here too (reference/catalog).
    */
   readonly isUpstreamLatest?: boolean;
+  /** The digest of its content, if that is stored already. */
+  readonly contentTree?: string;
 }
 
 /** Returns the map key of an entry. Names and versions contain no NUL, so keys are unambiguous. */

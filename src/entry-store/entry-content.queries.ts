@@ -100,9 +100,10 @@ export class ContentAnswer {
  */
 export const contentState = (mayFetch: string) => `(
   select json_strip_nulls(json_build_object(
-    'status', case when c.tree is not null then 'stored' when f.fetch_at is null or not ${mayFetch} then 'none'
-      when f.error is not null then 'failed' else 'pending' end,
-    'error', case when c.tree is null and f.fetch_at is not null and ${mayFetch} then f.error end,
+    'status', case when c.tree is not null then 'stored'
+      when f.error is not null and (f.fetch_at is null or ${mayFetch}) then 'failed'
+      when f.fetch_at is null or not ${mayFetch} then 'none' else 'pending' end,
+    'error', case when c.tree is null and (f.fetch_at is null or ${mayFetch}) then f.error end,
     'digest', encode(c.tree, 'hex'), 'bytes', t.bytes,
     'untranslated', nullif(t.plugin_servers -> 'untranslated', '[]')
   ))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { LimitsConfig } from '../config/config.js';
+import type { Config, LimitsConfig } from '../config/config.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { FetchState } from './fetcher.js';
 
@@ -10,10 +10,14 @@ const READER_VERSION = 'reader-7';
 export function rulesDigest(
   { filter, admission }: LeasedSource,
   { versionsPerEntry, bytesPerEntry, publisherMeta }: LimitsConfig,
+  { maxBytesPerVersion }: Pick<Config['content'], 'maxBytesPerVersion'>,
 ): string {
   return createHash('sha256')
     .update(
-      JSON.stringify([READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry, publisherMeta]),
+      JSON.stringify([
+        ...[READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry, publisherMeta],
+        maxBytesPerVersion,
+      ]),
     )
     .digest('base64url');
 }

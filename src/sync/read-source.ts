@@ -1,4 +1,6 @@
 import type { Origin, SourceConfig } from '../config/config.js';
+import type { KeptFolders, SourceFolders } from '../content/source-folders.js';
+import type { StoredFolder } from '../content/source-folders.queries.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { FetchState } from './fetcher.js';
@@ -10,7 +12,14 @@ import type { MemoryShare } from './read-memory.js';
 interface Readers {
   readonly fetchers: Fetchers;
   readonly formats: SourceFormats;
+  /** Stores the content that the source has in its repository; absent: none is stored. */
+  readonly folders?: SourceFolders;
 }
+
+/** What a source has, and which of its content is stored. */
+type ReadSource = SourceContent & { readonly kept?: KeptFolders };
+
+const NONE: ReadonlyMap<string, StoredFolder> = new Map();
 
 /**
  * Fetches a source and reads it in its format.
@@ -21,15 +30,22 @@ interface Readers {
  * @throws ReadMemoryError
  */
 export async function readSource(
-  { fetchers, formats }: Readers,
+  { fetchers, formats, folders }: Readers,
   source: LeasedSource,
   before: FetchState | null,
   signal: AbortSignal,
   memory: MemoryShare,
-): Promise<SourceContent> {
+): Promise<ReadSource> {
   const fetched = await fetchers.fetch(source, before, signal, memory);
   try {
-    return await formats.read(fetched, source, before, memory, signal);
+    const known = fetched.kind === 'tree' && folders ? await folders.known(source.id) : NONE;
+    const commits = new Map([...known].map(([key, { commit }]) => [key, commit]));
+    const read = await formats.read(fetched, source, before, memory, signal, commits);
+    if (read.kind === 'unchanged' || fetched.kind !== 'tree' || !folders) return read;
+    const { content } = read;
+    // With new limits there may be room for what was refused.
+    const kept = await folders.keep(source.id, { ...content, tree: fetched.tree }, known, before === null);
+    return { ...read, content: { ...content, entries: kept.entries }, kept };
   } finally {
     if (fetched.kind === 'tree') await fetched.tree.close();
   }

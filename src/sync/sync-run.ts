@@ -3,7 +3,8 @@ import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
-import { limitsConfig } from '../config/slices.js';
+import { contentConfig, limitsConfig } from '../config/slices.js';
+import { type KeptFolders, SourceFolders } from '../content/source-folders.js';
 import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { BlockSweep } from '../admission/block-sweep.queries.js';
@@ -43,7 +44,11 @@ interface SyncContent {
   readonly gone: readonly VersionName[] | null;
   readonly fetchState: object;
   readonly format: SourceFormat | null;
+  readonly kept: KeptFolders | undefined;
 }
+
+/** In the place of the rules, so that the next run reads everything: there may be room then. */
+const CONTENT_FULL = 'full';
 
 /** Runs one sync of a leased source. */
 @Injectable()
@@ -61,7 +66,9 @@ export class SyncRun {
     private readonly memory: ReadMemory,
     private readonly audit: AuditTrail,
     readonly formats: SourceFormats,
+    readonly folders: SourceFolders,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
+    @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
   ) {}
 
   /**
@@ -99,11 +106,12 @@ export class SyncRun {
     memory: MemoryShare,
   ): Promise<RunOutcome | null> {
     const started = performance.now();
-    const rules = rulesDigest(source, this.limits);
+    const rules = rulesDigest(source, this.limits, this.content);
     const before = previousState(source, rules);
     try {
       const read = await tracing.inSpan('fetch', {}, () => readSource(this, source, before, signal, memory));
-      const fetchState = { rules, state: read.state };
+      const { kept } = read;
+      const fetchState = { rules: kept?.isFull ? CONTENT_FULL : rules, state: read.state };
       if (read.kind === 'unchanged') {
         const { manager } = this.dataSource;
         if (!(await this.states.completeUnchanged(manager, owner, source.id, source.intervalMs, fetchState)))
@@ -115,7 +123,7 @@ export class SyncRun {
       signal.throwIfAborted();
       if (gone === null)
         await checkNotEmpty(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
-      const written = { content, gone, fetchState, format };
+      const written = { content, gone, fetchState, format, kept };
       return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
         this.write(owner, source, written, started),
       );
@@ -130,7 +138,7 @@ export class SyncRun {
   private async write(
     owner: string,
     source: LeasedSource,
-    { content: read, gone, fetchState, format }: SyncContent,
+    { content: read, gone, fetchState, format, kept }: SyncContent,
     started: number,
   ): Promise<RunOutcome> {
     const { id, name, intervalMs } = source;
@@ -143,6 +151,7 @@ export class SyncRun {
         : await this.writer.replaceAll(manager, id, claimSetId, read.entries);
       const { counts, held } = wrote;
       content = withoutRefused(read, wrote.refused);
+      if (kept) await this.folders.link(manager, source, kept);
       const after =
         counts.removed + counts.changed > 0 && before > 0 ? await countLiveEntries(manager, id) : before;
       checkNotShrunk(before, after);

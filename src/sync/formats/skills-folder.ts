@@ -4,6 +4,7 @@ import { documentNameOf, nameProblem } from '../../documents/derived-text.js';
 import type { TreeEntry } from '../../git/repository-tree.js';
 import { member } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
+import { frontmatterOf } from '../../members/frontmatter.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { EntryValidator } from '../entry-validator.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
@@ -29,7 +30,7 @@ export const readSkillsFolder: FolderReader = async (read) => {
     await slice.pause();
     const path = posix.dirname(file).replace(/^\.$/, '');
     const place = { index: index++, path: path === '' ? SKILL_FILE : path };
-    const { frontmatter, problem } = bytes === null ? TOO_LARGE : skillFrontmatter(bytes.toString());
+    const { frontmatter, problem } = bytes === null ? TOO_LARGE : readFrontmatter(bytes.toString());
     const found = folders.at(path);
     if (frontmatter === undefined || !found) return entries.skip(place, {}, problem ?? 'is not a folder');
     const metadata = member(frontmatter, 'metadata');
@@ -55,6 +56,14 @@ export const readSkillsFolder: FolderReader = async (read) => {
     throw new FormatError(`There is no ${SKILL_FILE} below ${at.path || 'the root'}`);
   return { ...validator.result(), folders: entries.folders };
 };
+
+/** Reads a frontmatter. Clients accept those that are no valid YAML, such as a description with a colon. */
+function readFrontmatter(text: string): ReturnType<typeof skillFrontmatter> {
+  const read = skillFrontmatter(text);
+  if (read.frontmatter) return read;
+  const { name, description } = frontmatterOf(text);
+  return name === undefined || description === undefined ? read : { frontmatter: { name, description } };
+}
 
 /** Returns the SKILL.md of each skill by its folder, in the order of paths. What is inside a skill is part of it. */
 async function skillFilesIn({ tree, at }: FolderRead): Promise<Map<string, TreeEntry>> {
