@@ -5,7 +5,7 @@ import { findForm, folded, type Form, type SearchWords } from './search-words.js
 const MAX_WORDS = 3;
 const MAX_TEXT = 4_096;
 
-export interface MatchedText {
+interface MatchedText {
   readonly in: 'tag' | 'tool';
   readonly text: string;
 }
