@@ -172,6 +172,26 @@ describe('web UI: manager', () => {
     await page.getByText('Nobody gains or loses access to entries.').waitFor();
   });
 
+  it('may name the format of a repository and the namespace of its plugins', async () => {
+    const git = {
+      repository: 'https://git.invalid/acme/plugins.git',
+      format: 'marketplace',
+      namespace: 'com.acme',
+    };
+    await manager.goTo('/sources/+new');
+    await manager.page.getByLabel('Name', { exact: true }).fill('named');
+    await manager.page.getByLabel('Repository', { exact: true }).fill(git.repository);
+    await manager.page.getByLabel('Format', { exact: true }).selectOption('Plugin marketplace');
+    await manager.page.getByLabel('Namespace of plugins and skills').fill(git.namespace);
+    const result = { status: 'failed', error: 'No such host', counts: {}, skipped: [] };
+    await manager.page.route('**/v1/sources/named/test', (route) => route.fulfill({ json: result }));
+    const sent = manager.page.waitForRequest('**/v1/sources/named/test');
+    await manager.button('Test').click();
+    expect((await sent).postDataJSON()).toMatchObject({ git });
+    await manager.page.getByText('No such host').waitFor();
+    await manager.page.unrouteAll({ behavior: 'wait' });
+  });
+
   it('tests settings before saving them', async () => {
     await manager.goTo('/sources/+new');
     await manager.page.getByLabel('Name', { exact: true }).fill('tried');
@@ -183,10 +203,11 @@ describe('web UI: manager', () => {
     const skipped = [{ name: 'io.acme/broken', version: null, reasons: ['server.description: is required'] }];
     const counts = { entries: 471, skipped: 3, filtered: 0 };
     await manager.page.route('**/v1/sources/tried/test', (route) =>
-      route.fulfill({ json: { status: 'complete', counts, skipped } }),
+      route.fulfill({ json: { status: 'complete', format: 'marketplace', counts, skipped } }),
     );
     await manager.button('Test').click();
     await manager.page.getByText('The source can be read: 471 versions, 3 skipped as invalid.').waitFor();
+    await manager.page.getByText('Format: plugin marketplace.').waitFor();
     await manager.page.getByText('io.acme/broken').waitFor();
     // A result of other settings would mislead.
     await manager.page.getByLabel('Endpoint').fill('https://other.invalid');
