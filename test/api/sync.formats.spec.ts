@@ -120,6 +120,38 @@ describe('a file with server documents (reference/sources)', () => {
   });
 });
 
+describe('a file with a marketplace', () => {
+  const remote = { source: 'github', repo: 'acme/remote', sha: '1'.repeat(40) };
+  const plugins = [
+    { name: 'remote', source: remote, version: '1.0.0', description: 'Remote' },
+    { name: 'local', source: './local', version: '1.0.0', description: 'Local' },
+  ];
+  const service = aService()
+    .source('main', {
+      text: text({ name: 'acme', owner: { name: 'Acme' }, plugins }),
+      settings: { namespace: 'com.acme' },
+    })
+    .source('unnamed', { text: text({ name: 'acme', plugins }) })
+    .registry('main', { sources: ['main'] })
+    .runs();
+
+  it('has the plugins that are in Git repositories', async () => {
+    const { format, counts, skipped } = await service.synced('main');
+    expect({ format, counts }).toMatchObject({ format: 'marketplace', counts: { entries: 1, skipped: 1 } });
+    expect(skipped[0]?.reasons[0]).toContain('add that repository as a git source');
+    expect((await service.get('/registry/main/v0.1/x/dev.toolhive/plugins')).json).toMatchObject({
+      plugins: [{ namespace: 'com.acme', name: 'remote', version: '1.0.0' }],
+    });
+  });
+
+  it('needs a namespace', async () => {
+    expect(await service.synced('unnamed')).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('set one in file.namespace'),
+    });
+  });
+});
+
 describe('a format that is named', () => {
   const service = aService()
     .source('main', { text: text([a]), settings: { format: 'servers' } })
@@ -154,7 +186,9 @@ describe('a repository', () => {
     expect(outcomeOf(reply)).toBe('200');
     return reply.json as { status: string; format?: string; error?: string; counts: Record<string, number> };
   };
-  const marketplace = text({ name: 'acme', owner: { name: 'Acme' }, plugins: [] });
+  const one = { name: 'one', source: './plugins/one', description: 'One', version: '1.0.0' };
+  const marketplace = text({ name: 'acme', owner: { name: 'Acme' }, plugins: [one] });
+  const plugin = { 'plugins/one/commands/go.md': 'Go' };
   const skill = '---\nname: one\ndescription: One\n---\n';
 
   it.each<[what: string, tree: Tree, format: string, settings?: object]>([
@@ -167,6 +201,26 @@ describe('a repository', () => {
       },
       'registry',
     ],
+    ...['.claude-plugin', '.github/plugin', '.agents/plugins', '.cursor-plugin'].map(
+      (folder): [string, Tree, string] => [
+        `a marketplace in ${folder} before server.json`,
+        { [`${folder}/marketplace.json`]: marketplace, ...plugin, 'server.json': text(a) },
+        'marketplace',
+      ],
+    ),
+    [
+      'a marketplace that is named',
+      { 'x/list.json': marketplace, ...plugin, 'server.json': text(a) },
+      'marketplace',
+      { path: 'x/list.json' },
+    ],
+    [
+      'skills that are named',
+      { 'skills/one/SKILL.md': skill, 'server.json': text(a), '.claude-plugin/marketplace.json': '{}' },
+      'skills',
+      { format: 'skills' },
+    ],
+    ['skills, if nothing else is there', { 'deep/down/one/SKILL.md': skill, 'a.json': text(a) }, 'skills'],
     ['server.json before skills', { 'deep/down/server.json': text(a), 'x/SKILL.md': skill }, 'servers'],
     [
       'a folder',
@@ -299,6 +353,14 @@ describe('a repository', () => {
     expect(uploads).toHaveLength(3);
     await service.synced('main');
     expect(git.takeRequests()).toHaveLength(2);
+  });
+
+  it('may have a marketplace of 4 MiB, which may be anywhere', async () => {
+    const padded = (bytes: number) => marketplace.padEnd(bytes, ' ');
+    await repository.commit({ 'x/y.json': padded(4 * 1024 * 1024), ...plugin });
+    expect(await test({ path: 'x/y.json' })).toMatchObject({ format: 'marketplace', counts: { entries: 1 } });
+    await repository.commit({ 'x/y.json': padded(4 * 1024 * 1024 + 1), ...plugin });
+    expect((await test({ path: 'x/y.json' })).error).toMatch(/larger than 4 MiB/);
   });
 
   it('may have 10,000 server files', async () => {

@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { check } from '../../dist/cli/check.js';
 import { loadConfig } from '../../dist/config/load-config.js';
 import { openRegistries } from '../../dist/config/open-registries.js';
 import { readJsonFile } from '../../dist/sync/formats/json-file.js';
 import { ReadMemory } from '../../dist/sync/read-memory.js';
+import { printed } from '../support/cli.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');
@@ -23,7 +25,7 @@ describe('the examples', () => {
   beforeAll(() => (before = process.cwd()));
   afterAll(() => expect(process.cwd()).toBe(before));
 
-  it.each(files.filter((file) => file.endsWith('.json')))(
+  it.each(files.filter((file) => file.endsWith('.json') && file !== 'marketplace.json'))(
     '%s has no entry that would be skipped',
     async (file) => {
       const { entries, skipped } = await read(file);
@@ -47,10 +49,11 @@ describe('the examples', () => {
     expect(config.sources.map((source) => source.name)).toEqual(['catalog', 'second-team', 'payments']);
   });
 
-  it('formats.yaml loads', () => {
-    const { config, warnings } = loadConfig(join(EXAMPLES, 'formats.yaml'), {}, {});
-    expect(warnings).toEqual([]);
-    expect(config.sources.map((source) => source.kind)).toEqual(['file']);
+  it('formats.yaml loads, and its sources can be read without network', async () => {
+    const { code, output } = await printed(() => check(join(EXAMPLES, 'formats.yaml'), {}, { online: true }));
+    expect(output).toMatch(/^source servers: ok \(\S+\/servers\.json: servers, 4 entries\)$/m);
+    expect(output).toMatch(/^source plugins: ok \(\S+\/marketplace\.json: marketplace, 4 entries\)$/m);
+    expect(code).toBe(0);
   });
 
   it('the demo configuration loads', () => {
