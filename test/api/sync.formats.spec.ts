@@ -275,6 +275,16 @@ describe('a repository', () => {
       { path: 'docs' },
     ],
     [
+      "only a client's configuration",
+      { 'README.md': '# x', 'config/.mcp.json': '{}' },
+      /there is no file .*; config\/\.mcp\.json is the configuration of a client/,
+    ],
+    [
+      "Docker's catalog",
+      { 'servers/a/server.yaml': 'name: a' },
+      /servers\/a\/server\.yaml is Docker's MCP catalog/,
+    ],
+    [
       'a link as registry.json',
       { 'registry.json': { mode: '120000', target: '/etc/passwd' } },
       /there is no file registry\.json/,

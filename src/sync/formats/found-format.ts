@@ -58,21 +58,23 @@ function notJson(beginning: string): string | null {
     : 'it is YAML, which is not read; convert it to JSON';
 }
 
-const DOCKER_CATALOG =
+export const DOCKER_CATALOG =
   "Docker's MCP catalog, which is not read; use the registry that its servers come from, or write a server.json for " +
   'each that you need';
 
 /** Returns the sentence for a well-known file with servers that has another format, or null. */
 function foreignFormat(text: Buffer, first: ReadonlyMap<string, string>): string | null {
-  if (first.get('mcpServers') === '{' || first.get('mcp') === '{') return CLIENT_CONFIGURATION;
+  if (first.get('mcpServers') === '{' || first.get('mcp') === '{')
+    return `The file is ${CLIENT_CONFIGURATION}`;
   if (first.get('registry') === '{') return `The file is ${DOCKER_CATALOG}`;
   const isLegacy = ['servers', 'remote_servers', 'groups'].some((key) => first.has(key));
   if (!isLegacy) return null;
-  return configuresClient(text) ? CLIENT_CONFIGURATION : LEGACY_FORMAT;
+  return configuresClient(text) ? `The file is ${CLIENT_CONFIGURATION}` : LEGACY_FORMAT;
 }
 
-const CLIENT_CONFIGURATION =
-  'The file is the configuration of a client (mcp.json), which says how one person starts servers. ' +
+/** Of repositories too. */
+export const CLIENT_CONFIGURATION =
+  'the configuration of a client (mcp.json), which says how one person starts servers. ' +
   'Write a server.json for each server, and put them in a list';
 
 const LEGACY_FORMAT =

@@ -4,10 +4,18 @@ import type { SourceFormat } from '../../source-kinds/source-formats.js';
 import { SKILL_FILE } from '../../content/skill-file.js';
 import { FormatError } from './format-error.js';
 import { MARKETPLACE_FILES } from './marketplace-entries.js';
+import { CLIENT_CONFIGURATION, DOCKER_CATALOG } from './found-format.js';
 import { isServerFile, SERVER_FILE } from './servers-folder.js';
 import type { FolderFormat } from './source-content.js';
 
 const REGISTRY_FILE = 'registry.json';
+
+/** Names of files with servers in formats that cannot be read. */
+const LOOKALIKES = new Map([
+  ['.mcp.json', CLIENT_CONFIGURATION],
+  ['mcp.json', CLIENT_CONFIGURATION],
+  ['server.yaml', DOCKER_CATALOG],
+]);
 
 /** The file or folder of a repository that a source reads. */
 type Found =
@@ -80,23 +88,36 @@ async function find(tree: RepositoryTree, folder: TreeEntry): Promise<Found> {
   const marketplace = await firstFile(tree, folder, MARKETPLACE_FILES);
   if (marketplace) return { reads: 'folder', at: marketplace, format: 'marketplace' };
   let [hasServer, hasSkill, isEmpty] = [false, false, true];
+  let lookalike: string | undefined;
   await tree.list(folder.path, ({ path, kind }) => {
     isEmpty = false;
     if (kind !== 'file') return;
     hasServer ||= isServerFile(path);
     hasSkill ||= posix.basename(path) === SKILL_FILE;
+    const other = LOOKALIKES.get(posix.basename(path));
+    if (other !== undefined) lookalike ??= `${path} is ${other}`;
   });
   if (hasServer) return { reads: 'folder', at: folder, format: 'servers' };
   if (hasSkill) return { reads: 'folder', at: folder, format: 'skills' };
   if (isEmpty) throw refusal(tree, 'there are no files');
-  throw lacks(tree, folder, [REGISTRY_FILE, ...MARKETPLACE_FILES.slice(0, 1), SERVER_FILE, SKILL_FILE]);
+  throw lacks(
+    tree,
+    folder,
+    [REGISTRY_FILE, ...MARKETPLACE_FILES.slice(0, 1), SERVER_FILE, SKILL_FILE],
+    lookalike,
+  );
 }
 
-function lacks(tree: RepositoryTree, { path }: TreeEntry, files: readonly string[]): FormatError {
+function lacks(
+  tree: RepositoryTree,
+  { path }: TreeEntry,
+  files: readonly string[],
+  lookalike?: string,
+): FormatError {
   const names = files.join(', ');
   return path === ''
-    ? refusal(tree, `there is no file ${names}`, 'set path to the file or folder to read')
-    : refusal(tree, `${path} is a directory`, `it has no ${names}`);
+    ? refusal(tree, `there is no file ${names}`, lookalike ?? 'set path to the file or folder to read')
+    : refusal(tree, `${path} is a directory`, lookalike ?? `it has no ${names}`);
 }
 
 function refusal({ repository, commit }: RepositoryTree, reason: string, advice?: string): FormatError {
