@@ -382,6 +382,27 @@ describe('a repository', () => {
     expect((await test()).error).toMatch(/has more than 10000 server files/);
   });
 
+  it('may have 10,000 skills', async () => {
+    const skills = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`${index}/SKILL.md`, 'none']));
+    await repository.commit(skills(10_000));
+    expect((await test()).error).toMatch(/^None of the 10000 entries is valid/);
+    await repository.commit(skills(10_001));
+    expect((await test()).error).toMatch(/more than 10000 skills/);
+  });
+
+  it('may have 10,000 plugins', async () => {
+    const plugins = (count: number) =>
+      text({
+        name: 'acme',
+        plugins: Array.from({ length: count }, () => ({ name: 'one', source: '../up' })),
+      });
+    await repository.commit({ 'a.json': plugins(10_000) });
+    expect((await test({ path: 'a.json' })).error).toMatch(/^None of the 10000 entries is valid/);
+    await repository.commit({ 'a.json': plugins(10_001) });
+    expect((await test({ path: 'a.json' })).error).toMatch(/more than 10000 plugins/);
+  });
+
   it('may have 128 MiB of server files', async () => {
     const megabytes = (count: number) =>
       Object.fromEntries(
