@@ -131,6 +131,7 @@ describe('a file with a marketplace', () => {
       text: text({ name: 'acme', owner: { name: 'Acme' }, plugins }),
       settings: { namespace: 'com.acme' },
     })
+    .source('malformed', { text: '', settings: { format: 'marketplace', namespace: 'com.acme' } })
     .source('unnamed', { text: text({ name: 'acme', plugins }) })
     .registry('main', { sources: ['main'] })
     .runs();
@@ -142,6 +143,13 @@ describe('a file with a marketplace', () => {
     expect((await service.get('/registry/main/v0.1/x/dev.toolhive/plugins')).json).toMatchObject({
       plugins: [{ namespace: 'com.acme', name: 'remote', version: '1.0.0' }],
     });
+  });
+
+  it('is not quoted if it is malformed: it may be a secret', async () => {
+    await service.rewrite('malformed', { text: '{"name": "acme", "plugins": [hunter2]}' });
+    expect((await service.synced('malformed')).error).toBe(
+      'The file is not valid JSON: the marketplace is malformed',
+    );
   });
 
   it('needs a namespace', async () => {

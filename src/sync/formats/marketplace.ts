@@ -1,5 +1,5 @@
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
-import { isDeeperThan } from '../../json/json-text.js';
+import { isDeeperThan, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { EntryValidator } from '../entry-validator.js';
@@ -15,6 +15,7 @@ import {
   type RemotePlugin,
 } from './marketplace-entries.js';
 import { RemotePlugins } from './remote-plugins.js';
+import { withFormatErrors } from './sliced-file.js';
 import type { DerivedRead, FolderReader, FormatContent } from './source-content.js';
 
 /** Parsing more would block other requests. */
@@ -89,11 +90,7 @@ function isRemote(plugin: ReturnType<typeof listedPlugin>): plugin is PluginEntr
 function parsed(text: Buffer): unknown {
   if (isDeeperThan(text, MAX_DEPTH))
     throw new FormatError(`The marketplace is nested more than ${MAX_DEPTH} levels deep`);
-  try {
-    return JSON.parse(text.toString().replace(/^\ufeff/, ''));
-  } catch (error) {
-    throw new FormatError(`The marketplace is not valid JSON: ${(error as Error).message}`);
-  }
+  return withFormatErrors(() => parseText(text.toString().replace(/^\ufeff/, ''), 'the marketplace'));
 }
 
 function pluginsIn(marketplace: unknown): readonly unknown[] {
