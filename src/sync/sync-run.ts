@@ -148,7 +148,7 @@ export class SyncRun {
       const before = isGuarded(source) ? await countLiveEntries(manager, id) : 0;
       const wrote = gone
         ? await this.writer.applyChanges(manager, id, claimSetId, read.entries, gone)
-        : await this.writer.replaceAll(manager, id, claimSetId, read.entries);
+        : await this.writer.replaceAll(manager, id, claimSetId, read.entries, read.folders !== undefined);
       const { counts, held } = wrote;
       content = withoutRefused(read, wrote.refused);
       if (kept) await this.folders.link(manager, source, kept);

@@ -210,4 +210,20 @@ describe('a filter and admission', () => {
     expect(after?.content.status).toBe('stored');
     expect(after && (await filesOf(service, 'plugin', after))).toContain('commands/new.md');
   });
+
+  it('keep the version that a held one would replace', async () => {
+    await service.restart((edited) => edited.source('main', { ...source, admission: { minAge: '7d' } }));
+    await service.synced('main');
+    const before = await derivedEntries(service, 'plugin');
+    await repository.commit({ 'plugins/merged/more/z.md': 'z' }, { keeps: true });
+    expect((await service.synced('main')).counts).toMatchObject({ held: 1, removed: 0 });
+    const { merged } = await derivedEntries(service, 'plugin');
+    expect(merged).toEqual(before['merged']);
+    const { json } = await service.get('/v1/admission');
+    const [item] = (json as { items: { id: string; digest: string }[] }).items;
+    await service.post(`/v1/admission/${item?.id}/approve`, { digest: item?.digest });
+    const { merged: after } = await derivedEntries(service, 'plugin');
+    expect(after?.document['version']).toBe(repository.git('rev-parse', 'main:plugins/merged').slice(0, 12));
+    expect(after && (await filesOf(service, 'plugin', after))).toContain('more/z.md');
+  });
 });

@@ -92,17 +92,24 @@ export class EntryWriter {
   /**
    * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, leaves
    * unchanged versions alone, and elects the latest version of every changed entry.
+   *
+   * @param keepsUntilAdmitted whether the versions of an entry stay while all that `incoming` has of it is held: of a source whose
+   *   entries have one version, which replaces the last one.
    */
   async replaceAll(
     manager: EntityManager,
     sourceId: number,
     claimSetId: number,
     incoming: readonly IncomingVersion[],
+    keepsUntilAdmitted = false,
   ): Promise<Written> {
     const { fitting, refused } = await fittingVersions(manager, sourceId, incoming, null, this.limits);
     const stored = await allVersions(manager, sourceId);
     const content = { sourceId, incoming: fitting, stored, isGone: () => true, claimsOf: null };
-    const { split, diff } = await this.admit(manager, content, stored);
+    const { split, diff: all } = await this.admit(manager, content, stored);
+    const isKept = keepsUntilAdmitted ? heldEntirely(fitting, split) : () => false;
+    const gone = all.gone.filter((version) => !isKept(version));
+    const diff = { ...all, gone, unchanged: all.unchanged + all.gone.length - gone.length };
     await this.write(manager, sourceId, () => claimSetId, diff);
     return writtenOf(diff, split, refused);
   }
@@ -380,6 +387,16 @@ export class EntryWriter {
     if (relabeled.size > 0) await noteChanged(manager, sourceId, []);
     return relabeled;
   }
+}
+
+/** Returns a filter for entries of which every version that came in is held. */
+function heldEntirely(
+  incoming: readonly IncomingVersion[],
+  { admitted, rejected }: AdmittedContent,
+): (name: EntryName) => boolean {
+  const others = new Set([...admitted, ...rejected].map(entryMapKey));
+  const held = new Set(incoming.map(entryMapKey).filter((key) => !others.has(key)));
+  return (name) => held.has(entryMapKey(name));
 }
 
 function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {
