@@ -276,7 +276,7 @@ describe('web UI: publisher', () => {
       'pack --socks',
       'pack --shoes',
     ]);
-    expect(await publisher.page.locator('.files').innerText()).toMatch(
+    expect(await publisher.page.locator('.files').last().innerText()).toMatch(
       /SKILL\.md.*scripts\/pack\.sh.*executable/s,
     );
     const downloading = publisher.page.waitForEvent('download');
