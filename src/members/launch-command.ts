@@ -160,8 +160,8 @@ class LaunchReader {
       if (Object.hasOwn(node, verb)) node = node[verb];
       else if (word.startsWith('-') || words[next - 1]?.startsWith('-')) args.push(word);
       else {
-        // Compose files name images.
-        if (hasExpansion(word) || verb === 'compose' || verb === 'stack') this.isCertain = false;
+        // Compose files and catalogs name images.
+        if (hasExpansion(word) || ['compose', 'stack', 'mcp'].includes(verb)) this.isCertain = false;
         return;
       }
     }

@@ -217,6 +217,7 @@ describe('members are read from', () => {
       },
       { servers: [{ name: 'docs', url: 'https://x.example/mcp' }], skills: [{ name: 's', description: '' }] },
     ],
+    ['a folder that is not there', { 'plugin.json': { skills: './skills/', commands: ['./x'] } }, {}],
     ['nothing', { 'README.md': 'npx left-pad', 'nested/.mcp.json': { pad: npx() } }, {}],
   ])('%s', async (_, files, expected) => {
     expect(await membersIn(files)).toEqual(expected);
@@ -251,6 +252,7 @@ describe('a file is unreadable that', () => {
       { '.mcp.json': Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`s${at}`, npx()])) },
     ],
     ['names a file that is not there', { 'plugin.json': { mcpServers: './missing.json' } }],
+    ['names a pattern', { 'plugin.json': { agents: './a/*.md' } }],
     ['names a bundle', { 'plugin.json': { mcpServers: 'https://acme.example/x.mcpb' } }],
     [
       'has frontmatter that is no YAML',

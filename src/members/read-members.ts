@@ -222,8 +222,9 @@ class MembersReader<File extends MemberFile> {
     const inFolder = [...this.byName].filter(([name]) => path === '' || name.startsWith(`${path}/`));
     if (component in FOLDERS)
       for (const [name, each] of inFolder) if (isOf(component, name)) await this.readText(component, each);
-    // A bundle, a pattern, a path outside, a URL: a client may find something there.
-    if (from !== null && inFolder.length === 0) this.unreadable.add(from);
+    // A bundle, a pattern, a path outside, a URL: a client may find something there. Many manifests name a folder in vain.
+    const isPlain = component in FOLDERS && !/[*?[{:]|\.\./.test(path);
+    if (from !== null && inFolder.length === 0 && !isPlain) this.unreadable.add(from);
   }
 
   private async readJson(component: Component, file: File): Promise<void> {

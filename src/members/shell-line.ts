@@ -44,7 +44,12 @@ class LineReader implements ShellLine {
     // Patterns of `case` are no programs.
     let isPattern = false;
     let parentheses = 0;
+    // Between `[[` and `]]`, operators only separate words; a shell without `[[` may still run them.
+    let isTest = false;
+    let isList = false;
     const endWord = () => {
+      if (word === '[[') isTest = true;
+      else if (word === ']]') isTest = false;
       if (word !== undefined && !isTarget) words.push(word);
       if (word !== undefined) isTarget = false;
       word = undefined;
@@ -52,6 +57,8 @@ class LineReader implements ShellLine {
     const endCommand = (by = '') => {
       endWord();
       isTarget = false;
+      isTest = false;
+      isList = false;
       const isCase = words[0] === 'case' || (isPattern && words[0] !== 'esac');
       if (words.length > 0) this.commands.push(isPattern && isCase ? ['case', ...words] : words);
       isPattern = by === ';;' || (isCase && by !== ')');
@@ -63,6 +70,10 @@ class LineReader implements ShellLine {
       if (character === end && parentheses === 0) {
         endCommand();
         return;
+      }
+      if (isTest && /[()|<>]/.test(character)) {
+        endWord();
+        continue;
       }
       switch (character) {
         case ' ':
@@ -86,17 +97,32 @@ class LineReader implements ShellLine {
           break;
         case '&':
           if (text.charAt(this.at) === '>') break;
-          endCommand();
+          if (isTest && text.charAt(this.at) === '&') {
+            this.at += 1;
+            endWord();
+          } else endCommand();
           break;
         case ';':
           if (text.charAt(this.at) === ';') this.at += 1;
           endCommand(text.charAt(this.at - 2) === ';' ? ';;' : ';');
           break;
         case '(':
+          if (word?.endsWith('=')) {
+            // A list of values.
+            endWord();
+            words.push('declare');
+            isList = true;
+            break;
+          }
           if (!isPattern && words[0] !== 'case') parentheses += 1;
           endCommand();
           break;
         case ')':
+          if (isList) {
+            endWord();
+            isList = false;
+            break;
+          }
           if (!isPattern && words[0] !== 'case' && parentheses > 0) parentheses -= 1;
           endCommand(')');
           break;
