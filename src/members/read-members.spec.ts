@@ -81,7 +81,7 @@ describe('members are read from', () => {
       'remote servers behind mcp-remote',
       {
         'mcp.json': {
-          mcpServers: { far: { command: 'npx', args: ['mcp-remote', 'https://mcp.acme.example/mcp'] } },
+          mcpServers: { far: { command: 'npx mcp-remote https://mcp.acme.example/mcp' } },
         },
       },
       {

@@ -380,7 +380,8 @@ function serverOf(given: string, value: unknown, found: FoundMembers): MemberSer
   const [stated] = URLS.map((key) => member(value, key)).filter((url) => url !== undefined && url !== null);
   // It connects to the remote server in its arguments.
   const isProxy = packages.some(({ identifier }) => identifier === 'mcp-remote');
-  const url = stated ?? (isProxy ? launch?.words.find((word) => /^(?:https?|wss?):/i.test(word)) : undefined);
+  const words = launch?.words.join(' ').split(/\s+/) ?? [];
+  const url = stated ?? (isProxy ? words.find((word) => /^(?:https?|wss?):/i.test(word)) : undefined);
   if (url !== undefined && (typeof url !== 'string' || hasExpansion(url.split('/', 3).join('/'))))
     found.isCertain = false;
   return {
