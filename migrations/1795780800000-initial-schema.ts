@@ -461,16 +461,19 @@ const CONTENT = `
   );
   create index version_content_tree on version_content (tree);
 
-  -- Versions whose content is fetched.
+  -- Versions whose content is fetched: served ones, and held ones that wait for it.
   create table content_fetch (
-    version_id bigint primary key references entry_version on delete cascade,
+    id bigint generated always as identity primary key,
+    version_id bigint unique references entry_version on delete cascade,
+    item_id uuid unique references admission_item on delete cascade,
     source_id integer not null,
     packages text,
     pin text,
     attempts integer not null default 0,
     queued_at timestamptz(3) not null default now(),
     fetch_at timestamptz(3),
-    error text
+    error text,
+    check (num_nonnulls(version_id, item_id) = 1)
   );
   create index content_fetch_due on content_fetch (source_id, fetch_at) where fetch_at is not null;
 

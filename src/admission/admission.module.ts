@@ -15,8 +15,10 @@ import { BlockSweep } from './block-sweep.queries.js';
 import { BlocksController } from './blocks.controller.js';
 import { Blocks } from './blocks.queries.js';
 import { BlocksService } from './blocks.service.js';
+import { ContentAdmission } from './content-admission.queries.js';
 import { Decisions } from './decisions.js';
 import { DueItems } from './due-items.queries.js';
+import { HeldPublications } from './held-content.queries.js';
 import { ItemRetention } from './item-retention.queries.js';
 import { ItemViews } from './item-views.queries.js';
 import { PublicationAdmission } from './publication-admission.js';
@@ -43,8 +45,10 @@ import { WebhookQuestions } from './webhook-questions.js';
     BlockSweep,
     Blocks,
     BlocksService,
+    ContentAdmission,
     Decisions,
     DueItems,
+    HeldPublications,
     ItemRetention,
     ItemViews,
     PublicationAdmission,
@@ -52,6 +56,16 @@ import { WebhookQuestions } from './webhook-questions.js';
     SyncedAdmission,
     WebhookQuestions,
   ],
-  exports: [AdmissionWebhooks, BlockSweep, ItemViews, PublicationAdmission, SeenItems, SyncedAdmission],
+  exports: [
+    AdmissionWebhooks,
+    BlockSweep,
+    ContentAdmission,
+    DueItems,
+    HeldPublications,
+    ItemViews,
+    PublicationAdmission,
+    SeenItems,
+    SyncedAdmission,
+  ],
 })
 export class AdmissionModule {}

@@ -1,8 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
+import { ContentAnswer } from '../entry-store/entry-content.queries.js';
 import { STATUSES } from '../documents/statuses.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
+import { Members } from '../members/members.responses.js';
 import { BlockBody } from './admission.dto.js';
 import { DECISIONS, ITEM_STATUSES } from './admission.entity.js';
 import { POLICIES } from './verdict.js';
@@ -90,7 +92,7 @@ export class AdmissionItemAnswer {
 export class ReplacedVersion {
   version: string;
 
-  /** JSON Patch (RFC 6902) from the served document. */
+  /** JSON Patch (RFC 6902) from the served document; of the members, below `/members`. */
   @ApiProperty({ type: 'array', items: { type: 'object', additionalProperties: true } })
   diff: object[];
 }
@@ -99,7 +101,13 @@ export class AdmissionItemDetails extends AdmissionItemAnswer {
   @ApiPropertyOptional({ type: 'object', additionalProperties: true })
   document?: object;
 
-  /** How the document differs from the version that is served. */
+  /** The state of its content while it is held. */
+  content?: ContentAnswer;
+
+  /** What its content contains; absent while none is stored. */
+  members?: Members;
+
+  /** How it differs from the version that is served. */
   replaces?: ReplacedVersion;
 
   @ApiPropertyOptional({

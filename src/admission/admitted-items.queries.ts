@@ -3,8 +3,8 @@ import { type EntityManager, Raw } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
 import { transactionTime } from '../database/locks.js';
-import { entryMapKey, type EntryName } from '../documents/entry-types.js';
-import { queueContent } from '../entry-store/entry-content.queries.js';
+import { entryMapKey, type VersionName } from '../documents/entry-types.js';
+import { attachContent, queueContent } from '../entry-store/entry-content.queries.js';
 import { insertEntries, settleVersions } from '../entry-store/entry-rows.queries.js';
 import { demoteUpstreamLatest } from '../entry-store/latest-version.queries.js';
 import { batches } from '../limits/batches.js';
@@ -19,12 +19,12 @@ import { rememberNames } from './synced-source.queries.js';
 /** Items per statement; their documents are read only to rewrite them. */
 const BATCH = 1_000;
 
-interface AdmittedRow extends EntryName {
+interface AdmittedRow extends VersionName {
   readonly id: string;
-  readonly version: string;
   readonly claims: Claims | null;
   readonly isUpstreamLatest: boolean;
   readonly isRewritten: boolean;
+  readonly contentTree: Buffer | null;
 }
 
 type AdmittingSource = Pick<Source, 'id' | 'claimSetId' | 'admission'>;
@@ -86,7 +86,7 @@ export class AdmittedItems {
       const rows = await manager.query<AdmittedRow[]>(
         // The join looks up each id, even if the planner's statistics predate the latest status changes.
         `select i.id, i.type, i.name, i.version, i.claims, i.is_upstream_latest as "isUpstreamLatest",
-           i.is_rewritten as "isRewritten"
+           i.is_rewritten as "isRewritten", i.content_tree as "contentTree"
          from unnest($1::uuid[]) as n(id) join lateral (select * from admission_item where id = n.id offset 0) i on true
          where i.status = 'held' and i.change is null order by i.type, i.name, i.id`,
         [batch],
@@ -161,21 +161,14 @@ export class AdmittedItems {
        returning v.entry_id as "entryId"`,
       [ids, now],
     );
-    await queueContent(manager, sourceId, rows);
-    // reference/content: the content of a version that was served before a block, or that a sync has stored.
-    await manager.query(
-      `with attached as (
-         insert into version_content (version_id, tree)
-         select v.id, i.content_tree
-         from admission_item i
-         join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
-         join entry_version v on v.entry_id = e.id and v.version = i.version
-         where i.id = any($1::uuid[]) and i.content_tree is not null
-         on conflict (version_id) do update set tree = excluded.tree returning version_id
-       )
-       update content_fetch set fetch_at = null, error = null where version_id in (select version_id from attached)`,
-      [ids],
+    await attachContent(
+      manager,
+      sourceId,
+      rows.flatMap(({ type, name, version, contentTree: tree }) =>
+        tree ? [{ type, name, version, tree }] : [],
+      ),
     );
+    await queueContent(manager, sourceId, rows);
     if (admission) await rememberNames(manager, sourceId, entries);
     await markAdmitted(manager, ids, now);
     return [...new Set(stored.map(({ entryId }) => entryId))];

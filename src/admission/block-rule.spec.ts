@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
+import type { Members } from '../members/members.responses.js';
 import { REWRITTEN } from './rewrite.js';
 
-function matches(rule: Omit<BlockRule, 'reason'>, document: object, version = '1.0.0'): boolean {
+function matches(
+  rule: Omit<BlockRule, 'reason'>,
+  document: object,
+  version = '1.0.0',
+  members: Members | null = null,
+): boolean {
   const block = new CompiledBlock('test', { ...rule, reason: 'x' });
   const candidate = {
     type: 'server' as const,
@@ -10,11 +16,14 @@ function matches(rule: Omit<BlockRule, 'reason'>, document: object, version = '1
     version,
     digest: Buffer.alloc(32, 1),
     document: () => JSON.stringify(document),
+    members,
   };
   return matchingBlocks([block], candidate).length > 0;
 }
 
-const npm = { registryType: 'npm', identifier: 'left-pad', version: '1.3.0' };
+const npm = { registryType: 'npm' as const, identifier: 'left-pad', version: '1.3.0' };
+const pypi = (identifier: string) => ({ registryType: 'pypi' as const, identifier });
+const oci = (identifier: string) => ({ registryType: 'oci' as const, identifier });
 const image = (identifier: string) => ({ packages: [{ registryType: 'oci', identifier }] });
 const blockedImage = { packages: [{ registryType: 'oci', identifier: 'ghcr.io/acme/one' }] };
 
@@ -54,6 +63,59 @@ describe('a block', () => {
     ],
   ])('%s', (_, rule, document, expected) => {
     expect(matches(rule, document)).toBe(expected);
+  });
+
+  it.each<[string, Omit<BlockRule, 'reason'>, Members, boolean]>([
+    ['a package of a server', { packages: [npm] }, { servers: [{ name: 'a', packages: [npm] }] }, true],
+    ['of a hook', { packages: [npm] }, { hooks: [{ event: 'Stop', packages: [npm] }] }, true],
+    ['of a language server', { packages: [npm] }, { lsp: [{ name: 'a', packages: [npm] }] }, true],
+    [
+      'not another version',
+      { packages: [{ ...npm, version: '>1.3.0' }] },
+      { lsp: [{ name: 'a', packages: [npm] }] },
+      false,
+    ],
+    [
+      'a spelling of PyPI',
+      { packages: [pypi('My_Tool')] },
+      { servers: [{ name: 'a', packages: [pypi('my-tool')] }] },
+      true,
+    ],
+    [
+      'an image without its tag',
+      blockedImage,
+      { servers: [{ name: 'a', packages: [oci('ghcr.io/acme/one:1')] }] },
+      true,
+    ],
+    [
+      'a URL',
+      { remotes: ['https://evil.example/*'] },
+      { servers: [{ name: 'a', url: 'https://EVIL.example/x' }] },
+      true,
+    ],
+    [
+      'not the name of a skill',
+      { packages: [npm] },
+      { skills: [{ name: 'left-pad', description: '' }] },
+      false,
+    ],
+    ['what is unreadable, as a package', { packages: [npm] }, { unreadable: ['.mcp.json'] }, true],
+    ['and as a remote', { remotes: ['https://evil.example/*'] }, { unreadable: ['.mcp.json'] }, true],
+    ['but no name', { names: ['io.other/*'], packages: [npm] }, { unreadable: ['.mcp.json'] }, false],
+    [
+      'only what has all that it names',
+      { packages: [npm], remotes: ['https://evil.example/*'] },
+      { servers: [{ name: 'a', packages: [npm] }] },
+      false,
+    ],
+    [
+      'more members than it compares',
+      { packages: [npm] },
+      { servers: Array.from({ length: 1_001 }, () => ({ name: 'a', packages: [pypi('x')] })) },
+      true,
+    ],
+  ])('of members matches %s', (_, rule, members, expected) => {
+    expect(matches(rule, {}, '1.0.0', members)).toBe(expected);
   });
 
   it.each([

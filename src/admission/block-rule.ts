@@ -1,7 +1,11 @@
 import { parse, Range } from 'semver';
 import type { EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
+import { toProse } from '../documents/document-problem.js';
 import { elements, isObject, member } from '../json/json-values.js';
+import type { MemberPackage, Members } from '../members/members.responses.js';
+import { normalizedPypi, spellingsOf } from '../members/package-names.js';
 import { matchesGlob } from '../sources/entry-filter.js';
+import { toStorable } from '../validation/storable-text.js';
 import { REWRITTEN } from './rewrite.js';
 
 /** A package as a block names it; `identifier` is a glob. */
@@ -28,10 +32,22 @@ export interface BlockCandidate extends VersionName {
   readonly digest: Buffer;
   /** The text of the document; called only if a block looks into it. */
   readonly document: () => string | Buffer;
+  /** What its stored content contains; null if none is stored. */
+  readonly members: Members | null;
 }
 
-export function candidateOf({ type, name, version, digest, document }: IncomingVersion): BlockCandidate {
-  return { type, name, version, digest, document: () => document };
+export function candidateOf(
+  { type, name, version, digest, document }: IncomingVersion,
+  members: Members | null,
+): BlockCandidate {
+  return { type, name, version, digest, document: () => document, members };
+}
+
+/** A block that matches a version. */
+export interface BlockMatch {
+  readonly block: CompiledBlock;
+  /** The member of its content that matches; empty if the document does. */
+  readonly member: string;
 }
 
 /** Returns whether a version is within an npm range, prereleases included. A version that is not semver matches only `*`. */
@@ -76,36 +92,49 @@ export class CompiledBlock {
     this.packages =
       packages?.map(({ registryType, identifier, version }) => ({
         registryType: registryType.toLowerCase(),
-        identifier: new Globs([identifier]),
+        identifier: new Globs([comparable(registryType.toLowerCase(), identifier)]),
         version,
       })) ?? null;
   }
 
-  /** Whether the block looks into documents. */
+  /** Whether the block looks into documents and content. */
   get readsDocuments(): boolean {
     return this.packages !== null || this.remotes !== null;
   }
 
-  /** @param document returns the parsed document. */
-  matches(candidate: BlockCandidate, document: () => unknown): boolean {
-    const { type, name, version, digest } = candidate;
-    if (this.types?.has(type) === false || this.names?.match(name) === false) return false;
-    if (this.digests?.has(digest.toString('hex')) === false) return false;
+  /**
+   * @param document returns the parsed document.
+   * @returns `BlockMatch.member`; null if the block does not match.
+   */
+  match(candidate: BlockCandidate, document: () => unknown): string | null {
+    const { type, name, version, digest, members } = candidate;
+    if (this.types?.has(type) === false || this.names?.match(name) === false) return null;
+    if (this.digests?.has(digest.toString('hex')) === false) return null;
     if (this.range !== null && this.range !== '*') {
       const parsed = parse(version);
-      if (!parsed || !this.range.test(parsed)) return false;
+      if (!parsed || !this.range.test(parsed)) return null;
     }
-    if (!this.readsDocuments) return true;
+    if (!this.readsDocuments) return '';
     const content = document();
     const { remotes } = this;
-    if (remotes && !someOf(elements(member(content, 'remotes')), (one) => hasRemote(remotes, one)))
-      return false;
-    return this.packages === null || someOf(packagesOf(content), (one) => this.hasPackage(one));
+    const hasUrl = (one: unknown) => remotes === null || hasRemote(remotes, one);
+    const byRemote =
+      remotes === null || someOf(elements(member(content, 'remotes')), hasUrl)
+        ? ''
+        : someMember(urlsOf(members), hasUrl);
+    const hasPackage = (one: unknown) => this.hasPackage(one);
+    const byPackage =
+      this.packages === null || someOf(packagesOf(content), hasPackage)
+        ? ''
+        : someMember(launchesOf(members), hasPackage);
+    const unreadable = unreadableIn(members);
+    const [remote, launched] = [byRemote ?? unreadable, byPackage ?? unreadable];
+    return remote === null || launched === null ? null : launched || remote;
   }
 
   private hasPackage(given: unknown): boolean {
     const registryType = textOf(given, 'registryType').toLowerCase();
-    const identifiers = identifiersOf(given);
+    const identifiers = identifiersOf(given).map((identifier) => comparable(registryType, identifier));
     const version = textOf(given, 'version');
     return (this.packages ?? []).some(
       (blocked) =>
@@ -124,13 +153,16 @@ export class CompiledBlock {
 export function matchingBlocks(
   blocks: readonly CompiledBlock[],
   candidate: BlockCandidate,
-): readonly CompiledBlock[] {
+): readonly BlockMatch[] {
   let parsed: { readonly document: unknown } | undefined;
   const document = () => {
     parsed ??= { document: JSON.parse(candidate.document().toString()) as unknown };
     return parsed.document;
   };
-  return blocks.filter((block) => block.matches(candidate, document));
+  return blocks.flatMap((block) => {
+    const found = block.match(candidate, document);
+    return found === null ? [] : [{ block, member: found }];
+  });
 }
 
 /** Case does not count, so that `Com.Evil/x` does not pass a block of `com.evil/*`. */
@@ -175,6 +207,58 @@ function packagesOf(document: unknown): unknown[] {
   return [...elements(member(document, 'packages')), ...elements(member(meta, REWRITTEN))];
 }
 
+function comparable(registryType: string, identifier: string): string {
+  return registryType === 'pypi' ? normalizedPypi(identifier) : identifier;
+}
+
+/** A part of a member to compare, and the member's name for people. */
+type MemberPart = readonly [value: unknown, member: string];
+
+function launchesOf(members: Members | null): MemberPart[] {
+  const { servers = [], hooks = [], lsp = [] } = members ?? {};
+  const parts = (packages: readonly MemberPackage[] | undefined, member: string): MemberPart[] =>
+    (packages ?? []).flatMap((launched) =>
+      spellingsOf(launched).map((identifier): MemberPart => {
+        const { registryType, version = '' } = launched;
+        return [
+          { registryType, identifier, version },
+          `${member} starts ${registryType}:${launched.identifier}`,
+        ];
+      }),
+    );
+  return [
+    ...servers.flatMap(({ name, packages }) => parts(packages, `server ${name}`)),
+    ...hooks.flatMap(({ event, packages }) => parts(packages, `hook ${event}`)),
+    ...lsp.flatMap(({ name, packages }) => parts(packages, `language server ${name}`)),
+  ];
+}
+
+function urlsOf(members: Members | null): MemberPart[] {
+  return (members?.servers ?? []).flatMap(({ name, url }): MemberPart[] =>
+    url === undefined ? [] : [[{ url }, `server ${name} connects to ${url}`]],
+  );
+}
+
+/** Returns the first member that matches; null if none does. Like `someOf`, more than are compared match. */
+function someMember(parts: readonly MemberPart[], matches: (value: unknown) => boolean): string | null {
+  if (parts.length > MAX_COMPARED_MEMBERS)
+    return `more than ${MAX_COMPARED_MEMBERS} names of packages or URLs`;
+  const found = parts.find(([value]) => matches(value));
+  return found ? shownMember(found[1]) : null;
+}
+
+/** What cannot be read may be anything. */
+function unreadableIn(members: Members | null): string | null {
+  const [path] = members?.unreadable ?? [];
+  return path === undefined ? null : shownMember(`unreadable file ${path}`);
+}
+
+const MAX_SHOWN = 200;
+
+function shownMember(text: string): string {
+  return toProse(toStorable(text, MAX_SHOWN));
+}
+
 // A URL is compared as written and in its normal form.
 function hasRemote(remotes: Globs, remote: unknown): boolean {
   const url = textOf(remote, 'url');
@@ -184,6 +268,8 @@ function hasRemote(remotes: Globs, remote: unknown): boolean {
 
 /** More packages or remotes, or longer texts, would block other requests; a version that has them matches. */
 const MAX_COMPARED = 200;
+/** A member has up to six spellings. */
+const MAX_COMPARED_MEMBERS = 1_000;
 const MAX_TEXT = 2_000;
 
 function someOf(values: readonly unknown[], matches: (value: unknown) => boolean): boolean {

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { type EntityManager, type EntityTarget, In } from 'typeorm';
-import { type AuditActor, SYNC_ACTOR } from '../audit/audit-event.js';
+import { type EntityManager, In } from 'typeorm';
+import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { readInParts } from '../database/bulk.js';
 import { enterAdmission } from '../database/locks.js';
 import type { EntryType } from '../documents/entry-types.js';
-import { EntryVersion } from '../entry-store/entry.entity.js';
 import { deleteEmptyEntries, deleteVersions, settleVersions } from '../entry-store/entry-rows.queries.js';
+import type { Members } from '../members/members.responses.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { batches } from '../limits/batches.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -17,12 +17,13 @@ import { AdmittedItems } from './admitted-items.queries.js';
 import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
+import { dueAtOf } from './curation-rules.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { PUBLISHER_KEY } from './reviewers.js';
 import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';
-import type { HoldReason } from './verdict.js';
+import { type HoldReason, shownReasons } from './verdict.js';
 
 /** Rows read at once, without and with documents; and rows moved by one statement. */
 const ROWS_PER_READ = 1_000;
@@ -38,6 +39,7 @@ interface ScannedRow {
   readonly version: string;
   readonly digest: Buffer;
   readonly document: string | null;
+  readonly members: Members | null;
 }
 
 interface ServedRow extends ScannedRow {
@@ -50,7 +52,11 @@ interface MovingVersion {
   readonly id: string;
   readonly entryId: string;
   readonly sourceId: number;
+  readonly reasons: readonly HoldReason[];
 }
+
+/** A row that a block matches, and why that holds it. */
+type Matched<Row> = Row & { readonly reason: HoldReason };
 
 interface ItemRow extends ScannedRow {
   readonly sourceId: number;
@@ -159,27 +165,37 @@ export class BlockSweep {
     block: CompiledBlock,
   ): Promise<void> {
     const found: MovingVersion[] = [];
-    const audited: ServedRow[] = [];
+    const audited: Matched<ServedRow>[] = [];
     for await (const rows of scanServed(manager, block, among)) {
-      found.push(...rows.map(({ id, entryId, sourceId }) => ({ id, entryId, sourceId })));
+      found.push(
+        ...rows.map(({ id, entryId, sourceId, reason }) => ({ id, entryId, sourceId, reasons: [reason] })),
+      );
       const left = MAX_ITEM_EVENTS - audited.length;
-      audited.push(...rows.slice(0, left).map((row) => ({ ...row, document: null })));
+      audited.push(...rows.slice(0, left).map((row) => ({ ...row, document: null, members: null })));
     }
+    await this.hold(manager, found, true);
+    await this.recordItems(manager, 'admission.hold', audited);
+  }
+
+  /**
+   * Moves served versions to the held items, with their content. Their sources are locked.
+   *
+   * @param isApproved see `AdmissionItem`.
+   */
+  async hold(manager: EntityManager, found: readonly MovingVersion[], isApproved: boolean): Promise<void> {
     const sourceIds = [...new Set(found.map(({ sourceId }) => sourceId))].sort((one, other) => one - other);
     const sources = await manager.find(Source, {
-      select: { id: true, name: true, kind: true },
+      select: { id: true, kind: true },
       where: { id: In(sourceIds) },
     });
-    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
     const inheriting = sources.filter(({ kind }) => KINDS[kind].inheritsClaims).map(({ id }) => id);
     for await (const batch of batches(found, ROWS_PER_STATEMENT))
-      await moveToItems(manager, batch, inheriting, reasonOf(block));
+      await moveToItems(manager, batch, inheriting, isApproved);
     // After all versions: an entry's may be in several batches.
     for (const id of sourceIds) {
       const entryIds = new Set(found.flatMap(({ entryId, sourceId }) => (sourceId === id ? [entryId] : [])));
       for await (const batch of batches([...entryIds], ROWS_PER_STATEMENT)) await settle(manager, id, batch);
     }
-    await this.recordItems(manager, SYNC_ACTOR, 'admission.hold', audited, nameOf);
   }
 
   /** Adds the reason to held items that match, and removes it from the others. */
@@ -201,26 +217,45 @@ export class BlockSweep {
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
     const held = selectItems(block, `reasons @> $2::jsonb`);
-    for await (const rows of scan<ItemRow>(manager, held, [among, JSON.stringify([{ block: id }])], null)) {
-      const stay = new Set(block ? await matching(manager, AdmissionItem, block, rows) : []);
+    for await (const rows of scan<ItemRow>(manager, held, [among, JSON.stringify([{ block: id }])])) {
+      const matched = block ? await matching(manager, 'item', block, rows) : [];
+      const stay = new Map(matched.map((row) => [row.id, row.reason]));
       await update(
-        rows
-          .filter((row) => !stay.has(row))
-          .map((row) => ({ ...row, reasons: without(row), document: null })),
+        rows.map((row) => {
+          const reason = stay.get(row.id);
+          return { ...row, reasons: [...without(row), ...(reason ? [reason] : [])], ...NO_DOCUMENT };
+        }),
       );
-      if (block)
-        await update(
-          [...stay].map((row) => ({ ...row, reasons: [...without(row), reasonOf(block)], document: null })),
-        );
     }
     if (block)
       for await (const rows of scanItems(manager, block, among))
         await update(
           rows
             .filter((row) => !has(row))
-            .map((row) => ({ ...row, reasons: [...row.reasons, reasonOf(block)], document: null })),
+            .map((row) => ({ ...row, reasons: [...row.reasons, row.reason], ...NO_DOCUMENT })),
         );
     await this.restore(manager, freed);
+  }
+
+  /**
+   * Compares held items with all blocks again, because what is known of their content has changed. Their sources are locked.
+   */
+  async rejudge(manager: EntityManager, itemIds: readonly string[]): Promise<void> {
+    const rows = await manager.query<ItemRow[]>(
+      `${selectItems(null, 'i.id = any($2::uuid[])')} order by i.id for update of i`,
+      [null, itemIds],
+    );
+    const blocked = await blockReasons(manager, await this.blocks.inForce(manager), itemIds);
+    const changed = rows.map((row) => ({
+      ...row,
+      reasons: [...row.reasons.filter(({ policy }) => policy !== 'block'), ...(blocked.get(row.id) ?? [])],
+    }));
+    await setReasons(
+      manager,
+      changed.filter(({ reasons }) => reasons.length > 0),
+    );
+    const freed = changed.filter(({ reasons }) => reasons.length === 0);
+    if (freed.length > 0) await this.restore(manager, freed);
   }
 
   /** Admits items that nothing holds any more. */
@@ -246,48 +281,72 @@ export class BlockSweep {
       manager,
       items.map(({ id }) => id),
     );
-    const sources = await manager.find(Source, {
-      select: { id: true, name: true },
-      where: { id: In([...bySource.keys()]) },
-      order: { id: 'ASC' },
-    });
-    for (const { id } of sources)
+    for (const id of [...bySource.keys()].sort((one, other) => one - other))
       await this.admitted.admit(
         manager,
         id,
         (bySource.get(id) ?? []).map((item) => item.id),
       );
-    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
-    await this.recordItems(manager, SYNC_ACTOR, 'admission.admit', items, nameOf);
+    await this.recordItems(manager, 'admission.admit', items);
   }
 
   private async recordItems(
     manager: EntityManager,
-    actor: AuditActor,
     action: 'admission.hold' | 'admission.admit',
-    items: readonly (ServedRow | ItemRow)[],
-    nameOf: ReadonlyMap<number, string>,
+    items: readonly (Matched<ServedRow> | ItemRow)[],
   ): Promise<void> {
+    const recorded = items.slice(0, MAX_ITEM_EVENTS);
+    const sources = await manager.find(Source, {
+      select: { id: true, name: true },
+      where: { id: In([...new Set(recorded.map(({ sourceId }) => sourceId))]) },
+    });
+    const nameOf = new Map(sources.map(({ id, name }) => [id, name]));
     await this.audit.writeItems(
       manager,
-      actor,
-      items.slice(0, MAX_ITEM_EVENTS).map(({ type, name, version, sourceId, digest }) => ({
+      SYNC_ACTOR,
+      recorded.map((item) => ({
         action,
-        target: { type, name, version, source: nameOf.get(sourceId) ?? '' },
+        target: {
+          type: item.type,
+          name: item.name,
+          version: item.version,
+          source: nameOf.get(item.sourceId) ?? '',
+        },
         // Only super-admins see blocks and what they hold.
         role: 'superAdmin' as const,
         claims: [],
-        change: { after: { sha256: digest.toString('hex') } },
+        change: {
+          after: {
+            sha256: item.digest.toString('hex'),
+            ...('reason' in item ? { reasons: shownReasons([item.reason]) } : {}),
+          },
+        },
       })),
     );
   }
 }
 
-/** SQL expression: the document, or null if it is long. */
-const shortDocument = (column: string) =>
-  `case when octet_length(${column}) <= ${MAX_READ_TOGETHER} then ${column} end`;
+const NO_DOCUMENT = { document: null, members: null };
 
-type Table = EntityTarget<{ id: string; document: string | null }>;
+/** SQL: the document and the members of the content, both null if one of them is long. */
+const shortTexts = (document: string) => {
+  const isShort = `octet_length(${document}) <= ${MAX_READ_TOGETHER}
+    and coalesce(octet_length(t.members::text), 0) <= ${MAX_READ_TOGETHER}`;
+  return `case when ${isShort} then ${document} end as document, case when ${isShort} then t.members end as members`;
+};
+const NO_TEXTS = 'null::text as document, null::jsonb as members';
+
+/** SQL: the tables that what is scanned comes from, with its content as `t`. */
+const TABLES = {
+  version: `entry_version v left join version_content c on c.version_id = v.id left join content_tree t on t.digest = c.tree`,
+  item: `admission_item i left join content_tree t on t.digest = i.content_tree`,
+};
+type Table = keyof typeof TABLES;
+
+const TEXTS: Readonly<Record<Table, string>> = {
+  version: `select v.document, t.members from ${TABLES.version} where v.id = $1::bigint`,
+  item: `select i.document, t.members from ${TABLES.item} where i.id = $1::uuid`,
+};
 
 /** Returns the rows that a block matches. Publishers decide how much there is to parse, so it pauses between rows. */
 async function matching<Row extends ScannedRow>(
@@ -295,21 +354,20 @@ async function matching<Row extends ScannedRow>(
   table: Table,
   block: CompiledBlock,
   rows: readonly Row[],
-): Promise<Row[]> {
+): Promise<Matched<Row>[]> {
   const slice = new TimeSlice();
-  const found: Row[] = [];
+  const found: Matched<Row>[] = [];
   for (const row of rows) {
     await slice.pause();
     const isLong = block.readsDocuments && row.document === null;
-    const document = isLong ? await documentOf(manager, table, row.id) : row.document;
-    if (matchingBlocks([block], { ...row, document: () => document ?? '{}' }).length > 0) found.push(row);
+    const [texts = NO_DOCUMENT] = isLong
+      ? await manager.query<Pick<ScannedRow, 'document' | 'members'>[]>(TEXTS[table], [row.id])
+      : [row];
+    const { document, members } = texts;
+    const [match] = matchingBlocks([block], { ...row, members, document: () => document ?? '{}' });
+    if (match) found.push({ ...row, reason: reasonOf(match) });
   }
   return found;
-}
-
-async function documentOf(manager: EntityManager, table: Table, id: string): Promise<string | null> {
-  const row = await manager.findOne(table, { select: { id: true, document: true }, where: { id } });
-  return row?.document ?? null;
 }
 
 /**
@@ -331,10 +389,10 @@ function mayMatchValues(
 }
 
 function selectItems(block: CompiledBlock | null, condition: string): string {
-  const document = block?.readsDocuments ? shortDocument('i.document') : 'null::text';
+  const texts = block?.readsDocuments ? shortTexts('i.document') : NO_TEXTS;
   return `
-    select i.id, i.source_id as "sourceId", i.type, i.name, i.version, i.digest, ${document} as document, i.reasons
-    from admission_item i
+    select i.id, i.source_id as "sourceId", i.type, i.name, i.version, i.digest, ${texts}, i.reasons
+    from ${TABLES.item}
     where i.status = 'held' and i.change is null and ($1::int[] is null or i.source_id = any($1::int[])) and ${condition}`;
 }
 
@@ -343,9 +401,9 @@ function scanItems(
   manager: EntityManager,
   block: CompiledBlock,
   among: readonly number[] | null,
-): AsyncGenerator<ItemRow[]> {
+): AsyncGenerator<Matched<ItemRow>[]> {
   const select = selectItems(block, mayMatch('i', 'i', 'i.digest'));
-  return scan<ItemRow>(manager, select, mayMatchValues(block, among), [AdmissionItem, block]);
+  return scanMatching<ItemRow>(manager, select, mayMatchValues(block, among), 'item', block);
 }
 
 /** Reads the served versions that a block matches. @param among ids of sources; null: all. */
@@ -353,26 +411,33 @@ function scanServed(
   manager: EntityManager,
   block: CompiledBlock,
   among: readonly number[] | null,
-): AsyncGenerator<ServedRow[]> {
-  const document = block.readsDocuments ? shortDocument('v.document') : 'null::text';
+): AsyncGenerator<Matched<ServedRow>[]> {
+  const texts = block.readsDocuments ? shortTexts('v.document') : NO_TEXTS;
   const select = `
-    select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
-      ${document} as document
-    from entry e join entry_version v on v.entry_id = e.id
+    select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest, ${texts}
+    from entry e join (${TABLES.version}) on v.entry_id = e.id
     where ${mayMatch('e', 'e', 'v.digest')}`;
-  return scan<ServedRow>(manager, select, mayMatchValues(block, among), [EntryVersion, block]);
+  return scanMatching<ServedRow>(manager, select, mayMatchValues(block, among), 'version', block);
 }
 
-/** @param by keeps only the rows that this block matches; null keeps all rows. */
 async function* scan<Row extends ScannedRow>(
   manager: EntityManager,
   select: string,
   values: readonly unknown[],
-  by: readonly [table: Table, block: CompiledBlock] | null,
 ): AsyncGenerator<Row[]> {
-  const size = select.includes('null::text') ? ROWS_PER_READ : DOCUMENTS_PER_READ;
-  for await (const rows of readInParts<Row>(manager, select, values, size)) {
-    const found = by ? await matching(manager, ...by, rows) : rows;
+  const size = select.includes(NO_TEXTS) ? ROWS_PER_READ : DOCUMENTS_PER_READ;
+  for await (const rows of readInParts<Row>(manager, select, values, size)) if (rows.length > 0) yield rows;
+}
+
+async function* scanMatching<Row extends ScannedRow>(
+  manager: EntityManager,
+  select: string,
+  values: readonly unknown[],
+  table: Table,
+  block: CompiledBlock,
+): AsyncGenerator<Matched<Row>[]> {
+  for await (const rows of scan<Row>(manager, select, values)) {
+    const found = await matching(manager, table, block, rows);
     if (found.length > 0) yield found;
   }
 }
@@ -382,22 +447,28 @@ async function moveToItems(
   manager: EntityManager,
   rows: readonly MovingVersion[],
   inheriting: readonly number[],
-  reason: HoldReason,
+  isApproved: boolean,
 ): Promise<void> {
   const ids = rows.map(({ id }) => id);
   await manager.query(
-    `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at, is_approved,
+    `insert into admission_item (id, source_id, type, name, version, status, reasons, due_at, digest, first_seen_at, is_approved,
        claims, publisher, publisher_key, content_tree, document, is_rewritten, version_key, search, version_status, status_message,
        status_changed_at, published_at, is_upstream_latest)
-     select gen_random_uuid(), e.source_id, e.type, e.name, v.version, 'held', $3::jsonb, v.digest, v.published_at, true,
-       case when e.source_id = any($2::int[]) then null else coalesce(e.given_claims, c.claims) end, v.published_by,
-       ${PUBLISHER_KEY}, t.tree, v.document, true, v.version_key, v.search, v.status, v.status_message, v.status_changed_at,
-       v.published_at, v.version_key >= '2'
-     from entry_version v join entry e on e.id = v.entry_id join claim_set c on c.id = e.claim_set_id
+     select gen_random_uuid(), e.source_id, e.type, e.name, v.version, 'held', n.reasons::jsonb, n.due_at, v.digest,
+       v.published_at, $4, case when e.source_id = any($2::int[]) then null else coalesce(e.given_claims, c.claims) end,
+       v.published_by, ${PUBLISHER_KEY}, t.tree, v.document, true, v.version_key, v.search, v.status, v.status_message,
+       v.status_changed_at, v.published_at, v.version_key >= '2'
+     from unnest($1::bigint[], $3::text[], $5::timestamptz[]) as n(id, reasons, due_at)
+       join entry_version v on v.id = n.id join entry e on e.id = v.entry_id join claim_set c on c.id = e.claim_set_id
        left join version_content t on t.version_id = v.id
-     where v.id = any($1::bigint[])
      on conflict do nothing`,
-    [ids, inheriting, JSON.stringify([reason])],
+    [
+      ids,
+      inheriting,
+      rows.map(({ reasons }) => JSON.stringify(reasons)),
+      isApproved,
+      rows.map(({ reasons }) => dueAtOf(reasons)),
+    ],
   );
   await deleteVersions(manager, ids);
 }

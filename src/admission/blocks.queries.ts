@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Any, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { type OrderedRows, readFirst } from '../database/bulk.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { batches } from '../limits/batches.js';
-import { AdmissionItem, Block } from './admission.entity.js';
-import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
+import { Block } from './admission.entity.js';
+import type { Members } from '../members/members.responses.js';
+import { type BlockMatch, type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
 import type { HoldReason } from './verdict.js';
 
 export const MAX_BLOCKS = 1_000;
@@ -49,13 +50,21 @@ export async function firstBlocks(
   return readFirst(manager, FIRST_BLOCKS, [ids]);
 }
 
-export function reasonOf({ id, rule }: CompiledBlock): HoldReason {
-  return { policy: 'block', message: `Blocked: ${rule.reason}`, block: id };
+export function reasonOf({ block: { id, rule }, member }: BlockMatch): HoldReason {
+  const message = `Blocked: ${rule.reason}${member === '' ? '' : ` (${member})`}`;
+  return { policy: 'block', message, block: id };
 }
 
 /** Items read at once, without and with documents. */
 const ITEMS_PER_READ = 1_000;
 const DOCUMENTS_PER_READ = 10;
+
+interface CheckedItem extends VersionName {
+  readonly id: string;
+  readonly digest: Buffer;
+  readonly document: string | null;
+  readonly members: Members | null;
+}
 
 /** Returns why these blocks hold items, by id. */
 export async function blockReasons(
@@ -68,15 +77,15 @@ export async function blockReasons(
   const readsDocuments = blocks.some((block) => block.readsDocuments);
   const slice = new TimeSlice();
   for await (const batch of batches(itemIds, readsDocuments ? DOCUMENTS_PER_READ : ITEMS_PER_READ)) {
-    const rows = await manager.find(AdmissionItem, {
-      select: { id: true, type: true, name: true, version: true, digest: true, document: readsDocuments },
-      where: { id: Any(batch) },
-    });
+    const rows = await manager.query<CheckedItem[]>(
+      `select i.id, i.type, i.name, i.version, i.digest, ${readsDocuments ? 'i.document, t.members' : 'null as document, null as members'}
+       from admission_item i left join content_tree t on t.digest = i.content_tree where i.id = any($1::uuid[])`,
+      [batch],
+    );
     for (const row of rows) {
       await slice.pause();
-      const version = { ...(row as VersionName & AdmissionItem), document: () => row.document ?? '{}' };
-      const matching = matchingBlocks(blocks, version);
-      if (matching.length > 0) found.set(row.id, matching.map(reasonOf));
+      const matches = matchingBlocks(blocks, { ...row, document: () => row.document ?? '{}' });
+      if (matches.length > 0) found.set(row.id, matches.map(reasonOf));
     }
   }
   return found;

@@ -2,6 +2,7 @@ import type { AdmissionConfig } from '../config/config.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { parseDuration } from '../validation/value-checks.js';
 import { isInRange } from './block-rule.js';
+import { CONTENT_MISSING, type Contents, mayContain } from './contents.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
 /** What is known of a version that a source shows and that is not served as it is. */
@@ -16,18 +17,24 @@ export interface CuratedVersion {
   readonly isKnownName: boolean;
   /** Whether an earlier document of the version is served. */
   readonly isServed: boolean;
+  readonly contents: Contents;
 }
 
 /**
- * Decides about a version of a synced source (reference/admission): the first rule that matches the name decides;
+ * Decides about a version of a synced source (reference/admission): the first rule that matches its name and contents decides;
  * without one, `minAge`, `newNames` and `changed`. Names match case-insensitively.
  */
 export function curate(settings: AdmissionConfig | null, version: CuratedVersion, now: Date): Verdict {
   if (!settings) return ADMIT;
-  const rule = ruleOf(settings, version.name);
+  const rule = ruleOf(settings, version);
   if (rule) {
-    const message = rule.reason ?? `A rule of the source matches ${version.name}`;
-    if (rule.action === 'reject') return { outcome: 'reject', reasons: [{ policy: 'rule', message }] };
+    if (rule.contains && version.contents === null) return holdFor([CONTENT_MISSING]);
+    const has = rule.contains ? `, which contains ${rule.contains.join(' or ')}` : '';
+    const message = rule.reason ?? `A rule of the source matches ${version.name}${has}`;
+    const reasons = [{ policy: 'rule' as const, message }];
+    // Its content is here only as long as the item is.
+    if (rule.action === 'reject' && rule.contains) return { outcome: 'hold', reasons, takesBack: true };
+    if (rule.action === 'reject') return { outcome: 'reject', reasons };
     if (rule.action === 'hold') return holdFor([{ policy: 'rule', message }]);
     if (rule.versions !== undefined && !isInRange(version.version, rule.versions)) {
       const outside = `Version ${version.version} is outside ${rule.versions}`;
@@ -46,15 +53,34 @@ export function curate(settings: AdmissionConfig | null, version: CuratedVersion
   return holdFor(reasons);
 }
 
-/** Returns whether a rule takes back even what is served under a name. */
-export function rejectsName(settings: AdmissionConfig | null, name: string): boolean {
-  const mayReject = settings?.rules?.some(({ action }) => action === 'reject') === true;
-  return mayReject && ruleOf(settings, name)?.action === 'reject';
+type RuledVersion = Pick<CuratedVersion, 'name' | 'contents'>;
+
+/** Returns whether a rule takes back even what is served. */
+export function takesBack(settings: AdmissionConfig | null, version: RuledVersion): boolean {
+  if (settings?.rules?.some(({ action }) => action === 'reject') !== true) return false;
+  const rule = ruleOf(settings, version);
+  return rule?.action === 'reject' && !(rule.contains && version.contents === null);
 }
 
-function ruleOf({ rules }: AdmissionConfig, name: string): Rule | undefined {
+/** Returns whether the rules look at what versions contain. */
+export function readsContents(settings: AdmissionConfig | null): boolean {
+  return settings?.rules?.some(({ contains }) => contains) === true;
+}
+
+/** Returns the first rule that matches, or could match once the content is stored. */
+export function ruleOf({ rules }: AdmissionConfig, { name, contents }: RuledVersion): Rule | undefined {
   const lower = name.toLowerCase();
-  return rules?.find((rule) => globsOf(rule).some((glob) => matchesGlob(glob, lower)));
+  return rules?.find(
+    (rule) =>
+      globsOf(rule).some((glob) => matchesGlob(glob, lower)) &&
+      mayContain(rule.contains, contents) &&
+      !(rule.action === 'admit' && rule.contains && isOnlyUnreadable(rule.contains, contents)),
+  );
+}
+
+// Unreadable files must not open a rule that admits.
+function isOnlyUnreadable(contains: readonly string[], contents: Contents): boolean {
+  return contents?.has('unreadable') === true && !contains.includes('unreadable');
 }
 
 type Rule = NonNullable<AdmissionConfig['rules']>[number];

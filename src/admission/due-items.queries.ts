@@ -9,6 +9,7 @@ import { Polling } from '../database/polling.js';
 import { timeIn } from '../database/sql-expressions.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
+import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmissionItem } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
@@ -19,7 +20,9 @@ import { PartitionLimit } from '../entry-store/entry-limits.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks } from './blocks.queries.js';
-import { curate, withReasons } from './curation-rules.js';
+import { CONTENT_MISSING, contentsOf } from './contents.js';
+import { curate, readsContents, withReasons } from './curation-rules.js';
+import { queueHeldContent } from './held-content.queries.js';
 import { ASKED, countHeld, setReasons } from './held-items.queries.js';
 import { claimSetOf } from './item-decisions.queries.js';
 import { knownNames } from './synced-source.queries.js';
@@ -38,6 +41,7 @@ interface DueItem extends VersionName {
   readonly publishedAt: Date | null;
   readonly isServed: boolean;
   readonly claims: Claims | null;
+  readonly members: Members | null;
   /** The admission webhooks that have been asked about the document. */
   readonly asked: readonly string[];
 }
@@ -105,9 +109,12 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
       .andWhere('(state.fetchState is not null or source.intervalMs is null)')
       .getOne();
     if (!source) return 0;
+    const members = readsContents(source.admission)
+      ? '(select t.members from content_tree t where t.digest = i.content_tree)'
+      : 'null::jsonb';
     const items = await manager.query<DueItem[]>(
       `select i.id, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt",
-         i.published_at as "publishedAt", v.id is not null as "isServed", i.claims,
+         i.published_at as "publishedAt", v.id is not null as "isServed", i.claims, ${members} as members,
          ${ASKED} as asked
        from admission_item i
        left join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
@@ -129,18 +136,22 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     );
     const judged = items.map((item) => {
       const isKnownName = known.has(entryMapKey(item));
-      const verdict = curate(source.admission, { ...item, isKnownName }, now);
+      const contents = contentsOf(item.type, item.members);
+      const verdict = curate(source.admission, { ...item, isKnownName, contents }, now);
       return {
         item,
         verdict: withReasons(verdict, [...unasked(item).map(waitingFor), ...(blocked.get(item.id) ?? [])]),
       };
     });
     const due = judged.flatMap(({ item, verdict }) => (verdict.outcome === 'admit' ? [item] : []));
-    await setReasons(
+    const staying = judged.flatMap(({ item: { id }, verdict }) =>
+      verdict.outcome === 'admit' ? [] : [{ id, reasons: verdict.reasons }],
+    );
+    await setReasons(manager, staying);
+    // The settings may have changed.
+    await queueHeldContent(
       manager,
-      judged.flatMap(({ item: { id }, verdict }) =>
-        verdict.outcome === 'admit' ? [] : [{ id, reasons: verdict.reasons }],
-      ),
+      staying.filter(({ reasons }) => reasons.includes(CONTENT_MISSING)),
     );
     for (const name of webhooks)
       await insertQuestions(

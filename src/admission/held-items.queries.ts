@@ -7,7 +7,9 @@ import type { EntryName, IncomingVersion, VersionName } from '../documents/entry
 import { versionKey } from '../documents/versions.js';
 import { batches, weighedBatches } from '../limits/batches.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { queueHeldContent } from './held-content.queries.js';
 import { AdmissionItem } from './admission.entity.js';
+import { CONTENT_MISSING } from './contents.js';
 import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
 import type { HoldReason } from './verdict.js';
@@ -27,6 +29,8 @@ export interface HeldVersion extends VersionName {
   readonly isRejectedByPerson: boolean;
   /** The admission webhooks that have been asked about the document. */
   readonly asked: readonly string[];
+  /** The digest of its content; null if none is stored. */
+  readonly contentTree: Buffer | null;
   /** The columns that a sync may update, as one text to compare. */
   readonly state: string;
 }
@@ -39,6 +43,8 @@ export interface NewItem {
   readonly firstSeenAt: Date;
   /** Null: the claims of the source. */
   readonly claims: Claims | null;
+  /** The content that the version has while it is served. */
+  readonly contentTree?: Buffer | null;
 }
 
 export interface ItemPublisher {
@@ -58,6 +64,7 @@ export async function heldVersions(manager: EntityManager, sourceId: number): Pr
   const select = (status: string) =>
     `select i.id, i.status, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt", i.reasons,
        i.is_approved as "isApproved", ${STATE} as state, ${ASKED} as asked,
+       i.content_tree as "contentTree",
        exists (select 1 from admission_decision d where d.item_id = i.id and d.decision = 'reject') as "isRejectedByPerson"
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
   const versions: HeldVersion[] = [];
@@ -99,14 +106,20 @@ export async function insertItems(
     BATCH_BYTES,
     ({ version }) => version.document.length,
   )) {
-    const rows = batch.map(({ id, version, reasons, firstSeenAt, claims }) => ({
+    const rows = batch.map(({ id, version, reasons, firstSeenAt, claims, contentTree = null }) => ({
       ...{ id, sourceId, status: 'held' as const, publisher, publisherKey: key, firstSeenAt, claims },
+      contentTree,
       ...{ type: version.type, name: version.name, version: version.version, digest: version.digest },
       ...{ document: version.document.toString(), search: version.searchText },
       ...syncedColumns({ version, reasons, firstSeenAt }),
     }));
     await insertMany(manager, AdmissionItem, rows);
   }
+  await queueHeldContent(manager, items.filter(waitsForContent));
+}
+
+function waitsForContent({ reasons }: Pick<NewItem, 'reasons'>): boolean {
+  return reasons.includes(CONTENT_MISSING);
 }
 
 /** Updates what a sync says about versions that stay held. */
@@ -117,6 +130,7 @@ export async function updateItems(manager: EntityManager, items: readonly NewIte
       AdmissionItem,
       batch.map((item) => ({ id: item.id, ...syncedColumns(item) })),
     );
+  await queueHeldContent(manager, items.filter(waitsForContent));
 }
 
 /** The columns that a sync may update. */

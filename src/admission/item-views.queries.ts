@@ -1,8 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager, In } from 'typeorm';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
+import { contentConfig } from '../config/slices.js';
+import { itemContentState } from '../entry-store/entry-content.queries.js';
 import { JsonText } from '../http/json-answers.js';
 import { jsonDiff } from '../json/json-diff.js';
 import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
@@ -21,6 +24,11 @@ interface StoredDocuments {
   readonly served: string | null;
   readonly latest: string | null;
   readonly servedClaims: Claims | null;
+  /** As JSON text; null while no content is stored. */
+  readonly members: string | null;
+  readonly servedMembers: string | null;
+  /** The state of the content, as JSON text; null for servers. */
+  readonly content: string | null;
 }
 
 const LIST = 'admission';
@@ -35,6 +43,7 @@ export class ItemViews {
     private readonly dataSource: DataSource,
     private readonly policy: AccessPolicy,
     private readonly items: SeenItems,
+    @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
   ) {}
 
   /** Returns one item with its document, its decisions, and how it differs from what is served. */
@@ -51,28 +60,37 @@ export class ItemViews {
     const decisions = await decisionsOf(manager, [item.id]);
     const shown = JSON.stringify(itemAnswer(item, decisions, this.reaches(caller, item)));
     const [stored] = await manager.query<StoredDocuments[]>(
-      `select i.document, case when v.digest = i.digest then v.document end as same, coalesce(v.document, l.document) as served, coalesce(v.version, l.version) as latest, c.claims as "servedClaims"
+      `select i.document, case when v.digest = i.digest then v.document end as same, coalesce(v.document, l.document) as served, coalesce(v.version, l.version) as latest, c.claims as "servedClaims",
+         coalesce(t.members, case when v.digest = i.digest then st.members end)::text as members, st.members::text as "servedMembers",
+         case when i.type <> 'server' and i.status = 'held' then ${itemContentState('$2::boolean')} end::text as content
        from admission_item i
        left join entry e on e.source_id = i.source_id and e.type = i.type and e.name = i.name
        left join claim_set c on c.id = e.claim_set_id
        left join entry_version v on v.entry_id = e.id and v.version = i.version
        left join entry_version l on l.entry_id = e.id and l.is_latest
+       left join content_tree t on t.digest = i.content_tree
+       left join version_content sc on sc.version_id = coalesce(v.id, l.id)
+       left join content_tree st on st.digest = sc.tree
        where i.id = $1 and i.change is null`,
-      [id],
+      [id, this.content.fetchHosts.length > 0],
     );
     if (!stored) return shown;
-    const { served, latest, same, servedClaims } = stored;
+    const { served, latest, same, servedClaims, members, servedMembers, content } = stored;
     // The claims of the entry may have changed since the item was first seen.
     const maySee = item.isManager || (servedClaims !== null && this.policy.mayManage(caller, servedClaims));
     const document = stored.document ?? (maySee ? same : null);
     if (document === null) return shown;
-    const members = [`"document":${document}`];
-    if (item.status === 'held' && served !== null && maySee)
-      members.push(
-        `"replaces":{"version":${JSON.stringify(latest)},"diff":${diffOf(served, document)}}`,
-        `"served":${served}`,
-      );
-    return `${shown.slice(0, -1)},${members.join(',')}}`;
+    const more = [`"document":${document}`];
+    if (content !== null) more.push(`"content":${content}`);
+    if (members !== null) more.push(`"members":${members}`);
+    if (item.status === 'held' && served !== null && maySee) {
+      const diff = [
+        ...diffOf(served, document),
+        ...(members === null ? [] : diffOf(servedMembers ?? '{}', members, '/members')),
+      ];
+      more.push(`"replaces":${JSON.stringify({ version: latest, diff })}`, `"served":${served}`);
+    }
+    return `${shown.slice(0, -1)},${more.join(',')}}`;
   }
 
   /** Returns a page of the items that the caller sees, newest first; held ones unless a status is given. */
@@ -214,9 +232,10 @@ function itemAnswer(item: SeenItem, decisions: readonly AdmissionDecision[], sho
 /** Longer documents are not compared. */
 const MAX_COMPARED_BYTES = 64 * 1_024;
 
-/** Returns the JSON Patch from the served document, as JSON text. */
-function diffOf(served: string, document: string): string {
-  if (Math.max(Buffer.byteLength(served), Buffer.byteLength(document)) > MAX_COMPARED_BYTES)
-    return `[{"op":"replace","path":"","value":${document}}]`;
-  return JSON.stringify(jsonDiff(JSON.parse(served), JSON.parse(document)));
+/** Returns the JSON Patch from one JSON text to another, which are below `path`. */
+function diffOf(before: string, after: string, path = ''): object[] {
+  if (Math.max(Buffer.byteLength(before), Buffer.byteLength(after)) > MAX_COMPARED_BYTES)
+    return before === after ? [] : [{ op: 'replace', path, value: JSON.parse(after) as unknown }];
+  const operations = jsonDiff(JSON.parse(before), JSON.parse(after));
+  return operations.map((operation) => ({ ...operation, path: `${path}${operation.path}` }));
 }

@@ -12,6 +12,7 @@ import { ApiError } from '../http/errors.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks } from './blocks.queries.js';
+import { contentsOf } from './contents.js';
 import { countHeldBy, heldOfName, insertChange, insertItems, withdrawChanges } from './held-items.queries.js';
 import type {
   AskedPublication,
@@ -21,7 +22,7 @@ import type {
   PublishedSource,
   Reservation,
 } from './publication.js';
-import { approvalsOf, reviewRuleOf } from './reviewers.js';
+import { reviewReason, reviewReasonOf, reviewRuleOf } from './reviewers.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
@@ -36,13 +37,9 @@ export const MAX_HELD_PER_PERSON = 1_000;
 export class PublicationAdmission {
   constructor(private readonly blocks: Blocks) {}
 
-  /** Returns why publications of a name are held for review; null if they are not. */
-  reviewReason({ review }: PublishedSource['settings'], name: string): HoldReason | null {
-    const rule = reviewRuleOf(review, name);
-    if (!rule) return null;
-    const approvals = approvalsOf(rule);
-    const message = approvals === 1 ? 'A reviewer must approve it' : `${approvals} reviewers must approve it`;
-    return { policy: 'review', message };
+  /** Returns why a publication is held for review, or until its content is stored; null if it is not. */
+  reviewReason({ review }: PublishedSource['settings'], { type, name }: EntryName): HoldReason | null {
+    return reviewReason(review, name, contentsOf(type, null));
   }
 
   /** Returns the versions of this name that are held, which count like published ones. */
@@ -71,8 +68,8 @@ export class PublicationAdmission {
    * @returns why the version is blocked; null if it is not.
    */
   async blockReason(manager: EntityManager, version: IncomingVersion): Promise<string | null> {
-    const [block] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version));
-    return block?.rule.reason ?? null;
+    const [match] = matchingBlocks(await this.blocks.inForce(manager), candidateOf(version, null));
+    return match?.block.rule.reason ?? null;
   }
 
   /**
@@ -87,7 +84,7 @@ export class PublicationAdmission {
     { source, version, claims, caller }: Publication,
     asked: AskedPublication | null,
   ): Promise<Audited<Required<HeldAnswer>> | null> {
-    const review = this.reviewReason(source.settings, version.name);
+    const review = this.reviewReason(source.settings, version);
     const reasons = [...(review ? [review] : []), ...(asked?.reasons ?? [])];
     if (reasons.length === 0) return null;
     await checkHeld(manager, caller);
@@ -109,7 +106,7 @@ export class PublicationAdmission {
   }
 
   /**
-   * Holds a change of a reviewed name.
+   * Holds a change of a reviewed name, whatever its versions contain.
    *
    * @returns null if it needs no review; otherwise the id of the item.
    * @throws ApiError 409 `change_pending`, `too_many_held`.
@@ -118,10 +115,10 @@ export class PublicationAdmission {
     manager: EntityManager,
     { source, entry, version, change, claims, caller }: ProposedChange,
   ): Promise<Audited<string> | null> {
-    const review = this.reviewReason(source.settings, entry.name);
-    if (!review) return null;
+    const rule = reviewRuleOf(source.settings.review, entry.name, contentsOf(entry.type, null));
+    if (!rule) return null;
     await checkHeld(manager, caller);
-    const reasons = [review];
+    const reasons = [reviewReasonOf(rule)];
     const { type, name } = entry;
     const event: ChangeEvent = {
       action: 'admission.hold',

@@ -1,11 +1,41 @@
 import type { Caller } from '../auth/caller.js';
 import { type Claims, covers } from '../claims/claims.js';
+import type { MemberKind } from '../source-kinds/member-kinds.js';
 import { matchesGlob } from '../sources/entry-filter.js';
+import { CONTENT_MISSING, type Contents, mayContain } from './contents.js';
+import type { HoldReason } from './verdict.js';
 
-/** Returns the first rule for a name, whatever its case; undefined if publications of it need no review. */
-export function reviewRuleOf(rules: readonly ReviewRule[] | undefined, name: string): ReviewRule | undefined {
+/**
+ * Returns the first rule for a version, whatever the case of its name; undefined if it needs no review. Until its content is
+ * stored, a rule with `contains` counts.
+ */
+export function reviewRuleOf(
+  rules: readonly ReviewRule[] | undefined,
+  name: string,
+  contents: Contents,
+): ReviewRule | undefined {
   const lower = name.toLowerCase();
-  return rules?.find(({ names }) => names.some((glob) => matchesGlob(glob.toLowerCase(), lower)));
+  return rules?.find(
+    ({ names, contains }) =>
+      names.some((glob) => matchesGlob(glob.toLowerCase(), lower)) && mayContain(contains, contents),
+  );
+}
+
+/** Returns why a version is held for review, or until its content is stored; null if it is not. */
+export function reviewReason(
+  rules: readonly ReviewRule[] | undefined,
+  name: string,
+  contents: Contents,
+): HoldReason | null {
+  const rule = reviewRuleOf(rules, name, contents);
+  if (!rule) return null;
+  return rule.contains && contents === null ? CONTENT_MISSING : reviewReasonOf(rule);
+}
+
+export function reviewReasonOf(rule: ReviewRule): HoldReason {
+  const approvals = approvalsOf(rule);
+  const message = approvals === 1 ? 'A reviewer must approve it' : `${approvals} reviewers must approve it`;
+  return { policy: 'review', message };
 }
 
 /** Returns the approvals that a rule asks for; without a rule, one. */
@@ -22,10 +52,11 @@ export function isReviewer({ claims }: Caller, { reviewers }: ReviewRule): boole
 export const PUBLISHER_KEY = `case when v.published_by ->> 'subject' is not null then
   sha256(convert_to(coalesce(v.published_by ->> 'issuer', '') || E'\\n' || (v.published_by ->> 'subject'), 'UTF8')) end`;
 
-/** Who approves publications of these names: an item of `managed.review`. */
+/** Who approves publications: an item of `managed.review`. */
 export interface ReviewRule {
   readonly names: readonly string[];
   /** An array lists alternatives. */
   readonly reviewers: Claims;
   readonly approvals?: number;
+  readonly contains?: readonly MemberKind[];
 }

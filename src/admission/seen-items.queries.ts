@@ -149,8 +149,12 @@ export class SeenItems {
       ...(isReviewing ? [`(i.source_id = $reviewed and rule.position = any($own::int[]))`] : []),
     ];
     if (seen.length === 0) return { items: [], reached: null };
-    const patterns = (reviewed?.rules ?? []).flatMap(({ names }, position) =>
-      names.map((glob) => ({ position, pattern: globPattern(glob) })),
+    const patterns = (reviewed?.rules ?? []).flatMap(({ names, contains }, position) =>
+      names.map((glob) => ({
+        position,
+        pattern: globPattern(glob),
+        contains: contains ? [...contains, 'unreadable'].join() : null,
+      })),
     );
     const values: Record<string, unknown> = {
       ...named,
@@ -160,6 +164,7 @@ export class SeenItems {
       own: reviewed?.own ?? [],
       patterns: patterns.map(({ pattern }) => pattern),
       positions: patterns.map(({ position }) => position),
+      contains: patterns.map(({ contains }) => contains),
       slice: ITEMS_PER_SLICE,
     };
     const slice = new TimeSlice();
@@ -226,9 +231,13 @@ select i.id, i.source_id as "sourceId", s.name as source, s.kind, i.type, i.name
 from admission_item i
 join source s on s.id = i.source_id
 join claim_set c on c.id = s.claim_set_id
+left join content_tree t on t.digest = i.content_tree
 left join lateral (
-  select min(r.position) as position from unnest($patterns::text[], $positions::int[]) as r(pattern, position)
-  where i.source_id = $reviewed::int and lower(i.name) like r.pattern
+  select min(r.position) as position
+  from unnest($patterns::text[], $positions::int[], $contains::text[]) as r(pattern, position, contains)
+  where i.source_id = $reviewed::int and lower(i.name) like r.pattern and (r.contains is null or (
+    i.type <> 'server' and (t.members is null or t.members ?| string_to_array(r.contains, ','))
+  ))
 ) rule on true
 cross join lateral (
   select count(*)::int as given, coalesce(bool_or(d.by_key = $person::bytea), false) as has

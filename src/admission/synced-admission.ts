@@ -9,11 +9,14 @@ import {
   entryMapKey,
   type EntryName,
   type IncomingVersion,
+  isBareType,
   versionMapKey,
   type VersionName,
 } from '../documents/entry-types.js';
+import type { VersionWithContent } from '../entry-store/entry-content.queries.js';
 import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import { TimeSlice } from '../json/time-slice.js';
+import { batches } from '../limits/batches.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { Blocks } from './blocks.queries.js';
 import {
@@ -27,6 +30,8 @@ import {
   columnState,
   updateItems,
 } from './held-items.queries.js';
+import { readsContents } from './curation-rules.js';
+import { keepContent, membersOfVersions } from './held-content.queries.js';
 import { REWRITTEN, rewriteDocument } from './rewrite.js';
 import {
   knownNames,
@@ -35,7 +40,13 @@ import {
   sourceOf,
   type SyncedSource,
 } from './synced-source.queries.js';
-import { hasFailed, type SeenVersion, type SyncRules, verdictOn } from './synced-verdict.js';
+import {
+  hasFailed,
+  type SeenContent,
+  type SeenVersion,
+  type SyncRules,
+  verdictOn,
+} from './synced-verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/locks.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
@@ -44,6 +55,9 @@ import { type HoldReason, shownReasons } from './verdict.js';
 
 /** Audit events of one sync or block; its own event counts all. */
 export const MAX_ITEM_EVENTS = 1_000;
+
+/** Versions whose members are in memory at once. */
+const VERSIONS_PER_READ = 200;
 
 /** The items of a sync, by what happens to them. */
 interface ItemChanges {
@@ -85,15 +99,21 @@ export class SyncedAdmission {
     );
     const sorted = new SortedContent(rules, content.claimsOf);
     const seenOf = seenWith(storedByKey, items, isKnown);
+    const readsMembers = readsContents(admission) || blocks.some((block) => block.readsDocuments);
     const slice = new TimeSlice();
-    for (const [index, version] of incoming.entries()) {
-      // Blocks may parse documents.
-      if (blocks.length > 0 || slice.isOverAt(index)) await slice.pause();
-      sorted.add(seenOf(version));
+    for await (const batch of batches(incoming, VERSIONS_PER_READ)) {
+      const seen = batch.map(seenOf);
+      const contents = await contentsOfSeen(manager, readsMembers ? seen : []);
+      for (const [index, version] of seen.entries()) {
+        // Blocks may parse documents.
+        if (blocks.length > 0 || slice.isOverAt(index)) await slice.pause();
+        sorted.add({ ...version, content: contents(version) });
+      }
     }
     sorted.dropGone(items, incoming, content.isGone);
 
     await this.writeItems(manager, sourceId, source, sorted.changes, rules.now);
+    await keepContent(manager, sorted.withdrawn);
     for (const [name, ids] of sorted.asked) await insertQuestions(manager, sourceId, ids, [name]);
     const { admitted, staying, rejected } = sorted;
     await remember(manager, sourceId, source, { admitted, stored, incoming, isStored });
@@ -103,6 +123,7 @@ export class SyncedAdmission {
       stays: (version) => staying.has(versionMapKey(version)),
       staying: staying.size,
       isOutdated: (version) => outdated?.has(versionMapKey(version)) ?? false,
+      contents: sorted.contents,
       rejected,
       held: (await countHeld(manager, [sourceId]))[0]?.held ?? 0,
       blocks,
@@ -155,6 +176,10 @@ class SortedContent {
   /** Stored versions that stay although the source now has a different document, by `versionMapKey`. */
   readonly staying = new Set<string>();
   readonly rejected: RefusedVersion[] = [];
+  /** The content of admitted versions that were held with it. */
+  readonly contents: VersionWithContent[] = [];
+  /** Served versions that are held now. */
+  readonly withdrawn: { readonly itemId: string; readonly versionId: string }[] = [];
   readonly changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
   /** The ids of the items that each webhook is asked about for the first time. */
   readonly asked: ReadonlyMap<string, string[]>;
@@ -177,6 +202,7 @@ class SortedContent {
     if (verdict.outcome === 'admit') {
       this.admitted.push(rewritten(this.rules.admission, version));
       if (held) this.changes.admitted.push(held);
+      if (held?.contentTree) this.contents.push({ ...nameOf(version), tree: held.contentTree });
     } else if (verdict.outcome === 'reject') {
       this.rejected.push(refusedBy(version, verdict.reasons));
       if (held) this.changes.deleted.push(held.id);
@@ -196,7 +222,7 @@ class SortedContent {
   }
 
   private hold(
-    { version, held, rejected }: SeenVersion,
+    { version, held, rejected, stored, isServed }: SeenVersion,
     reasons: readonly HoldReason[],
     unasked: readonly string[],
   ): void {
@@ -206,9 +232,11 @@ class SortedContent {
       reasons,
       firstSeenAt: held?.firstSeenAt ?? this.rules.now,
       claims: this.claimsOf?.(version) ?? null,
+      contentTree: version.contentTree === undefined ? null : Buffer.from(version.contentTree, 'hex'),
     };
     if (!held) this.changes.inserted.push(item);
     else if (hasChanged(held, item)) this.changes.updated.push(item);
+    if (stored && isServed) this.withdrawn.push({ itemId: item.id, versionId: stored.versionId });
     for (const name of unasked) this.asked.get(name)?.push(item.id);
     if (rejected && hasFailed(rejected)) this.changes.deleted.push(rejected.id);
   }
@@ -219,7 +247,7 @@ function seenWith(
   storedByKey: ReadonlyMap<string, StoredVersion>,
   items: readonly HeldVersion[],
   isKnown: (name: EntryName) => boolean,
-): (version: IncomingVersion) => SeenVersion {
+): (version: IncomingVersion) => Omit<SeenVersion, 'content'> {
   const itemsByKey = groupedByKey(items);
   return (version) => {
     const key = versionMapKey(version);
@@ -255,7 +283,41 @@ async function nameFilter(
 
 function admitAll(incoming: readonly IncomingVersion[], blocks: ConsideredBlocks): AdmittedContent {
   const none = () => false;
-  return { admitted: incoming, stays: none, staying: 0, isOutdated: none, rejected: [], held: 0, blocks };
+  return {
+    admitted: incoming,
+    stays: none,
+    staying: 0,
+    isOutdated: none,
+    contents: [],
+    rejected: [],
+    held: 0,
+    blocks,
+  };
+}
+
+function nameOf({ type, name, version }: VersionName): VersionName {
+  return { type, name, version };
+}
+
+const NO_CONTENT: SeenContent = { own: null, kept: null };
+
+/** Returns a function that finds the members of the content of versions that were seen. */
+async function contentsOfSeen(
+  manager: EntityManager,
+  seen: readonly Omit<SeenVersion, 'content'>[],
+): Promise<(version: Omit<SeenVersion, 'content'>) => SeenContent> {
+  const bare = seen.filter(({ version }) => isBareType(version.type));
+  const found = await membersOfVersions(manager, {
+    trees: bare.flatMap(({ version: { contentTree } }) => contentTree ?? []),
+    versionIds: bare.flatMap(({ stored }) => stored?.versionId ?? []),
+    itemIds: bare.flatMap(({ held }) => (held?.contentTree ? held.id : [])),
+  });
+  const membersOf = (id: string | undefined) => (id === undefined ? undefined : found.get(id));
+  return ({ version, stored, held, isServed }) => {
+    const kept = membersOf(stored?.versionId) ?? null;
+    const own = membersOf(version.contentTree) ?? (isServed ? kept : membersOf(held?.id)) ?? null;
+    return kept || own ? { own, kept } : NO_CONTENT;
+  };
 }
 
 function groupedByKey(items: readonly HeldVersion[]): Map<string, HeldVersion[]> {

@@ -1,5 +1,6 @@
 import type { Claims } from '../claims/claims.js';
 import type { IncomingVersion, VersionName } from '../documents/entry-types.js';
+import type { VersionWithContent } from '../entry-store/entry-content.queries.js';
 import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 
@@ -27,6 +28,8 @@ export interface AdmittedContent {
   readonly staying: number;
   /** Whether an unchanged version must be written again, because it is rewritten in another way. */
   readonly isOutdated: (version: VersionName) => boolean;
+  /** The content of those that were held with it. */
+  readonly contents: readonly VersionWithContent[];
   readonly rejected: readonly RefusedVersion[];
   /** Number of versions of the source that are held now. */
   readonly held: number;

@@ -1,10 +1,12 @@
 import type { AdmissionConfig } from '../config/config.js';
 import type { IncomingVersion } from '../documents/entry-types.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
+import type { Members } from '../members/members.responses.js';
 import { waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
-import { curate, rejectsName, withReasons } from './curation-rules.js';
+import { contentsOf } from './contents.js';
+import { curate, takesBack, withReasons } from './curation-rules.js';
 import type { HeldVersion } from './held-items.queries.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
@@ -31,6 +33,15 @@ export interface SeenVersion {
   readonly held: HeldVersion | undefined;
   /** The item of this document, if it was rejected. */
   readonly rejected: HeldVersion | undefined;
+  readonly content: SeenContent;
+}
+
+/** What is known of a version's content. */
+export interface SeenContent {
+  /** The members of this document's content; null if it is not stored. */
+  readonly own: Members | null;
+  /** The members of the content that the version has, or keeps when its document changes. */
+  readonly kept: Members | null;
 }
 
 interface SyncedVerdict {
@@ -50,8 +61,14 @@ const STAYS: SyncedVerdict = { verdict: ADMIT, unasked: [], isRejectedAgain: fal
 export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   const { version, stored, isServed, items, held } = seen;
   const { admission, blocks, webhooks, now } = rules;
+  const contents = contentsOf(version.type, seen.content.own);
   // Most versions of most syncs.
-  if (isServed && items.length === 0 && blocks.length === 0 && !rejectsName(admission, version.name))
+  if (
+    isServed &&
+    items.length === 0 &&
+    blocks.length === 0 &&
+    !takesBack(admission, { name: version.name, contents })
+  )
     return STAYS;
   // Served versions stay when the settings change; only blocks hold approved ones.
   const isDecided = isServed || held?.isApproved === true;
@@ -63,12 +80,13 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
     firstSeenAt: held?.firstSeenAt ?? now,
     isKnownName: seen.isKnownName,
     isServed: stored !== undefined,
+    contents,
   };
   const curated = judged(curate(admission, facts, now), isDecided, rejection);
   const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);
   const waiting = isDecided ? [] : [...pendingReasons(held), ...unasked.map(waitingFor)];
   return {
-    verdict: withReasons(curated, [...waiting, ...blockReasons(curated, rules, version)]),
+    verdict: withReasons(curated, [...waiting, ...blockReasons(curated, rules, seen)]),
     unasked,
     isRejectedAgain: rejection !== null && curated === rejection,
   };
@@ -91,6 +109,7 @@ function earlierRejection({ rejected }: SeenVersion): Verdict | null {
 /** Applies earlier decisions about this document to the verdict of the settings. */
 function judged(verdict: Verdict, isDecided: boolean, rejection: Verdict | null): Verdict {
   if (verdict.outcome === 'reject') return verdict;
+  if (verdict.outcome === 'hold' && verdict.takesBack) return rejection ?? verdict;
   if (rejection) return rejection;
   return isDecided ? ADMIT : verdict;
 }
@@ -100,7 +119,11 @@ function pendingReasons(held: HeldVersion | undefined): HoldReason[] {
   return (held?.reasons ?? []).filter(({ policy, dueAt }) => policy === 'webhook' && dueAt === undefined);
 }
 
-function blockReasons(verdict: Verdict, { blocks }: SyncRules, version: IncomingVersion): HoldReason[] {
+function blockReasons(
+  verdict: Verdict,
+  { blocks }: SyncRules,
+  { version, content }: SeenVersion,
+): HoldReason[] {
   if (blocks.length === 0 || verdict.outcome === 'reject') return [];
-  return matchingBlocks(blocks, candidateOf(version)).map(reasonOf);
+  return matchingBlocks(blocks, candidateOf(version, content.own ?? content.kept)).map(reasonOf);
 }

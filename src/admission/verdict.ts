@@ -1,4 +1,13 @@
-export const POLICIES = ['minAge', 'newNames', 'changed', 'rule', 'review', 'block', 'webhook'] as const;
+export const POLICIES = [
+  'minAge',
+  'newNames',
+  'changed',
+  'rule',
+  'content',
+  'review',
+  'block',
+  'webhook',
+] as const;
 
 export type Policy = (typeof POLICIES)[number];
 
@@ -21,7 +30,12 @@ export type ShownReason = Pick<HoldReason, 'policy' | 'message' | 'dueAt'>;
 /** The outcome of admission. */
 export type Verdict =
   | { readonly outcome: 'admit' }
-  | { readonly outcome: 'hold' | 'reject'; readonly reasons: readonly HoldReason[] };
+  | {
+      readonly outcome: 'hold' | 'reject';
+      readonly reasons: readonly HoldReason[];
+      /** Whether a served version is held too. */
+      readonly takesBack?: boolean;
+    };
 
 export const ADMIT: Verdict = { outcome: 'admit' };
 

@@ -11,6 +11,7 @@ import {
 } from '../visibility/registry-views.js';
 import { SeenItems } from '../admission/seen-items.queries.js';
 import { clientIn } from '../auth/client.js';
+import { ContentUploads } from '../content/content-upload.service.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
@@ -31,6 +32,7 @@ export class ClaimsInterceptor implements NestInterceptor {
     private readonly publishers: PublisherGate,
     private readonly webhooks: WebhooksService,
     private readonly items: SeenItems,
+    private readonly uploads: ContentUploads,
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -92,7 +94,10 @@ export class ClaimsInterceptor implements NestInterceptor {
         return this.items.load(caller, String(params['id']));
       case 'entry': {
         const path = { type: String(params['type']), name };
-        return this.entries.load(caller, path, params['version']?.toString());
+        const version = params['version']?.toString();
+        return use === 'upload'
+          ? this.uploads.load(caller, path, version ?? '')
+          : this.entries.load(caller, path, version);
       }
     }
   }

@@ -39,8 +39,11 @@ const METHODS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete, 
  */
 export type RouteAccess = 'public' | 'caller' | 'anyRole' | Role | 'registryListing';
 
-/** How a route uses the resource it names: `change` requires it to be writable; `put` may also create it. */
-export type ResourceUse = 'read' | 'change' | 'put';
+/**
+ * How a route uses the resource it names: `change` requires it to be writable; `put` may also create it; `upload` adds the content
+ * of a version, also of one that is held for it.
+ */
+export type ResourceUse = 'read' | 'change' | 'put' | 'upload';
 
 /** What an admin route names as `:name`: a source, registry, entry or webhook; or as `:id`: an item of admission. */
 export interface NamedResource {

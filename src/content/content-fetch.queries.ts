@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { ContentTarget } from '../admission/content-admission.queries.js';
 import type { ReviewRule } from '../admission/reviewers.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
@@ -6,11 +7,12 @@ import { MEMBERS_VERSION } from '../members/members.js';
 
 /** A version whose content this replica fetches now. */
 export interface Fetch {
-  readonly versionId: string;
+  readonly id: string;
   readonly sourceId: number;
 }
 
 export interface FetchedVersion extends VersionName {
+  readonly target: ContentTarget;
   readonly document: string;
   readonly packages: string;
   /** The commit or digest of an earlier attempt. */
@@ -44,37 +46,41 @@ export async function takeFetches(
     `with waiting as materialized (
        select distinct source_id from content_fetch where fetch_at <= now() and source_id <> all($3::int[])
      ), due as materialized (
-       select d.version_id from waiting w cross join lateral (
-         select version_id, row_number() over (order by fetch_at) as turn from content_fetch
+       select d.id from waiting w cross join lateral (
+         select id, row_number() over (order by fetch_at) as turn from content_fetch
          where source_id = w.source_id and fetch_at <= now() order by fetch_at limit $2::int
        ) d order by d.turn, random() limit $1::int
      ), taken as materialized (
-       select f.version_id from due join content_fetch f on f.version_id = due.version_id
+       select f.id from due join content_fetch f on f.id = due.id
        where f.fetch_at <= now() for update of f skip locked
      )
      update content_fetch f set fetch_at = now() + $4::float * interval '1 millisecond' from taken
-     where f.version_id = taken.version_id
-     returning f.version_id as "versionId", f.source_id as "sourceId"`,
+     where f.id = taken.id
+     returning f.id, f.source_id as "sourceId"`,
     [limit, perSource, busy, leaseMs],
   );
   return rows;
 }
 
-/** Returns what to fetch; null if the version is gone. */
-export async function fetchedVersion(
-  manager: EntityManager,
-  versionId: string,
-): Promise<FetchedVersion | null> {
+/** Returns what to fetch; null if the version is gone, or is not held for its content any more. */
+export async function fetchedVersion(manager: EntityManager, id: string): Promise<FetchedVersion | null> {
   const [row] = await manager.query<FetchedVersion[]>(
-    `select e.type, e.name, v.version, v.document, f.packages, f.pin, f.attempts, s.name as source,
+    `select w.target, w.type, w.name, w.version, w.document, f.packages, f.pin, f.attempts, s.name as source,
        s.kind = 'managed' as "isManaged",
-       case when y.format in ('marketplace', 'skills') then s.settings->>'repository' end as repository, c.claims, s.settings->'review' as review,
+       case when y.format in ('marketplace', 'skills') then s.settings->>'repository' end as repository, coalesce(w.claims, c.claims) as claims, s.settings->'review' as review,
        s.admission is not null as "isCurated"
-     from content_fetch f join entry_version v on v.id = f.version_id join entry e on e.id = v.entry_id
-     join source s on s.id = e.source_id join source_sync y on y.source_id = s.id
-     join claim_set c on c.id = e.claim_set_id
-     where f.version_id = $1 and f.packages is not null`,
-    [versionId],
+     from content_fetch f join source s on s.id = f.source_id join source_sync y on y.source_id = s.id
+     join claim_set c on c.id = s.claim_set_id
+     cross join lateral (
+       select json_build_object('versionId', v.id::text) as target, e.type, e.name, v.version, v.document, k.claims
+       from entry_version v join entry e on e.id = v.entry_id join claim_set k on k.id = e.claim_set_id
+       where v.id = f.version_id
+       union all
+       select json_build_object('itemId', i.id), i.type, i.name, i.version, i.document, i.claims from admission_item i
+       where i.id = f.item_id and i.status = 'held' and i.reasons @> '[{"policy": "content"}]'
+     ) w
+     where f.id = $1 and f.packages is not null`,
+    [id],
   );
   return row ?? null;
 }

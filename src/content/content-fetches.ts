@@ -10,6 +10,8 @@ import type { ConfigType } from '@nestjs/config';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
+import { ContentAdmission } from '../admission/content-admission.queries.js';
+import { DueItems } from '../admission/due-items.queries.js';
 import { reviewRuleOf } from '../admission/reviewers.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
@@ -79,6 +81,8 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     private readonly audit: AuditTrail,
     private readonly webhooks: AdmissionWebhooks,
     private readonly repositories: ContentRepositories,
+    private readonly admission: ContentAdmission,
+    private readonly due: DueItems,
     @Inject(contentFetchConfig.KEY) private readonly rules: ConfigType<typeof contentFetchConfig>,
   ) {
     this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy: rules.proxy });
@@ -104,10 +108,10 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     const due = await takeFetches(manager, free, MAX_FETCHES_PER_SOURCE, busy, LEASE_MS);
     for (const fetch of due) {
       const end = this.run(fetch).finally(() => {
-        this.fetching.delete(fetch.versionId);
+        this.fetching.delete(fetch.id);
         this.polling.pollNow();
       });
-      this.fetching.set(fetch.versionId, { sourceId: fetch.sourceId, end });
+      this.fetching.set(fetch.id, { sourceId: fetch.sourceId, end });
     }
   }
 
@@ -117,17 +121,17 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     for (let after: string | undefined = '0'; after !== undefined && !this.polling.hasEnded;) {
       const unlisted = await this.fetches
         .createQueryBuilder('unlisted')
-        .where({ versionId: MoreThan(after), fetchAt: IsNull(), packages: Not(IsNull()) })
+        .where({ id: MoreThan(after), fetchAt: IsNull(), packages: Not(IsNull()) })
         .andWhere('not exists (select from version_content c where c.version_id = unlisted.versionId)')
-        .orderBy('unlisted.versionId')
+        .orderBy('unlisted.id')
         .limit(FETCHES_PER_READ)
         .getMany();
       const listed = unlisted.filter(({ packages }) => this.isListed(packages));
       await this.fetches.update(
-        { versionId: In(listed.map(({ versionId }) => versionId)), fetchAt: IsNull() },
+        { id: In(listed.map(({ id }) => id)), fetchAt: IsNull() },
         { fetchAt: () => 'now()' },
       );
-      after = unlisted.at(-1)?.versionId;
+      after = unlisted.at(-1)?.id;
     }
     this.soughtListedAt = performance.now();
   }
@@ -149,17 +153,20 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   }
 
   // Never rejects. What fails here is taken again after its lease.
-  private async run({ versionId }: Fetch): Promise<void> {
+  private async run({ id }: Fetch): Promise<void> {
     const { manager } = this.dataSource;
     try {
-      const version = await fetchedVersion(manager, versionId);
-      if (!version) return;
+      const version = await fetchedVersion(manager, id);
+      if (!version) {
+        await this.fetches.delete({ id, itemId: Not(IsNull()) });
+        return;
+      }
       try {
-        await this.fetch(versionId, version);
+        await this.fetch(id, version);
       } catch (error) {
         if (this.stop.signal.aborted)
-          await this.fetches.update({ versionId, fetchAt: Not(IsNull()) }, { fetchAt: () => 'now()' });
-        else await this.fail(versionId, version, error);
+          await this.fetches.update({ id, fetchAt: Not(IsNull()) }, { fetchAt: () => 'now()' });
+        else await this.fail(id, version, error);
       }
     } catch (error) {
       if (!isDatabaseUnreachable(error))
@@ -167,17 +174,17 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  private async fetch(versionId: string, version: FetchedVersion): Promise<void> {
+  private async fetch(id: string, version: FetchedVersion): Promise<void> {
     const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const reference = referenceOf(version.document, this.rules);
     const { packages, repository } = version;
     // The sync stores it, perhaps with another manifest.
     if (repository !== null && reference?.kind === 'git' && reference.url === webAddressOf(repository)) {
-      await this.fetches.update({ versionId, packages }, { fetchAt: null });
+      await this.fetches.update({ id, packages }, { fetchAt: null });
       return;
     }
     if (reference === null) {
-      await this.fetches.update({ versionId, packages }, { fetchAt: null, attempts: 0, error: null });
+      await this.fetches.update({ id, packages }, { fetchAt: null, attempts: 0, error: null });
       return;
     }
     if (reference.pin === undefined && this.needsPin(version))
@@ -190,7 +197,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
         const known = reference.pin ?? version.pin;
         if (known !== null) return known;
         const found = await resolve();
-        await this.fetches.update({ versionId, packages, fetchAt: Not(IsNull()) }, { pin: found });
+        await this.fetches.update({ id, packages, fetchAt: Not(IsNull()) }, { pin: found });
         return found;
       };
       const from = await (reference.kind === 'git'
@@ -199,13 +206,15 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
       const files = unpacked.finish({ keepsTop: reference.kind === 'git' && version.type === 'plugin' });
       const problems = await contentProblems(version.type, version.document, files, !version.isManaged);
       if (problems.length > 0) throw new ApiError('invalid_archive', problems.join('; '));
-      await this.keep(versionId, version, await withMembers(files), describeReference(reference, from));
+      await this.keep(id, version, await withMembers(files), describeReference(reference, from));
     });
   }
 
   /** Nobody who admitted the document has seen what a tag or branch is resolved to later. */
   private needsPin({ name, review, isCurated }: FetchedVersion): boolean {
-    return isCurated || this.webhooks.all.length > 0 || reviewRuleOf(review ?? undefined, name) !== undefined;
+    return (
+      isCurated || this.webhooks.all.length > 0 || reviewRuleOf(review ?? undefined, name, null) !== undefined
+    );
   }
 
   private async readRepository(
@@ -240,15 +249,17 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async keep(
-    versionId: string,
-    { packages, source, type, name, version, claims, isManaged }: FetchedVersion,
+    id: string,
+    { target, packages, source, type, name, version, claims, isManaged }: FetchedVersion,
     content: IncomingContent,
     from: object,
   ): Promise<void> {
     const bytes = await this.audit.transaction(CONTENT_ACTOR, async (manager) => {
       await waitForLocks(manager);
-      const tree = await this.store.put(manager, versionId, content);
-      if (!(await manager.existsBy(ContentFetch, { versionId, packages }))) throw new Outdated();
+      const tree = await this.store.write(manager, content);
+      await this.admission.enter(manager, target);
+      if (!(await manager.existsBy(ContentFetch, { id, packages }))) throw new Outdated();
+      await this.admission.attach(manager, target, tree.digest, 'all');
       const event: ChangeEvent = {
         action: 'entry.content',
         target: { type, name, version, source },
@@ -258,10 +269,11 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
       };
       return { result: tree.bytes, events: [event] };
     });
+    if ('itemId' in target) this.due.pollNow();
     this.logger.log({ source, type, name, version, bytes }, 'Fetched content');
   }
 
-  private async fail(versionId: string, version: FetchedVersion, failure: unknown): Promise<void> {
+  private async fail(id: string, version: FetchedVersion, failure: unknown): Promise<void> {
     const error = asFetchError(failure, false);
     // Uploaded meanwhile, removed, or changed, which queues it again.
     if (error instanceof Outdated || isGone(error)) return;
@@ -269,7 +281,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;
     const delayMs = backOffMs(attempts + 1, { firstMs: MIN_RETRY_MS, longestMs });
     await this.fetches.update(
-      { versionId, packages, fetchAt: Not(IsNull()) },
+      { id, packages, fetchAt: Not(IsNull()) },
       { attempts: () => 'attempts + 1', error: shownReason(error), fetchAt: timeIn(delayMs) },
     );
     const cause =

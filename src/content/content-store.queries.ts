@@ -5,21 +5,11 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Any, DataSource, type EntityManager, In, LessThan, Repository } from 'typeorm';
 import { contentConfig } from '../config/slices.js';
 import { insertMany } from '../database/bulk.js';
-import { lockContent, tryLockContent, waitForLocks } from '../database/locks.js';
-import { EntryVersion } from '../entry-store/entry.entity.js';
+import { lockContent, tryLockContent } from '../database/locks.js';
 import { ApiError } from '../http/errors.js';
-import { noteChanged } from '../entry-store/entry-rows.queries.js';
 import { MEMBERS_VERSION, memberTokens } from '../members/members.js';
 import type { Members } from '../members/members.responses.js';
-import { Source } from '../sources/source.entity.js';
-import {
-  ContentBlob,
-  ContentChunk,
-  ContentFetch,
-  ContentFile,
-  ContentTree,
-  VersionContent,
-} from './content.entity.js';
+import { ContentBlob, ContentChunk, ContentFile, ContentTree, VersionContent } from './content.entity.js';
 import {
   bytesOf,
   type FoundInFiles,
@@ -112,24 +102,8 @@ export class ContentStore {
   }
 
   /**
-   * Stores the content of a version. Runs in the caller's transaction: nothing is left behind if it fails.
-   *
-   * @returns the digest and size of the tree.
-   * @throws ApiError 404 `version_not_found`, 409 `content_exists`; see `write`.
-   */
-  async put(manager: EntityManager, versionId: string, incoming: IncomingContent): Promise<TreeSummary> {
-    const tree = await this.write(manager, incoming);
-    const { sourceId, entryId } = await lockVersion(manager, versionId);
-    await manager.insert(VersionContent, { versionId, tree: tree.digest });
-    await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
-    // Answers that list content are cached by revision, and searches compare its members.
-    await noteChanged(manager, sourceId, [entryId]);
-    return tree;
-  }
-
-  /**
-   * Stores files and members as a tree, after the content lock. Unless the same transaction says who has the tree, it is
-   * deleted again.
+   * Stores files and members as a tree. Unless the same transaction says who has the tree (see `ContentAdmission.attach`), it is
+   * deleted again. It may take long, so it comes before all locks of entries and sources.
    *
    * @throws ApiError 413 `content_too_large`, 507 `content_full`.
    */
@@ -157,25 +131,14 @@ export class ContentStore {
   }
 
   /** @returns false if the tree is gone, or another replica was faster. */
-  async replaceMembers(digest: string, found: FoundInFiles): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
-      await waitForLocks(manager);
-      await lockContent(manager);
-      const { affected } = await manager.update(
-        ContentTree,
-        { digest, membersVersion: LessThan(MEMBERS_VERSION) },
-        columnsOf(found),
-      );
-      if (affected !== 1) return false;
-      const sources = await manager.query<{ id: number; entryIds: string[] }[]>(
-        `select e.source_id as id, array_agg(distinct e.id) as "entryIds"
-         from version_content c join entry_version v on v.id = c.version_id join entry e on e.id = v.entry_id
-         where c.tree = decode($1, 'hex') group by e.source_id order by e.source_id`,
-        [digest],
-      );
-      for (const { id, entryIds } of sources) await noteChanged(manager, id, entryIds);
-      return true;
-    });
+  async replaceMembers(manager: EntityManager, digest: string, found: FoundInFiles): Promise<boolean> {
+    await lockContent(manager);
+    const { affected } = await manager.update(
+      ContentTree,
+      { digest, membersVersion: LessThan(MEMBERS_VERSION) },
+      columnsOf(found),
+    );
+    return affected === 1;
   }
 
   /**
@@ -212,33 +175,6 @@ async function deleteSome(
     [rows],
   );
   return deleted;
-}
-
-/**
- * Locks the version, so that it is not removed before its content is stored. Locks the
- * source first, as a sync does.
- */
-async function lockVersion(
-  manager: EntityManager,
-  versionId: string,
-): Promise<{ readonly sourceId: number; readonly entryId: string }> {
-  const source = await manager
-    .createQueryBuilder(Source, 'source')
-    .select('source.id')
-    .where(
-      `source.id = (select e.source_id from entry_version v join entry e on e.id = v.entry_id where v.id = :id)`,
-    )
-    .setParameters({ id: versionId })
-    .setLock('for_no_key_update')
-    .getOne();
-  const version = await manager.findOne(EntryVersion, {
-    select: { id: true, entryId: true },
-    where: { id: versionId },
-    lock: { mode: 'for_key_share' },
-  });
-  if (!source || !version) throw new ApiError('version_not_found');
-  if (await manager.existsBy(VersionContent, { versionId })) throw new ApiError('content_exists');
-  return { sourceId: source.id, entryId: version.entryId };
 }
 
 /** Returns the files that are not stored, each once. */

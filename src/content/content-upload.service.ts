@@ -3,23 +3,32 @@ import { join } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
-import type { ChangeEvent, Requester } from '../audit/audit-trail.js';
+import type { EntityManager } from 'typeorm';
+import { AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
+import type { Claims } from '../claims/claims.js';
+import { ContentAdmission } from '../admission/content-admission.queries.js';
+import { DueItems } from '../admission/due-items.queries.js';
+import { contentsOf } from '../admission/contents.js';
+import { type HeldPublication, HeldPublications } from '../admission/held-content.queries.js';
+import type { EntryName, EntryType } from '../documents/entry-types.js';
+import { limitLockWaits, lockEntry } from '../database/locks.js';
+import type { Members } from '../members/members.responses.js';
+import { type IncomingContent, type TreeSummary, withMembers } from './content-tree.js';
 import { type Caller, identityOf } from '../auth/caller.js';
 import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/reviewers.js';
 import type { Client } from '../auth/client.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
-import { EntriesService } from '../entries/entries.service.js';
+import { EntriesService, type EntryPath } from '../entries/entries.service.js';
 import { targetOf } from '../entry-store/entries.repository.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';
 import { withinQuota } from '../http/server-limits.js';
 import { Quota } from '../limits/quota.js';
-import { shareManaged } from '../sources/sources.queries.js';
+import { type ManagedSource, shareManaged } from '../sources/sources.queries.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
-import { withMembers } from './content-tree.js';
 import { contentProblems } from './skill-file.js';
 
 /** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
@@ -41,6 +50,9 @@ const MEDIA_TYPES = [
   'application/octet-stream',
 ];
 
+/** A stored version, loaded with its entry, or a held publication. */
+export type UploadTarget = { readonly entry: Entry } | HeldPublication;
+
 /** Receives the content of published versions (reference/content). */
 @Injectable()
 export class ContentUploads {
@@ -52,38 +64,55 @@ export class ContentUploads {
 
   constructor(
     private readonly store: ContentStore,
+    private readonly audit: AuditTrail,
+    private readonly admission: ContentAdmission,
+    private readonly due: DueItems,
     private readonly entries: EntriesService,
+    private readonly held: HeldPublications,
     private readonly rules: PublishRules,
     private readonly semaphores: PoolSemaphores,
     @Inject(contentConfig.KEY) private readonly limits: ConfigType<typeof contentConfig>,
   ) {}
 
   /**
+   * Returns what the path names: a version that waits for its content and that the caller published, or else a stored one.
+   *
+   * @throws ApiError 404 `entry_not_found`, `version_not_found`.
+   */
+  async load(caller: Caller, path: EntryPath, version: string): Promise<UploadTarget> {
+    const held = await this.held.publishedBy(caller, { ...path, version });
+    return held ?? { entry: await this.entries.load(caller, path, version) };
+  }
+
+  /**
    * Stores the archive in the body as the content of a version.
    *
-   * @param entry loaded with the version.
    * @throws ApiError 400 `invalid_archive`, `claims_not_subset`, `name_reserved`; 404; 409 `content_exists`; 413
    *   `content_too_large`; 415; 429 `too_many_requests`; 503 `overloaded`; 507 `content_full`.
    */
-  async upload(requester: Requester, client: Client, entry: Entry, request: Request): Promise<void> {
+  async upload(requester: Requester, client: Client, target: UploadTarget, request: Request): Promise<void> {
     const key = client.callerKey(requester.caller);
-    await this.checkVersion(entry);
+    await this.checkVersion(target);
     checkMediaType(request);
     const store = () =>
-      inTemporaryFolder((folder) => this.storeArchive(requester, client, entry, request, folder));
+      inTemporaryFolder((folder) => this.storeArchive(requester, client, target, request, folder));
     await withinQuota(this.uploads, key, store, TOO_MANY);
   }
 
-  private async checkVersion({ type, versions: [version] }: Entry): Promise<void> {
-    if (!version) throw new ApiError('version_not_found');
+  private async checkVersion(target: UploadTarget): Promise<void> {
+    const { type } = 'entry' in target ? target.entry : target;
     if (type === 'server') throw new ApiError('invalid_archive', 'Only skills and plugins have content');
-    if ((await this.store.digestsOf([version.id])).size > 0) throw new ApiError('content_exists');
+    if ('entry' in target) {
+      const [version] = target.entry.versions;
+      if (!version) throw new ApiError('version_not_found');
+      if ((await this.store.digestsOf([version.id])).size > 0) throw new ApiError('content_exists');
+    } else if (target.hasContent) throw new ApiError('content_exists');
   }
 
   private async storeArchive(
     requester: Requester,
     client: Client,
-    entry: Entry,
+    target: UploadTarget,
     request: Request,
     folder: string,
   ): Promise<void> {
@@ -93,53 +122,108 @@ export class ContentUploads {
     const unpacked = new UnpackedFiles(folder, maxBytesPerVersion);
     await unpackArchive(archive, unpacked);
     const files = unpacked.finish();
-    const [named] = entry.versions;
-    const [version] = await this.entries.documentsOf(entry, named?.version ?? '');
-    if (!version) throw new ApiError('version_not_found');
-    const problems = await contentProblems(entry.type, version.document, files);
+    const { type, document } = await this.documentOf(target);
+    const problems = await contentProblems(type, document, files);
     if (problems.length > 0)
       throw new ApiError('invalid_archive', 'The archive does not match the document', problems);
     const content = await withMembers(files);
     const key = client.callerKey(requester.caller);
     await this.semaphores.changes.run(key, client.abortSource, () =>
-      this.entries.change(
-        requester,
-        entry,
-        version.version,
-        async (manager, found) => {
-          const source = await shareManaged(manager);
-          this.rules.checkSource(source);
-          // reference/content: anyone who may publish a further version.
-          this.rules.checkClaims(requester.caller, found.claims);
-          this.rules.checkName(requester.caller, found, found.claims, source.settings.names);
-          checkReview(requester.caller, found, source.settings.review);
-          const { digest, bytes } = await this.store.put(manager, version.id, content);
-          const event: ChangeEvent = {
-            action: 'entry.content',
-            target: targetOf(found, source.name, version.version),
-            claims: [found.claims],
-            change: { after: { sha256: digest, bytes, files: files.length } },
-          };
-          return { result: undefined, events: [event] };
-        },
-        // Shows no version: changes of blocks need not wait while content is written.
-        false,
-      ),
+      'entry' in target
+        ? this.storeForEntry(requester, target.entry, content)
+        : this.storeForHeld(requester, target, content),
     );
+  }
+
+  private async documentOf(target: UploadTarget): Promise<{ type: EntryType; document: string }> {
+    if (!('entry' in target)) return target;
+    const [named] = target.entry.versions;
+    const [version] = await this.entries.documentsOf(target.entry, named?.version ?? '');
+    if (!version) throw new ApiError('version_not_found');
+    return { type: target.entry.type, document: version.document };
+  }
+
+  private storeForEntry(requester: Requester, entry: Entry, content: IncomingContent): Promise<void> {
+    const [{ id: versionId = '', version = '' } = {}] = entry.versions;
+    let tree: TreeSummary;
+    return this.entries.change(
+      requester,
+      entry,
+      version,
+      async (manager, found) => {
+        const source = await this.checkMayPublish(manager, requester.caller, found, found.claims);
+        checkReview(requester.caller, found, source.settings.review, content.members);
+        // The review rules have just been applied.
+        await this.admission.attach(manager, { versionId }, tree.digest, 'blocks');
+        const target = targetOf(found, source.name, version);
+        return { result: undefined, events: [contentEvent(target, found.claims, tree, content)] };
+      },
+      async (manager) => {
+        tree = await this.writeFiles(manager, content);
+      },
+    );
+  }
+
+  private async storeForHeld(
+    requester: Requester,
+    { id: itemId, type, name, version, claims }: HeldPublication,
+    content: IncomingContent,
+  ): Promise<void> {
+    const { caller } = requester;
+    await this.audit.transaction(requester, async (manager) => {
+      const tree = await this.writeFiles(manager, content);
+      await lockEntry(manager, type, name);
+      const source = await this.checkMayPublish(manager, caller, { type, name }, claims);
+      await this.admission.attach(manager, { itemId }, tree.digest, 'all');
+      const target = { type, name, version, source: source.name };
+      return { result: undefined, events: [contentEvent(target, claims, tree, content)] };
+    });
+    this.due.pollNow();
+  }
+
+  // Changes of blocks and of the entry need not wait while files are written.
+  private async writeFiles(manager: EntityManager, content: IncomingContent): Promise<TreeSummary> {
+    await limitLockWaits(manager);
+    return this.store.write(manager, content);
+  }
+
+  /** reference/content: anyone who may publish a further version. */
+  private async checkMayPublish(
+    manager: EntityManager,
+    caller: Caller,
+    entry: EntryName,
+    claims: Claims,
+  ): Promise<ManagedSource> {
+    const source = await shareManaged(manager);
+    this.rules.checkSource(source);
+    this.rules.checkClaims(caller, claims);
+    this.rules.checkName(caller, entry, claims, source.settings.names);
+    return source;
   }
 }
 
+function contentEvent(
+  target: ChangeEvent['target'],
+  claims: Claims,
+  { digest, bytes }: TreeSummary,
+  { files }: IncomingContent,
+): ChangeEvent {
+  const after = { sha256: digest, bytes, files: files.length };
+  return { action: 'entry.content', target, claims: [claims], change: { after } };
+}
+
 /**
- * A name under review was approved without content, so its content comes from a reviewer who did not publish it.
+ * A version under review was approved without content, so its content comes from a reviewer who did not publish it.
  *
  * @throws ApiError 403 `not_reviewer`, `own_publication`.
  */
 function checkReview(
   caller: Caller,
-  { name, versions: [version] }: Entry,
+  { type, name, versions: [version] }: Entry,
   rules: readonly ReviewRule[] | undefined,
+  members: Members,
 ): void {
-  const rule = reviewRuleOf(rules, name);
+  const rule = reviewRuleOf(rules, name, contentsOf(type, members));
   if (!rule) return;
   if (!isReviewer(caller, rule)) throw new ApiError('not_reviewer');
   const { subject, issuer } = version?.publishedBy ?? {};

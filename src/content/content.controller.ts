@@ -3,9 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
-import { Entry } from '../entry-store/entry.entity.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
-import { ContentUploads } from './content-upload.service.js';
+import { ContentUploads, type UploadTarget } from './content-upload.service.js';
 import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('entries')
@@ -16,7 +15,7 @@ export class ContentController {
   @Route('PUT', '', {
     access: 'manageEntries',
     audit: 'entry.content',
-    loads: { resource: 'entry', use: 'change' },
+    loads: { resource: 'entry', use: 'upload' },
     body: { streams: ['application/zip', 'application/gzip'] },
     operationId: 'putEntryContent',
     summary: 'Stores the files of a version of a skill or plugin, which never change',
@@ -43,11 +42,11 @@ export class ContentController {
   })
   put(
     @CurrentCaller() caller: Caller,
-    @Loaded() entry: Entry,
+    @Loaded() target: UploadTarget,
     @Req() request: Request,
     @CurrentClient() client: Client,
     @CurrentRequest() context: RequestContext,
   ): Promise<void> {
-    return this.uploads.upload({ caller, context }, client, entry, request);
+    return this.uploads.upload({ caller, context }, client, target, request);
   }
 }

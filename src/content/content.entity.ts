@@ -1,5 +1,16 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { Timestamp } from '../database/columns.js';
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+  Unique,
+} from 'typeorm';
+import { AdmissionItem } from '../admission/admission.entity.js';
+import { BigIdColumn, Timestamp } from '../database/columns.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import type { Members } from '../members/members.responses.js';
 import type { PluginServers } from '../members/plugin-servers.js';
@@ -96,16 +107,32 @@ export class ContentFile {
   isExecutable: boolean;
 }
 
-/** Where the content of a version comes from, and when it is fetched. Versions whose document names no packages have no row. */
+/**
+ * Where the content of a served version, or of a held one that waits for it, comes from, and when it is fetched. Versions whose
+ * document names no packages have no row.
+ */
 @Entity('content_fetch')
+@Unique('content_fetch_version_id_key', ['versionId'])
+@Unique('content_fetch_item_id_key', ['itemId'])
+@Check('content_fetch_check', 'num_nonnulls(version_id, item_id) = 1')
 @Index('content_fetch_due', ['sourceId', 'fetchAt'], { where: 'fetch_at is not null' })
 export class ContentFetch {
-  @PrimaryColumn({ name: 'version_id', type: 'bigint', primaryKeyConstraintName: 'content_fetch_pkey' })
-  versionId: string;
+  @BigIdColumn('content_fetch')
+  id: string;
+
+  @Column({ name: 'version_id', type: 'bigint', nullable: true })
+  versionId: string | null;
 
   @ManyToOne(() => EntryVersion, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'version_id', foreignKeyConstraintName: 'content_fetch_version_id_fkey' })
-  version: EntryVersion;
+  version: Relation<EntryVersion> | null;
+
+  @Column({ name: 'item_id', type: 'uuid', nullable: true })
+  itemId: string | null;
+
+  @ManyToOne(() => AdmissionItem, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'item_id', foreignKeyConstraintName: 'content_fetch_item_id_fkey' })
+  item: Relation<AdmissionItem> | null;
 
   /** So that sources take turns. */
   @Column({ name: 'source_id', type: 'integer' })

@@ -44,6 +44,13 @@ import { VisibleContent } from './visible-content.queries.js';
     SourceFolders,
     VisibleContent,
   ],
-  exports: [ContentRepositories, ContentStore, EntriesWithContent, SourceFolders, VisibleContent],
+  exports: [
+    ContentRepositories,
+    ContentStore,
+    ContentUploads,
+    EntriesWithContent,
+    SourceFolders,
+    VisibleContent,
+  ],
 })
 export class ContentModule {}

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { buffer } from 'node:stream/consumers';
+import { DataSource } from 'typeorm';
+import { ContentAdmission } from '../admission/content-admission.queries.js';
+import { isLockConflict } from '../database/database-errors.js';
+import { waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
 import { ContentStore } from './content-store.queries.js';
 import { foundIn } from './content-tree.js';
@@ -18,7 +22,11 @@ export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShut
     failed: 'Reading the members of stored content again failed; it will be retried',
   });
 
-  constructor(private readonly store: ContentStore) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly store: ContentStore,
+    private readonly admission: ContentAdmission,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.polling.begin();
@@ -42,6 +50,17 @@ export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShut
     const tree = await this.store.tree(digest);
     if (!tree) return false;
     const found = await foundIn(tree.files, (file) => buffer(this.store.read(file.digest)));
-    return this.store.replaceMembers(digest, found);
+    try {
+      return await this.dataSource.transaction(async (manager) => {
+        await waitForLocks(manager);
+        if (!(await this.store.replaceMembers(manager, digest, found))) return false;
+        await this.admission.judgeTree(manager, digest);
+        return true;
+      });
+    } catch (error) {
+      // The next run tries again.
+      if (isLockConflict(error)) return false;
+      throw error;
+    }
   }
 }

@@ -94,19 +94,12 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
 /**
  * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`.
  *
- * @param showsVersions whether blocks apply to the change. If not, changes of blocks do not wait for it, so it may take
- *   long.
  * @returns the time at which the lock was acquired. Unlike the transaction's start, times read under the lock follow the
  *   order of changes.
  */
-export async function lockEntry(
-  manager: EntityManager,
-  type: string,
-  name: string,
-  showsVersions = true,
-): Promise<Date> {
+export async function lockEntry(manager: EntityManager, type: string, name: string): Promise<Date> {
   await limitLockWaits(manager);
-  if (showsVersions) await enterAdmission(manager);
+  await enterAdmission(manager);
   await advisoryLock(manager, `${type}:${name}`);
   return currentTime(manager);
 }
@@ -141,8 +134,8 @@ export const BULK_WRITERS = `
     and classid = ${BULK_WRITE_LOCK} and objid = $1::int::oid and objsubid = 2 and granted`;
 
 /**
- * Keeps other content from being stored, and unused content from being deleted, until the transaction ends. Call it after
- * the lock of an entry.
+ * Keeps other content from being stored, and unused content from being deleted, until the transaction ends. Call it before
+ * all other locks: files may be written for long.
  */
 export async function lockContent(manager: EntityManager): Promise<void> {
   await advisoryLock(manager, CONTENT_LOCK);

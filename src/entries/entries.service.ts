@@ -348,18 +348,19 @@ export class EntriesService {
   /**
    * Runs a change of an entry in a transaction, once the entry is locked and loaded like `load`.
    *
-   * @param showsVersions as for `lockEntry`.
+   * @param prepare long work, done before any lock.
    */
   async change<T>(
     requester: Requester,
     path: EntryPath,
     version: string | undefined,
     work: (manager: EntityManager, entry: Entry, now: Date) => Promise<Audited<T>>,
-    showsVersions = true,
+    prepare?: (manager: EntityManager) => Promise<void>,
   ): Promise<T> {
     const entryName = entryNameOf(path);
     return this.audit.transaction(requester, async (manager) => {
-      const now = await lockEntry(manager, entryName.type, entryName.name, showsVersions);
+      await prepare?.(manager);
+      const now = await lockEntry(manager, entryName.type, entryName.name);
       const found = await this.entries.findByName(entryName, version, manager);
       return work(manager, this.checkFound(requester.caller, found, version), now);
     });

@@ -52,6 +52,38 @@ export async function queueContent(
     ]);
 }
 
+/** A stored version, and the digest of content that is stored already. */
+export interface VersionWithContent extends VersionName {
+  readonly tree: Buffer;
+}
+
+/** Gives versions the content that they had, or were judged with, while they were held. Call it before `queueContent`. */
+export async function attachContent(
+  manager: EntityManager,
+  sourceId: number,
+  versions: readonly VersionWithContent[],
+): Promise<void> {
+  for await (const batch of batches(versions, BATCH))
+    await manager.query(
+      `with given as materialized (
+         select v.id, n.tree from unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) as n(type, name, version, tree)
+         join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
+         join entry_version v on v.entry_id = e.id and v.version = n.version
+       ), earlier as (
+         delete from content_fetch where version_id in (select id from given)
+       )
+       insert into version_content (version_id, tree) select id, tree from given
+       on conflict (version_id) do update set tree = excluded.tree`,
+      [
+        sourceId,
+        batch.map(({ type }) => type),
+        batch.map(({ name }) => name),
+        batch.map(({ version }) => version),
+        batch.map(({ tree }) => tree),
+      ],
+    );
+}
+
 export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const;
 
 /** A server of a plugin that the other file of servers cannot express. */
@@ -98,7 +130,18 @@ export class ContentAnswer {
  *
  * @param mayFetch SQL: whether content is fetched at all.
  */
-export const contentState = (mayFetch: string) => `(
+export const contentState = (mayFetch: string) =>
+  stateOf(
+    mayFetch,
+    '(select v.id) known left join version_content c on c.version_id = known.id',
+    'f.version_id = known.id',
+  );
+
+/** Like `contentState`, of the held version `i`. */
+export const itemContentState = (mayFetch: string) =>
+  stateOf(mayFetch, '(select i.content_tree as tree) c', 'f.item_id = i.id');
+
+const stateOf = (mayFetch: string, content: string, isFetch: string) => `(
   select json_strip_nulls(json_build_object(
     'status', case when c.tree is not null then 'stored'
       when f.error is not null and (f.fetch_at is null or ${mayFetch}) then 'failed'
@@ -107,10 +150,9 @@ export const contentState = (mayFetch: string) => `(
     'digest', encode(c.tree, 'hex'), 'bytes', t.bytes,
     'untranslated', nullif(t.plugin_servers -> 'untranslated', '[]')
   ))
-  from (select v.id) known
-  left join version_content c on c.version_id = known.id
+  from ${content}
   left join content_tree t on t.digest = c.tree
-  left join content_fetch f on f.version_id = known.id
+  left join content_fetch f on ${isFetch}
 )`;
 
 /** Returns the state of the content of these versions, by version id. */

@@ -122,7 +122,8 @@ export class PublishService {
       : { step: 'name', outcome: 'unknown_to_you' };
     const isRefused = this.manage.readOnlyStep().outcome === 'refused' || name.outcome === 'refused';
     const steps = [source, name, ...(await this.entrySteps(asking, entry, claims, isRefused))];
-    const review = managed && this.admission.reviewReason(managed.settings, entry.name);
+    const review =
+      managed && this.admission.reviewReason(managed.settings, { type: entry.type, name: entry.name });
     const isPublished = steps.every(({ outcome }) => outcome === 'passed');
     // A dry run reveals it.
     if (!mayKnowNames || !isPublished) return steps;

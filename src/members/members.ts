@@ -1,13 +1,10 @@
 import { elements, member } from '../json/json-values.js';
+import { MEMBER_KINDS, type MemberKind } from '../source-kinds/member-kinds.js';
 import { type MemberPackage, type Members, PACKAGE_KINDS } from './members.responses.js';
 import { normalizedPypi, spellingsOf } from './package-names.js';
 
 /** Raised with each change of what `readMembers` returns: stored members of lower versions are computed again. */
 export const MEMBERS_VERSION = 1;
-
-/** What a rule about members can name. */
-export const MEMBER_KINDS = ['hooks', 'servers', 'executables', 'lsp', 'unreadable'] as const;
-export type MemberKind = (typeof MEMBER_KINDS)[number];
 
 /** Returns which of these a version contains. */
 export function kindsIn(members: Members): MemberKind[] {

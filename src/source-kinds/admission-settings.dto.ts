@@ -2,6 +2,7 @@ import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayNotEmpty,
+  ArrayUnique,
   IsArray,
   IsIn,
   IsOptional,
@@ -12,6 +13,7 @@ import { validRange } from 'semver';
 import { type Unchecked, ValidateClass } from '../validation/class-validation.js';
 import { IsDuration, IsGlob, IsHttpUrl, IsText, textDecorator } from '../validation/decorators.js';
 import { type Issue, issue } from '../validation/value-checks.js';
+import { MEMBER_KINDS, type MemberKind } from './member-kinds.js';
 
 /** Few, because each name is compared with all of them. */
 const MAX_RULE_NAMES = 20;
@@ -29,6 +31,13 @@ export const IsVersionRange = textDecorator('isVersionRange', (text) =>
 @ValidateClass<AdmissionRuleSettings>(actionOrConditions)
 export class AdmissionRuleSettings {
   @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_RULE_NAMES) @IsGlob({ each: true }) names: string[];
+  /** Only skills and plugins that contain one of these. They are held until their content is stored. */
+  @IsOptional()
+  @IsArray()
+  @ArrayNotEmpty()
+  @IsIn(MEMBER_KINDS, { each: true })
+  @ArrayUnique()
+  contains?: MemberKind[];
   @IsOptional() @IsIn(['admit', 'hold', 'reject']) action?: 'admit' | 'hold' | 'reject';
   /** Other versions are held. */
   @IsOptional() @IsVersionRange() versions?: string;

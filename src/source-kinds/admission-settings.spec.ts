@@ -36,6 +36,12 @@ it.each<[object, string | null]>([
     { rewrite: [{ registryType: 'npm', from: 'a', to: 'b' }] },
     'rewrite[0] from and to are only possible for registryType oci',
   ],
+  [{ rules: [{ ...rule, contains: ['hooks', 'unreadable'] }] }, null],
+  [{ rules: [{ ...rule, contains: [] }] }, 'rules[0].contains must not be an empty list'],
+  [
+    { rules: [{ ...rule, contains: ['skills'] }] },
+    'rules[0].contains[0] must be one of hooks, servers, executables, lsp, unreadable',
+  ],
   [{ age: '7d' }, 'age is not a known key'],
 ])('the admission settings $0 have the problem $1', (settings, problem) => {
   const found = problems(settings);
@@ -53,6 +59,11 @@ it.each<[object, string | null]>([
     'review[0].reviewers must have at least one claim: every caller satisfies an empty map',
   ],
   [{ review: [{ names: ['a/*'] }] }, 'review[0].reviewers is required'],
+  [{ review: [{ ...review, contains: ['hooks'] }] }, null],
+  [
+    { review: [{ ...review, contains: ['hooks', 'hooks'] }] },
+    'review[0].contains[1] "hooks" is already in the list',
+  ],
 ])('the managed settings %j have the problem %s', (settings, problem) => {
   expect(problems(settings, ManagedSettings)).toEqual(problem === null ? [] : [problem]);
 });

@@ -27,6 +27,7 @@ import {
 } from '../validation/decorators.js';
 import { urlProblem } from '../validation/urls.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
+import { MEMBER_KINDS, type MemberKind } from './member-kinds.js';
 import { parseGitRepository } from './git-repository.js';
 import { SOURCE_FORMATS, type SourceFormat } from './source-formats.js';
 
@@ -141,6 +142,13 @@ export class ReviewRuleSettings {
   /** An array lists alternatives. */
   @ApiProperty(CLAIMS_SCHEMA) @IsSomeClaims() reviewers: Claims;
   @IsOptional() @IsInt() @Min(1) @Max(20) approvals?: number;
+  /** Only skills and plugins that contain one of these. They are held until their content is stored. */
+  @IsOptional()
+  @IsArray()
+  @ArrayNotEmpty()
+  @IsIn(MEMBER_KINDS, { each: true })
+  @ArrayUnique()
+  contains?: MemberKind[];
 }
 
 /** A source filled by publishing. The first rule in `names` that matches a name reserves it; unmatched names are free. */

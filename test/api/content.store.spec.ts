@@ -74,9 +74,15 @@ function aFile(path: string, data: Buffer, executable = false): IncomingFile {
 }
 
 const put = (id: string, files: readonly IncomingFile[], into = store) =>
-  dataSource.transaction((manager) =>
-    into.put(manager, id, { files, members: {}, pluginServers: { servers: [], untranslated: [] } }),
-  );
+  dataSource.transaction(async (manager) => {
+    const tree = await into.write(manager, {
+      files,
+      members: {},
+      pluginServers: { servers: [], untranslated: [] },
+    });
+    await manager.insert(VersionContent, { versionId: id, tree: tree.digest });
+    return tree;
+  });
 
 async function bytesOf(digest: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -154,9 +160,9 @@ describe('the content store', () => {
     const id = await aVersion();
     await put(id, [aFile('a', Buffer.from('first'))]);
     const second = [aFile('a', Buffer.from('second'))];
-    await expect(put(id, second)).rejects.toMatchObject({ code: 'content_exists' });
+    await expect(put(id, second)).rejects.toMatchObject({ code: '23505' });
     await remove(id);
-    await expect(put(id, second)).rejects.toMatchObject({ code: 'version_not_found' });
+    await expect(put(id, second)).rejects.toMatchObject({ code: '23503' });
     const changed = { ...aFile('a', Buffer.from('checked')), open: aFile('a', Buffer.from('other')).open };
     await expect(put(await aVersion(), [changed])).rejects.toThrow('changed after it was checked');
     await cleanUp();

@@ -32,8 +32,13 @@ describe('a SQL statement', () => {
       'app/entities.ts',
       // Deny-lists, which name blocked versions (reference/client-config).
       'catalog/blocked-versions.queries.ts',
+      // Fetches content that held versions wait for.
+      'content/content-fetch.queries.ts',
       // Keeps files that a held version has.
       'content/content-store.queries.ts',
+      'content/content.entity.ts',
+      // Gives held versions the content that their sync has stored.
+      'content/source-folders.queries.ts',
       // Counts for the metrics.
       'sync/sync.queries.ts',
     ]);

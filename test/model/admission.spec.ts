@@ -1,11 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { decide, type Item, passTime, shortly } from '../support/admission.js';
-import { aCatalogue, aServer, type Document } from '../support/documents.js';
+import { aZip } from '../support/archives.js';
+import { aCatalogue, aServer, aSkill, type Document } from '../support/documents.js';
+import { entryAt } from '../support/publishing.js';
 import { Random } from '../support/random.js';
 import { demandRevisions } from '../support/revisions.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
+import { within } from '../support/within.js';
 
 const STEPS = Number(process.env['ADMISSION_STEPS'] ?? inSoak(20_000, 60));
 /** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/admission.spec.ts takes the same steps. */
@@ -15,14 +18,25 @@ const MIN_AGE = 10;
 const VERSIONS = ['1.0.0', '1.1.0', '2.0.0'];
 const MIRRORED = ['com.a/x', 'com.a/w', 'com.pin/y', 'com.late/z'];
 const PUBLISHED = ['com.rev/p', 'com.free/q'];
+/** The second is reviewed if it has hooks. */
+const PLUGINS = ['com.plug/free', 'com.plug/hooks-reviewed'];
+const CONTENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  plain: { 'README.md': 'plain' },
+  pad: { '.mcp.json': '{"mcpServers":{"db":{"command":"npx","args":["left-pad@1.3.0"]}}}' },
+  hooks: {
+    'README.md': 'hooks',
+    'hooks/hooks.json': '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"echo"}]}]}}',
+  },
+  broken: { '.mcp.json': '{' },
+};
 const ACME = { org: 'acme' };
 const ADMIN = { sub: 'ada', org: 'acme', role: ['super-admin', 'admin'] };
 const WRITER = { sub: 'wim', org: 'acme', role: 'writer' };
-const REVIEWER = { sub: 'rita', org: 'acme', team: 'review' };
+const REVIEWER = { sub: 'rita', org: 'acme', role: 'writer', team: 'review' };
 
 interface Rule {
   readonly body: Document;
-  readonly matches: (name: string, version: string) => boolean;
+  readonly matches: (name: string, version: string, content: string | undefined) => boolean;
 }
 
 const RULES: readonly Rule[] = [
@@ -32,6 +46,14 @@ const RULES: readonly Rule[] = [
   {
     body: { names: ['com.free/*', 'com.pin/*'], versions: '1.0.0' },
     matches: (name, version) => /^com\.(free|pin)\//.test(name) && version === '1.0.0',
+  },
+  {
+    body: { packages: [{ registryType: 'npm', identifier: 'left-*', version: '^1' }] },
+    matches: (_, __, content) => content === 'pad' || content === 'broken',
+  },
+  {
+    body: { remotes: ['https://evil.example/*'], names: ['com.plug/*'] },
+    matches: (_, __, content) => content === 'broken',
   },
 ];
 
@@ -48,6 +70,10 @@ interface HeldVersion {
 
 const keyOf = (name: string, version: string) => `${name}@${version}`;
 const partsOf = (key: string): [name: string, version: string] => key.split('@') as [string, string];
+const isPlugin = (key: string) => PLUGINS.includes(partsOf(key)[0]);
+const mayHaveHooks = (content: string | undefined) => content !== 'plain' && content !== 'pad';
+const contentWith = (members: Document) =>
+  'hooks' in members ? 'hooks' : 'servers' in members ? 'pad' : 'unreadable' in members ? 'broken' : 'plain';
 const isMirrored = (key: string) => MIRRORED.includes(partsOf(key)[0]);
 
 /** What reference/admission says, for the settings of this test. Time is in days. */
@@ -60,6 +86,8 @@ class Reference {
   private readonly known = new Set<string>();
   private isFirst = true;
   held: HeldVersion[] = [];
+  /** The content of plugins, served or held. */
+  readonly contents = new Map<string, string>();
 
   sync(): void {
     const known = new Set(this.known);
@@ -97,7 +125,9 @@ class Reference {
   }
 
   matching(key: string): string[] {
-    return [...this.blocks].filter(([, { matches }]) => matches(...partsOf(key))).map(([id]) => id);
+    return [...this.blocks]
+      .filter(([, { matches }]) => matches(...partsOf(key), this.contents.get(key)))
+      .map(([id]) => id);
   }
 
   private serve(key: string, variant: number): void {
@@ -123,20 +153,45 @@ class Reference {
       ...freed.filter((one) => one.wasServed).reverse(),
     ])
       if (this.held.includes(item)) this.admit(item);
-    for (const [key, variant] of [...this.served]) {
-      const blocks = this.matching(key);
-      if (blocks.length === 0) continue;
-      this.served.delete(key);
-      const held = { key, variant, firstSeen: this.day, policies: [], blocks, isApproved: true };
-      this.held.push({ ...held, wasServed: true });
+    for (const key of [...this.served.keys()]) this.holdBlocked(key);
+  }
+
+  private holdBlocked(key: string): void {
+    const blocks = this.matching(key);
+    const variant = this.served.get(key);
+    if (blocks.length === 0 || variant === undefined) return;
+    this.served.delete(key);
+    const held = { key, variant, firstSeen: this.day, policies: [], blocks, isApproved: true };
+    this.held.push({ ...held, wasServed: true });
+  }
+
+  /** Returns the expected status. */
+  upload(key: string, content: string, isReviewer: boolean): number {
+    const item = this.held.find((one) => one.key === key);
+    const isReviewed = key.startsWith('com.plug/hooks-') && mayHaveHooks(content);
+    if (this.served.has(key)) {
+      if (this.contents.has(key)) return 409;
+      if (isReviewed && !isReviewer) return 403;
+      this.contents.set(key, content);
+      this.holdBlocked(key);
+      return 204;
     }
+    if (!item || isReviewer || item.isApproved) return 404;
+    if (this.contents.has(key)) return 409;
+    if (!item.policies.includes('content')) return 404;
+    this.contents.set(key, content);
+    item.policies = isReviewed ? ['review'] : [];
+    item.blocks = this.matching(key);
+    if (item.policies.length + item.blocks.length === 0) this.admit(item);
+    return 204;
   }
 
   /** Returns the expected status. */
   publish(key: string, variant: number): number {
     if (this.served.has(key) || this.held.some((item) => item.key === key)) return 409;
     if (this.matching(key).length > 0) return 403;
-    if (!key.startsWith('com.rev/')) {
+    const isReviewed = key.startsWith('com.rev/');
+    if (!isReviewed && !key.startsWith('com.plug/hooks-')) {
       this.serve(key, variant);
       return 201;
     }
@@ -144,7 +199,7 @@ class Reference {
       key,
       variant,
       firstSeen: 0,
-      policies: ['review'],
+      policies: [isReviewed ? 'review' : 'content'],
       blocks: [],
       isApproved: false,
       wasServed: false,
@@ -162,6 +217,7 @@ class Reference {
 
   end(item: HeldVersion, isRejection: boolean): void {
     this.held = this.held.filter((one) => one !== item);
+    this.contents.delete(item.key);
     if (isRejection && isMirrored(item.key)) this.rejected.add(`${item.key}#${item.variant}`);
   }
 
@@ -183,7 +239,8 @@ class Reference {
     return [...this.served]
       .map(([key, variant]) => {
         const [name, version] = partsOf(key);
-        return `${key}#${variant}${latest.get(name) === version ? ' latest' : ''}`;
+        const content = this.contents.has(key) ? ` ${this.contents.get(key)}` : '';
+        return `${key}#${variant}${content}${latest.get(name) === version ? ' latest' : ''}`;
       })
       .sort();
   }
@@ -191,7 +248,8 @@ class Reference {
 
 const aDocument = (key: string, variant: number) => {
   const [name, version] = partsOf(key);
-  return aServer(name, version, { description: `variant ${variant}` });
+  const description = { description: `variant ${variant}` };
+  return PLUGINS.includes(name) ? aSkill(name, version, description) : aServer(name, version, description);
 };
 
 const service = aService({ mode: 'full' })
@@ -206,12 +264,19 @@ const service = aService({ mode: 'full' })
   })
   .source('internal', {
     kind: 'managed',
-    settings: { review: [{ names: ['com.rev/*'], reviewers: { team: 'review' } }] },
+    settings: {
+      review: [
+        { names: ['com.plug/hooks-*'], contains: ['hooks'], reviewers: { team: 'review' } },
+        { names: ['com.rev/*'], reviewers: { team: 'review' } },
+      ],
+    },
     claims: ACME,
   })
   .registry('main', { sources: ['internal', 'mirror'], claims: ACME })
   .runs();
 demandRevisions(service);
+
+const ZIP = { 'Content-Type': 'application/zip' };
 
 interface Listed {
   servers: { server: Document; _meta: Record<string, { isLatest: boolean }> }[];
@@ -228,14 +293,31 @@ it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
   let syncs = 0;
   const items = async (): Promise<Item[]> =>
     ((await admin.get('/v1/admission?limit=100')).json as { items: Item[] }).items;
-  const served = async () =>
-    ((await admin.get('/registry/main/v0.1/servers?limit=100')).json as Listed).servers
-      .map(({ server, _meta: meta }) => {
+  const servedPlugins = async () => {
+    const shown: string[] = [];
+    for (const name of PLUGINS) {
+      const at = `/registry/main/v0.1/x/dev.toolhive/plugins/${name}/versions`;
+      const reply = await admin.get(at);
+      const versions = reply.status === 200 ? (reply.json as { plugins: Document[] }).plugins : [];
+      for (const { version, description } of versions) {
+        const members = await admin.get(`/registry/main/x/content/plugin/${name}/${String(version)}/members`);
+        const content = members.status === 200 ? ` ${contentWith(members.json as Document)}` : '';
+        const latest = versions[0]?.['version'] === version ? ' latest' : '';
+        const variant = String(description).replace('variant ', '');
+        shown.push(`${name}@${String(version)}#${variant}${content}${latest}`);
+      }
+    }
+    return shown;
+  };
+  const served = async () => [...(await servedServers()), ...(await servedPlugins())].sort();
+  const servedServers = async () =>
+    ((await admin.get('/registry/main/v0.1/servers?limit=100')).json as Listed).servers.map(
+      ({ server, _meta: meta }) => {
         const { isLatest } = meta['io.modelcontextprotocol.registry/official'] ?? {};
         const variant = String(server['description']).replace('variant ', '');
         return `${String(server['name'])}@${String(server['version'])}#${variant}${isLatest ? ' latest' : ''}`;
-      })
-      .sort();
+      },
+    );
   const sync = async () => {
     const servers = [...reference.upstream].map(([key, variant]) => aDocument(key, variant));
     // Unchanged content would not be judged again, and waiting for due versions takes seconds, too slow for this test.
@@ -260,10 +342,21 @@ it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
     await sync();
   };
   const publish = async () => {
-    const key = keyOf(random.pick(PUBLISHED), random.pick(VERSIONS));
+    const key = keyOf(random.pick([...PUBLISHED, ...PLUGINS]), random.pick(VERSIONS));
     const variant = random.between(0, 2);
-    const reply = await writer.post('/v1/entries', { server: aDocument(key, variant), claims: ACME });
+    const type = isPlugin(key) ? 'plugin' : 'server';
+    const reply = await writer.post('/v1/entries', { [type]: aDocument(key, variant), claims: ACME });
     expect(reply.status, `${key} ${reply.text}`).toBe(reference.publish(key, variant));
+  };
+  const upload = async () => {
+    const key = keyOf(random.pick(PLUGINS), random.pick(VERSIONS));
+    const [name, version] = partsOf(key);
+    const content = random.pick(Object.keys(CONTENTS));
+    const isReviewer = random.chance(0.3);
+    const files = Object.entries(CONTENTS[content] ?? {}).map(([path, data]) => ({ name: path, data }));
+    const at = entryAt('plugin', name, `/versions/${version}/content`);
+    const reply = await (isReviewer ? reviewer : writer).send('PUT', at, { body: aZip(files), headers: ZIP });
+    expect(reply.status, `${key} ${content} ${reply.text}`).toBe(reference.upload(key, content, isReviewer));
   };
   const decideOne = async () => {
     const all = await items();
@@ -275,7 +368,10 @@ it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
     const known = reference.held.find((one) => one.key === key && one.variant === variant);
     if (!known) throw new Error(`${key} is not held in the reference`);
     const decision = random.pick(['approve', 'approve', 'reject', 'withdraw']);
-    const decider = item.name.startsWith('com.rev/') ? reviewer : admin;
+    const isReviewed =
+      item.name.startsWith('com.rev/') ||
+      (item.name.startsWith('com.plug/hooks-') && mayHaveHooks(reference.contents.get(key)));
+    const decider = isReviewed ? reviewer : admin;
     const reply = await decide(decision === 'withdraw' ? writer : decider, item, decision);
     if (decision === 'approve') expect(reply.status, reply.text).toBe(reference.approve(known));
     else if (decision === 'withdraw' && isMirrored(key)) expect(reply.status).toBe(404);
@@ -303,12 +399,16 @@ it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
     const action = random.weigh<() => Promise<void>>([
       [5, changeUpstream],
       [3, passDays],
-      [5, publish],
+      [7, publish],
+      [6, upload],
       [6, decideOne],
       [3, changeBlock],
     ]);
     const what = `step ${step} of MODEL_SEED=${seed}: ${action.name}`;
     await action();
+    // What needs no review is released just after its content is stored.
+    if (action === upload)
+      await within(10_000, async () => expect(await served(), what).toEqual(reference.shownVersions()));
     expect({ what, served: await served() }).toEqual({ what, served: reference.shownVersions() });
     expect({ what, items: shortly(await items()) }).toEqual({ what, items: reference.shownItems() });
   }

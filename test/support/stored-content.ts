@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { ENTITIES } from '../../dist/app/entities.js';
-import { ContentFile, VersionContent } from '../../dist/content/content.entity.js';
+import { ContentFetch, ContentFile, VersionContent } from '../../dist/content/content.entity.js';
 import { ContentStore } from '../../dist/content/content-store.queries.js';
 import { type IncomingFile, withMembers } from '../../dist/content/content-tree.js';
 import { createDataSource } from '../../dist/database/open-database.js';
+import { noteChanged } from '../../dist/entry-store/entry-rows.queries.js';
 import type { ServiceUnderTest } from './service.js';
 
 /** The files of a version by path; a path that ends in `*` is executable. */
 export type Files = Readonly<Record<string, string | Buffer>>;
 
-/** Stores the content of a version, as an upload or a fetch does. */
+/** Stores the content of a version as a fetch does, but judges it by no block or rule. */
 export async function storeContent(
   service: ServiceUnderTest,
   type: 'plugin' | 'skill',
@@ -19,14 +20,20 @@ export async function storeContent(
   files: Files,
 ): Promise<void> {
   await withStore(service, async (store, dataSource) => {
-    const versions = await dataSource.query<{ id: string }[]>(
-      `select v.id from entry_version v join entry e on e.id = v.entry_id
+    const versions = await dataSource.query<{ id: string; sourceId: number; entryId: string }[]>(
+      `select v.id, e.source_id as "sourceId", e.id as "entryId" from entry_version v join entry e on e.id = v.entry_id
        where e.type = $1 and e.name = $2 and v.version = $3`,
       [type, name, version],
     );
     if (versions.length === 0) throw new Error(`There is no ${type} ${name}@${version}`);
     const content = await withMembers(incoming(files));
-    for (const { id } of versions) await dataSource.transaction((manager) => store.put(manager, id, content));
+    for (const { id: versionId, sourceId, entryId } of versions)
+      await dataSource.transaction(async (manager) => {
+        const { digest: tree } = await store.write(manager, content);
+        await manager.insert(VersionContent, { versionId, tree });
+        await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
+        await noteChanged(manager, sourceId, [entryId]);
+      });
   });
 }
 

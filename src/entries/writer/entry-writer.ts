@@ -18,7 +18,7 @@ import {
 } from '../../documents/entry-types.js';
 import { batches, weighedBatches } from '../../limits/batches.js';
 import { isAmong, type RefusedVersion } from '../../entry-store/entry-limits.queries.js';
-import { queueContent } from '../../entry-store/entry-content.queries.js';
+import { attachContent, queueContent } from '../../entry-store/entry-content.queries.js';
 import { demoteUpstreamLatest } from '../../entry-store/latest-version.queries.js';
 import { writeStatusInDocuments } from '../../entry-store/entry-documents.queries.js';
 import {
@@ -110,7 +110,7 @@ export class EntryWriter {
     const isKept = keepsUntilAdmitted ? heldEntirely(fitting, split) : () => false;
     const gone = all.gone.filter((version) => !isKept(version));
     const diff = { ...all, gone, unchanged: all.unchanged + all.gone.length - gone.length };
-    await this.write(manager, sourceId, () => claimSetId, diff);
+    await this.write(manager, sourceId, () => claimSetId, diff, split.contents);
     return writtenOf(diff, split, refused);
   }
 
@@ -136,7 +136,7 @@ export class EntryWriter {
     const latest = fitting.filter(({ isUpstreamLatest }) => isUpstreamLatest);
     for await (const batch of batches(latest, ENTRIES_PER_STATEMENT))
       await demoteUpstreamLatest(manager, sourceId, batch);
-    await this.write(manager, sourceId, () => claimSetId, diff);
+    await this.write(manager, sourceId, () => claimSetId, diff, split.contents);
     return writtenOf(diff, split, refused);
   }
 
@@ -180,7 +180,7 @@ export class EntryWriter {
     );
     const ofVersion = new Map(versions.map((version, index) => [version, claimSets[index]?.id ?? 0]));
     const claimSetOf: ClaimSetOf = (version) => ofVersion.get(version) ?? 0;
-    await this.write(manager, sourceId, claimSetOf, diff);
+    await this.write(manager, sourceId, claimSetOf, diff, split.contents);
     const relabeled = await this.relabel(manager, sourceId, claimSetOf, versions);
     // Counts an entry once if both its version and its claims changed.
     for (const { stored: version } of [...diff.changed, ...diff.moved]) relabeled.delete(version.entryId);
@@ -221,6 +221,7 @@ export class EntryWriter {
     sourceId: number,
     claimSetOf: ClaimSetOf,
     diff: VersionDiff,
+    contents: AdmittedContent['contents'],
   ): Promise<void> {
     const now = await transactionTime(manager);
     /** Ids of entries whose latest version must be elected. */
@@ -231,6 +232,7 @@ export class EntryWriter {
     await this.restate(manager, diff.restated, now, touched);
     await this.add(manager, sourceId, claimSetOf, diff.added, now, touched);
     const changed = diff.changed.map(({ incoming }) => incoming);
+    await attachContent(manager, sourceId, contents);
     await queueContent(manager, sourceId, [...diff.added, ...changed]);
     for await (const batch of batches([...touched], ENTRIES_PER_STATEMENT))
       await settleVersions(manager, sourceId, batch);
@@ -389,14 +391,18 @@ export class EntryWriter {
   }
 }
 
-/** Returns a filter for entries of which every version that came in is held. */
+/**
+ * Returns a filter for versions that did not come in, of entries of which every version that came in is held. A served version
+ * that came in and is held now, by a block or rule, goes.
+ */
 function heldEntirely(
   incoming: readonly IncomingVersion[],
   { admitted, rejected }: AdmittedContent,
-): (name: EntryName) => boolean {
+): (version: VersionName) => boolean {
   const others = new Set([...admitted, ...rejected].map(entryMapKey));
   const held = new Set(incoming.map(entryMapKey).filter((key) => !others.has(key)));
-  return (name) => held.has(entryMapKey(name));
+  const known = new Set(incoming.map(versionMapKey));
+  return (version) => held.has(entryMapKey(version)) && !known.has(versionMapKey(version));
 }
 
 function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {

@@ -1,15 +1,16 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, unwrap } from '../api/client.js';
-import type { AdmissionItemDetails, Claims } from '../api/types.js';
+import type { AdmissionItemDetails, Claims, ContentState, Members } from '../api/types.js';
+import { MembersSection } from '../content/members.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { hashOf } from '../navigation/route.js';
 import { isOffered, useSession } from '../session/session.js';
 import { Ago, Day } from '../ui/format.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
-import { JsonDiff } from '../ui/json-diff.js';
+import { DiffText, JsonDiff } from '../ui/json-diff.js';
 import { Detail, DetailList } from '../ui/table.js';
-import { Code, UntrustedText } from '../ui/untrusted-text.js';
+import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
 import { DecisionForm } from './decision-form.js';
 import { HoldReasons, ItemStatusBadge, PersonName, readItems } from './items.js';
 import { countDecidableAgain } from './review-badge.js';
@@ -78,8 +79,12 @@ function ItemDetails({ item, isDecidable, reload }: ItemDetailsProps): JSX.Eleme
         </section>
       )}
       <Facts item={item} />
+      <Dangers members={item.members ?? {}} />
       <div class="columns">
-        <div>{change ? <Change item={item} /> : <Content item={item} />}</div>
+        <div>
+          {change ? <Change item={item} /> : <Content item={item} />}
+          {item.members && <MembersSection members={item.members} />}
+        </div>
         <div>
           <DecisionForm key={item.digest} item={item} isDecidable={isDecidable} reload={reload} />
           <History item={item} />
@@ -109,6 +114,7 @@ function Facts({ item }: { item: AdmissionItemDetails }): JSX.Element {
         <Detail name="Claims">
           {(claims as Claims | undefined) && <ClaimChips claims={claims as Claims} />}
         </Detail>
+        <Detail name="Files">{item.content && contentText(item.content)}</Detail>
         <Detail name="Approvals">{status === 'held' && `${approvals.given} of ${approvals.required}`}</Detail>
         <Detail name="SHA-256">
           <code>
@@ -117,6 +123,30 @@ function Facts({ item }: { item: AdmissionItemDetails }): JSX.Element {
         </Detail>
       </DetailList>
     </section>
+  );
+}
+
+function contentText({ status, error }: ContentState): string {
+  if (status === 'none') return 'Not here, and no package can be fetched';
+  return error === undefined ? status : `${status}: ${escapeInvisible(error, Infinity)}`;
+}
+
+/** What a plugin does on its own, for whoever decides about it. */
+function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }: { members: Members }) {
+  const events = [...new Set(hooks.map(({ event }) => event))];
+  const dangers = [
+    ...(events.length > 0 ? [`runs commands at ${events.join(', ')}`] : []),
+    ...(executables.length > 0 ? [`adds programs: ${executables.join(', ')}`] : []),
+    ...(unreadable.length > 0 ? [`could not be read: ${unreadable.join(', ')}`] : []),
+  ];
+  return (
+    <p class="entry-facts">
+      {dangers.map((danger) => (
+        <span key={danger} class="badge bad break">
+          <UntrustedText text={danger} />
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -142,11 +172,38 @@ function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
           Compared with version <UntrustedText text={replaces.version} class="version" />, the current one.
         </p>
         <JsonDiff before={served} after={content} />
+        <MemberChanges operations={replaces.diff} />
       </section>
       <details class="document">
         <summary>Whole document</summary>
         <Code text={text} label="Document" isWhole />
       </details>
+    </>
+  );
+}
+
+type Replaced = NonNullable<AdmissionItemDetails['replaces']>;
+
+const MEMBERS_PATH = '/members';
+
+/** What the content contains in addition to the version that is served, and what no more. */
+function MemberChanges({ operations }: { operations: Replaced['diff'] }): JSX.Element {
+  const changes = operations
+    .map(({ op, path, value }) => ({ op, path: String(path), value }))
+    .filter(({ path }) => `${path}/`.startsWith(`${MEMBERS_PATH}/`));
+  if (changes.length === 0) return <></>;
+  return (
+    <>
+      <h3>Contains</h3>
+      <pre class="diff" tabIndex={0} role="region" aria-label="Changes of what it contains">
+        {changes.map(({ op, path, value }, index) => (
+          <DiffText
+            key={index}
+            sign={op === 'remove' ? '-' : '+'}
+            text={`${path.slice(MEMBERS_PATH.length + 1)} ${value === undefined ? '' : JSON.stringify(value)}`}
+          />
+        ))}
+      </pre>
     </>
   );
 }

@@ -27,6 +27,7 @@ export const POLICY_LABELS: Readonly<Record<Policy, string>> = {
   newNames: 'New name',
   changed: 'Changed document',
   rule: 'Rule',
+  content: 'Content missing',
   block: 'Block',
   webhook: 'External check',
 };

@@ -14,6 +14,7 @@ export type BlockBody = Schemas['BlockBody'];
 export type CallerBody = Schemas['AssumedCallerBody'];
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 export type ContentFiles = Schemas['ContentFiles'];
+export type ContentState = Schemas['ContentAnswer'];
 export type EntryType = Schemas['ListedEntry']['type'];
 export type FoundEntry = Schemas['FoundEntry'];
 export type HeldAdmission = Schemas['HeldAdmission'];

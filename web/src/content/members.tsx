@@ -34,8 +34,12 @@ interface Line {
   readonly href?: string | undefined;
 }
 
-/** What clients find in the files of a version: what it starts first. */
-export function MembersSection({ registry, members }: { registry: string; members: Members }): JSX.Element {
+/**
+ * What clients find in the files of a version: what it starts first.
+ *
+ * @param registry where to look for the servers; absent: nowhere.
+ */
+export function MembersSection({ registry, members }: { registry?: string; members: Members }): JSX.Element {
   const { servers = [], hooks = [], lsp = [], executables = [], unreadable = [] } = members;
   const { skills = [], commands = [], agents = [] } = members;
   const links = useLinks(registry, servers);
@@ -94,10 +98,14 @@ function MemberList({ title, lines }: { title: string; lines: readonly Line[] })
 }
 
 /** Returns the pages of the servers that the registry has, by name of the member. */
-function useLinks(registry: string, servers: readonly MemberServer[]): ReadonlyMap<string, string> {
-  const asked = servers.slice(0, MAX_LINKED);
+function useLinks(
+  registry: string | undefined,
+  servers: readonly MemberServer[],
+): ReadonlyMap<string, string> {
+  const asked = registry === undefined ? [] : servers.slice(0, MAX_LINKED);
   const query = useQuery(asked.length === 0 ? null : JSON.stringify([registry, asked]), async (signal) => {
     const links = new Map<string, string>();
+    if (registry === undefined) return links;
     for (const { name, packages = [], url } of asked) {
       const tokens = [...packages.map(tokenOf), ...(url === undefined ? [] : [`url:${url}`])];
       const [found] = await entriesWith(registry, tokens.slice(0, 1), 'server', signal);

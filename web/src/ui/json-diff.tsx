@@ -33,7 +33,7 @@ export function JsonDiff({ before, after }: Props): JSX.Element {
   );
 }
 
-function DiffText({ sign, text }: { sign: ' ' | '+' | '-'; text: string }): JSX.Element {
+export function DiffText({ sign, text }: { sign: ' ' | '+' | '-'; text: string }): JSX.Element {
   const Line = sign === '+' ? 'ins' : sign === '-' ? 'del' : 'span';
   // The whole line: what is cut off could be what matters.
   return (

@@ -1,0 +1,256 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { SYNC_ACTOR } from '../audit/audit-event.js';
+import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
+import type { Claims } from '../claims/claims.js';
+import type { AdmissionConfig } from '../config/config.js';
+import { transactionTime } from '../database/locks.js';
+import { enterAdmission, limitLockWaits } from '../database/locks.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { noteChanged } from '../entry-store/entry-rows.queries.js';
+import { ApiError } from '../http/errors.js';
+import type { Members } from '../members/members.responses.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { SourceStates } from '../sources/source-states.queries.js';
+import { lockSource } from '../sources/sources.queries.js';
+import { AdmissionItem } from './admission.entity.js';
+import { matchingBlocks } from './block-rule.js';
+import { BlockSweep } from './block-sweep.queries.js';
+import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
+import { contentsOf, contentStored } from './contents.js';
+import { curate, ruleOf } from './curation-rules.js';
+import { countHeld, setReasons } from './held-items.queries.js';
+import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
+import { type HoldReason, shownReasons } from './verdict.js';
+
+/** How long a refresh waits for a source that is being written; meanwhile, changes of blocks wait for it. */
+const PATIENCE = '1s';
+
+/** Content belongs to a served version, or to a held one that waits for it. */
+export type ContentTarget = { readonly versionId: string } | { readonly itemId: string };
+
+/** What rules apply when the content of a served version is stored. */
+export type ContentRules = 'all' | 'blocks';
+
+interface JudgedVersion {
+  readonly id: string;
+  readonly entryId: string;
+  readonly sourceId: number;
+  readonly source: string;
+  readonly kind: string;
+  readonly admission: AdmissionConfig | null;
+  readonly review: readonly ReviewRule[] | null;
+  readonly claims: Claims;
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+  readonly digest: Buffer;
+  readonly document: string;
+  readonly publishedAt: Date;
+  readonly members: Members;
+}
+
+interface WaitingItem {
+  readonly type: EntryType;
+  readonly name: string;
+  readonly reasons: readonly HoldReason[];
+  readonly review: readonly ReviewRule[] | null;
+  readonly kind: string;
+  readonly members: Members;
+}
+
+/**
+ * Applies blocks and rules to content, in the transaction that stores or analyzes it (reference/admission): no reader sees a
+ * version whose stored content a block matches.
+ */
+@Injectable()
+export class ContentAdmission {
+  constructor(
+    private readonly blocks: Blocks,
+    private readonly sweep: BlockSweep,
+    private readonly states: SourceStates,
+    private readonly audit: AuditTrail,
+  ) {}
+
+  /**
+   * Locks what content is stored for, until the transaction ends, in the order of locks of its kind of source. Blocks do not
+   * change any more, so no long work may follow.
+   *
+   * @throws ApiError 404 `version_not_found` if it is gone, or is not held for its content any more.
+   */
+  async enter(manager: EntityManager, target: ContentTarget): Promise<void> {
+    const [source] = await manager.query<{ id: number; kind: string }[]>(
+      'versionId' in target
+        ? `select s.id, s.kind from entry_version v join entry e on e.id = v.entry_id join source s on s.id = e.source_id
+           where v.id = $1`
+        : `select s.id, s.kind from admission_item i join source s on s.id = i.source_id where i.id = $1`,
+      ['versionId' in target ? target.versionId : target.itemId],
+    );
+    if (!source) throw new ApiError('version_not_found');
+    if (source.kind === MANAGED_KIND) await enterAdmission(manager);
+    await lockSource(manager, source.id).getOne();
+    if (source.kind !== MANAGED_KIND) await enterAdmission(manager);
+    const [locked] = await manager.query<unknown[]>(
+      'versionId' in target
+        ? `select from entry_version where id = $1 for key share`
+        : `select from admission_item where id = $1 and status = 'held' and reasons @> '[{"policy": "content"}]'
+             and content_tree is null for update`,
+      ['versionId' in target ? target.versionId : target.itemId],
+    );
+    if (!locked) throw new ApiError('version_not_found');
+  }
+
+  /**
+   * Makes a stored tree the content of a version, and judges it.
+   *
+   * @throws ApiError 404 `version_not_found`, 409 `content_exists`.
+   */
+  async attach(
+    manager: EntityManager,
+    target: ContentTarget,
+    tree: string,
+    rules: ContentRules,
+  ): Promise<void> {
+    await this.enter(manager, target);
+    if ('itemId' in target) {
+      const { itemId } = target;
+      await manager.update(AdmissionItem, { id: itemId }, { contentTree: Buffer.from(tree, 'hex') });
+      await manager.query(`delete from content_fetch where item_id = $1`, [itemId]);
+      return this.judgeItem(manager, itemId);
+    }
+    const { versionId } = target;
+    const added = await manager.query<unknown[]>(
+      `insert into version_content (version_id, tree) values ($1, decode($2, 'hex')) on conflict do nothing returning version_id`,
+      [versionId, tree],
+    );
+    if (added.length === 0) throw new ApiError('content_exists');
+    await manager.query(`update content_fetch set fetch_at = null, error = null where version_id = $1`, [
+      versionId,
+    ]);
+    await noteContent(manager, 'v.id = $1', versionId);
+    return this.judgeVersions(manager, [versionId], rules);
+  }
+
+  /**
+   * Judges all versions whose content is this tree by the blocks, after its members were computed again.
+   *
+   * @throws QueryFailedError if a source is being written: try again later.
+   */
+  async judgeTree(manager: EntityManager, tree: string): Promise<void> {
+    await limitLockWaits(manager, PATIENCE);
+    await enterAdmission(manager);
+    const versions = `select v.id, e.source_id from version_content c join entry_version v on v.id = c.version_id
+      join entry e on e.id = v.entry_id where c.tree = decode($1, 'hex')`;
+    const items = `select id, source_id from admission_item where content_tree = decode($1, 'hex') and status = 'held'`;
+    await manager.query(
+      `select from source where id in (select source_id from (${versions}) v union select source_id from (${items}) i)
+       order by id for no key update`,
+      [tree],
+    );
+    await noteContent(manager, `c.tree = decode($1, 'hex')`, tree);
+    const idsOf = async (select: string) =>
+      (await manager.query<{ id: string }[]>(select, [tree])).map(({ id }) => id);
+    await this.sweep.rejudge(manager, await idsOf(items));
+    await this.judgeVersions(manager, await idsOf(versions), 'blocks');
+  }
+
+  private async judgeVersions(
+    manager: EntityManager,
+    versionIds: readonly string[],
+    rules: ContentRules,
+  ): Promise<void> {
+    const blocks = await this.blocks.inForce(manager);
+    const now = await transactionTime(manager);
+    // One at a time: documents and members are long.
+    for (const id of versionIds) {
+      const [version] = await manager.query<JudgedVersion[]>(
+        `select v.id, v.entry_id as "entryId", s.id as "sourceId", s.name as source, s.kind, s.admission,
+           s.settings -> 'review' as review, k.claims, e.type, e.name, v.version, v.digest, v.document,
+           v.published_at as "publishedAt", t.members
+         from entry_version v join entry e on e.id = v.entry_id join source s on s.id = e.source_id
+         join claim_set k on k.id = e.claim_set_id
+         join version_content c on c.version_id = v.id join content_tree t on t.digest = c.tree where v.id = $1`,
+        [id],
+      );
+      if (!version) continue;
+      const matches = matchingBlocks(blocks, { ...version, document: () => version.document });
+      if (matches.length > 0) await this.hold(manager, version, matches.map(reasonOf), true);
+      else if (rules === 'all') await this.hold(manager, version, reasonsOfRules(version, now), false);
+    }
+  }
+
+  private async hold(
+    manager: EntityManager,
+    version: JudgedVersion,
+    reasons: readonly HoldReason[],
+    isBlocked: boolean,
+  ): Promise<void> {
+    if (reasons.length === 0) return;
+    await this.sweep.hold(manager, [{ ...version, reasons }], isBlocked);
+    const { type, name, source, sourceId, kind, digest, claims } = version;
+    const event: ChangeEvent = {
+      action: 'admission.hold',
+      target: { type, name, version: version.version, source },
+      // Only super-admins see blocks and what they hold.
+      ...(isBlocked ? { role: 'superAdmin' } : kind === MANAGED_KIND ? {} : { role: 'manageSources' }),
+      claims: isBlocked ? [] : [claims],
+      change: { after: { sha256: digest.toString('hex'), reasons: shownReasons(reasons) } },
+    };
+    await this.audit.writeItems(manager, SYNC_ACTOR, [event]);
+    await this.states.recount(manager, await countHeld(manager, [sourceId]));
+  }
+
+  /** Replaces the reason `content` by those that its content has; DueItems admits what nothing else holds. */
+  private async judgeItem(manager: EntityManager, itemId: string): Promise<void> {
+    const [item] = await manager.query<WaitingItem[]>(
+      `select i.type, i.name, i.reasons, s.settings -> 'review' as review, s.kind, t.members
+       from admission_item i join source s on s.id = i.source_id join content_tree t on t.digest = i.content_tree
+       where i.id = $1`,
+      [itemId],
+    );
+    if (!item) return;
+    const { type, name, members } = item;
+    const others = item.reasons.filter(({ policy }) => policy !== 'content' && policy !== 'block');
+    const isReviewed = others.some(({ policy }) => policy === 'review');
+    const isManaged = item.kind === MANAGED_KIND;
+    const review =
+      isManaged && !isReviewed
+        ? reviewReason(item.review ?? undefined, name, contentsOf(type, members))
+        : null;
+    const blocked = await blockReasons(manager, await this.blocks.inForce(manager), [itemId]);
+    const holding = [...(review ? [review] : []), ...others, ...(blocked.get(itemId) ?? [])];
+    // The rules of synced sources are applied by DueItems.
+    const isJudged = isManaged && holding.length > 0;
+    const now = await transactionTime(manager);
+    await setReasons(manager, [
+      { id: itemId, reasons: isJudged ? holding : [...holding, contentStored(now)] },
+    ]);
+  }
+}
+
+/** Answers that list content are cached by revision, and searches compare its members. */
+async function noteContent(manager: EntityManager, condition: string, value: string): Promise<void> {
+  const sources = await manager.query<{ id: number; entryIds: string[] }[]>(
+    `select e.source_id as id, array_agg(distinct e.id) as "entryIds"
+     from version_content c join entry_version v on v.id = c.version_id join entry e on e.id = v.entry_id
+     where ${condition} group by e.source_id order by e.source_id`,
+    [value],
+  );
+  for (const { id, entryIds } of sources) await noteChanged(manager, id, entryIds);
+}
+
+/** Rules without `contains` have decided already, when the version was admitted. */
+function reasonsOfRules(
+  { kind, admission, review, type, name, version, publishedAt, members }: JudgedVersion,
+  now: Date,
+): readonly HoldReason[] {
+  const contents = contentsOf(type, members);
+  if (kind === MANAGED_KIND) {
+    const reason = reviewReason(review ?? undefined, name, contents);
+    return reason && reviewRuleOf(review ?? undefined, name, contents)?.contains ? [reason] : [];
+  }
+  if (!admission || !ruleOf(admission, { name, contents })?.contains) return [];
+  const seen = { name, version, publishedAt, firstSeenAt: publishedAt, isKnownName: true, isServed: true };
+  const verdict = curate(admission, { ...seen, contents }, now);
+  return verdict.outcome === 'admit' ? [] : verdict.reasons;
+}

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import type { AdmissionConfig } from '../config/config.js';
+import type { Members } from '../members/members.responses.js';
+import { contentsOf } from './contents.js';
+import { curate, takesBack } from './curation-rules.js';
+import { reviewReason } from './reviewers.js';
+
+type Rules = NonNullable<AdmissionConfig['rules']>;
+
+const NOW = new Date('2026-11-27T12:00:00Z');
+const HOOKS: Members = { hooks: [{ event: 'Stop' }] };
+const BROKEN: Members = { unreadable: ['.mcp.json'] };
+const holdsHooks: Rules[number] = { names: ['*'], contains: ['hooks', 'lsp'], action: 'hold' };
+const rejectsHooks: Rules[number] = { ...holdsHooks, action: 'reject' };
+const admitsServers: Rules[number] = { names: ['*'], contains: ['servers'], action: 'admit' };
+const holdsAll: Rules[number] = { names: ['*'], action: 'hold' };
+
+function outcome(rules: Rules, members: Members | null, type = 'plugin'): string {
+  const contents = contentsOf(type, members);
+  const name = 'io.acme/one';
+  const seen = {
+    name,
+    version: '1.0.0',
+    publishedAt: null,
+    firstSeenAt: NOW,
+    isKnownName: true,
+    isServed: false,
+  };
+  const verdict = curate({ rules }, { ...seen, contents }, NOW);
+  const back = takesBack({ rules }, { name, contents }) ? ' back' : '';
+  return verdict.outcome === 'admit'
+    ? 'admit'
+    : `${verdict.reasons.map(({ policy }) => policy).join()}${back}`;
+}
+
+it.each<[what: string, rules: Rules, members: Members | null, expected: string]>([
+  ['unknown content', [holdsHooks], null, 'content'],
+  ['content without it', [holdsHooks], { servers: [{ name: 'a' }] }, 'admit'],
+  ['content with it', [holdsHooks], HOOKS, 'rule'],
+  ['unreadable content', [holdsHooks], BROKEN, 'rule'],
+  ['an earlier rule without contains', [{ names: ['io.acme/*'], minAge: '0s' }, holdsHooks], null, 'admit'],
+  ['an earlier rule that could match', [holdsHooks, holdsAll], null, 'content'],
+  ['a later rule, once the first does not match', [admitsServers, holdsAll], HOOKS, 'rule'],
+  ['what a rule admits', [admitsServers, holdsAll], { servers: [{ name: 'a' }] }, 'admit'],
+  ['not unreadable content, which could be anything', [admitsServers, holdsAll], BROKEN, 'rule'],
+  ['what a rule rejects', [rejectsHooks], HOOKS, 'rule back'],
+  ['what a rule could reject', [rejectsHooks], null, 'content'],
+])('rules with contains decide about %s', (_, rules, members, expected) => {
+  expect(outcome(rules, members)).toBe(expected);
+});
+
+it('they match no server', () => {
+  expect(outcome([holdsHooks, rejectsHooks], null, 'server')).toBe('admit');
+});
+
+it.each<[what: string, type: string, members: Members | null, expected: string | undefined]>([
+  ['unknown content', 'plugin', null, 'content'],
+  ['content with it', 'skill', HOOKS, 'review'],
+  ['unreadable content', 'plugin', BROKEN, 'review'],
+  ['content without it', 'plugin', {}, undefined],
+  ['no server', 'server', null, undefined],
+])('review rules with contains hold %s', (_, type, members, expected) => {
+  const rules = [{ names: ['io.acme/*'], contains: ['hooks'] as const, reviewers: { team: 'review' } }];
+  expect(reviewReason(rules, 'io.acme/one', contentsOf(type, members))?.policy).toBe(expected);
+});

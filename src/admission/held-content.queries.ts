@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { type Caller, personKey } from '../auth/caller.js';
+import type { Claims } from '../claims/claims.js';
+import { jsonMember } from '../database/sql-expressions.js';
+import type { EntryType } from '../documents/entry-types.js';
+import { batches } from '../limits/batches.js';
+import type { Members } from '../members/members.responses.js';
+import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { isStorable } from '../validation/storable-text.js';
+
+/** A publication that waits for its content, or has got it. */
+export interface HeldPublication {
+  readonly id: string;
+  readonly type: EntryType;
+  readonly name: string;
+  readonly version: string;
+  readonly document: string;
+  readonly claims: Claims;
+  readonly hasContent: boolean;
+}
+
+@Injectable()
+export class HeldPublications {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Returns a held version that the caller published, if it waits for its content or has got it. Nobody else may add content to
+   * it: who decides about it must not have.
+   */
+  async publishedBy(
+    caller: Caller,
+    { type, name, version }: { readonly type: string; readonly name: string; readonly version: string },
+  ): Promise<HeldPublication | null> {
+    const person = personKey(caller);
+    if (!person || ![type, name, version].every(isStorable)) return null;
+    const [held] = await this.dataSource.query<HeldPublication[]>(
+      `select i.id, i.type, i.name, i.version, i.document, i.claims, i.content_tree is not null as "hasContent"
+       from admission_item i join source s on s.id = i.source_id
+       where s.kind = $5 and i.type = $2 and i.name = $3 and i.version = $4 and i.status = 'held' and i.change is null
+         and not i.is_approved and i.publisher_key = $1
+         and (i.content_tree is not null or i.reasons @> '[{"policy": "content"}]')`,
+      [person, type, name, version, MANAGED_KIND],
+    );
+    return held ?? null;
+  }
+}
+
+/** Content by the digest of its tree, and as that of served versions and held items. */
+interface ContentIds {
+  readonly trees: readonly string[];
+  readonly versionIds: readonly string[];
+  readonly itemIds: readonly string[];
+}
+
+/** Returns what stored content contains, by digest or id; absent where none is stored. */
+export async function membersOfVersions(
+  manager: EntityManager,
+  { trees, versionIds, itemIds }: ContentIds,
+): Promise<ReadonlyMap<string, Members>> {
+  if (trees.length + versionIds.length + itemIds.length === 0) return new Map();
+  const rows = await manager.query<{ id: string; members: Members }[]>(
+    `select encode(t.digest, 'hex') as id, t.members from content_tree t
+     where t.digest in (select decode(hex, 'hex') from unnest($1::text[]) as n(hex))
+     union all
+     select c.version_id::text, t.members from version_content c join content_tree t on t.digest = c.tree
+     where c.version_id = any($2::bigint[])
+     union all
+     select i.id::text, t.members from admission_item i join content_tree t on t.digest = i.content_tree
+     where i.id = any($3::uuid[])`,
+    [trees, versionIds, itemIds],
+  );
+  return new Map(rows.map(({ id, members }) => [id, members]));
+}
+
+/** Leaves the content of served versions, which are held and deleted now, to their items. */
+export async function keepContent(
+  manager: EntityManager,
+  withdrawn: readonly { readonly itemId: string; readonly versionId: string }[],
+): Promise<void> {
+  if (withdrawn.length === 0) return;
+  await manager.query(
+    `update admission_item i set content_tree = c.tree
+     from unnest($1::uuid[], $2::bigint[]) as n(item_id, version_id) join version_content c on c.version_id = n.version_id
+     where i.id = n.item_id`,
+    [withdrawn.map(({ itemId }) => itemId), withdrawn.map(({ versionId }) => versionId)],
+  );
+}
+
+const ITEMS_PER_STATEMENT = 1_000;
+
+/** Queues the content of held versions that wait for it. */
+export async function queueHeldContent(
+  manager: EntityManager,
+  items: readonly { readonly id: string }[],
+): Promise<void> {
+  for await (const batch of batches(items, ITEMS_PER_STATEMENT))
+    await manager.query(
+      `insert into content_fetch (item_id, source_id, packages, fetch_at)
+       select id, source_id, packages, now() from (
+         select i.id, i.source_id, nullif(${jsonMember('i.document', 'packages')}, '[]') as packages
+         from admission_item i where i.id = any($1::uuid[]) and i.status = 'held' and i.content_tree is null
+       ) waiting where packages is not null
+       on conflict do nothing`,
+      [batch.map(({ id }) => id)],
+    );
+}
