@@ -343,16 +343,25 @@ function About({
     <>
       <FactList title="About" facts={links} />
       <FactList title="Permissions" facts={permissions} />
-      <FactList title="Provenance" facts={provenance} />
+      <FactList title="Provenance" facts={provenance} note="Stated by the publisher, not verified." />
     </>
   );
 }
 
-function FactList({ title, facts }: { title: string; facts: readonly Fact[] }): JSX.Element {
+function FactList({
+  title,
+  facts,
+  note,
+}: {
+  title: string;
+  facts: readonly Fact[];
+  note?: string;
+}): JSX.Element {
   if (facts.length === 0) return <></>;
   return (
     <section>
       <h2>{title}</h2>
+      {note !== undefined && <p class="muted small-text">{note}</p>}
       <DetailList>
         {facts.map(({ name, value }) => (
           <Detail key={name} name={name}>
