@@ -19,7 +19,7 @@ export class InitialSchema1795780800000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      drop table content_fetch, version_content, content_file, content_tree, content_chunk, content_blob, webhook_entry,
+      drop table source_folder, content_fetch, version_content, content_file, content_tree, content_chunk, content_blob, webhook_entry,
         webhook_delivery, webhook, known_name, block_change, block, admission_question, admission_decision, admission_item,
         applied_authorization, audit_event, removed_entry, entry_version, entry, registry_source, registry, source_partition,
         source_sync, source, claim_set;

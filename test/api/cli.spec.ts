@@ -58,7 +58,7 @@ const withSuperAdminRule = (rule: string) =>
   GOOD.replace(
     'mode: anonymous',
     `oauth: { resourceUrl: 'https://registry.example.com', providers: [${PROVIDERS}] }, authz: { roles: { superAdmin: [${rule}] } }`,
-  );
+  ).replace('{ name: catalog,', '{ name: catalog, claims: { iss: https://corporate.example },');
 
 /** A further registry with anonymous access. */
 const OPEN = '  - { name: open, sources: [catalog], anonymous: { claims: { audience: ide } } }\n';
