@@ -55,6 +55,7 @@ export interface VersionInFolder extends VersionName, StoredFolder {
 
 /** A version that has its content now. */
 export interface LinkedVersion extends VersionName {
+  readonly entryId: string;
   /** The digest, bytes and number of files of its content. */
   readonly tree: string;
   readonly bytes: number;
@@ -90,7 +91,7 @@ export async function linkFolders(
 
 const LINK = `
 with given as materialized (
-  select n.type, n.name, n.version, n.digest, decode(n.tree, 'hex') as tree, n.error, v.id
+  select n.type, n.name, n.version, n.digest, decode(n.tree, 'hex') as tree, n.error, v.id, e.id as entry_id
   from unnest($2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[])
     as n(type, name, version, digest, tree, error)
   left join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
@@ -98,7 +99,7 @@ with given as materialized (
 ), held as (
   update admission_item i set content_tree = g.tree from given g
   where i.source_id = $1 and i.type = g.type and i.name = g.name and i.version = g.version and i.digest = g.digest
-    and i.status = 'held' and i.change is null and i.content_tree is null and g.tree is not null
+    and i.status = 'held' and i.change is null and i.content_tree is distinct from g.tree and g.tree is not null
   returning i.id
 ), linked as (
   insert into version_content as c (version_id, tree) select id, tree from given where id is not null and tree is not null
@@ -108,6 +109,6 @@ with given as materialized (
   update content_fetch f set fetch_at = null, attempts = 0, error = g.error from given g
   where f.version_id = g.id and (f.fetch_at is not null or f.error is distinct from g.error)
 )
-select g.type, g.name, g.version, encode(g.tree, 'hex') as tree, t.bytes,
+select g.entry_id as "entryId", g.type, g.name, g.version, encode(g.tree, 'hex') as tree, t.bytes,
   (select count(*)::int from content_file where tree = g.tree) as files
 from linked l join given g on g.id = l.version_id join content_tree t on t.digest = g.tree`;

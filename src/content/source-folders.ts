@@ -130,8 +130,12 @@ export class SourceFolders {
     const linked = await linkFolders(manager, source.id, versions);
     if (keys !== null) await forgetOtherFolders(manager, source.id, keys);
     if (linked.length === 0) return;
-    // Answers that list content are cached by revision.
-    await noteChanged(manager, source.id, []);
+    // Answers that list content are cached by revision, and searches compare its members.
+    await noteChanged(
+      manager,
+      source.id,
+      linked.map(({ entryId }) => entryId),
+    );
     await this.audit.writeItems(
       manager,
       CONTENT_ACTOR,

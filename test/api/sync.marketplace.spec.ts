@@ -227,3 +227,75 @@ describe('a filter and admission', () => {
     expect(after && (await filesOf(service, 'plugin', after))).toContain('more/z.md');
   });
 });
+
+it('a held plugin has the content that its marketplace gives it now', async () => {
+  const reading = (path: string) =>
+    service.restart((edited) =>
+      edited.source('main', {
+        ...source,
+        settings: { ...source.settings, path },
+        admission: { minAge: '7d' },
+      }),
+    );
+  const file = (name: string) => {
+    const entry = { name: 'two-ways', source: './', strict: false, version: '1.0.0', description: 'x' };
+    return JSON.stringify({ name: 'acme', owner: {}, plugins: [{ ...entry, skills: `./skills/${name}` }] });
+  };
+  const [first, second] = ['.github/plugin/marketplace.json', '.agents/plugins/marketplace.json'];
+  await repository.commit({ [first]: file('a'), [second]: file('b') }, { keeps: true });
+  for (const path of [first, second]) {
+    await reading(path);
+    expect((await service.synced('main')).counts).toMatchObject({ held: 1 });
+  }
+  const { json } = await service.get('/v1/admission');
+  const [item] = (json as { items: { id: string; digest: string }[] }).items;
+  await service.post(`/v1/admission/${item?.id}/approve`, { digest: item?.digest });
+  const { 'two-ways': plugin } = await derivedEntries(service, 'plugin');
+  expect(plugin && (await filesOf(service, 'plugin', plugin))).toContain('skills/b/SKILL.md');
+});
+
+describe('a block of a package', () => {
+  const starting = (name: string) => ({
+    'plugins/late/.mcp.json': JSON.stringify({ db: { command: 'npx', args: ['-y', name] } }),
+  });
+  const late = { name: 'late', source: './plugins/late', version: '1.0.0', description: 'Late' };
+  const block = () =>
+    service.put('/v1/blocks/evil', {
+      packages: [{ registryType: 'npm', identifier: 'evil' }],
+      reason: 'It is evil',
+    });
+  const servedOf = async () => {
+    const { late: plugin } = await derivedEntries(service, 'plugin');
+    return plugin && [plugin.content.digest, await filesOf(service, 'plugin', plugin)];
+  };
+  const eventsOf = async (action: string) =>
+    (await service.get(`/v1/audit?action=${action}&target=io.github.acme/late`)).json['events'] as unknown[];
+
+  it('holds a new plugin in the sync that reads it: nothing of it is ever served', async () => {
+    await service.restart((edited) => edited.source('main', source));
+    await service.synced('main');
+    expect((await block()).status).toBe(201);
+    await repository.commit({ ...marketplace([...plugins(), late]), ...starting('evil') }, { keeps: true });
+    expect((await service.synced('main')).counts).toMatchObject({ added: 0, held: 1 });
+    expect(await servedOf()).toBeUndefined();
+    const { json } = await service.get('/v1/admission');
+    expect((json as { items: unknown[] }).items).toMatchObject([
+      { name: 'io.github.acme/late', reasons: [{ policy: 'block' }] },
+    ]);
+    expect(await eventsOf('entry.content')).toEqual([]);
+    expect((await service.delete('/v1/blocks/evil')).status).toBe(204);
+    expect((await servedOf())?.[1]).toEqual(['.mcp.json']);
+  });
+
+  it('keeps what is served while the next content of the same version is held', async () => {
+    await repository.commit(starting('good'), { keeps: true });
+    expect((await service.synced('main')).counts).toMatchObject({ changed: 1 });
+    const before = await servedOf();
+    expect((await block()).status).toBe(201);
+    await repository.commit(starting('evil'), { keeps: true });
+    expect((await service.synced('main')).counts).toMatchObject({ changed: 0, held: 1 });
+    expect(await servedOf()).toEqual(before);
+    expect((await service.delete('/v1/blocks/evil')).status).toBe(204);
+    expect(await servedOf()).not.toEqual(before);
+  });
+});

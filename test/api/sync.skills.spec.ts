@@ -101,7 +101,11 @@ describe('a repository with skills', () => {
     await service.restart((edited) =>
       edited.configuration({ content: { maxBytesPerVersion: '1MiB', maxBytes: '250KiB' } }),
     );
-    await repository.commit({ 'skills/plain/data': 'x'.repeat(90_000) }, { keeps: true });
+    const starting = JSON.stringify({ pad: { command: 'npx', args: ['-y', 'left-pad'] } });
+    await repository.commit(
+      { 'skills/plain/data': 'x'.repeat(90_000), 'skills/plain/.mcp.json': starting },
+      { keeps: true },
+    );
     expect(await service.synced('main')).toMatchObject({ status: 'complete' });
     const waiting = await derivedEntries(service, 'skill');
     expect(waiting['plain']?.content).toMatchObject({
@@ -109,7 +113,11 @@ describe('a repository with skills', () => {
       error: expect.stringMatching(/full/i),
     });
     await service.restart((edited) => edited.configuration({ content: { maxBytesPerVersion: '1MiB' } }));
+    const search = () => service.get('/registry/main/x/search?contains=npm:left-pad');
+    // The index knows the skill without its members.
+    expect((await search()).json['items']).toEqual([]);
     await service.synced('main');
+    expect((await search()).json['items']).toMatchObject([{ name: 'io.github.acme/plain' }]);
     const { plain } = await derivedEntries(service, 'skill');
     expect(plain?.content.status).toBe('stored');
     expect(plain?.document).toEqual(waiting['plain']?.document);
