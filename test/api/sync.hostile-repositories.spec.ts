@@ -31,6 +31,12 @@ async function read(tree: Tree) {
   return service.synced('main');
 }
 
+/** A configuration that names a thousand files, which do not exist. */
+const namingHooks = (name: string) =>
+  JSON.stringify({
+    hooks: Array.from({ length: 1_000 }, (_, index) => `\${CLAUDE_PLUGIN_ROOT}/${name}-${index}`),
+  });
+
 const kept = ['kept', 'plugin'] as const;
 const listed = (...more: Document[]): Tree => ({
   ...marketplace([{ name: 'kept', source: './kept', description: 'd' }, ...more]),
@@ -105,12 +111,56 @@ describe('a hostile marketplace', () => {
       { 'p/plugin.json': ' '.repeat(300_000) },
       /at most 256 KiB/,
     ],
+    [
+      'a manifest that is large, made of the entry',
+      { source: './kept', strict: false, x: 'x'.repeat(300_000) },
+      {},
+      /its manifest would be larger than 256 KiB/,
+    ],
+    [
+      'a manifest that is large with what the entry adds',
+      { source: './p', mcpServers: { a: { command: 'a', args: ['x'.repeat(150_000)] } } },
+      { 'p/plugin.json': JSON.stringify({ name: 'p', x: 'x'.repeat(150_000) }) },
+      /its manifest would be larger than 256 KiB/,
+    ],
+    [
+      'configurations that name many files',
+      {
+        ...{ source: './p', strict: false },
+        hooks: Array.from({ length: 25 }, (_, index) => `./hooks${index}.json`),
+      },
+      Object.fromEntries(
+        Array.from({ length: 25 }, (_, index) => [`p/hooks${index}.json`, namingHooks(String(index))]),
+      ),
+      /too many files to choose from/,
+    ],
     ['a description of another type', { source: './kept', description: 7 }, {}, /description/],
   ])('loses the entry alone: %s', async (_what, entry, tree, reason) => {
     const report = await read({ ...listed({ name: 'bad', description: 'd', ...entry }), ...tree });
     expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 1 } });
     expect(report.skipped[0]?.reasons[0]).toMatch(reason);
     expect((await derivedEntries(service, kept[1]))[kept[0]]?.content.status).toBe('stored');
+  });
+
+  it('reads a configuration once, however often an entry lists it', async () => {
+    const entry = { name: 'often', source: './p', strict: false, description: 'd' };
+    const report = await read({
+      ...listed({ ...entry, hooks: Array.from({ length: 200_000 }, () => './h.json') }),
+      'p/h.json': namingHooks('f'),
+    });
+    // What it lists makes its manifest large.
+    expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 1 } });
+  });
+
+  it('counts the memory of the manifests that it has made', async () => {
+    const entries = Array.from({ length: 900 }, (_, index) => ({
+      ...{ name: `p${index}`, source: './p', agents: './agents', description: 'd' },
+    }));
+    const manifest = JSON.stringify({ name: 'p', x: 'x'.repeat(250_000) });
+    expect(await read({ ...listed(...entries), 'p/plugin.json': manifest })).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/takes more than \d+ MiB of memory/),
+    });
   });
 
   it.each<[what: string, file: string, error: RegExp]>([

@@ -120,11 +120,11 @@ describe('a marketplace in a repository', () => {
     expect(await filesOf(service, 'plugin', lax)).toEqual([
       ...['.claude-plugin/plugin.json', 'LICENSE', 'README.md', 'skills/a/SKILL.md'],
     ]);
-    expect(await zipOf(service, 'plugin', lax)).toContain('"skills": [\n    "./skills/a"\n  ]');
+    expect(await zipOf(service, 'plugin', lax)).toContain('"skills":["./skills/a"]');
     expect(await filesOf(service, 'plugin', merged)).toEqual([
       ...['.claude-plugin/plugin.json', 'commands/one.md', 'more/x.md'],
     ]);
-    expect(await zipOf(service, 'plugin', merged)).toContain('"./commands/",\n    "./more/x.md"');
+    expect(await zipOf(service, 'plugin', merged)).toContain('"./commands/","./more/x.md"');
   });
 
   it('resolves a branch of a listed host to a commit, and fetches the plugin with the account of the host', async () => {

@@ -5,9 +5,9 @@ import { FormatError } from './format-error.js';
 import { namespaceOf } from './namespace.js';
 import type { VersionFolder } from '../../content/version-folder.js';
 
-/** Files of all folders together, and the memory of each. */
+/** Files of all folders together, and the memory of each without its path. */
 const MAX_FILES = 300_000;
-const BYTES_PER_FILE = 300;
+export const BYTES_PER_FILE = 300;
 /** Part of the keys of folders: raise it when something else is stored of an unchanged folder. */
 const CONTENT_RULES = 1;
 
@@ -22,17 +22,9 @@ export function versionFolder(
   manifest: string | null = null,
   isPart = false,
 ): VersionFolder {
-  const key = createHash('sha256')
-    .update(
-      JSON.stringify([
-        CONTENT_RULES,
-        path,
-        isPart ? files.map((file) => [file.path, file.id]) : id,
-        manifest,
-      ]),
-    )
-    .digest('hex');
-  return { path, key, files, manifest };
+  const hash = createHash('sha256').update(JSON.stringify([CONTENT_RULES, path, isPart ? null : id]));
+  if (isPart) for (const file of files) hash.update(`${file.id} ${file.path}\0`);
+  return { path, key: hash.update(manifest ?? '').digest('hex'), files, manifest };
 }
 
 /**
@@ -110,7 +102,7 @@ export class FolderFiles {
     this.count += 1;
     if (this.count > MAX_FILES)
       throw new FormatError(`The folders have more than ${MAX_FILES} files together, the maximum`);
-    this.memory.add(BYTES_PER_FILE);
+    this.memory.add(BYTES_PER_FILE + file.path.length);
     folder.files.push(file);
     this.files.set(file.path, file);
   }

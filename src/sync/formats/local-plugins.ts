@@ -1,20 +1,29 @@
 import { MANIFEST, type VersionFolder } from '../../content/version-folder.js';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
-import { isDeeperThan } from '../../json/json-text.js';
+import { heapOverhead, isDeeperThan } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { FolderFiles, versionFolder } from './folder-files.js';
 import type { PluginEntry, LocalPlugin } from './marketplace-entries.js';
-import { configurationFiles, isDefinedByEntry, isStoredAsIs, pluginContent } from './plugin-content.js';
+import {
+  configurationFiles,
+  isDefinedByEntry,
+  isStoredAsIs,
+  namedFiles,
+  pluginContent,
+} from './plugin-content.js';
 import type { DerivedRead } from './source-content.js';
 
 const MANIFESTS = [MANIFEST, 'plugin.json'];
-/** Of a manifest, and of a file that configures hooks or servers. */
+/** Of a manifest, also one that is made, and of a file that configures hooks or servers. */
 const MAX_BYTES = 256 * 1024;
 const MAX_DEPTH = 100;
-/** Files of one plugin whose components are listed, and of all of them: many may share one folder. */
+/**
+ * Files of one plugin whose components are listed, with those that its configurations name, and of all of them: many may share
+ * one folder.
+ */
 const MAX_CHOSEN_FROM = 20_000;
 const MAX_COMPARED = 1_000_000;
 
@@ -27,6 +36,9 @@ interface MadePlugin {
 export class LocalPlugins {
   /** Parsed files by the id of their content; undefined for what is no JSON object. */
   private readonly parsed = new Map<string, Readonly<Record<string, unknown>> | undefined>();
+
+  /** What the files that configure hooks and servers name, by the id of their content. */
+  private readonly named = new Map<string, readonly string[]>();
 
   private compared = 0;
 
@@ -44,16 +56,22 @@ export class LocalPlugins {
   ): Promise<LocalPlugins> {
     const paths = [...new Set(plugins.map(({ source }) => source.path))];
     const local = new LocalPlugins(tree, await FolderFiles.list(tree, paths, read.memory), read);
-    const files = plugins.flatMap(({ entry, source: { path } }) => {
-      const manifest = MANIFESTS.flatMap((name) => local.fileIn(path, name) ?? []).slice(0, 1);
-      return [...manifest, ...configurationFiles(entry).flatMap((name) => local.fileIn(path, name) ?? [])];
-    });
+    const configurations = plugins.flatMap(({ entry, source: { path } }) =>
+      configurationFiles(entry).flatMap((name) => local.fileIn(path, name) ?? []),
+    );
+    const configuring = new Set(configurations.map(({ id }) => id));
+    const manifests = plugins.flatMap(({ source: { path } }) =>
+      MANIFESTS.flatMap((name) => local.fileIn(path, name) ?? []).slice(0, 1),
+    );
     const slice = new TimeSlice();
-    const distinct = [...new Map(files.map((file) => [file.id, file])).values()];
-    await tree.read(distinct, MAX_BYTES, async ({ id }, bytes) => {
+    const distinct = new Map([...manifests, ...configurations].map((file) => [file.id, file]));
+    await tree.read([...distinct.values()], MAX_BYTES, async ({ id }, bytes) => {
       await slice.pause();
-      read.memory.add(bytes?.length ?? 0);
-      local.parsed.set(id, bytes ? jsonObject(bytes) : undefined);
+      const parsed = bytes ? jsonObject(bytes) : undefined;
+      const named = configuring.has(id) ? namedFiles(parsed) : [];
+      read.memory.add((bytes?.length ?? 0) + heapOverhead([parsed, named]));
+      local.parsed.set(id, parsed);
+      local.named.set(id, named);
     });
     return local;
   }
@@ -70,7 +88,7 @@ export class LocalPlugins {
     if (manifest === undefined)
       return `${manifestFile?.path}: must be a JSON object of at most ${MAX_BYTES / 1_024} KiB`;
     const folder = this.contentOf(found, entry, manifest);
-    if (!folder) return `source: has too many files to choose from, at most ${MAX_CHOSEN_FROM} are allowed`;
+    if (typeof folder === 'string') return folder;
     const statedBy = isDefinedByEntry(entry) ? [entry, manifest] : [manifest, entry];
     const document = derivedDocument({
       ...{ namespace, name, statedBy, version: derivedVersion(statedBy, found.id) ?? '' },
@@ -83,23 +101,29 @@ export class LocalPlugins {
     return { document, folder };
   }
 
+  /** Returns what is stored of a plugin, or why nothing is. */
   private contentOf(
     found: TreeEntry,
     entry: Readonly<Record<string, unknown>>,
     manifest: Readonly<Record<string, unknown>> | null,
-  ): VersionFolder | null {
+  ): VersionFolder | string {
     const files = this.folders.in(found.path);
     if (isStoredAsIs(entry)) return versionFolder(found, files);
-    this.compared += files.length;
-    if (files.length > MAX_CHOSEN_FROM || this.compared > MAX_COMPARED) return null;
-    const inner = ({ path }: TreeEntry) => path.slice(found.path === '' ? 0 : found.path.length + 1);
     const configurations = new Map(
-      configurationFiles(entry).map((name) => {
-        const file = this.fileIn(found.path, name);
-        return [name, file && this.parsed.get(file.id)];
+      configurationFiles(entry).flatMap((name) => {
+        const named = this.named.get(this.fileIn(found.path, name)?.id ?? '');
+        return named ? [[name, named] as const] : [];
       }),
     );
+    const count = [...configurations.values()].reduce((sum, named) => sum + named.length, files.length);
+    this.compared += count;
+    if (count > MAX_CHOSEN_FROM || this.compared > MAX_COMPARED)
+      return `source: has too many files to choose from, at most ${MAX_CHOSEN_FROM} are allowed`;
+    const inner = ({ path }: TreeEntry) => path.slice(found.path === '' ? 0 : found.path.length + 1);
     const content = pluginContent({ entry, manifest, paths: files.map(inner), configurations });
+    if (Buffer.byteLength(content.manifest) > MAX_BYTES)
+      return `its manifest would be larger than ${MAX_BYTES / 1_024} KiB, the maximum`;
+    this.read.memory.add(content.manifest.length);
     const kept = files.filter((file) => inner(file) !== MANIFEST && (content.only?.has(inner(file)) ?? true));
     return versionFolder(found, kept, content.manifest, content.only !== null);
   }

@@ -1,5 +1,5 @@
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
-import { isDeeperThan, parseText } from '../../json/json-text.js';
+import { heapOverhead, isDeeperThan, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { EntryValidator } from '../entry-validator.js';
@@ -53,6 +53,7 @@ export async function readMarketplace(
     throw new FormatError('The plugins of a marketplace need a namespace: set one in file.namespace');
   if (text.length > MAX_MARKETPLACE_BYTES) throw new FormatError(TOO_LARGE);
   const marketplace = parsed(text);
+  memory.add(text.length + heapOverhead(marketplace));
   const repository = inside && { address: inside.tree.repository, commit: inside.tree.commit };
   const place = placeOfMarketplace(inside?.at.path ?? '', marketplace, repository);
   const given = pluginsIn(marketplace);

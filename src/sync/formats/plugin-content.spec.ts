@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { MANIFEST } from '../../content/version-folder.js';
-import { configurationFiles, isStoredAsIs, pluginContent, type PluginParts } from './plugin-content.js';
+import {
+  configurationFiles,
+  isStoredAsIs,
+  namedFiles,
+  pluginContent,
+  type PluginParts,
+} from './plugin-content.js';
 
 const PATHS = [
   ...[MANIFEST, 'README.md', 'LICENSE', 'package.json', 'skills/a/SKILL.md', 'skills/b/SKILL.md'],
@@ -132,12 +138,8 @@ describe('a plugin that its entry defines', () => {
   it('has the files of a listed configuration, and the files that it names', () => {
     const entry = { hooks: './hooks/hooks.json', strict: false };
     expect(configurationFiles(entry)).toEqual(['hooks/hooks.json']);
-    const configurations = new Map([
-      [
-        'hooks/hooks.json',
-        { hooks: { Stop: [{ hooks: [{ command: '${CLAUDE_PLUGIN_ROOT}/scripts/check.sh' }] }] } },
-      ],
-    ]);
+    const hooks = { Stop: [{ hooks: [{ command: '${CLAUDE_PLUGIN_ROOT}/scripts/check.sh' }] }] };
+    const configurations = new Map([['hooks/hooks.json', namedFiles({ hooks })]]);
     expect(lax(entry, { configurations }).only).toEqual([
       ...['README.md', 'LICENSE', 'hooks/hooks.json', 'scripts/check.sh', 'scripts/lib/util.sh'],
     ]);
@@ -146,6 +148,17 @@ describe('a plugin that its entry defines', () => {
   it('has everything, if the listed folder is the plugin', () => {
     expect(lax({ skills: ['./'] }).only).toEqual(PATHS);
   });
+});
+
+it('is not longer for a manifest that is nested', () => {
+  const nested = JSON.stringify({
+    name: 'p',
+    strict: false,
+    x: JSON.parse(`${'['.repeat(90)}${']'.repeat(90)}`),
+  });
+  const entry = JSON.parse(nested) as Record<string, unknown>;
+  const { manifest } = pluginContent({ entry, manifest: null, paths: PATHS, configurations: new Map() });
+  expect(manifest.length).toBeLessThan(nested.length);
 });
 
 it('reads no configuration of a plugin that has all its files', () => {

@@ -31,8 +31,8 @@ export interface PluginParts {
   readonly manifest: Readonly<Record<string, unknown>> | null;
   /** The paths of the folder's files and links, from the folder. */
   readonly paths: readonly string[];
-  /** The parsed files that `configurationFiles` names, by path. */
-  readonly configurations: ReadonlyMap<string, unknown>;
+  /** What the files that `configurationFiles` names name themselves, by path: see `namedFiles`. */
+  readonly configurations: ReadonlyMap<string, readonly string[]>;
 }
 
 /** What is stored of a plugin's folder. */
@@ -61,7 +61,7 @@ export function configurationFiles(entry: Readonly<Record<string, unknown>>): st
 
 /**
  * Returns what is stored of a plugin that is not stored as it is (reference/sources), so that clients that install it from here
- * have the components that they would have from the marketplace.
+ * have the components that they would have from the marketplace. Its manifest may be as long as the marketplace.
  */
 export function pluginContent(parts: PluginParts): PluginContent {
   const { entry } = parts;
@@ -117,10 +117,11 @@ function distinct(values: readonly unknown[]): unknown {
 /** Returns the paths that the entry lists, what listed hooks and servers name, and the README and LICENSE. */
 function listedPaths({ entry, paths, configurations }: PluginParts): Set<string> {
   const listed = [...PATH_LISTS, ...CONFIGURATIONS].flatMap((key) => pathsIn(entry[key]));
-  const named = CONFIGURATIONS.flatMap((key) => [
-    ...namedFiles(entry[key]),
-    ...pathsIn(entry[key]).flatMap((path) => namedFiles(configurations.get(path))),
-  ]);
+  // An entry may list a file any number of times.
+  const named = [
+    ...CONFIGURATIONS.flatMap((key) => namedFiles(entry[key])),
+    ...[...configurations.values()].flat(),
+  ];
   const files = new Set(paths);
   // A file brings its folder along, but not the whole plugin.
   const folders = named.map((path) => (files.has(path) && path.includes('/') ? posix.dirname(path) : path));
@@ -150,8 +151,8 @@ function pathsIn(value: unknown): string[] {
   return given.flatMap((path) => (typeof path === 'string' ? (pathInside(path) ?? []) : []));
 }
 
-/** Returns the files in the plugin's folder that a configuration names, with a variable for the folder. */
-function namedFiles(configuration: unknown): string[] {
+/** Returns the files in the plugin's folder that a configuration names, with a variable for the folder; the first thousand. */
+export function namedFiles(configuration: unknown): string[] {
   const found: string[] = [];
   const visit = (value: unknown, levels: number): void => {
     if (levels === 0 || found.length >= MAX_NAMED_FILES) return;
@@ -166,9 +167,10 @@ function namedFiles(configuration: unknown): string[] {
       for (const inner of isObject(value) ? Object.values(value) : elements(value)) visit(inner, levels - 1);
   };
   visit(configuration, 20);
-  return found;
+  return found.slice(0, MAX_NAMED_FILES);
 }
 
 function textOf(manifest: object): string {
-  return `${JSON.stringify(manifest, null, 2)}\n`;
+  // Without indentation, which makes a nested manifest a hundred times as long.
+  return `${JSON.stringify(manifest)}\n`;
 }

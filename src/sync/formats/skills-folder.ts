@@ -9,7 +9,7 @@ import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { EntryValidator } from '../entry-validator.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
-import { FolderFiles, namespaceFor, versionFolder } from './folder-files.js';
+import { BYTES_PER_FILE, FolderFiles, namespaceFor, versionFolder } from './folder-files.js';
 import { FormatError } from './format-error.js';
 import type { FolderRead, FolderReader } from './source-content.js';
 
@@ -66,10 +66,12 @@ function readFrontmatter(text: string): ReturnType<typeof skillFrontmatter> {
 }
 
 /** Returns the SKILL.md of each skill by its folder, in the order of paths. What is inside a skill is part of it. */
-async function skillFilesIn({ tree, at }: FolderRead): Promise<Map<string, TreeEntry>> {
+async function skillFilesIn({ tree, at, memory }: FolderRead): Promise<Map<string, TreeEntry>> {
   const files: TreeEntry[] = [];
   await tree.list(at.path, (entry) => {
-    if (entry.kind === 'file' && posix.basename(entry.path) === SKILL_FILE) files.push(entry);
+    if (entry.kind !== 'file' || posix.basename(entry.path) !== SKILL_FILE) return;
+    memory.add(BYTES_PER_FILE + entry.path.length);
+    files.push(entry);
   });
   const folderOf = ({ path }: TreeEntry) => posix.dirname(path).replace(/^\.$/, '');
   const below = files.filter((file) => folderOf(file) !== at.path);
