@@ -35,6 +35,12 @@ describe('a program with arguments starts', () => {
     ['npm', ['--loglevel', 'error', 'x', 'left-pad'], PAD],
     ['npm', ['--package', 'left-pad', 'exec', 'bin'], PAD],
     ['npm', ['run', 'start'], ''],
+    ['npm', ['exec', '--yes', 'true', 'left-pad'], 'npm:true ?'],
+    ['npm', ['--yes', 'false', 'exec', 'left-pad'], 'npm:false ?'],
+    ['npm', ['exec', '--cache', '--package=left-pad', 'x'], PAD],
+    ['npm', ['exec', '--pack=left-pad', 'x'], 'npm:x ?'],
+    ['npm', ['exec', '-package=left-pad', 'x'], 'npm:x ?'],
+    ['npm', ['exec', '--loglevel=error', '--unknown=1', 'left-pad'], PAD],
     ['npm', ['install', '-g', 'left-pad', 'other'], 'npm:left-pad npm:other'],
     ['npm', ['create', 'acme@latest', 'app'], 'npm:create-acme'],
     ['pnpm', ['dlx', 'left-pad'], PAD],
@@ -62,7 +68,9 @@ describe('a program with arguments starts', () => {
     ['uv', ['run', 'server.py'], ''],
     ['pipx', ['run', 'mcp'], 'pypi:mcp'],
     ['pipx', ['run', '--spec', 'mcp==1', 'serve'], 'pypi:mcp#1'],
-    ['python3', ['-m', 'pip', 'install', '-r', 'x.txt', 'mcp'], 'pypi:mcp'],
+    ['python3', ['-m', 'pip', 'install', '-r', 'x.txt', 'mcp'], 'pypi:mcp ?'],
+    ['uvx', ['--with-requirements', 'f', 'mcp'], 'pypi:mcp ?'],
+    ['uvx', ['--from', 'mcp', 'serve'], 'pypi:mcp'],
     ['python', ['server.py'], ''],
     // Containers.
     ['docker', ['run', '-i', '--rm', '-e', 'A=b', 'ghcr.io/acme/mcp:1', 'serve'], 'oci:ghcr.io/acme/mcp:1'],
@@ -72,6 +80,10 @@ describe('a program with arguments starts', () => {
     ['docker', ['run', '--entrypoint', 'npx', 'node:22', '-y', 'left-pad'], `oci:node:22 ${PAD}`],
     ['docker', ['run', 'node:22', 'npx', 'left-pad'], `oci:node:22 ${PAD}`],
     ['docker', ['exec', 'mcp', 'serve'], ''],
+    ['docker', ['run', '-i', '--rm', '-e', 'A', 'acme/mcp'], 'oci:acme/mcp'],
+    ['podman', ['run', '--unsetenv-all', 'left/pad', 'node'], 'oci:left/pad oci:node ?'],
+    ['nerdctl', ['--debug-full', 'run', 'left/pad', 'node'], 'oci:left/pad oci:node ?'],
+    ['docker', ['run', '-Xi', 'left/pad'], 'oci:left/pad ?'],
     ['podman', ['run', '--replace', '-d', 'acme/mcp'], 'oci:acme/mcp'],
     // .NET.
     ['dnx', ['Acme.Mcp@1.0', '--yes'], 'nuget:Acme.Mcp#1.0'],
@@ -88,6 +100,14 @@ describe('a program with arguments starts', () => {
     ['cmd', ['/c', 'npx', '-y', 'left-pad'], PAD],
     ['cmd.exe', ['/d', '/s', '/c', String.raw`"C:\nodejs\npx.cmd" left-pad`], PAD],
     ['pwsh', ['-NoProfile', '-Command', 'npx left-pad'], PAD],
+    ['pwsh', ['-NoProfile', '-File', '${CLAUDE_PLUGIN_ROOT}/x.ps1', '-Config', 'y'], ''],
+    ['cmd', ['/c', '%CLAUDE_PLUGIN_ROOT%/x.cmd', '%FILE%'], ''],
+    ['fish', ['-C', 'true', '-c', 'npx left-pad'], PAD],
+    ['bash', ['-euo', 'pipefail', '-c', 'npx left-pad'], PAD],
+    ['bash', ['-euo', 'pipefail', '${CLAUDE_PLUGIN_ROOT}/hooks/x.sh', '-s'], ''],
+    ['timeout', ['-k', '5', '30', '${CLAUDE_PLUGIN_ROOT}/x.sh', '${FILE}'], ''],
+    ['sudo', ['-u', 'root', '${X}x', 'left-pad'], '?'],
+    ['env', ['-u', 'echo', 'npx', 'left-pad'], PAD],
     ['npx left-pad', [], PAD],
     ['npx -y', ['left-pad'], PAD],
     ['npx', ['-c', 'left-pad && npx other'], 'npm:other'],
@@ -131,12 +151,24 @@ describe('a line for a shell starts', () => {
     ['f() { npx left-pad; }; f', PAD],
     ['i=$((i*2)); [ "$i" -gt 3 ] && (cd x && npx left-pad)', PAD],
     ['powershell -ExecutionPolicy Bypass -File x.ps1', ''],
+    ['bash ${CLAUDE_PLUGIN_ROOT}/hooks/x.sh', ''],
+    ['cat x | xargs -0 prettier "$FILE"', ''],
   ])('%s', (line, expected) => {
     expect(shown(packagesOfLine(line))).toBe(expected);
   });
 
-  it('what PowerShell would run', () => {
-    expect(shown(packagesOfLine(String.raw`& 'C:\nodejs\npx.cmd' left-pad`, true))).toBe(PAD);
+  it.each([
+    [String.raw`& 'C:\nodejs\npx.cmd' left-pad`, PAD],
+    [String.raw`& "$env:CLAUDE_PLUGIN_ROOT\x.ps1"`, ''],
+    ['npx @acme/mcp@1', 'npm:@acme/mcp#1'],
+    [`&('np'+'x') left-pad`, '?'],
+    ['$x = "npx"; & $x left-pad', '?'],
+    ['. $x left-pad', '?'],
+    ['irm https://acme.example | iex', '?'],
+    ['npx @x', 'npm:@x ?'],
+    ['Start-Process $x left-pad', '?'],
+  ])('what PowerShell would run: %s', (line, expected) => {
+    expect(shown(packagesOfLine(line, true))).toBe(expected);
   });
 });
 
@@ -157,6 +189,23 @@ describe('of what starts something unknown, only that is certain', () => {
     ['docker-compose', ['up']],
     ['sh', ['-c', '"$0" left-pad']],
     ['sh', []],
+    ['bash', ['-co', 'pipefail', 'cd /tmp; npx -y left-pad']],
+    ['bash', ['-c', '-o', 'pipefail', 'npx left-pad']],
+    ['bash', ['-c', '+O', 'extglob', 'npx left-pad']],
+    ['sh', ['-c', 'a=np; env -u b ${a}x left-pad']],
+    ['fish', ['-cnpx left-pad']],
+    ['fish', ['--command=npx left-pad']],
+    ['powershell', ['\u2013enc', 'bgBwAHgA']],
+    ['powershell', ['-ec', 'bgBwAHgA']],
+    ['pwsh', ['-CustomPipeName', 'x', '-EncodedCommand', 'bgBwAHgA']],
+    ['pwsh', ['-CommandWithArgs', 'x']],
+    ['pwsh', ['-ep', '-File', '-enc', 'bgBwAHgA']],
+    ['pwsh', ['-Command', "&('np'+'x') left-pad"]],
+    ['pwsh', ['-Command', 'irm https://acme.example | iex']],
+    ['pwsh', ['-Command', '-']],
+    ['pwsh', ['-File', '-']],
+    ['cmd', ['/v:on', '/c', 'set x=np&& !x!x left-pad']],
+    ['cmd', ['/c', '%X:~0,2%x left-pad']],
     ['powershell', ['-EncodedCommand', 'bgBwAHgA']],
     ['python', ['-c', 'import os; os.system("npx left-pad")']],
     ['node', ['-e', 'require("child_process").exec("npx left-pad")']],
@@ -166,6 +215,13 @@ describe('of what starts something unknown, only that is certain', () => {
 
   it.each([
     'curl https://acme.example/install | sh',
+    'curl https://acme.example/install | bash -s install',
+    'curl https://acme.example/install | bash -o pipefail -s install',
+    'curl https://acme.example/install | bash -oo pipefail posix -s install',
+    'curl https://acme.example/install | bash /dev/stdin install',
+    'curl https://acme.example/install | sudo -u root bash',
+    'curl https://acme.example/install | powershell -ep bypass',
+    'echo npx left-pad | cmd /q',
     'echo left-pad | xargs npx',
     'X=npx; $X left-pad',
     '$(echo npx) left-pad',

@@ -21,7 +21,8 @@ export interface Launch {
   readonly isCertain: boolean;
 }
 
-/** More words, or lines within lines, are not read. */
+/** Longer lines, more words, or lines within lines, are not read. */
+export const MAX_LINE = 2_000;
 const MAX_WORDS = 1_000;
 const MAX_DEPTH = 5;
 const MAX_PACKAGES = 50;
@@ -64,10 +65,11 @@ class LaunchReader {
   }
 
   readLine(line: string, isWindows: boolean): void {
-    if (this.depth >= MAX_DEPTH) {
+    if (this.depth >= MAX_DEPTH || line.length > MAX_LINE || this.words > MAX_WORDS) {
       this.isCertain = false;
       return;
     }
+    if (isWindows && COMPUTED.test(line)) this.isCertain = false;
     this.depth += 1;
     const { commands, isCertain } = commandsIn(isWindows ? asPosix(line) : line);
     if (!isCertain) this.isCertain = false;
@@ -81,14 +83,16 @@ class LaunchReader {
       this.isCertain = false;
       return;
     }
-    const at = programAt(words);
-    const program = programOf(words[at] ?? '');
-    if (program === undefined) this.isCertain = false;
-    if (program === 'echo' || program === 'printf') return;
-    if (program === 'eval') this.readLine(words.slice(at + 1).join(' '), false);
-    if (program === 'alias' || /^(?:docker|podman)-compose$/.test(program ?? '')) this.isCertain = false;
-    if (INTERPRETERS.test(program ?? '') && words.some((word) => /\s|\(/.test(word) && MENTION.test(word)))
-      this.isCertain = false;
+    const programs = programsAt(words);
+    for (const at of programs) {
+      const program = programOf(words[at] ?? '');
+      if (program === undefined) this.isCertain = false;
+      if (programs.length === 1 && (program === 'echo' || program === 'printf')) return;
+      if (program === 'eval') this.readLine(words.slice(at + 1).join(' '), false);
+      if (program === 'alias' || /^(?:docker|podman)-compose$/.test(program ?? '')) this.isCertain = false;
+      if (INTERPRETERS.test(program ?? '') && words.some((word) => /\s|\(/.test(word) && MENTION.test(word)))
+        this.isCertain = false;
+    }
     for (const [position, word] of words.entries()) {
       const [, variable, value] = /^(\w+)=(.*)$/s.exec(word) ?? [];
       if (variable !== undefined && value !== undefined) this.readVariable(variable, value);
@@ -98,7 +102,7 @@ class LaunchReader {
       if (words[position - 1] === '--entrypoint') continue;
       const rest = words.slice(position + 1);
       const shell = Object.hasOwn(SHELLS, name) ? SHELLS[name] : undefined;
-      if (shell) this.readShell(shell, rest, position === at);
+      if (shell) this.readShell(name, shell, rest, programs.includes(position));
       else if (name === 'env') this.readSplit(rest);
       else if (Object.hasOwn(PROGRAMS, name)) this.readLauncher(words, position, name);
       if (name === 'deno') for (const one of rest) this.readDeno(one);
@@ -109,29 +113,29 @@ class LaunchReader {
 
   /** npm reads options from variables too. */
   readVariable(name: string, value: string): void {
-    if (/^npm_config_package$/i.test(name))
+    if (/^npm_config_package$/i.test(name) && value.length > MAX_LINE) this.isCertain = false;
+    else if (/^npm_config_package$/i.test(name))
       for (const one of value.split(/\s+/)) this.add({ kind: 'npm' }, one);
     if (/^npm_config_call$/i.test(name)) this.readLine(value, false);
   }
 
   private readShell(
+    name: string,
     { line, isWindows = false }: { readonly line: RegExp; readonly isWindows?: boolean },
     rest: readonly string[],
     isProgram: boolean,
   ): void {
     const at = rest.findIndex((word) => line.test(word));
-    if (at === -1) {
-      // It reads what another program writes.
-      if (isProgram && rest.every((word) => word.startsWith('-') && word !== '--version'))
-        this.isCertain = false;
-      // PowerShell takes a line without an option, or one that is encoded.
-      if (isWindows) this.readLine(rest.join(' '), true);
-      if (isWindows && rest.some((word) => /^[-/]e(?:c|n\w*)?$/i.test(word))) this.isCertain = false;
+    if (name === 'powershell' || name === 'pwsh') this.readPowerShellOptions(rest, at);
+    if (!isWindows) {
+      this.readPosixShell(name, line, rest, isProgram);
       return;
     }
-    if (!isWindows) {
-      const text = rest.slice(at + 1).find((word) => !/^[-+]/.test(word));
-      if (text !== undefined) this.readLine(text, false);
+    if (at === -1) {
+      // It reads what another program writes.
+      if (isProgram && rest.every((word) => /^[-/]/.test(word) && word !== '--version'))
+        this.isCertain = false;
+      this.readLine(rest.join(' '), true);
       return;
     }
     // `cmd /cnpx` needs no space.
@@ -139,6 +143,44 @@ class LaunchReader {
     const words = [...(first === '' ? [] : [first]), ...rest.slice(at + 1)];
     this.readCommand(words);
     this.readLine(words.join(' '), true);
+  }
+
+  private readPosixShell(name: string, line: RegExp, rest: readonly string[], isProgram: boolean): void {
+    const lines = [...rest.keys()].filter((at) => line.test(rest[at] ?? ''));
+    for (const at of lines) {
+      const behind = rest.slice(at);
+      const text = behind.findIndex((word) => !/^[-+]/.test(word));
+      // Names of options stand before the line: `-co pipefail`.
+      if (behind.slice(0, text).some((word) => /^[-+][a-z]*o/i.test(word))) this.isCertain = false;
+      if (text !== -1) this.readLine(behind[text] ?? '', false);
+    }
+    // Has long options, several lines, and lines in the word of the option.
+    if (name === 'fish' && rest.some((word) => /^--(?:init-)?c|^-\w*c./is.test(word))) this.isCertain = false;
+    if (lines.length > 0 || !isProgram) return;
+    // It reads what another program writes.
+    let script = 0;
+    for (; /^[-+]/.test(rest[script] ?? ''); script += 1) {
+      const word = rest[script] ?? '';
+      if (word === '--version') return;
+      if (/^[-+][a-z]*(?:s|o[a-z]*o)/i.test(word)) this.isCertain = false;
+      else if (/^(?:[-+][a-z]*o|--(?:rcfile|init-file)$)/i.test(word)) script += 1;
+    }
+    if (script >= rest.length || /^\/(?:dev|proc)\//.test(rest[script] ?? '')) this.isCertain = false;
+  }
+
+  /** Only options and lines are certain that can be nothing else. @param line where the option before a line is; or -1. */
+  private readPowerShellOptions(rest: readonly string[], line: number): void {
+    const file = rest.findIndex((word) => /^(?:--?|\/)f(?:i|il|ile)?$/i.test(word));
+    const isFlag = (word: string | undefined) => word === undefined || /^[-/]+(?:no\w*|sta|mta)$/i.test(word);
+    const isOption = (word = '') => /^[-/]/.test(word);
+    const isValueOf = (at: number) => isOption(rest[at - 1]) && !isFlag(rest[at - 1]);
+    const end = [line, file].filter((at) => at !== -1 && !isValueOf(at)).sort((a, b) => a - b)[0];
+    const options = rest.slice(0, end);
+    if (options.some((word) => /^[-/]+(?:e(?:[acn]\w*)?|c\w*)$|^\p{Pd}(?<!-)/iu.test(word)))
+      this.isCertain = false;
+    if (end !== undefined && rest[end + 1] === '-') this.isCertain = false;
+    const hasLine = rest.some((word, at) => !isOption(word) && !isValueOf(at));
+    if (end === undefined && !hasLine && !rest.includes('--version')) this.isCertain = false;
   }
 
   /** `env -S` splits a text into words. */
@@ -169,7 +211,7 @@ class LaunchReader {
   }
 
   private readArguments(launcher: PackageLauncher, args: readonly string[], before: readonly string[]): void {
-    const { packages, further, lines, flags, values, takes = 'first' } = launcher;
+    const { kind, packages, further, files, lines, flags, values, takes = 'first' } = launcher;
     let entrypoint: string | undefined;
     let isNamed = false;
     let isAfterOptions = false;
@@ -189,12 +231,21 @@ class LaunchReader {
           this.readLine(given ?? '', false);
           isNamed = true;
           at += hasNext ? 1 : 0;
-        } else if (flags.has(option) || !hasNext) continue;
-        else if (values === null || values.has(option)) {
+        } else if (files?.has(option)) {
+          this.isCertain = false;
+          at += hasNext ? 1 : 0;
+        } else if (flags.has(option)) {
+          // npm takes them as values.
+          if (kind === 'npm' && hasNext && /^(?:true|false|null)$/.test(given ?? '')) this.isCertain = false;
+        } else if (values.has(option)) {
           if (option === '--entrypoint') entrypoint = given;
-          at += 1;
+          // npm takes no option as a value.
+          if (hasNext && !(kind === 'npm' && given?.startsWith('--'))) at += 1;
+        } else if (!hasNext) {
+          if (mayName(option, launcher)) this.isCertain = false;
           // It may have a value, or be followed by the package.
         } else if (takes !== 'none' && given !== undefined && !given.startsWith('-')) {
+          if (kind === 'oci' || mayName(option, launcher)) this.isCertain = false;
           this.add(launcher, given);
           at += 1;
         }
@@ -232,16 +283,39 @@ class LaunchReader {
 const KEYWORD = /^(?:if|then|elif|else|while|until|do|!|[{}]|[A-Za-z_]\w*\+?=.*)$/s;
 const WRAPPED = /^(?:-.*|[\d.]+[smhd]?|[A-Za-z_]\w*=.*)$/s;
 
-/** Returns the position of the program that a command runs in the end. */
-function programAt(words: readonly string[]): number {
-  let at = 0;
+/** Options of wrappers that have no value. */
+const WRAPPER_FLAGS: ReadonlySet<string> = new Set([
+  '-0',
+  '--',
+  '--null',
+  '--no-run-if-empty',
+  '--foreground',
+  '--preserve-status',
+]);
+
+/** Returns where the program that a command runs in the end may be: behind the options of a wrapper, whose values are not known. */
+function programsAt(words: readonly string[]): readonly number[] {
+  const found: number[] = [];
   let isWrapped = false;
-  for (; at < words.length; at += 1) {
-    const word = words[at] ?? '';
+  for (const [at, word] of words.entries()) {
+    const before = words[at - 1] ?? '';
     if (WRAPPERS.has(programOf(word) ?? '')) isWrapped = true;
-    else if (!KEYWORD.test(word) && !(isWrapped && WRAPPED.test(word))) break;
+    else if (!KEYWORD.test(word) && !(isWrapped && WRAPPED.test(word))) {
+      found.push(at);
+      const isOption = before.startsWith('-') && !before.includes('=') && !WRAPPER_FLAGS.has(before);
+      // `start "title" program`
+      if (!(isWrapped && (isOption || programOf(before) === 'start'))) break;
+    }
   }
-  return at;
+  return found;
+}
+
+/** Whether an option that is not known may be a short form of one that names packages. */
+function mayName(option: string, { kind, packages, further, files, lines }: PackageLauncher): boolean {
+  const naming = [packages, further, files, lines].flatMap((known) => [...(known ?? [])]);
+  if (kind === 'oci') return !option.startsWith('--');
+  if (naming.length > 0 && !/^--\w/.test(option)) return true;
+  return naming.some((known) => known.startsWith(option));
 }
 
 /** Returns the name of a program without its path, extension and version, in lower case; undefined if it is not known. */
@@ -267,12 +341,12 @@ function isLaunchLine(word: string): boolean {
 /** Separates an option from a value in the same word. */
 function optionOf(
   word: string,
-  { kind, packages, further, flags, values }: PackageLauncher,
+  { kind, packages, further, files, flags, values }: PackageLauncher,
 ): { readonly option: string; readonly value: string | undefined } {
   const equals = word.indexOf('=');
-  if (equals > 0 && (word.startsWith('--') || equals === 2))
+  if (equals > 0 && (word.startsWith('--') || equals === 2 || kind === 'npm'))
     return { option: word.slice(0, equals), value: word.slice(equals + 1) };
-  const isWhole = [packages, further, flags, values].some((known) => known?.has(word));
+  const isWhole = [packages, further, files, flags, values].some((known) => known?.has(word));
   if (isWhole || kind === 'npm' || word.startsWith('--')) return { option: word, value: undefined };
   // Several letters: flags, and at last one that may have a value.
   const letters = [...word.slice(1)];
@@ -288,6 +362,10 @@ function withPrefix(text: string, prefix: string): string {
   const path = scope === '' || scope.endsWith('/') ? scope : `${scope}/`;
   return `${path}${name === '' ? prefix.slice(0, -1) : prefix + name}${version}`;
 }
+
+/** What PowerShell or `cmd` computes, and other characters that they take for a dash. */
+const COMPUTED =
+  /[`()![\]]|(?!-)\p{Pd}|(?<!%[a-z_]\w*)%(?![a-z_]\w*%)|(?<!\S)@\w+(?![\w:/-])|(?:^|[\s;|&{])\.\s+["']?\$|\b(?:iex|icm|saps|ipmo|sal|nal|(?:invoke|start|set|new)-(?:expression|command|item|process|job|alias))\b/iu;
 
 /** Makes a line for `cmd` or PowerShell one for a POSIX shell, as far as its words matter. */
 function asPosix(line: string): string {

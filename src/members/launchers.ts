@@ -7,12 +7,14 @@ export interface PackageLauncher {
   readonly packages?: ReadonlySet<string>;
   /** Options that name a further package. */
   readonly further?: ReadonlySet<string>;
+  /** Options whose value is a file that names packages. */
+  readonly files?: ReadonlySet<string>;
   /** Options whose value is a line for a shell. */
   readonly lines?: ReadonlySet<string>;
   /** Options without a value. */
   readonly flags: ReadonlySet<string>;
-  /** Options with another value; null: all that are not named above. */
-  readonly values: ReadonlySet<string> | null;
+  /** Options with another value. */
+  readonly values: ReadonlySet<string>;
   /** How many of the arguments are packages. */
   readonly takes?: 'first' | 'all' | 'none';
   /** Is put before the name: `npm create x` runs `create-x`. */
@@ -49,9 +51,10 @@ const PYPI = {
   values: set(
     `-p --python -i --index-url --index --default-index --extra-index-url -f --find-links --index-strategy --resolution
      --prerelease -c --constraints --constraint --overrides --exclude-newer --link-mode --cache-dir --color --directory
-     --project --config-file --env-file --with-requirements -r --requirement --requirements --extra --group --only-group
+     --project --config-file --env-file --extra --group --only-group
      --pip-args -t --target --root --prefix --trusted-host --proxy`,
   ),
+  files: set('-r --requirement --requirements --with-requirements'),
 } as const;
 const UVX: PackageLauncher = { ...PYPI, packages: set('--from'), further: set('-w --with --with-editable') };
 const UV_RUN: PackageLauncher = { ...PYPI, further: UVX.further, takes: 'none' };
@@ -65,7 +68,20 @@ const CONTAINER: PackageLauncher = {
      --oom-kill-disable --sig-proxy --disable-content-trust -q --quiet --use-api-socket --replace --no-hosts --no-hostname
      --env-host --http-proxy --tls-verify --read-only-tmpfs --passwd --help -D --debug --tls --tlsverify --remote -r`,
   ),
-  values: null,
+  values: set(
+    `-a --attach --add-host --address --annotation --arch --authfile --blkio-weight --blkio-weight-device -c --context --config
+     --cap-add --cap-drop --cgroup-parent --cgroupns --cgroups --cidfile --connection --cpu-count --cpu-percent --cpu-period
+     --cpu-quota --cpu-rt-period --cpu-rt-runtime --cpu-shares --cpus --cpuset-cpus --cpuset-mems --detach-keys --device
+     --device-cgroup-rule --device-read-bps --device-read-iops --device-write-bps --device-write-iops --dns --dns-opt
+     --dns-option --dns-search --domainname --entrypoint -e --env --env-file --expose --gpus --group-add --health-cmd
+     --health-interval --health-retries --health-start-interval --health-start-period --health-timeout -H --host -h
+     --hostname --identity --ip --ip6 --ipc --isolation --kernel-memory -l --label --label-file --link --link-local-ip
+     --log-driver --log-level --log-opt --mac-address -m --memory --memory-reservation --memory-swap --memory-swappiness
+     --mount -n --name --namespace --net --net-alias --network --network-alias --oom-score-adj --os --pid --pids-limit
+     --platform --pod -p --publish --pull --restart --root --runroot --runtime --secret --security-opt --shm-size
+     --stop-signal --stop-timeout --storage-opt --sysctl --systemd --timeout --tlscacert --tlscert --tlskey --tmpfs --tz
+     --ulimit --umask --url -u --user --userns --uts -v --volume --volume-driver --volumes-from -w --workdir`,
+  ),
 };
 const DNX: PackageLauncher = {
   kind: 'nuget',
@@ -129,7 +145,7 @@ export function isLauncher(node: PackageLauncher | Subcommands): node is Package
 export const SHELLS: Readonly<Record<string, { readonly line: RegExp; readonly isWindows?: true }>> = {
   ...verbs('sh bash zsh dash ksh ash fish busybox', { line: /^[-+][a-z]*c[a-z]*$/i }),
   cmd: { line: /^\/[a-z/]*[ck]/i, isWindows: true },
-  ...verbs('powershell pwsh', { line: /^[-/]c/i, isWindows: true }),
+  ...verbs('powershell pwsh', { line: /^(?:--?|\/)c(?:om?m?a?n?d?)?$/i, isWindows: true }),
 };
 
 /** Programs that run what follows their own options. */

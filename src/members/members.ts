@@ -4,7 +4,7 @@ import { type MemberPackage, type Members, PACKAGE_KINDS } from './members.respo
 import { normalizedPypi, spellingsOf } from './package-names.js';
 
 /** Raised with each change of what `readMembers` returns: stored members of lower versions are computed again. */
-export const MEMBERS_VERSION = 1;
+export const MEMBERS_VERSION = 2;
 
 /** Returns which of these a version contains. */
 export function kindsIn(members: Members): MemberKind[] {

@@ -260,6 +260,22 @@ describe('a file is unreadable that', () => {
     ],
     ['has a key in frontmatter twice', { 'agents/x.md': '---\nhooks: {}\nhooks: {}\n---\n' }],
     ['hides a key in frontmatter', { 'agents/x.md': '---\n"\\x68ooks": { a: }\nb: c: d\n---\n' }],
+    ['has a comment before keys', { 'agents/x.md': `---\n${'# x\n'.repeat(5_000)}hooks: {}\n---\n` }],
+    [
+      'may close its frontmatter',
+      { 'agents/x.md': `---\n#${'x'.repeat(16 * 1024 - 9)}\n---x\nhooks: {}\n---\n` },
+    ],
+    ['has an alias as a key', { 'agents/x.md': '---\nname: &k hooks\n*k : {}\n---\n' }],
+    ['has a key behind ?', { 'agents/x.md': '---\n? hooks # c\n: {}\n---\n' }],
+    ['merges keys', { 'agents/x.md': '---\nx: {}\n<<: x\n---\n' }],
+    [
+      'has a long file of dependencies',
+      { 'skills/x/agents/openai.yaml': `${'# x\n'.repeat(5_000)}dependencies: {}\n` },
+    ],
+    [
+      'has an alias in a file of dependencies',
+      { 'skills/x/agents/openai.yaml': 'x: &k dependencie\n*k : {}\n' },
+    ],
     ['has long frontmatter', { 'agents/x.md': `---\nhooks: {}\nx: ${'y'.repeat(20_000)}\n---\n` }],
   ])('%s', async (_, files) => {
     expect((await membersIn(files)).unreadable).toEqual([Object.keys(files)[0]]);
@@ -271,6 +287,11 @@ describe('a file is unreadable that', () => {
       executables: ['bin/y'],
       unreadable: ['.mcp.json'],
     });
+  });
+
+  it('is no frontmatter with text like that of an anchor, a key or a pattern', async () => {
+    const text = '---\nname: a\ndescription: R&D & more? Yes, *all* of it ? << 1\ntools: *\n---\n';
+    expect(await membersIn({ 'agents/x.md': text + 'x'.repeat(20_000) })).toEqual({ agents: ['a'] });
   });
 
   it('is no frontmatter that clients accept although it is no YAML', async () => {
@@ -288,6 +309,33 @@ describe('of hostile files', () => {
     const members = await membersIn({ '.mcp.json': many.s0 ? { s0: many.s0 } : {}, 'mcp.json': many });
     expect(members.unreadable).toEqual(['mcp.json']);
     expect(JSON.stringify(members).length).toBeLessThan(256 * 1024);
+  });
+
+  it.each<[string, Files]>([
+    ...['<', '{', '%a', '$(', 'npx '].flatMap((text): [string, Files][] => {
+      const long = text.repeat(250_000 / text.length);
+      return [
+        [`a URL of ${text}`, { '.mcp.json': { a: { url: long } } }],
+        [`a helper of ${text}`, { '.mcp.json': { a: { url: 'https://x.example', headersHelper: long } } }],
+        [`a line of ${text}`, { '.mcp.json': { a: { command: 'npm', env: { npm_config_call: long } } } }],
+        [
+          `a package of ${text}`,
+          { '.mcp.json': { a: { command: 'npm', env: { npm_config_package: long } } } },
+        ],
+        [`a command of ${text}`, { '.mcp.json': { a: { command: long } } }],
+        [`a hook of ${text}`, { 'hooks.json': hook(long) }],
+      ];
+    }),
+    ['a path of slashes', { 'plugin.json': { skills: `a${'/'.repeat(250_000)}b` } }],
+  ])('%s is cut before it is parsed', async (_, files) => {
+    const members = await membersIn(files);
+    expect(members.unreadable).toEqual(Object.keys(files));
+    expect(JSON.stringify(members).length).toBeLessThan(10_000);
+  });
+
+  it('a long value of another variable is none', async () => {
+    const a = { command: 'npx', args: ['left-pad'], env: { KEY: 'x'.repeat(10_000) } };
+    expect((await membersIn({ '.mcp.json': { a } })).unreadable).toBeUndefined();
   });
 
   it('ten thousand commands are read in slices, in which timers run', async () => {

@@ -4,8 +4,8 @@ import { elements, isObject, member } from '../json/json-values.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { foldedName } from '../validation/folded-names.js';
 import { toStorable } from '../validation/storable-text.js';
-import { frontmatterOf, keysOf } from './frontmatter.js';
-import { type Launch, launchedPackages, packagesOfLine } from './launch-command.js';
+import { frontmatterOf, hidesKeys, keysOf } from './frontmatter.js';
+import { type Launch, launchedPackages, MAX_LINE, packagesOfLine } from './launch-command.js';
 import type { MemberHook, MemberLspServer, Members, MemberServer, MemberSkill } from './members.responses.js';
 import { hasExpansion, quoted } from './shell-line.js';
 
@@ -48,7 +48,8 @@ const MAX_MEMBERS_PER_FILE = 1_000;
 /** Characters of all members as JSON. */
 const MAX_LENGTH = 256 * 1024;
 const MAX_NAME = 200;
-const MAX_COMMAND = 2_000;
+const MAX_COMMAND = MAX_LINE;
+const MAX_PATH = 4_096;
 const MAX_DESCRIPTION = 1_024;
 
 /**
@@ -207,6 +208,10 @@ class MembersReader<File extends MemberFile> {
   /** @param from the manifest that names the path; null for the default places. */
   private async readPath(component: Component, given: string, from: string | null): Promise<void> {
     await this.slice.pause();
+    if (given.length > MAX_PATH) {
+      if (from !== null) this.unreadable.add(from);
+      return;
+    }
     const path = foldedName(
       given
         .replaceAll('\\', '/')
@@ -249,8 +254,10 @@ class MembersReader<File extends MemberFile> {
       .subarray(0, MAX_FRONTMATTER * 4)
       .toString()
       .slice(0, MAX_FRONTMATTER);
+    const isCut = Buffer.byteLength(text) < data.length;
     if (path.toLowerCase().endsWith('l')) {
       // What a skill needs in Codex.
+      if (isCut || hidesKeys(text)) found.isCertain = false;
       for (const tool of elements(
         member(member(this.keys(/dependencies|\\/.test(text) ? text : '', found), 'dependencies'), 'tools'),
       ))
@@ -258,7 +265,8 @@ class MembersReader<File extends MemberFile> {
       this.keep(found, path);
       return;
     }
-    const { name, description = '', starts } = frontmatterOf(text);
+    const { name, description = '', starts, isCertain } = frontmatterOf(text, isCut);
+    if (!isCertain) found.isCertain = false;
     const base = /([^/]+?)(?:\.agent)?\.\w+$/.exec(path)?.[1] ?? path;
     const folder = path.split('/').at(-2) ?? base;
     if (component === 'skills')
@@ -382,12 +390,13 @@ function serverOf(given: string, value: unknown, found: FoundMembers): MemberSer
   const isProxy = packages.some(({ identifier }) => identifier === 'mcp-remote');
   const words = launch?.words.join(' ').split(/\s+/) ?? [];
   const url = stated ?? (isProxy ? words.find((word) => /^(?:https?|wss?):/i.test(word)) : undefined);
-  if (url !== undefined && (typeof url !== 'string' || hasExpansion(url.split('/', 3).join('/'))))
+  const kept = typeof url === 'string' ? found.text(url, MAX_COMMAND) : undefined;
+  if (url !== undefined && (kept === undefined || hasExpansion(kept.split('/', 3).join('/'))))
     found.isCertain = false;
   return {
     name,
     ...(packages.length === 0 ? {} : { packages }),
-    ...(typeof url === 'string' ? { url: found.text(url, MAX_COMMAND) } : {}),
+    ...(kept === undefined ? {} : { url: kept }),
     ...(launch ? { command: launch.command } : {}),
   };
 }

@@ -17,7 +17,7 @@ export function commandsIn(line: string): ShellLine {
 
 /** Whether a word has parts that are known only when it runs: variables, substitutions, templates, braces. */
 export function hasExpansion(word: string): boolean {
-  return /[$`]|%[A-Za-z_]\w*%|\{\{|\{[^}]*,|<[^>]*>/.test(word);
+  return /[$`]|%[A-Za-z_]\w*%|\{\{|\{[^{},]*,|<[^<>]*>/.test(word);
 }
 
 /** Quotes words so that `commandsIn` returns them as one command. */

@@ -61,7 +61,7 @@ export const readSkillsFolder: FolderReader = async (read) => {
 function readFrontmatter(text: string): ReturnType<typeof skillFrontmatter> {
   const read = skillFrontmatter(text);
   if (read.frontmatter) return read;
-  const { name, description } = frontmatterOf(text);
+  const { name, description } = frontmatterOf(text, false);
   return name === undefined || description === undefined ? read : { frontmatter: { name, description } };
 }
 

@@ -1,15 +1,18 @@
 import type { JSX } from 'preact';
 import { api, unwrap } from '../api/client.js';
-import type { Members, MemberServer } from '../api/types.js';
+import type { FoundEntry, Members, MemberServer } from '../api/types.js';
 import { entryHash } from '../navigation/route.js';
 import { useQuery } from '../ui/query.js';
 import { CollapsedList } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
+import { inAll } from './in-all.js';
 import { entriesWith, tokenOf } from './members-search.js';
 
 const SHOWN = 10;
 /** Each is a search. */
 const MAX_LINKED = 10;
+/** Members with more packages are not linked. */
+const MAX_TOKENS = 3;
 
 interface ContentPath {
   readonly registry: string;
@@ -49,7 +52,7 @@ export function MembersSection({ registry, members }: { registry?: string; membe
     ['Runs commands', hooks.map(({ event, command }) => ({ name: event, text: command }))],
     [
       'Servers',
-      servers.map(({ name, url, command }) => ({ name, text: url ?? command, href: links.get(name) })),
+      servers.map(({ name, url, command }, at) => ({ name, text: url ?? command, href: links[at] })),
     ],
     ['Language servers', lsp.map(({ name, command }) => ({ name, text: command }))],
     ['Programs', named(executables)],
@@ -97,21 +100,24 @@ function MemberList({ title, lines }: { title: string; lines: readonly Line[] })
   );
 }
 
-/** Returns the pages of the servers that the registry has, by name of the member. */
+/** Returns the pages of the servers that the registry has, each in the place of the member. */
 function useLinks(
   registry: string | undefined,
   servers: readonly MemberServer[],
-): ReadonlyMap<string, string> {
+): readonly (string | undefined)[] {
   const asked = registry === undefined ? [] : servers.slice(0, MAX_LINKED);
   const query = useQuery(asked.length === 0 ? null : JSON.stringify([registry, asked]), async (signal) => {
-    const links = new Map<string, string>();
+    const links: (string | undefined)[] = [];
     if (registry === undefined) return links;
-    for (const { name, packages = [], url } of asked) {
+    for (const { packages = [], url } of asked) {
       const tokens = [...packages.map(tokenOf), ...(url === undefined ? [] : [`url:${url}`])];
-      const [found] = await entriesWith(registry, tokens.slice(0, 1), 'server', signal);
-      if (found) links.set(name, entryHash(registry, found));
+      const results: FoundEntry[][] = [];
+      if (tokens.length <= MAX_TOKENS)
+        for (const token of tokens) results.push(await entriesWith(registry, [token], 'server', signal));
+      const found = inAll(results);
+      links.push(found && entryHash(registry, found));
     }
     return links;
   });
-  return query.value ?? new Map();
+  return query.value ?? [];
 }
