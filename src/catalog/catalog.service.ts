@@ -117,11 +117,12 @@ export class CatalogService {
   ): Promise<CachedJson | StreamedJson> {
     const plugins = policy && new ConfigPlugins(policy);
     const { kinds } = new ClientConfig(client, form, plugins);
+    const dependsOnBlocks = kinds.includes('blocked') || kinds.includes('plugin');
     const request: ConfigPageRequest = {
       page: 'client-config',
       client,
       form,
-      ...(kinds.includes('blocked') ? { blocked: await this.blocked.visibleTo(access) } : {}),
+      ...(dependsOnBlocks ? { blocked: await this.blocked.visibleTo(access) } : {}),
       ...(plugins ? { plugins } : {}),
     };
     const key = cacheKey(access.view, request);

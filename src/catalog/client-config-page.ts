@@ -56,7 +56,7 @@ export class ConfigPlugins implements PluginPolicy {
   }
 }
 
-/** A file of a client; `blocked` is set if it lists what is denied, `plugins` where the registry is a marketplace. */
+/** A file of a client; `blocked` is set if it depends on what is denied, `plugins` where the registry is a marketplace. */
 export interface ConfigRequest extends ClientConfigFile {
   readonly blocked?: BlockedView;
   readonly plugins?: ConfigPlugins;
@@ -86,8 +86,8 @@ const MAX_LISTED_KEYS = 200_000;
 
 /** Reads the servers of views and builds their parts of a configuration. */
 export class ConfigReader {
-  /** The connections of the listed servers, by view and client. */
-  private readonly listed = new LRUCache<string, ReadonlySet<string>>({
+  /** The keys of listed servers and of denied connections, by view and client. */
+  private readonly keys = new LRUCache<string, ReadonlySet<string>>({
     maxSize: MAX_LISTED_KEYS,
     sizeCalculation: ({ size }) => size + 1,
   });
@@ -103,11 +103,17 @@ export class ConfigReader {
   ): Promise<PartPage> {
     const [first = 'latest'] = config.kinds;
     const { kind, after } = from ?? { kind: first, after: null };
-    const listed = isListed(kind) ? new Set<string>() : await this.listedKeys(sql, request, config);
+    const excludedFrom = {
+      latest: async () => new Set<string>(),
+      plugin: () => this.deniedKeys(sql, request, config),
+    };
+    const exclude = isListed(kind) ? excludedFrom[kind] : () => this.listedKeys(sql, request, config);
+    let excluded: ReadonlySet<string> | undefined;
     const parts: ConfigPart[] = [];
     let characters = 0;
-    const next = await this.versions(sql, kind, request, after, (found) => {
-      const part = partOf(config, found, isListed(kind), listed);
+    const next = await this.versions(sql, kind, request, after, async (found) => {
+      excluded ??= await exclude();
+      const part = partOf(config, found, isListed(kind), excluded);
       parts.push(part);
       characters += lengthOf(found) + JSON.stringify(part).length;
       return characters <= MAX_PAGE_BYTES;
@@ -117,27 +123,48 @@ export class ConfigReader {
     return { parts, characters, next: following ? { kind: following, after: null } : null };
   }
 
-  // A deny-list must not block listed servers, whatever their names.
-  private async listedKeys(
+  // A deny-list must not block listed servers, whatever their names. Plugins do not count: any publisher of a plugin could
+  // lift a denial with the same command.
+  private listedKeys(
     sql: ViewSql,
     request: ConfigRequest,
     config: ClientConfig,
   ): Promise<ReadonlySet<string>> {
-    const key = `${sql.view.tag} ${request.client}`;
-    const cached = this.listed.get(key);
+    const keysOf = (found: VersionRow | PluginRow) => ('servers' in found ? [] : config.listedKeys(found));
+    return this.cachedKeys(sql, request, ['latest'], 'listed', keysOf);
+  }
+
+  private async deniedKeys(
+    sql: ViewSql,
+    request: ConfigRequest,
+    config: ClientConfig,
+  ): Promise<ReadonlySet<string>> {
+    const listed = await this.listedKeys(sql, request, config);
+    const keysOf = (found: VersionRow | PluginRow) => config.deniedKeys(found, listed);
+    return this.cachedKeys(sql, request, DENIED_KINDS, `denied ${request.blocked?.tag}`, keysOf);
+  }
+
+  private async cachedKeys(
+    sql: ViewSql,
+    request: ConfigRequest,
+    kinds: readonly VersionKind[],
+    of: string,
+    keysOf: (found: VersionRow | PluginRow) => readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    const key = `${sql.view.tag} ${request.client} ${of}`;
+    const cached = this.keys.get(key);
     if (cached) return cached;
     const keys = new Set<string>();
-    for (const kind of LISTED_KINDS) {
+    for (const kind of kinds) {
       let after: Position | null = null;
       do {
         after = await this.versions(sql, kind, request, after, (found) => {
-          const listed = 'servers' in found ? config.listedKeysOfPlugin(found) : config.listedKeys(found);
-          for (const one of listed) keys.add(one);
+          for (const one of keysOf(found)) keys.add(one);
           return true;
         });
       } while (after !== null);
     }
-    if (sql.isCurrent) this.listed.set(key, keys);
+    if (sql.isCurrent) this.keys.set(key, keys);
     return keys;
   }
 
@@ -152,7 +179,7 @@ export class ConfigReader {
     kind: VersionKind,
     { blocked }: ConfigRequest,
     after: Position | null,
-    add: (version: VersionRow | PluginRow) => boolean,
+    add: (version: VersionRow | PluginRow) => boolean | Promise<boolean>,
   ): Promise<Position | null> {
     const { rows, isLast } = await this.page(sql, kind, blocked?.visible ?? [], after);
     const slice = new TimeSlice();
@@ -162,7 +189,7 @@ export class ConfigReader {
       await slice.pause();
       last = version;
       count += 1;
-      if (!add(version)) break;
+      if (!(await add(version))) break;
     }
     if (!last || (isLast && count === rows.length)) return null;
     // No key sorts below the empty string, so no name is read twice, even if its latest version changes meanwhile.
@@ -197,8 +224,9 @@ type PluginRow = PluginVersion & Position;
 
 /** The kinds of versions in an allow-list. */
 const LISTED_KINDS = ['latest', 'plugin'] as const satisfies readonly VersionKind[];
+const DENIED_KINDS = ['denied', 'blocked', 'blockedPlugin'] as const satisfies readonly VersionKind[];
 
-function isListed(kind: VersionKind): boolean {
+function isListed(kind: VersionKind): kind is (typeof LISTED_KINDS)[number] {
   return (LISTED_KINDS as readonly VersionKind[]).includes(kind);
 }
 
@@ -206,10 +234,11 @@ function partOf(
   config: ClientConfig,
   found: VersionRow | PluginRow,
   isAllowed: boolean,
-  listed: ReadonlySet<string>,
+  excluded: ReadonlySet<string>,
 ): ConfigPart {
-  if ('servers' in found) return isAllowed ? config.ofPlugin(found) : config.deniedPlugin(found, listed);
-  return isAllowed ? config.of(found) : config.denied(found, listed);
+  if ('servers' in found)
+    return isAllowed ? config.ofPlugin(found, excluded) : config.deniedPlugin(found, excluded);
+  return isAllowed ? config.of(found) : config.denied(found, excluded);
 }
 
 function lengthOf(found: VersionRow | PluginRow): number {

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stringify } from 'smol-toml';
+import { member } from '../json/json-values.js';
+import { smallestWithin } from '../limits/smallest-within.js';
 import { TimeSlice } from '../json/time-slice.js';
 import {
   CLAUDE_CODE,
@@ -18,7 +20,7 @@ import {
   allowedConnection,
   type PluginServer,
   type PluginVersion,
-  startedConnection,
+  startedConnections,
 } from './plugin-server.js';
 import { ServerWriter } from './server-writer.js';
 import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
@@ -172,35 +174,46 @@ export class ClientConfig {
     return bounded(server, () => {
       const entries: unknown[] = [];
       let reason: OmissionReason = 'no_connection';
-      for (const found of this.connections(server))
+      for (const found of this.entriesOf(server))
         if (typeof found === 'string') reason = found;
-        else {
-          const { connection, entry } = found;
-          const denied = expressed(() => ({ entry: this.format.listed(connection, entry, server.name) }));
-          if (typeof denied === 'string') reason = denied;
-          else if (conflictsOf(denied.entry).some((key) => listed.has(key))) reason = 'still_listed';
-          else entries.push(denied.entry);
-        }
+        else if (isIn(listed, conflictsOf(found.entry))) reason = 'still_listed';
+        else entries.push(found.entry);
       return entries.length === 0 ? reason : { ...this.format.denylist?.(entries) };
     });
   }
 
   /** Returns the keys of a listed server's connections, which no entry of a deny-list may block. */
   listedKeys(server: ServerVersion): readonly string[] {
-    if (isTooLong(server)) return [];
-    return [...this.connections(server)].flatMap((found) => {
-      if (typeof found === 'string') return [];
-      const listed = expressed(() => ({
-        entry: this.format.listed(found.connection, found.entry, server.name),
-      }));
-      return typeof listed === 'string' ? [] : keysOf(listed.entry);
+    return this.entriesOf(server).flatMap((found) => (typeof found === 'string' ? [] : keysOf(found.entry)));
+  }
+
+  /**
+   * Returns the keys of what a denied version or blocked plugin has in a deny-list, which no plugin may have in an allow-list.
+   *
+   * @param listed see `listedKeys`.
+   */
+  deniedKeys(found: ServerVersion | PluginVersion, listed: ReadonlySet<string>): readonly string[] {
+    const entries =
+      'servers' in found
+        ? found.servers.flatMap((server) => this.startedEntries(found.name, server))
+        : this.entriesOf(found);
+    return entries.flatMap((each) => {
+      const keys = typeof each === 'string' ? [] : conflictsOf(each.entry);
+      return isIn(listed, keys) ? [] : keys;
     });
   }
 
-  /** Returns a plugin's servers in an allow-list. */
-  ofPlugin(plugin: PluginVersion): ConfigPart {
+  /**
+   * Returns a plugin's servers in an allow-list.
+   *
+   * @param denied see `deniedKeys`. A plugin must not lift the denial of a connection.
+   */
+  ofPlugin(plugin: PluginVersion, denied: ReadonlySet<string>): ConfigPart {
     const { format, plugins } = this;
-    return this.pluginPart(plugin, allowedConnection, (listed) => {
+    const find = (server: PluginServer) => [
+      this.entryOf(plugin.name, server, () => allowedConnection(server)),
+    ];
+    return this.pluginPart(plugin, find, denied, 'denied', keysOf, (listed) => {
       if (listed.length === 0) return {};
       if (!format.pluginAllowlist) return { ...format.allowlist(listed.map(([, entry]) => entry)) };
       const id = `${pluginNameOf(plugin.name)}@${plugins?.marketplace}`;
@@ -214,56 +227,65 @@ export class ClientConfig {
    * @param listed see `listedKeys`.
    */
   deniedPlugin(plugin: PluginVersion, listed: ReadonlySet<string>): ConfigPart {
-    const connect = ({ config }: PluginServer) => startedConnection(config);
-    return this.pluginPart(plugin, connect, (entries, omit) => {
-      const denied = entries.filter(([server, entry]) => {
-        const isListed = conflictsOf(entry).some((key) => listed.has(key));
-        if (isListed) omit(server, 'still_listed');
-        return !isListed;
-      });
-      return denied.length === 0 ? {} : { ...this.format.denylist?.(denied.map(([, entry]) => entry)) };
-    });
+    const find = (server: PluginServer) => this.startedEntries(plugin.name, server);
+    return this.pluginPart(plugin, find, listed, 'still_listed', conflictsOf, (denied) =>
+      denied.length === 0 ? {} : { ...this.format.denylist?.(denied.map(([, entry]) => entry)) },
+    );
   }
 
-  /** Returns the keys of a listed plugin's servers: see `listedKeys`. */
-  listedKeysOfPlugin({ name, servers }: PluginVersion): readonly string[] {
-    return servers.flatMap((server) => {
-      const found = this.listedServer(name, server, allowedConnection);
-      return typeof found === 'string' ? [] : keysOf(found.entry);
-    });
-  }
-
+  /**
+   * @param excluded keys of entries that are omitted with this reason.
+   * @param keys returns the keys of an entry.
+   */
   private pluginPart(
     { name, version, servers }: PluginVersion,
-    connect: (server: PluginServer) => ServerConnection,
-    express: (
-      listed: readonly (readonly [PluginServer, unknown])[],
-      omit: (server: PluginServer, reason: OmissionReason) => void,
-    ) => ConfigPart,
+    find: (server: PluginServer) => readonly Found[],
+    excluded: ReadonlySet<string>,
+    reason: OmissionReason,
+    keys: (entry: unknown) => readonly string[],
+    express: (listed: readonly (readonly [PluginServer, unknown])[]) => ConfigPart,
   ): ConfigPart {
     const omitted: Omission[] = [];
-    const omit = (server: PluginServer, reason: OmissionReason) =>
-      void omitted.push({ name, version, server: server.name, reason });
-    const listed = servers.flatMap((server) => {
-      const found = this.listedServer(name, server, connect);
-      if (typeof found !== 'string') return [[server, found.entry] as const];
-      omit(server, found);
-      return [];
-    });
-    const part = express(listed, omit);
-    const whole = omitted.length === 0 ? part : { ...part, [OMITTED]: omitted };
-    if (JSON.stringify(whole, null, 2).length <= MAX_PART_CHARACTERS) return whole;
-    return { [OMITTED]: [{ name, version, reason: 'too_long' } satisfies Omission] };
+    const listed = servers.flatMap((server) =>
+      find(server).flatMap((found) => {
+        const why = typeof found === 'string' ? found : isIn(excluded, keys(found.entry)) ? reason : null;
+        if (typeof found !== 'string' && why === null) return [[server, found.entry] as const];
+        if (why !== null) omitted.push({ name, version, server: server.name, reason: why });
+        return [];
+      }),
+    );
+    const kept = smallestWithin(
+      listed,
+      MAX_PART_CHARACTERS / 2,
+      ([, entry]) => JSON.stringify(entry, null, 2).length,
+    );
+    const all = new Set(kept);
+    for (const each of listed)
+      if (!all.has(each)) omitted.push({ name, version, server: each[0].name, reason: 'too_long' });
+    if (omitted.length === 0) return express(kept);
+    const isLong = JSON.stringify(omitted, null, 2).length > MAX_PART_CHARACTERS / 2;
+    const whole: Omission = { name, version, reason: 'too_long' };
+    return { ...express(kept), [OMITTED]: isLong ? [whole] : omitted };
   }
 
-  private listedServer(
-    plugin: string,
-    server: PluginServer,
-    connect: (server: PluginServer) => ServerConnection,
-  ): { readonly entry: unknown } | OmissionReason {
+  /** Returns a server's entries in a list, or why they have none. */
+  private entriesOf(server: ServerVersion): readonly Found[] {
+    if (isTooLong(server)) return [];
+    return [...this.connections(server)].map((found) => {
+      if (typeof found === 'string') return found;
+      const { connection, entry } = found;
+      return expressed(() => ({ entry: this.format.listed(connection, entry, server.name) }));
+    });
+  }
+
+  private startedEntries(plugin: string, server: PluginServer): readonly Found[] {
+    return startedConnections(server).map((connect) => this.entryOf(plugin, server, connect));
+  }
+
+  private entryOf(plugin: string, server: PluginServer, connect: () => ServerConnection): Found {
     const { format } = this;
     return expressed(() => {
-      const connection = connect(server);
+      const connection = connect();
       const entry = format.entry(connection, new ServerWriter(plugin, format.rules));
       return { entry: format.listed(connection, entry, server.name) };
     });
@@ -353,6 +375,9 @@ export class ClientConfig {
   }
 }
 
+/** An entry of a list, or why there is none. */
+type Found = { readonly entry: unknown } | OmissionReason;
+
 interface Connected {
   readonly connection: ServerConnection;
   readonly entry: ServerEntry;
@@ -381,8 +406,9 @@ function expressed<Value extends object>(express: () => Value): Value | Omission
 }
 
 /** Returns the keys by which a list entry is compared: its command, or its URL and the origin of its URL. */
-function keysOf(entry: unknown): string[] {
-  const url = textMember(entry, 'serverUrl');
+function keysOf(listed: unknown): string[] {
+  const entry = identityIn(listed);
+  const url = urlIn(entry);
   return url === undefined
     ? [digestOf('command', JSON.stringify(entry))]
     : [digestOf('url', canonical(url)), digestOf('origin', originOf(url))];
@@ -391,7 +417,20 @@ function keysOf(entry: unknown): string[] {
 /** Returns the keys of listed entries that this entry of a deny-list would block; with a wildcard, of the whole origin. */
 function conflictsOf(entry: unknown): string[] {
   const [own = '', origin = ''] = keysOf(entry);
-  return textMember(entry, 'serverUrl')?.includes('*') ? [own, origin] : [own];
+  return urlIn(identityIn(entry))?.includes('*') ? [own, origin] : [own];
+}
+
+/** Codex has pairs of a key, which depends on the name, and an identity. */
+function identityIn(entry: unknown): unknown {
+  return Array.isArray(entry) ? member(entry[1], 'identity') : entry;
+}
+
+function urlIn(entry: unknown): string | undefined {
+  return textMember(entry, 'serverUrl') ?? textMember(entry, 'url');
+}
+
+function isIn(set: ReadonlySet<string>, keys: readonly string[]): boolean {
+  return keys.some((key) => set.has(key));
 }
 
 function digestOf(kind: string, text: string): string {

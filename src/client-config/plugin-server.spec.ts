@@ -1,8 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { ClientConfig, type ClientName, type ConfigForm, type ConfigPart } from './client-config.js';
+import {
+  ClientConfig,
+  type ClientName,
+  CLIENTS,
+  type ConfigForm,
+  type ConfigPart,
+  type ServerVersion,
+} from './client-config.js';
 import type { PluginVersion } from './plugin-server.js';
 
 type Config = Record<string, unknown>;
+
+const NONE: ReadonlySet<string> = new Set();
 
 const plugin = (...configs: Config[]): PluginVersion => ({
   name: 'io.acme/tools',
@@ -10,7 +19,7 @@ const plugin = (...configs: Config[]): PluginVersion => ({
   servers: configs.map((config, index) => ({ name: `s${index + 1}`, config })),
 });
 const listed = (client: ClientName, config: Config, form: ConfigForm = 'allowlist'): ConfigPart =>
-  new ClientConfig(client, form, { marketplace: 'acme' }).ofPlugin(plugin(config));
+  new ClientConfig(client, form, { marketplace: 'acme' }).ofPlugin(plugin(config), NONE);
 const reasonFor = (client: ClientName, config: Config) => {
   const { 'x-omitted': omitted = [], ...rest } = listed(client, config) as {
     'x-omitted'?: { reason: string }[];
@@ -24,6 +33,19 @@ const run = (line: string, more: Config = {}): Config => {
 
 const NPX = { type: 'stdio', ...run('npx -y left-pad@1.3.0 --port 80') };
 const REMOTE = { type: 'http', url: 'https://acme.example/mcp' };
+const LEFT = run('npx -y left-pad@1.3.0');
+const OPEN = { type: 'streamable-http', variables: { x: { isRequired: true } } };
+/** A published server that is started like `LEFT`, or reached at `REMOTE`. */
+const SERVER: ServerVersion = {
+  name: 'io.acme/left',
+  version: '1.0.0',
+  document: JSON.stringify({
+    remotes: [{ type: 'streamable-http', url: REMOTE.url }],
+    packages: [
+      { registryType: 'npm', identifier: 'left-pad', version: '1.3.0', transport: { type: 'stdio' } },
+    ],
+  }),
+};
 
 describe('a plugin’s server in an allow-list', () => {
   const WORDS = ['npx', '-y', 'left-pad@1.3.0', '--port', '80'];
@@ -129,7 +151,10 @@ describe('a plugin’s server in an allow-list', () => {
   });
 
   it('is omitted alone, with its name', () => {
-    const part = new ClientConfig('copilot', 'allowlist').ofPlugin(plugin(NPX, run('node a.js'), REMOTE));
+    const part = new ClientConfig('copilot', 'allowlist').ofPlugin(
+      plugin(NPX, run('node a.js'), REMOTE),
+      NONE,
+    );
     expect(part).toEqual({
       allowedMcpServers: [
         { serverCommand: ['npx', '-y', 'left-pad@1.3.0', '--port', '80'] },
@@ -150,10 +175,34 @@ describe('a plugin’s server in an allow-list', () => {
   });
 });
 
+describe('a plugin’s server in an allow-list, if a deny-list has the same connection', () => {
+  const RUN = run('npx -y left-pad@1.4.0');
+  const EVERYWHERE = {
+    ...SERVER,
+    document: JSON.stringify({ remotes: [{ ...OPEN, url: `${REMOTE.url}/{x}` }] }),
+  };
+  it.each(CLIENTS)('is omitted for %s, unless a listed server has it', (client) => {
+    const config = new ClientConfig(client, 'allowlist', { marketplace: 'acme' });
+    const reasonOf = (server: Config, denied: readonly string[]) =>
+      (config.ofPlugin(plugin(server), new Set(denied))['x-omitted'] as { reason: string }[] | undefined)?.[0]
+        ?.reason ?? 'listed';
+    const denied = config.deniedKeys(SERVER, NONE);
+    expect(reasonOf(LEFT, denied)).toBe('denied');
+    expect(reasonOf({ ...REMOTE, url: 'HTTPS://acme.example/mcp' }, denied)).toBe('denied');
+    expect(reasonOf(RUN, denied)).toBe('listed');
+    expect(reasonOf({ url: 'https://acme.example/other' }, denied)).toBe('listed');
+    expect(reasonOf(LEFT, config.deniedKeys(plugin(LEFT), NONE))).toBe('denied');
+    const listed = new Set(config.listedKeys(SERVER));
+    for (const version of [SERVER, plugin(LEFT)])
+      expect(reasonOf(LEFT, config.deniedKeys(version, listed))).toBe('listed');
+    if (client !== 'codex')
+      expect(reasonOf(REMOTE, config.deniedKeys(EVERYWHERE, NONE)), 'a wildcard').toBe('denied');
+  });
+});
+
 describe('a plugin’s server in a deny-list', () => {
   const config = new ClientConfig('claude-code', 'denylist');
-  const denied = (configs: Config[], allowed: Config[] = []) =>
-    config.deniedPlugin(plugin(...configs), new Set(config.listedKeysOfPlugin(plugin(...allowed))));
+  const denied = (configs: Config[], listed = NONE) => config.deniedPlugin(plugin(...configs), listed);
 
   it('is whatever the plugin starts', () => {
     expect(denied([run('npx -p evil left-pad'), run('node a.js'), REMOTE])).toEqual({
@@ -166,18 +215,50 @@ describe('a plugin’s server in a deny-list', () => {
   });
 
   it('is omitted if a listed server is the same, or it cannot be written', () => {
-    expect(denied([NPX, run('node ${CLAUDE_PLUGIN_ROOT}/a.js')], [NPX])).toEqual({
+    expect(
+      denied([LEFT, run('node ${CLAUDE_PLUGIN_ROOT}/a.js')], new Set(config.listedKeys(SERVER))),
+    ).toEqual({
       'x-omitted': [
-        { name: 'io.acme/tools', version: '1.0.0', server: 's2', reason: 'variable_reference' },
         { name: 'io.acme/tools', version: '1.0.0', server: 's1', reason: 'still_listed' },
+        { name: 'io.acme/tools', version: '1.0.0', server: 's2', reason: 'variable_reference' },
       ],
     });
   });
+
+  it.each<[Config, object[]]>([
+    [
+      { command: 'npx', args: ['evil'], url: REMOTE.url },
+      [{ serverUrl: REMOTE.url }, { serverCommand: ['npx', 'evil'] }],
+    ],
+    [
+      { type: 'stdio', command: 'npx', args: ['evil'], url: REMOTE.url },
+      [{ serverUrl: REMOTE.url }, { serverCommand: ['npx', 'evil'] }],
+    ],
+    [{ command: 'npx', args: ['evil'], url: 'https://${HOST}' }, [{ serverCommand: ['npx', 'evil'] }]],
+    [{ command: 'npx', args: ['evil'], url: null }, [{ serverCommand: ['npx', 'evil'] }]],
+    [{ command: 'npx', args: ['${X}'], url: REMOTE.url }, [{ serverUrl: REMOTE.url }]],
+    [{ type: 'ws', url: REMOTE.url }, [{ serverUrl: REMOTE.url }]],
+  ])('is its URL and its command: %j', (server, expected) => {
+    expect(denied([server])).toMatchObject({ deniedMcpServers: expected });
+  });
 });
 
-it('a plugin whose list would be too long is omitted as a whole', () => {
+it('of a plugin whose list would be too long, the smallest servers are listed', () => {
+  const long = run(`npx -y left-pad ${'x'.repeat(40_000)}`);
   const many = Array.from({ length: 1_000 }, (_, index) => run(`npx -y left-pad ${'x'.repeat(80)}${index}`));
-  expect(new ClientConfig('copilot', 'allowlist').ofPlugin(plugin(...many))).toEqual({
-    'x-omitted': [{ name: 'io.acme/tools', version: '1.0.0', reason: 'too_long' }],
-  });
+  const small = { serverCommand: ['npx', '-y', 'left-pad@1.3.0'] };
+  const config = new ClientConfig('copilot', 'managed');
+  const omitted = { name: 'io.acme/tools', version: '1.0.0', reason: 'too_long' };
+  for (const part of [
+    config.ofPlugin(plugin(long, LEFT), NONE),
+    config.deniedPlugin(plugin(long, LEFT), NONE),
+  ])
+    expect(Object.values(part)).toEqual([[small], [{ ...omitted, server: 's1' }]]);
+  for (const part of [
+    config.ofPlugin(plugin(...many, LEFT), NONE),
+    config.deniedPlugin(plugin(...many, LEFT), NONE),
+  ]) {
+    expect(Object.values(part)).toEqual([expect.arrayContaining([small]), [omitted]]);
+    expect(JSON.stringify(part, null, 2).length).toBeLessThan(64 * 1_024);
+  }
 });

@@ -7,6 +7,8 @@ import { Inexpressible, TextLimit, textMember } from './template.js';
 export interface PluginServer {
   readonly name: string;
   readonly config: object;
+  /** Set if something in its file could not be read for certain: no allow-list has it. */
+  readonly isUncertain?: boolean;
 }
 
 /** A version of a plugin, with the servers that it starts. */
@@ -23,9 +25,10 @@ export interface PluginVersion {
  *
  * @throws Inexpressible
  */
-export function allowedConnection({ config }: PluginServer): ServerConnection {
-  const connection = startedConnection(config);
-  if (connection.kind === 'remote') return connection;
+export function allowedConnection({ config, isUncertain }: PluginServer): ServerConnection {
+  if (isUncertain) throw new Inexpressible('uncertain');
+  if (textMember(config, 'url') !== undefined) return remoteConnection(config);
+  const connection = commandConnection(config);
   const [command = '', ...args] = commandWords(config);
   if (!isLauncher(command)) throw new Inexpressible('no_launcher');
   if (!isPackageOf(command, packageAfterFlags(command, args))) throw new Inexpressible('invalid_package');
@@ -34,12 +37,20 @@ export function allowedConnection({ config }: PluginServer): ServerConnection {
 }
 
 /**
- * Returns the connection of a plugin's server for a deny-list, whatever it starts.
- *
- * @throws Inexpressible
+ * Returns the connections of a plugin's server for a deny-list, whatever it starts: clients differ in what they read of a
+ * server with a URL and a command. Each is created when its function is called, which throws `Inexpressible`.
  */
-export function startedConnection(config: object): ServerConnection {
-  if (textMember(config, 'url') !== undefined) return remoteConnection(config);
+export function startedConnections({ config }: PluginServer): readonly (() => ServerConnection)[] {
+  const url = member(config, 'url');
+  const hasCommand = url === undefined || member(config, 'command') !== undefined;
+  return [
+    // A deny-list does not depend on the transport.
+    ...(url === undefined ? [] : [() => remoteConnection({ url })]),
+    ...(hasCommand ? [() => commandConnection(config)] : []),
+  ];
+}
+
+function commandConnection(config: object): ServerConnection {
   const [command = '', ...args] = commandWords(config);
   if (command === '') throw new Inexpressible('no_connection');
   return { kind: 'command', command, args: args.map((argument) => [argument]), environment: [] };

@@ -24,6 +24,8 @@ export const OMISSIONS = {
     'An argument contains a character with a special meaning in the shell that may run the command',
   chosen_by_user: 'The list entry would contain user input, for which the client has no pattern',
   still_listed: 'A listed server has the same connection, which a deny-list entry would block',
+  denied: 'A deny-list has the same connection, and no listed server has it',
+  uncertain: 'A file of the plugin contains something that cannot be read for certain',
   wildcard: 'The list entry would contain a character that the client treats as a wildcard',
   too_long: 'The document, or its connection after variables are expanded, is longer than 64 KiB',
 } as const satisfies Record<string, string>;

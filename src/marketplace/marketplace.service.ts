@@ -35,8 +35,10 @@ import {
   marketplaceTree,
   type Plugin,
   pluginsOf,
+  type PluginTexts,
   remoteMarketplace,
   serversFilesIn,
+  withinBytes,
 } from './plugin-tree.js';
 import {
   CACHE_LIMITS,
@@ -261,26 +263,17 @@ export class MarketplaceService {
     return plugins;
   }
 
-  /**
-   * Returns the texts that depend on the plugin's name, or are translated, by digest.
-   *
-   * @throws ApiError 507 `marketplace_too_large`.
-   */
-  private async textsFor(plugins: readonly MarketplacePlugin[]): Promise<Map<string, string>> {
+  /** Returns the texts that depend on the plugin's name, or are translated, within the limits. */
+  private async textsFor(plugins: readonly MarketplacePlugin[]): Promise<PluginTexts> {
     const manifests = await this.textsOf(manifestsIn(plugins), MAX_MANIFESTS_BYTES);
     const servers = await this.textsOf(serversFilesIn(plugins), MAX_SERVERS_BYTES);
-    return new Map([...manifests, ...servers]);
+    return { manifests, servers };
   }
 
   private async textsOf(files: readonly EntryFile[], maxBytes: number): Promise<Map<string, string>> {
     const texts = new Map<string, string>();
-    let total = 0;
-    for (const { digest, bytes } of files) {
-      // Manifests of several plugins with the same digest differ in the repository.
-      total += bytes;
-      if (total > maxBytes) throw new ApiError('marketplace_too_large');
-      if (!texts.has(digest)) texts.set(digest, await text(this.content.read(digest)));
-    }
+    for (const digest of withinBytes(files, maxBytes))
+      texts.set(digest, await text(this.content.read(digest)));
     return texts;
   }
 

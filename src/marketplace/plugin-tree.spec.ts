@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { manifestsIn, marketplaceTree, pluginsOf, remoteMarketplace, serversFilesIn } from './plugin-tree.js';
+import {
+  manifestsIn,
+  marketplaceTree,
+  pluginsOf,
+  remoteMarketplace,
+  serversFilesIn,
+  withinBytes,
+} from './plugin-tree.js';
 import type { EntryWithFiles } from '../content/entries-with-content.queries.js';
 
 const ACME = { name: 'acme', owner: 'Acme' };
@@ -24,7 +31,8 @@ const namesOf = (...entries: EntryWithFiles[]) =>
 
 /** The tree by path: JSON as a value, content as its digest. */
 function treeOf(entries: EntryWithFiles[], manifests: Record<string, string> = {}): Record<string, unknown> {
-  const tree = marketplaceTree(ACME, pluginsOf(entries), new Map(Object.entries(manifests)));
+  const texts = new Map(Object.entries(manifests));
+  const tree = marketplaceTree(ACME, pluginsOf(entries), { manifests: texts, servers: texts });
   const paths = tree.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);
   return Object.fromEntries(
@@ -164,7 +172,8 @@ describe('the tree of a marketplace', () => {
     const nested = (depth: number) => `{"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
     const textFor = (manifest: string) => {
       const plugins = pluginsOf([entry('io.acme/x', ['plugin.json'])]);
-      const tree = marketplaceTree(ACME, plugins, new Map([['digest of plugin.json', manifest]]));
+      const manifests = new Map([['digest of plugin.json', manifest]]);
+      const tree = marketplaceTree(ACME, plugins, { manifests, servers: new Map() });
       const found = tree.find(({ path }) => path === 'plugins/io-acme-x/plugin.json');
       return found && 'text' in found ? found.text : '';
     };
@@ -197,6 +206,30 @@ describe('the tree of a marketplace', () => {
       entry('io.acme/y', ['plugin.json'], { type: 'skill' }),
     ]);
     expect(manifestsIn(plugins)).toEqual([file(CLAUDE)]);
+  });
+
+  it('reads the smallest files that fit together', () => {
+    const sized = (digest: string, bytes: number) => ({ ...file('plugin.json', digest), bytes });
+    const files = [sized('a', 4), sized('b', 5), sized('c', 1), sized('c', 1), sized('d', 4)];
+    expect(withinBytes(files, 15)).toEqual(['a', 'b', 'c', 'd']);
+    expect(withinBytes(files, 14)).toEqual(['a', 'c', 'd']);
+    expect(withinBytes(files, 9)).toEqual(['a', 'c']);
+    expect(withinBytes(files, 1)).toEqual([]);
+  });
+
+  it('does not use the text of one kind for the other', () => {
+    const both = [
+      entry('io.acme/x', ['mcp.json'], { files: [file(CLAUDE, 'same'), file('mcp.json', 'same')] }),
+    ];
+    const same = new Map([['same', '{"license":"MIT"}']]);
+    const pathsOf = (manifests: ReadonlyMap<string, string>, servers: ReadonlyMap<string, string>) =>
+      marketplaceTree(ACME, pluginsOf(both), { manifests, servers }).flatMap((each) =>
+        'text' in each && (each.text.includes('MIT') || each.path.endsWith('/.mcp.json')) ? [each.path] : [],
+      );
+    expect(pathsOf(same, new Map())).toEqual([`plugins/io-acme-x/${CLAUDE}`]);
+    expect(pathsOf(new Map(), new Map([['same', '{"mcpServers":{}}']]))).toEqual([
+      'plugins/io-acme-x/.mcp.json',
+    ]);
   });
 
   it('reads the only file of servers of a plugin up to 256 KiB', () => {

@@ -2,6 +2,7 @@ import type { MarketplaceConfig } from '../config/config.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
 import { isDeeperThan } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
+import { smallestWithin } from '../limits/smallest-within.js';
 import type { EntryWithContent, EntryWithFiles, EntryFile } from '../content/entries-with-content.queries.js';
 import {
   CLAUDE_FILE,
@@ -76,6 +77,26 @@ export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile
   });
 }
 
+/**
+ * Returns the smallest files that fit together, by digest. Of the others, manifests are generated, and servers are not
+ * translated.
+ *
+ * @param files those of all plugins, in order: each appears in the repository, also of equal ones.
+ */
+export function withinBytes(files: readonly EntryFile[], maxBytes: number): string[] {
+  const totals = new Map<string, number>();
+  for (const { digest, bytes } of files) totals.set(digest, (totals.get(digest) ?? 0) + bytes);
+  return smallestWithin([...totals], maxBytes, ([, bytes]) => bytes).map(([digest]) => digest);
+}
+
+/** Texts by digest. */
+export interface PluginTexts {
+  /** Of `manifestsIn`. */
+  readonly manifests: ReadonlyMap<string, string>;
+  /** Of `serversFilesIn`. */
+  readonly servers: ReadonlyMap<string, string>;
+}
+
 function isManifest({ path }: EntryFile): boolean {
   return MANIFESTS.has(path.toLowerCase());
 }
@@ -85,12 +106,12 @@ function isManifest({ path }: EntryFile): boolean {
  * CLI, Codex and Cursor, and each plugin below `plugins/`. Depends only on the arguments, and contains neither callers
  * nor addresses.
  *
- * @param texts The texts of `manifestsIn` and `serversFilesIn`, by digest.
+ * @param texts those that are missing are replaced: see `withinBytes`.
  */
 export function marketplaceTree(
   { name, owner }: MarketplaceConfig,
   plugins: readonly MarketplacePlugin[],
-  texts: ReadonlyMap<string, string>,
+  texts: PluginTexts,
 ): RepositoryFile[] {
   const listed = plugins.map(({ pluginName, description, version }) => ({
     name: pluginName,
@@ -163,7 +184,7 @@ export function remoteMarketplace(
  *
  * @param texts see `marketplaceTree`.
  */
-export function filesOf(plugin: MarketplacePlugin, texts: ReadonlyMap<string, string>): RepositoryFile[] {
+export function filesOf(plugin: MarketplacePlugin, texts: PluginTexts): RepositoryFile[] {
   const { type, name, files } = plugin;
   if (type === 'skill') {
     const directory = `skills/${name.slice(name.indexOf('/') + 1)}`;
@@ -174,7 +195,9 @@ export function filesOf(plugin: MarketplacePlugin, texts: ReadonlyMap<string, st
     ];
   }
   const written = new Map(REQUIRED.map((path) => [path, textOf(manifestOf(plugin))]));
-  const stored = files.filter(isManifest).map((file) => ({ file, text: texts.get(file.digest) ?? '' }));
+  const stored = files
+    .filter(isManifest)
+    .map((file) => ({ file, text: texts.manifests.get(file.digest) ?? '' }));
   for (const { file, text } of stored) written.set(file.path.toLowerCase(), renamed(text, plugin));
   const isPortable = !hasOwnParts(
     files,
@@ -183,7 +206,7 @@ export function filesOf(plugin: MarketplacePlugin, texts: ReadonlyMap<string, st
   if (isPortable && !hasPath(files, PORTABLE_MANIFEST))
     written.set(PORTABLE_MANIFEST, textOf(portableManifestOf(plugin)));
   const servers = onlyServersFile(files);
-  const translated = servers && translatedServers(servers.path, texts.get(servers.digest) ?? '');
+  const translated = servers && translatedServers(servers.path, texts.servers.get(servers.digest) ?? '');
   if (servers && translated?.text)
     written.set(servers.path === PORTABLE_FILE ? CLAUDE_FILE : PORTABLE_FILE, translated.text);
   const isReplaced = ({ path }: EntryFile) =>

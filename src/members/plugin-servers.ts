@@ -1,5 +1,7 @@
+import type { PluginServer } from '../client-config/plugin-server.js';
 import { isObject, member } from '../json/json-values.js';
 import { toStorable } from '../validation/storable-text.js';
+import { smallestWithin } from '../limits/smallest-within.js';
 import type { ConfiguredServer, MemberFile } from './read-members.js';
 import {
   MAX_SERVERS_FILE_BYTES,
@@ -11,13 +13,14 @@ import {
 /** What clients are told about the servers of a plugin, beside its members. */
 export interface PluginServers {
   /** The servers, with what the lists of clients depend on. */
-  readonly servers: readonly { readonly name: string; readonly config: object }[];
+  readonly servers: readonly PluginServer[];
   /** Those that the marketplace leaves out of the file that it adds. */
   readonly untranslated: readonly UntranslatedServer[];
 }
 
-/** Characters of the servers as JSON. Further servers are on no list. */
+/** Characters of the servers as JSON. Of further servers the first names are kept, so that lists count them as omitted. */
 const MAX_LENGTH = 256 * 1_024;
+const MAX_DROPPED = 100;
 const MAX_UNTRANSLATED = 100;
 const MAX_NAME = 200;
 
@@ -32,15 +35,16 @@ export async function pluginServersOf<File extends MemberFile>(
   configured: readonly ConfiguredServer[],
   read: (file: File) => Promise<Buffer>,
 ): Promise<PluginServers> {
-  let length = 0;
-  const servers = configured
-    .map(({ name, config }) => ({ name, config: listedPart(config) }))
-    .filter((server) => {
-      const text = JSON.stringify(server);
-      length += text.length;
-      // PostgreSQL stores neither NUL nor lone surrogates.
-      return length <= MAX_LENGTH && !/\\u(?:0000|d[89a-f])/i.test(text);
-    });
+  const all = configured.map(({ name, config, isCertain }): PluginServer => ({
+    name: toStorable(name, MAX_NAME),
+    config: listedPart(config),
+    ...(isCertain ? {} : { isUncertain: true }),
+  }));
+  // PostgreSQL stores neither NUL nor lone surrogates.
+  const storable = all.filter((server) => !/\\u(?:0000|d[89a-f])/i.test(JSON.stringify(server)));
+  const kept = new Set(smallestWithin(storable, MAX_LENGTH, (server) => JSON.stringify(server).length));
+  const dropped = all.filter((server) => !kept.has(server)).slice(0, MAX_DROPPED);
+  const servers = [...kept, ...dropped.map(({ name }) => ({ name, config: {}, isUncertain: true }))];
   const file = onlyServersFile(files);
   if (!file || files.some(({ path }) => path.toLowerCase() === 'skill.md'))
     return { servers, untranslated: [] };

@@ -47,6 +47,8 @@ const MAX_PARSED_FILES = 50;
 const MAX_MEMBERS_PER_FILE = 1_000;
 /** Characters of all members as JSON. */
 const MAX_LENGTH = 256 * 1024;
+/** Characters of all servers as configured. */
+const MAX_SERVERS_LENGTH = 1024 * 1024;
 const MAX_NAME = 200;
 const MAX_COMMAND = MAX_LINE;
 const MAX_PATH = 4_096;
@@ -69,7 +71,7 @@ export async function readMembers<File extends MemberFile>(
 
 export interface ReadMembers {
   readonly members: Members;
-  /** The servers as configured, of the files that could be read for certain. */
+  /** The servers as configured. */
   readonly servers: readonly ConfiguredServer[];
 }
 
@@ -78,6 +80,8 @@ export interface ConfiguredServer {
   readonly name: string;
   readonly file: string;
   readonly config: Readonly<Record<string, unknown>>;
+  /** Whether everything in the file could be read for certain. */
+  readonly isCertain: boolean;
 }
 
 /** The members of one file. */
@@ -89,7 +93,7 @@ class FoundMembers {
   readonly hooks: MemberHook[] = [];
   readonly lsp: MemberLspServer[] = [];
   readonly executables: string[] = [];
-  readonly configured: Omit<ConfiguredServer, 'file'>[] = [];
+  readonly configured: Pick<ConfiguredServer, 'name' | 'config'>[] = [];
   isCertain = true;
 
   get isFull(): boolean {
@@ -128,6 +132,7 @@ class MembersReader<File extends MemberFile> {
   /** Components by path, each read once. */
   private readonly seen = new Set<string>();
   private length = 0;
+  private serversLength = 0;
   private parsed = 0;
 
   constructor(
@@ -311,7 +316,19 @@ class MembersReader<File extends MemberFile> {
     return undefined;
   }
 
+  /** Keeps the servers also of a file that is not certain, for deny-lists; of too many, the names. */
+  private keepServers({ configured, isCertain, isFull }: FoundMembers, file: string): void {
+    for (const { name, config } of configured) {
+      this.serversLength += name.length + JSON.stringify(config).length;
+      if (this.serversLength <= MAX_SERVERS_LENGTH)
+        this.servers.push({ name, file, config, isCertain: isCertain && !isFull });
+      else if (this.servers.length < MAX_MEMBERS_PER_FILE)
+        this.servers.push({ name: toStorable(name, MAX_NAME), file, config: {}, isCertain: false });
+    }
+  }
+
   private keep(found: FoundMembers, path: string): void {
+    this.keepServers(found, path);
     if (!found.isCertain || found.isFull) this.unreadable.add(path);
     if (found.isFull) return;
     const added = (Object.keys(this.found) as (keyof typeof this.found)[]).flatMap((kind) =>
@@ -323,7 +340,6 @@ class MembersReader<File extends MemberFile> {
       return;
     }
     this.length = length;
-    if (found.isCertain) this.servers.push(...found.configured.map((server) => ({ ...server, file: path })));
     for (const { kind, value, key } of added) this.found[kind].set(key, value);
   }
 }

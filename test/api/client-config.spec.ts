@@ -27,7 +27,9 @@ const npm = (identifier: string, more: Document = {}) => ({
 
 const MARKETPLACE = { name: 'acme', owner: 'Acme' };
 /** Without content until a test stores it. */
-const PLUGINS = ['io.tools/both', 'io.tools/left', 'io.tools/plain'].map((name) => aSkill(name));
+const PLUGINS = ['io.tools/both', 'io.tools/left', 'io.tools/plain', 'io.tools/odd'].map((name) =>
+  aSkill(name),
+);
 
 const folder = aFolder();
 const key = aKey();
@@ -533,8 +535,9 @@ describe('the servers of plugins', () => {
     expect(await jsonOf('copilot', 'denylist')).toMatchObject({ deniedMcpServers: [] });
   });
 
-  it('are not denied if a plugin that stays starts the same', async () => {
+  it('are denied although a plugin that stays starts the same, unless a server does', async () => {
     await block(['io.tools/left']);
+    const RIGHT = { serverCommand: ['npx', '-y', 'right-pad'] };
     const twin = { plugin: aSkill('io.acme/twin'), claims: { org: 'acme' } };
     const writer = service.as(ACME_WRITER);
     expect((await writer.post('/v1/entries', twin)).status).toBe(201);
@@ -542,12 +545,92 @@ describe('the servers of plugins', () => {
     await storeContent(service, 'plugin', 'io.acme/twin', '1.0.0', {
       '.mcp.json': JSON.stringify({ right: { command: 'npx', args: ['-y', 'right-pad'] } }),
     });
+    expect(await jsonOf('copilot', 'denylist')).toMatchObject({ deniedMcpServers: [RIGHT], omitted: '0' });
+    const isAllowed = async (client: string, form: string) => {
+      const reply = await of(client, form);
+      const file = client === 'codex' ? parse(reply.text) : (reply.json as Document);
+      return JSON.stringify({ ...file, deniedMcpServers: [], 'x-omitted': [] }).includes('right-pad');
+    };
+    const forms = [...Object.keys(ALLOWED), 'codex'].map((client) => [client, 'allowlist'] as const);
+    for (const [client, form] of [...forms, ['codex', 'managed'], ['copilot', 'managed']] as const)
+      expect(await isAllowed(client, form), `${client} ${form}`).toBe(false);
+    const packages = [{ registryType: 'npm', identifier: 'right-pad', transport: { type: 'stdio' } }];
+    const server = aServer('io.acme/right', '1.0.0', { packages });
+    expect((await writer.post('/v1/entries', { server, claims: { org: 'acme' } })).status).toBe(201);
     expect(await jsonOf('copilot', 'denylist')).toMatchObject({
       deniedMcpServers: [],
       'x-omitted': [{ name: 'io.tools/left', server: 'right', reason: 'still_listed' }],
     });
+    expect((await jsonOf('copilot', 'allowlist'))['allowedMcpServers' as keyof object]).toEqual([
+      RIGHT,
+      RIGHT,
+      { serverCommand: LEFT },
+      { serverUrl: REMOTE },
+    ]);
     await unblock();
     expect((await writer.delete('/v1/entries/plugin/io.acme%2Ftwin/versions/1.0.0')).status).toBe(204);
+    expect((await writer.delete('/v1/entries/server/io.acme%2Fright/versions/1.0.0')).status).toBe(204);
+  });
+
+  it('lift no denial of a deleted server with the same command', async () => {
+    const claims = { org: 'acme' };
+    const writer = service.as(ACME_WRITER);
+    const server = aServer('io.acme/evil', '1.0.0', npm('evil'));
+    for (const entry of [{ server }, { plugin: aSkill('io.acme/helper') }])
+      expect((await writer.post('/v1/entries', { ...entry, claims })).status).toBe(201);
+    const start = (name: string) => ({ command: 'npx', args: ['-y', name] });
+    await storeContent(service, 'plugin', 'io.acme/helper', '1.0.0', {
+      '.mcp.json': JSON.stringify({ evil: start('evil@1.2.3'), good: start('good@1.2.3') }),
+    });
+    const EVIL = { serverCommand: ['npx', '-y', 'evil@1.2.3'] };
+    const GOOD = { serverCommand: ['npx', '-y', 'good@1.2.3'] };
+    const before = await jsonOf('claude-code', 'managed');
+    expect(before).toMatchObject({ deniedMcpServers: [] });
+    expect(before).toHaveProperty('allowedMcpServers', expect.arrayContaining([EVIL, GOOD]));
+    const path = '/v1/entries/server/io.acme%2Fevil/versions/1.0.0';
+    expect((await writer.send('PATCH', `${path}/status`, { body: { status: 'deleted' } })).status).toBe(200);
+    for (const form of ['allowlist', 'managed']) {
+      const after = await jsonOf('claude-code', form);
+      expect(after).toHaveProperty('allowedMcpServers', expect.arrayContaining([GOOD]));
+      expect(after).not.toHaveProperty('allowedMcpServers', expect.arrayContaining([EVIL]));
+      expect(after).toHaveProperty(
+        'x-omitted',
+        expect.arrayContaining([
+          { name: 'io.acme/helper', version: '1.0.0', server: 'evil', reason: 'denied' },
+        ]),
+      );
+    }
+    expect(await jsonOf('claude-code', 'denylist')).toMatchObject({ deniedMcpServers: [EVIL] });
+    for (const each of [path, '/v1/entries/plugin/io.acme%2Fhelper/versions/1.0.0'])
+      expect((await writer.delete(each)).status).toBe(204);
+  });
+
+  it('are denied also from a file that cannot be read for certain, which no allow-list uses', async () => {
+    const odd = { type: 'stdio', command: 'npx', args: ['-y', 'odd-pad'], url: 'https://odd.example/mcp' };
+    await storeContent(service, 'plugin', 'io.tools/odd', '1.0.0', {
+      '.mcp.json': JSON.stringify({
+        odd,
+        x: { command: '$(x)', args: [`\${X}`] },
+        long: { command: 'z', args: ['x'.repeat(200_000)] },
+      }),
+      'mcp.json': JSON.stringify({ more: { command: 'y'.repeat(100_000) } }),
+    });
+    const inOdd = (server: string, reason: string) => ({
+      name: 'io.tools/odd',
+      version: '1.0.0',
+      server,
+      reason,
+    });
+    const allowed = await of('copilot', 'allowlist');
+    expect((allowed.json as Config)['x-omitted']).toEqual(
+      expect.arrayContaining(['odd', 'x', 'long', 'more'].map((server) => inOdd(server, 'uncertain'))),
+    );
+    expect(allowed.text).not.toMatch(/odd-pad|odd\.example/);
+    await block(['io.tools/odd']);
+    expect(await jsonOf('copilot', 'denylist')).toMatchObject({
+      deniedMcpServers: [{ serverUrl: odd.url }, { serverCommand: ['npx', '-y', 'odd-pad'] }],
+    });
+    await unblock();
   });
 
   it('of a plugin that was removed are disabled with it, for callers who would see it', async () => {

@@ -622,18 +622,25 @@ describe('a marketplace with more than 4 MiB of manifests', () => {
     (folder) => `${folder}/plugin.json`,
   );
 
-  it('has a file, but no repository', async () => {
-    const manifest = JSON.stringify({ x: 'x'.repeat(256 * 1_024 - 8) });
-    for (const index of [0, 1, 2])
+  it('has a repository, in which the longest are replaced', async () => {
+    for (const index of [0, 1, 2]) {
+      const manifest = JSON.stringify({ x: `${index}`.repeat(256 * 1_024 - 8) });
       await storeContent(service, 'plugin', `io.acme/long-${index}`, '1.0.0', {
         ...Object.fromEntries(PLACES.map((path) => [path, manifest])),
         'README.md': `${index}`,
         'plugin.json': manifest,
       });
+    }
     expect(pluginsIn(await service.as(LONG).get(FILE))).toContain('io-acme-long-2@1.0.0');
-    const references = `${MAIN}/info/refs?service=git-upload-pack`;
-    expectRefused(await service.as(LONG).get(references), 507, 'marketplace_too_large');
-    expect((await data().get(references)).status).toBe(200);
+    const clone = await cloneAs({ ...LONG, sub: 'lou' });
+    const manifestOf = (name: string, path: string) =>
+      JSON.parse(readFileSync(join(clone, 'plugins', name, path), 'utf8')) as Record<string, unknown>;
+    for (const path of [...PLACES, 'plugin.json']) {
+      for (const index of [0, 1]) expect(manifestOf(`io-acme-long-${index}`, path)).toHaveProperty('x');
+      expect(manifestOf('io-acme-long-2', path)).not.toHaveProperty('x');
+      expect(manifestOf('io-acme-long-2', path)).toMatchObject({ name: 'io-acme-long-2', version: '1.0.0' });
+    }
+    expect(manifestOf('io-acme-review', MANIFEST)).toMatchObject({ author: { name: 'Ann' } });
   });
 });
 
