@@ -11,7 +11,7 @@ import {
   configurationFiles,
   isDefinedByEntry,
   isStoredAsIs,
-  namedFiles,
+  configuredFiles,
   pluginContent,
 } from './plugin-content.js';
 import type { DerivedRead } from './source-content.js';
@@ -68,7 +68,7 @@ export class LocalPlugins {
     await tree.read([...distinct.values()], MAX_BYTES, async ({ id }, bytes) => {
       await slice.pause();
       const parsed = bytes ? jsonObject(bytes) : undefined;
-      const named = configuring.has(id) ? namedFiles(parsed) : [];
+      const named = configuring.has(id) ? configuredFiles(parsed) : [];
       read.memory.add((bytes?.length ?? 0) + heapOverhead([parsed, named]));
       local.parsed.set(id, parsed);
       local.named.set(id, named);

@@ -3,7 +3,7 @@ import { MANIFEST } from '../../content/version-folder.js';
 import {
   configurationFiles,
   isStoredAsIs,
-  namedFiles,
+  configuredFiles,
   pluginContent,
   type PluginParts,
 } from './plugin-content.js';
@@ -139,7 +139,7 @@ describe('a plugin that its entry defines', () => {
     const entry = { hooks: './hooks/hooks.json', strict: false };
     expect(configurationFiles(entry)).toEqual(['hooks/hooks.json']);
     const hooks = { Stop: [{ hooks: [{ command: '${CLAUDE_PLUGIN_ROOT}/scripts/check.sh' }] }] };
-    const configurations = new Map([['hooks/hooks.json', namedFiles({ hooks })]]);
+    const configurations = new Map([['hooks/hooks.json', configuredFiles({ hooks })]]);
     expect(lax(entry, { configurations }).only).toEqual([
       ...['README.md', 'LICENSE', 'hooks/hooks.json', 'scripts/check.sh', 'scripts/lib/util.sh'],
     ]);

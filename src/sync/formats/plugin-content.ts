@@ -31,7 +31,7 @@ export interface PluginParts {
   readonly manifest: Readonly<Record<string, unknown>> | null;
   /** The paths of the folder's files and links, from the folder. */
   readonly paths: readonly string[];
-  /** What the files that `configurationFiles` names name themselves, by path: see `namedFiles`. */
+  /** What the files that `configurationFiles` names name themselves, by path: see `configuredFiles`. */
   readonly configurations: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -119,7 +119,7 @@ function listedPaths({ entry, paths, configurations }: PluginParts): Set<string>
   const listed = [...PATH_LISTS, ...CONFIGURATIONS].flatMap((key) => pathsIn(entry[key]));
   // An entry may list a file any number of times.
   const named = [
-    ...CONFIGURATIONS.flatMap((key) => namedFiles(entry[key])),
+    ...CONFIGURATIONS.flatMap((key) => configuredFiles(entry[key])),
     ...[...configurations.values()].flat(),
   ];
   const files = new Set(paths);
@@ -152,7 +152,7 @@ function pathsIn(value: unknown): string[] {
 }
 
 /** Returns the files in the plugin's folder that a configuration names, with a variable for the folder; the first thousand. */
-export function namedFiles(configuration: unknown): string[] {
+export function configuredFiles(configuration: unknown): string[] {
   const found: string[] = [];
   const visit = (value: unknown, levels: number): void => {
     if (levels === 0 || found.length >= MAX_NAMED_FILES) return;
