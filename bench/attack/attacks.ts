@@ -31,7 +31,7 @@ const MADE_UP_TOKENS = 300;
 /** Any two teams form a claim set: 19 900 in total. */
 export const TEAMS = Array.from({ length: 200 }, (_, team) => `t-${team}`);
 /** Prefix of the attacker's entries; sorts last. */
-export const LARGE_NAMES = 'zz.large/server-';
+const LARGE_NAMES = 'zz.large/server-';
 export const ATTACKERS_NAMES = 'zz.mallory/server-';
 
 /** Each runs until its thread ends and ignores the responses. */

@@ -21,7 +21,7 @@ export interface CatalogueSize {
   readonly seed: number;
 }
 
-export const REGISTRY = 'main';
+const REGISTRY = 'main';
 export const VERSIONS_A_NAME = 5;
 /** Oldest first; in every twentieth entry the newest is deleted, so that another is latest. */
 const VERSIONS = ['1.0.0', '1.1.0', '1.2.0-rc.1', '1.2.0', '2.0.0'];

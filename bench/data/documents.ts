@@ -68,7 +68,7 @@ const ROOM_FOR_A_TOOL = 230;
 const KEYS_AND_PUNCTUATION = 48;
 
 /** Seeded pseudorandom integers (mulberry32). */
-export class Dice {
+class Dice {
   constructor(private state: number) {}
 
   /** From 0 to `sides - 1`. */

@@ -1,6 +1,6 @@
 import autocannon from 'autocannon';
 
-export interface LoadRequest {
+interface LoadRequest {
   readonly path: string;
   readonly token?: string;
   /** Sent as a JSON POST; absent: GET. */

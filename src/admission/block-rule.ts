@@ -9,7 +9,7 @@ import { toStorable } from '../validation/storable-text.js';
 import { REWRITTEN } from './rewrite.js';
 
 /** A package as a block names it; `identifier` is a glob. */
-export interface BlockedPackage {
+interface BlockedPackage {
   readonly registryType: string;
   readonly identifier: string;
   /** One version or an npm range. */

@@ -31,7 +31,7 @@ import { type SeenItem, SeenItems } from './seen-items.queries.js';
 import { shownReasons } from './verdict.js';
 
 /** Decisions and comments of one item. */
-export const MAX_DECISIONS = 200;
+const MAX_DECISIONS = 200;
 
 export interface DecisionRequest {
   readonly digest: string;

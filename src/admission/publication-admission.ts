@@ -27,7 +27,7 @@ import { type HoldReason, shownReasons } from './verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Publications and changes of one person that may be held at a time. */
-export const MAX_HELD_PER_PERSON = 1_000;
+const MAX_HELD_PER_PERSON = 1_000;
 
 /**
  * Applies review and blocks to publications and changes of entries (reference/admission). Methods run in the caller's

@@ -9,7 +9,7 @@ export const POLICIES = [
   'webhook',
 ] as const;
 
-export type Policy = (typeof POLICIES)[number];
+type Policy = (typeof POLICIES)[number];
 
 /** Why a version or change is held (reference/admission). */
 export interface HoldReason {

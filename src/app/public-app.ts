@@ -61,7 +61,7 @@ function corsFor(origins: readonly string[]): CorsOptionsDelegate<Request> {
 }
 
 /** RFC 9112 §3.2: refuses HTTP/1.1 requests without a Host header, and all requests with several Host headers. */
-export function refuseUnclearHost(
+function refuseUnclearHost(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
   _response: ServerResponse,
   next: (error?: unknown) => void,
@@ -103,7 +103,7 @@ function refuseForeignHosts(server: Server): Middleware {
  *
  * @param origins `cors.origins`; `*` applies only to reads and is ignored here.
  */
-export function refuseForeignOrigins(origins: readonly string[]): Middleware {
+function refuseForeignOrigins(origins: readonly string[]): Middleware {
   const named = new Set(origins.filter((origin) => origin !== '*'));
   return (request, _response, next) => {
     const { origin } = request.headers;

@@ -52,7 +52,7 @@ export interface AuditActor {
   readonly roles: readonly string[];
 }
 
-export type AuditTargetType =
+type AuditTargetType =
   | 'source'
   | 'registry'
   | 'block'

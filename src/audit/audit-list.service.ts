@@ -110,7 +110,7 @@ function knowsAllEvents(policy: AccessPolicy, caller: Caller): boolean {
 /**
  * reference/audit: managers with the matching role see an event if they cover the claims that its target had at that time.
  */
-export function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditScope): boolean {
+function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditScope): boolean {
   return (
     policy.mayAct(caller, role) &&
     claims.every((one) =>

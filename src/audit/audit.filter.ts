@@ -112,7 +112,7 @@ function recordRead(
 }
 
 /** A request that matched a route. */
-export interface RoutedRequest extends LoadedRequest {
+interface RoutedRequest extends LoadedRequest {
   /** Looks up the route's declarations; called only when an event is recorded. */
   declaredRoute?: () => DeclaredRoute;
 }

@@ -78,7 +78,7 @@ export const WritesNothingOf = Reflector.createDecorator<WritesNothing>();
 export const AcceptsBasic = Reflector.createDecorator();
 
 /** The behavior of a route. */
-export interface RouteBehavior {
+interface RouteBehavior {
   readonly access: RouteAccess;
   /**
    * The action under which refusals are recorded (reference/audit); null if none are. AuditTrail records changes, in the transaction

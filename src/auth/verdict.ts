@@ -15,7 +15,7 @@ export interface ProviderAttempt extends Refusal {
 }
 
 /** Whom a refused token claims to be from. Nobody has verified this. */
-export interface ClaimedOrigin {
+interface ClaimedOrigin {
   readonly issuer?: string;
   readonly client?: string;
 }

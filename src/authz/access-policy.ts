@@ -6,7 +6,7 @@ import type { AuthzConfig, ProviderConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 
 /** The reason for a decision that compared no claims. */
-export type Because = 'mode' | 'superAdmin' | 'unlabeled: allow' | 'unlabeled: deny' | 'unlabeled';
+type Because = 'mode' | 'superAdmin' | 'unlabeled: allow' | 'unlabeled: deny' | 'unlabeled';
 
 /** A decision of the policy, with its reasons (reference/explain). */
 export interface Judgement {
@@ -31,7 +31,7 @@ export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
  * grants the role; a map matches if all its members match. An empty map grants nothing, and the configuration rejects
  * it.
  */
-export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
+function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
   return ROLES.filter((role) =>
     rules[role].some((rule) => Object.keys(rule).length > 0 && covers(held, rule, 'any')),
   );

@@ -245,6 +245,6 @@ function likePattern(search: string): string {
 }
 
 /** LIKE pattern for exactly this text. */
-export function likeText(text: string): string {
+function likeText(text: string): string {
   return text.replaceAll(/[\\%_]/g, '\\$&');
 }

@@ -24,7 +24,7 @@ import {
 } from './page-body.js';
 
 /** SQL: the condition that selects version `v` of a name. */
-export const WHICH = {
+const WHICH = {
   latest: 'v.is_latest',
   exact: 'v.version = $version',
 } as const;
@@ -68,7 +68,7 @@ order by found.key desc limit ${MAX_LISTED_VERSIONS + 1}`,
   );
 }
 
-export interface SingleVersion {
+interface SingleVersion {
   readonly type: EntryType;
   readonly which: 'latest' | 'exact';
   readonly includeDeleted: boolean;

@@ -31,7 +31,7 @@ class ExpectedCaller extends CallerMembers implements OfflineCallerForm {
 }
 
 /** An expectation about one caller (reference/explain). */
-export class Expectation {
+class Expectation {
   @IsOptional() @IsText() readonly name?: string;
   @IsDefined() @ValidateNested() @Type(() => ExpectedCaller) readonly caller: ExpectedCaller;
   @IsText() readonly registry: string;
@@ -45,7 +45,7 @@ export class Expectation {
 }
 
 /** The result for one expectation, which is met if there are no failures. */
-export interface ExpectationResult {
+interface ExpectationResult {
   readonly name: string;
   readonly registry: string;
   readonly failures: readonly string[];

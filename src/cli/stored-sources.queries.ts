@@ -5,7 +5,7 @@ import { appliedMigrations } from '../database/migrate.js';
 import { createDataSource, serverVersion } from '../database/open-database.js';
 import type { EntryType } from '../documents/entry-types.js';
 
-export interface StoredEntry {
+interface StoredEntry {
   readonly source: string;
   readonly type: EntryType;
   readonly name: string;

@@ -28,7 +28,7 @@ export interface RemoteConnection {
 }
 
 /** A server that the client starts and connects to over stdio. */
-export interface CommandConnection {
+interface CommandConnection {
   readonly kind: 'command';
   /** A launcher; another program only where a plugin starts it. */
   readonly command: string;

@@ -1,12 +1,12 @@
 import type { ProxyConfig } from '../outbound/dispatcher.js';
-import type { LogFormat, LogLevel } from './config-file.dto.js';
+import type { LogFormat } from './config-file.dto.js';
 import type { RegistryConfig, SourceConfig } from './declared-resources.js';
 import type { Address } from './environment.js';
 import type { resolveConfig } from './resolve-config.js';
 import type { TelemetryConfig } from './telemetry-config.js';
 
 export type * from './declared-resources.js';
-export type { LogFormat, LogLevel };
+export type { LogFormat };
 
 /** Command-line options. Omitted options have defaults. */
 export interface Flags {
@@ -41,11 +41,9 @@ type Settings = Omit<ReturnType<typeof resolveConfig>, 'sources' | 'registries'>
 
 export type AdminFileRoot = Config['adminFileRoots'][number];
 export type AuthConfig = Config['auth'];
-export type AuthMode = AuthConfig['mode'];
 export type OAuthConfig = NonNullable<AuthConfig['oauth']>;
 export type ProviderConfig = OAuthConfig['providers'][number];
 export type AuthzConfig = NonNullable<AuthConfig['authz']>;
-export type RoleName = keyof AuthzConfig['roles'];
 export type WebhookConfig = Config['webhooks'][number];
 export type WebhookView = NonNullable<WebhookConfig['as']>;
 export type AdmissionWebhookConfig = Config['admission']['webhooks'][number];

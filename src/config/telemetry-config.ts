@@ -2,7 +2,7 @@ import { parseHost, parseHttpUrl } from '../validation/urls.js';
 import type { TelemetrySettings } from './config-file.dto.js';
 
 const OTLP_PROTOCOLS = ['http/protobuf', 'http/json'] as const;
-export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
+type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number];
 
 /** OTLP target for one signal. The exporter reads headers, timeouts etc. from OTEL_… variables. */
 export interface OtlpTarget {

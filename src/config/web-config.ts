@@ -2,9 +2,7 @@ import { elements, member } from '../json/json-values.js';
 import { isSvg, rasterImageIn } from '../validation/images.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { WebSettings } from './config-file.dto.js';
-import type { Plain } from '../json/plain.js';
 
-export type WebConfig = Plain<ReturnType<typeof webOf>>;
 
 /**
  * @param scopesSupported Optional scopes of the log-ins that set no `scopes`.

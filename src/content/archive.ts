@@ -397,7 +397,7 @@ function tooLong(path: string): ApiError {
 }
 
 /** Returns why a segment of a path cannot be on every system; undefined if it can. */
-export function segmentProblem(segment: string): string | undefined {
+function segmentProblem(segment: string): string | undefined {
   if (segment === '') return 'its path is absolute or has an empty segment';
   if (segment === '.' || segment === '..') return 'its path has a segment "." or ".."';
   if (/\p{Cc}/u.test(segment) || BIDIRECTIONAL.test(segment) || segment.includes('\ufffd'))

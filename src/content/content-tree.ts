@@ -69,7 +69,7 @@ export function bytesOf(files: readonly Pick<ContentTreeFile, 'bytes'>[]): numbe
 }
 
 /** Returns the SHA-256 of the sorted list of paths, file digests, sizes and executable bits (reference/content). */
-export function treeDigest(sorted: readonly ContentTreeFile[]): string {
+function treeDigest(sorted: readonly ContentTreeFile[]): string {
   const list = sorted.map(({ path, digest, bytes, executable }) => [path, digest, bytes, executable]);
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');
 }

@@ -140,7 +140,7 @@ export class GitTree implements RepositoryTree {
 }
 
 /** Whether Git LFS has the content of the file. */
-export function isLfsPointer(bytes: Buffer): boolean {
+function isLfsPointer(bytes: Buffer): boolean {
   return bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER);
 }
 

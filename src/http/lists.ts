@@ -60,7 +60,7 @@ export interface AdminListQuery {
   readonly search?: string;
 }
 
-export interface ListMetadata {
+interface ListMetadata {
   readonly count: number;
   readonly nextCursor?: string;
 }

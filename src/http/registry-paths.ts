@@ -10,7 +10,7 @@ declare module 'node:http' {
   }
 }
 
-export interface SentKey {
+interface SentKey {
   readonly registry: string;
   readonly key: string;
 }

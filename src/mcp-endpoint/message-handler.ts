@@ -35,7 +35,7 @@ export interface Skill {
 }
 
 /** The settings of the SDK server for one message, and what it asks of the registry. */
-export interface MessageServer {
+interface MessageServer {
   readonly info: Implementation;
   readonly instructions: string;
   readonly tools: readonly { readonly name: string }[];

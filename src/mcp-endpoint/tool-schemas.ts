@@ -14,7 +14,7 @@ export interface ObjectSchema {
 }
 
 /** A tool as `tools/list` shows it (MCP 2025-11-25 server/tools). */
-export interface ToolDescription {
+interface ToolDescription {
   readonly name: string;
   readonly title: string;
   readonly description: string;

@@ -12,7 +12,7 @@ export function kindsIn(members: Members): MemberKind[] {
 }
 
 /** Returns every package that a member starts. */
-export function packagesIn({ servers = [], hooks = [], lsp = [] }: Members): MemberPackage[] {
+function packagesIn({ servers = [], hooks = [], lsp = [] }: Members): MemberPackage[] {
   return [...servers, ...hooks, ...lsp].flatMap(({ packages = [] }) => packages);
 }
 

@@ -143,7 +143,7 @@ async function withSources(query: SelectQueryBuilder<Registry>): Promise<Registr
 const MAX_SOURCE_NAME = 66;
 
 /** SQL: the ids of the first registries in `:ids`, up to 1 MiB in total but at least one. */
-export const FIRST_REGISTRIES = `select id from (${firstRows(
+const FIRST_REGISTRIES = `select id from (${firstRows(
   'r.id',
   `octet_length(r::text) + octet_length(c.claims::text)
     + (select count(*) * ${MAX_SOURCE_NAME} from registry_source p where p.registry_id = r.id)`,

@@ -1,5 +1,5 @@
 /** Attribute names follow OpenTelemetry's conventions or start with `registry.`. */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Tracing {
   traceId(): string | undefined;

@@ -1,5 +1,5 @@
 /** The pictures that browsers show safely from any source: none of them can contain scripts or load anything. */
-export type RasterType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+type RasterType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
 export interface RasterImage {
   readonly type: RasterType;

@@ -44,7 +44,7 @@ export function aDated(name: string, version: string, generation: number): Docum
 }
 
 /** Some versions of some names, all documents of this generation. */
-export function someServers(source: string, generation: number, random: Random): Document[] {
+function someServers(source: string, generation: number, random: Random): Document[] {
   const own = Array.from({ length: 6 }, (_, index) => `io.day/${source}-${index}`);
   const shared = Array.from({ length: SHARED }, (_, index) => `io.day/shared-${index}`);
   const names = [own[0] ?? '', ...random.some(own.slice(1), 0.6), ...random.some(shared, 0.2)];

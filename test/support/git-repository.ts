@@ -5,7 +5,7 @@ import { once } from 'node:events';
 export type Tree = Readonly<Record<string, string | Buffer | { mode: '120000' | '160000'; target: string }>>;
 
 /** Chunks of a file too large to hold in memory. */
-export interface Stream {
+interface Stream {
   readonly bytes: number;
   readonly chunks: Iterable<Buffer>;
 }

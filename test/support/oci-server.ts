@@ -95,6 +95,6 @@ export class OciServer {
   }
 }
 
-export function digestOf(bytes: Buffer): string {
+function digestOf(bytes: Buffer): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }

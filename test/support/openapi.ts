@@ -20,7 +20,7 @@ export interface Operation {
   security?: unknown;
 }
 
-export interface Parameter {
+interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
   required: boolean;

@@ -273,7 +273,7 @@ async function createDatabase(socket: string, endReason: () => string | undefine
  *
  * @returns a function that ends the guard after a normal stop.
  */
-export function startGuard(server: ChildProcess, socketDirectory: string): () => void {
+function startGuard(server: ChildProcess, socketDirectory: string): () => void {
   const script = 'cat >/dev/null; kill -INT "$1" 2>/dev/null; sleep 2; rm -rf "$2"';
   const guard = spawn('/bin/sh', ['-c', script, 'guard', String(server.pid), socketDirectory], {
     detached: true,

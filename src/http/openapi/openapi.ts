@@ -153,7 +153,7 @@ when a page from another origin sends it. No operation described here returns 40
 \`/registry/{registry}/k/{key}\`; an invalid key gets 404 \`registry_not_found\`.
 Other writes below \`/registry\` get 501 \`use_admin_api\`.`;
 
-export interface DescribedServer {
+interface DescribedServer {
   readonly version: string;
   /** Null in anonymous mode. */
   readonly oauth: OAuthConfig | null;
@@ -212,7 +212,7 @@ function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown>
 }
 
 /** Returns the OpenAPI 3.1 document for all routes, without aliases. */
-export function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
+function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Registry Server')

@@ -12,7 +12,7 @@ const MAX_TAG = 100;
 const VERSION_DIGITS = 12;
 
 /** Where a document's package is. */
-export interface GitPackage {
+interface GitPackage {
   readonly url: string;
   readonly commit?: string;
   readonly ref?: string;

@@ -41,7 +41,7 @@ interface Unreadable {
 type PluginSource = LocalPlugin | RemotePlugin | Unreadable;
 
 /** An entry of a marketplace. */
-export type MarketplaceEntry = Readonly<Record<string, unknown>>;
+type MarketplaceEntry = Readonly<Record<string, unknown>>;
 
 /** A plugin that a marketplace lists. */
 export interface PluginEntry<Source> {

@@ -10,7 +10,7 @@ import { serverIn } from './servers-file.js';
 import { jsonText } from './sliced-file.js';
 import type { FolderReader } from './source-content.js';
 
-export const MAX_SERVER_FILES = 10_000;
+const MAX_SERVER_FILES = 10_000;
 /** White space included. */
 const MAX_FILE_BYTES = 4 * MAX_DOCUMENT_BYTES;
 const MAX_BYTES = 128 * MAX_DOCUMENT_BYTES;

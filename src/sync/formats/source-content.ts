@@ -67,7 +67,7 @@ export interface FolderRead extends DerivedRead {
 }
 
 /** Finds the commits of tags and branches of other repositories. */
-export interface RefResolver {
+interface RefResolver {
   /** Whether content may be fetched from the host of this URL, and so its commits. */
   isListed(url: string): boolean;
 

@@ -33,7 +33,7 @@ export function timesOf(reads: readonly Read[]): Times[] {
 }
 
 /** The smallest value that this share of all values does not exceed. */
-export function at(values: readonly number[], share: number): number {
+function at(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

@@ -5,7 +5,7 @@ import { pathOf } from './questions.js';
 import type { Read } from './reading.js';
 
 /** The lateness that is allowed, ms. */
-export const LATE_MS = 1_000;
+const LATE_MS = 1_000;
 
 /** Why a response matches none of the possible states. */
 export type Fault =

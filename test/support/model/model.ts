@@ -11,7 +11,7 @@ export interface ModelState {
 export type Claims = Readonly<Record<string, string | readonly string[]>>;
 export type Held = Readonly<Record<string, unknown>>;
 export type EntryType = 'server' | 'skill';
-export type Origin = 'config' | 'api';
+type Origin = 'config' | 'api';
 
 export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const;
 export type Role = (typeof ROLES)[number];

@@ -91,7 +91,7 @@ function Inputs({ title, inputs }: { title: string; inputs: readonly Input[] }):
 }
 
 /** Variables and arguments with their descriptions. */
-export function InputList({ inputs }: { inputs: readonly Input[] }): JSX.Element {
+function InputList({ inputs }: { inputs: readonly Input[] }): JSX.Element {
   return (
     <dl class="inputs">
       {inputs.map(({ name, description, isRequired, isSecret }, index) => (

@@ -1,5 +1,5 @@
 /** A tool that the document names. */
-export interface Tool {
+interface Tool {
   readonly name: string;
   readonly description: string;
 }

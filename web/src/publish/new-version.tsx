@@ -62,7 +62,7 @@ async function readLatest(type: EntryType, name: string, signal?: AbortSignal): 
 }
 
 /** `1.2.3` → `1.2.4`; other versions stay, for the user to change. */
-export function nextVersion(version: string): string {
+function nextVersion(version: string): string {
   return version.replace(
     /^(v?\d+\.\d+\.)(\d{1,15})$/,
     (_, start: string, patch: string) => `${start}${Number(patch) + 1}`,

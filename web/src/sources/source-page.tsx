@@ -184,7 +184,7 @@ function RegistryLinks({ names }: { names: readonly string[] }): JSX.Element {
 }
 
 /** `12 servers, 3 skills` */
-export function countsText(counts: SourceAccess['counts']): string {
+function countsText(counts: SourceAccess['counts']): string {
   const present = ENTRY_TYPES.filter((type) => counts[type] > 0);
   return present.map((type) => pluralize(counts[type], type)).join(', ') || 'none';
 }
