@@ -126,7 +126,7 @@ const DRAIN_MS = 6_000;
  * Stops the public application without losing a request (reference/commands): serves new requests during the notice period, with
  * `Connection: close` on every response, then stops accepting connections and finishes the requests in flight.
  */
-async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {
+export async function drain(app: NestExpressApplication, noticeMs: number): Promise<void> {
   const server: Server = app.getHttpServer();
   closeWithAnswers(app.getHttpAdapter().getInstance() as Express);
   if (server.listening) {

@@ -52,14 +52,7 @@ export interface AuditActor {
   readonly roles: readonly string[];
 }
 
-type AuditTargetType =
-  | 'source'
-  | 'registry'
-  | 'block'
-  | 'webhook'
-  | 'configuration'
-  | 'route'
-  | EntryType;
+type AuditTargetType = 'source' | 'registry' | 'block' | 'webhook' | 'configuration' | 'route' | EntryType;
 
 /** The resource that an event is about (reference/audit). */
 export interface AuditTarget {

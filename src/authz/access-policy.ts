@@ -31,7 +31,7 @@ export type RoleRules = Readonly<Record<Role, readonly Claims[]>>;
  * grants the role; a map matches if all its members match. An empty map grants nothing, and the configuration rejects
  * it.
  */
-function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
+export function resolveRoles(held: Readonly<Record<string, unknown>>, rules: RoleRules): readonly Role[] {
   return ROLES.filter((role) =>
     rules[role].some((rule) => Object.keys(rule).length > 0 && covers(held, rule, 'any')),
   );

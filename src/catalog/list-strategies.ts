@@ -22,7 +22,7 @@ const MIN_ENTRIES_PER_PARTITION = 64;
  * Walks a view's names in order by merging its partitions or sources, and collects the versions that pass the filter.
  * The cost depends on the share of names that pass, not on the number of names.
  */
-class NameWalk {
+export class NameWalk {
   /** Versions in list order, up to `limit + 1`. */
   readonly found: FoundVersion[] = [];
   /** The request for the rest of the page, from the current position. */
@@ -164,7 +164,7 @@ export async function readByNames(
  * @param maxCandidates maximum number of index rows.
  * @returns up to `limit + 1` versions; undefined if the index has more candidates.
  */
-async function readByIndex(
+export async function readByIndex(
   sql: ViewSql,
   scan: IndexScan,
   type: EntryType,

@@ -232,7 +232,7 @@ function listOf(type: EntryType, request: ListRequest, found: readonly FoundVers
 }
 
 /** Reads the versions of one name, newest first, from the first source with a visible entry. */
-async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
+export async function readVersions(sql: ViewSql, asked: NamedVersions): Promise<FoundVersion[]> {
   if (isEmptyView(sql.view)) return nothingVisible(sql);
   return (await versionsOfName(sql, asked)).filter(isVersion);
 }

@@ -68,7 +68,7 @@ order by found.key desc limit ${MAX_LISTED_VERSIONS + 1}`,
   );
 }
 
-interface SingleVersion {
+export interface SingleVersion {
   readonly type: EntryType;
   readonly which: 'latest' | 'exact';
   readonly includeDeleted: boolean;

@@ -31,7 +31,7 @@ class ExpectedCaller extends CallerMembers implements OfflineCallerForm {
 }
 
 /** An expectation about one caller (reference/explain). */
-class Expectation {
+export class Expectation {
   @IsOptional() @IsText() readonly name?: string;
   @IsDefined() @ValidateNested() @Type(() => ExpectedCaller) readonly caller: ExpectedCaller;
   @IsText() readonly registry: string;

@@ -32,7 +32,7 @@ export type ComparedCaller =
 export type Side = keyof ProviderPair;
 
 /** Stands for every value that no rule names. */
-const OTHER = 'any other value';
+export const OTHER = 'any other value';
 const OTHER_WITH_SLASH = 'any other value/with a slash';
 const ANY_SUBJECT = 'any other subject';
 export const MAX_CALLERS = 5_000;

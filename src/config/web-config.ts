@@ -3,7 +3,6 @@ import { isSvg, rasterImageIn } from '../validation/images.js';
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { WebSettings } from './config-file.dto.js';
 
-
 /**
  * @param scopesSupported Optional scopes of the log-ins that set no `scopes`.
  * @param logo Validated content of the file, in base64.

@@ -176,7 +176,7 @@ function executor(dataSource: DataSource, runner: QueryRunner): MigrationExecuto
  * TypeORM does not lock, so concurrent migrations by two replicas would collide. The lock and the settings are bound to
  * the transaction, because a pooler reuses sessions for other clients.
  */
-async function inMigrationTransaction<T>(
+export async function inMigrationTransaction<T>(
   dataSource: DataSource,
   work: (runner: QueryRunner) => Promise<T>,
   log: Log = ignore,

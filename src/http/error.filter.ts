@@ -30,7 +30,7 @@ import { isGitPath } from './registry-paths.js';
 const SECONDS = '2';
 
 /** Returns the default `Retry-After` in seconds; undefined when a retry would not help. */
-function retryAfterSeconds(status: number): string | undefined {
+export function retryAfterSeconds(status: number): string | undefined {
   return status === 503 || status === 429 ? SECONDS : undefined;
 }
 

@@ -16,7 +16,7 @@ export function checkNotShrunk(before: number, after: number): void {
   if (hasShrunk(before, after)) throw new FetchError(shrunkSentence(before, after));
 }
 
-function shrunkSentence(before: number, after: number): string {
+export function shrunkSentence(before: number, after: number): string {
   return (
     `The content has shrunk from ${before} entries to ${after}, which may be an accident; if it is intended, ` +
     'sync once with the body {"allowShrink": true}, or set allowShrink: true for the source'

@@ -74,7 +74,7 @@ const STDOUT = 1;
  * Creates the JSON logger, which adds `traceId` to lines logged within a trace. `describeError` selects the parts of an
  * error that are logged, because database errors include statement parameters, which may be personal data.
  */
-function createLogger(level: string, destination?: DestinationStream): Logger {
+export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
     level,
     base: null,

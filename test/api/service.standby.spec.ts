@@ -149,8 +149,10 @@ describe('the statements behind an answer', () => {
 /** Answers that are protected only by the check of new connections. */
 const FOR_ADMINISTRATORS = [
   'sources',
+  'kinds of sources',
   'source',
   'entries of a source',
+  'who sees a source',
   'registries of the admin API',
   'registry',
   'entries of a registry',

@@ -29,7 +29,7 @@ const HEADERS: Readonly<Record<number, ApiResponseOptions['headers']>> = {
 };
 
 /** The body of every error response (reference/errors). */
-class ErrorAnswer {
+export class ErrorAnswer {
   @ApiProperty({ description: 'A message for people; it may change' })
   error: string;
 

@@ -212,7 +212,7 @@ function logInOptions({ scopesSupported }: OAuthConfig): Record<string, unknown>
 }
 
 /** Returns the OpenAPI 3.1 document for all routes, without aliases. */
-function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
+export function describeApi(app: NestExpressApplication, { version, oauth }: DescribedServer): OpenAPIObject {
   const config = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle('Registry Server')
