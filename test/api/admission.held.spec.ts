@@ -22,7 +22,7 @@ const service = aService()
 const SERVER = encodeURIComponent(NAME);
 const MCP = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 
-/** Reads of the consumer API, each with what it may answer; deny-lists name what blocks hold. */
+/** Reads of the consumer API, each with what it may answer; deny-lists and allow-lists read what blocks hold. */
 const READS: readonly (readonly [path: string, body?: object])[] = [
   ['v0.1/servers'],
   ['v0.1/servers?search=secret'],
@@ -40,7 +40,6 @@ const READS: readonly (readonly [path: string, body?: object])[] = [
     ].map((rest): [string] => [`v0.1/x/dev.toolhive/${type}${rest}`]),
   ),
   ['v0.1/x/client-config?client=vscode&form=servers'],
-  ['v0.1/x/client-config?client=vscode&form=allowlist'],
   ['v0.1/x/search?q=secret'],
   [`v0.1/x/setup/${SERVER}/versions/1.0.0`],
   ['x/feed.atom'],
@@ -78,6 +77,10 @@ it('no read of the consumer API or of entries names a held version, or reads its
   } finally {
     await service.database.query(`alter table admission_item_hidden rename to admission_item`);
   }
+  const { status, text } = await service.get(
+    '/registry/main/v0.1/x/client-config?client=vscode&form=allowlist',
+  );
+  expect([status, text.includes(NAME)]).toEqual([200, false]);
   expect(await itemsFor(service)).toHaveLength(2);
 });
 
