@@ -118,6 +118,7 @@ export class ModelRows {
         digest: tree,
         bytes: 0,
         members,
+        plugin_servers: {},
         member_tokens: [],
         members_version: 1_000,
       });
