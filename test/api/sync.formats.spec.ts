@@ -192,6 +192,7 @@ describe('a repository', () => {
     };
     const reply = await service.post('/v1/sources/new/test', body);
     expect(outcomeOf(reply)).toBe('200');
+    expect(service.logs().filter(({ level }) => level === 'error')).toEqual([]);
     return reply.json as { status: string; format?: string; error?: string; counts: Record<string, number> };
   };
   const one = { name: 'one', source: './plugins/one', description: 'One', version: '1.0.0' };

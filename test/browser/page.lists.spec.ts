@@ -159,8 +159,10 @@ describe('web UI: a server without registries', () => {
       await route.fulfill({ response, json: { ...settings, mode: 'anonymous', logins: [] } });
     });
     await page.route('**/registry', (route) => route.fulfill({ json: { registries: [] } }));
+    for (const list of ['sources', 'registries'])
+      await page.route(`**/v1/${list}?*`, (route) => route.fulfill({ json: { [list]: [], metadata: {} } }));
     await visitor.open(path);
-    await visitor.main.getByText('No registries yet').waitFor();
+    await visitor.main.getByText('Set up your registry').waitFor();
     expect(await visitor.main.innerText()).not.toContain('Ask an administrator');
     await visitor.link('Add a source').waitFor();
     await page.unrouteAll({ behavior: 'wait' });
