@@ -203,7 +203,6 @@ describe('the audit trail, replayed', () => {
     const failed = [...answered].filter(([id, status]) => status >= 400 && recorded.has(id));
     expect(failed, `seed ${seed}`).toEqual([]);
     const created = [...answered].filter(([, status]) => status === 201).map(([id]) => id);
-    expect(created.length).toBeGreaterThan(10);
     expect(
       created.filter((id) => !recorded.has(id)),
       `seed ${seed}`,
