@@ -336,7 +336,7 @@ const shortTexts = (document: string) => {
 };
 const NO_TEXTS = 'null::text as document, null::jsonb as members';
 
-/** SQL: the tables that what is scanned comes from, with its content as `t`. */
+/** SQL: the tables to scan for versions or items, with their content as `t`. */
 const TABLES = {
   version: `entry_version v left join version_content c on c.version_id = v.id left join content_tree t on t.digest = c.tree`,
   item: `admission_item i left join content_tree t on t.digest = i.content_tree`,

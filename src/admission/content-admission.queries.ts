@@ -73,8 +73,8 @@ export class ContentAdmission {
   ) {}
 
   /**
-   * Locks what content is stored for, until the transaction ends, in the order of locks of its kind of source. Blocks do not
-   * change any more, so no long work may follow.
+   * Locks the version or item that receives content until the transaction ends, in the lock order of its kind of source. This
+   * also delays changes of blocks, so no long work may follow.
    *
    * @throws ApiError 404 `version_not_found` if it is gone, or is not held for its content any more.
    */

@@ -9,7 +9,7 @@ import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 
-/** A publication that waits for its content, or has got it. */
+/** A held publication, whether or not its content has arrived. */
 export interface HeldPublication {
   readonly id: string;
   readonly type: EntryType;
@@ -25,8 +25,8 @@ export class HeldPublications {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns a held version that the caller published, if it waits for its content or has got it. Nobody else may add content to
-   * it: who decides about it must not have.
+   * Returns a held version that the caller published, whether or not its content has arrived. Nobody else may upload its
+   * content: a reviewer must not decide about files of their own.
    */
   async publishedBy(
     caller: Caller,

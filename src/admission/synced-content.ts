@@ -28,7 +28,7 @@ export interface AdmittedContent {
   readonly staying: number;
   /** Whether an unchanged version must be written again, because it is rewritten in another way. */
   readonly isOutdated: (version: VersionName) => boolean;
-  /** The content of those that were held with it. */
+  /** The content of versions that were held with content. */
   readonly contents: readonly VersionWithContent[];
   readonly rejected: readonly RefusedVersion[];
   /** Number of versions of the source that are held now. */

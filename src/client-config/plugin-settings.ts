@@ -17,7 +17,7 @@ export interface KnownMarketplace {
   readonly repository: string;
 }
 
-/** How a client is told about plugins. Names are without the marketplace. */
+/** Writes the plugin settings of one client. Names do not include the marketplace. */
 interface PluginFormat {
   /** The text of the settings that register the marketplace and enable these plugins. */
   install(marketplace: KnownMarketplace, plugins: readonly string[]): string;

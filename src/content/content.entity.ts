@@ -69,7 +69,7 @@ export class ContentTree {
   @Column({ type: 'jsonb' })
   members: Members;
 
-  /** What clients are told about the servers in them. */
+  /** The servers in the files, as client policies list them. */
   @Column({ name: 'plugin_servers', type: 'jsonb' })
   pluginServers: PluginServers;
 

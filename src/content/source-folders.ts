@@ -53,7 +53,7 @@ interface ReadVersions {
 
 /** The versions of a sync whose content is stored, or was refused. */
 export interface KeptFolders {
-  /** All versions that were read; those whose content is stored name it. */
+  /** All versions that were read. Those with stored content refer to it. */
   readonly entries: readonly IncomingVersion[];
   readonly versions: readonly VersionInFolder[];
   /** The keys of the folders that the source has now; null if it never had any. */

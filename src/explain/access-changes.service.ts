@@ -82,7 +82,7 @@ export class AccessChangesService {
   ): Promise<AccessChanges> {
     const { declared, sources } = await this.registries.propose(asker, name, body, stored);
     const held = stored?.sources.map(({ sourceId }) => sourceId) ?? [];
-    // Whoever manages a registry sees the entries of all its sources, but not those of other sources.
+    // A manager of a registry sees the entries of its sources, but not those of other sources.
     const { superAdmin, manageSources } = rightsOf(this.policy, asker);
     const isCounted = ({ id }: { id: number }) => held.includes(id) || superAdmin || manageSources;
     const after = sources.filter(isCounted).map(({ id }) => id);

@@ -17,7 +17,7 @@ import { commandsIn, hasExpansion } from './shell-line.js';
 export interface Launch {
   /** The packages that it downloads or runs, each once. */
   readonly packages: MemberPackage[];
-  /** False if something that it starts cannot be told from the command. */
+  /** False if the command may start something that cannot be determined from its text. */
   readonly isCertain: boolean;
 }
 

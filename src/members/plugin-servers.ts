@@ -10,7 +10,7 @@ import {
   type UntranslatedServer,
 } from './translated-servers.js';
 
-/** What clients are told about the servers of a plugin, beside its members. */
+/** The servers of a plugin as client policies list them. Stored beside its members. */
 export interface PluginServers {
   /** The servers, with what the lists of clients depend on. */
   readonly servers: readonly PluginServer[];
@@ -25,7 +25,7 @@ const MAX_UNTRANSLATED = 100;
 const MAX_NAME = 200;
 
 /**
- * Returns what clients are told about the servers in the files of a plugin. Depends on nothing but the files.
+ * Returns the servers in the files of a plugin as client policies list them. The result depends on the files alone.
  *
  * @param configured the servers in the files: see `readMembers`.
  * @param read returns the bytes of a file.

@@ -56,7 +56,7 @@ const MAX_DESCRIPTION = 1_024;
 
 /**
  * Returns what the clients find in the files of a skill or plugin, in all places where one of them looks (reference/members).
- * What is there but cannot be read for certain is `unreadable`. Depends on nothing but the files.
+ * Files that exist but cannot be read with certainty are `unreadable`. The result depends on the files alone.
  *
  * @param read returns the bytes of a file; called only for those that are needed.
  */

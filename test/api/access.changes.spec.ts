@@ -134,7 +134,7 @@ describe('POST /v1/registries/{name}/access', () => {
   it('does not count entries of a new source for a caller who does not manage it', async () => {
     const sources = [...SOURCES, 'bare'];
     expect(await registry({ sources }, LIBRARIAN)).toEqual({ changes: [], notCounted: ['bare'] });
-    // The entries of the registry are no secret to those who manage it.
+    // The entries of the registry are no secret to its managers.
     const { changes } = await registry({ sources, claims: { org: 'acme', team: 'data' } }, LIBRARIAN);
     expect(changes.map(({ loses }) => loses)).toEqual([4, 3]);
   });

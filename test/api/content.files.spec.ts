@@ -120,7 +120,7 @@ describe('the members of a version', () => {
   };
   const membersOf = (name: string) => service.get(`${at(name, 'latest')}/members`);
 
-  it('are answered as they were read, to those who manage it too', async () => {
+  it('are also returned, as they were read, to managers of the entry', async () => {
     const name = await aSkillWith(files);
     expect(await membersOf(name)).toMatchObject({ status: 200, json: expected });
     const managed = await service.get(entryAt('skill', name, '/versions/1.0.0'));

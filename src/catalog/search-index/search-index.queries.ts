@@ -62,7 +62,7 @@ export async function readRevisions(
   );
 }
 
-/** A file states no publication, so what is stored is the time of a sync. */
+/** Files state no publication date, so the stored one is the time of a sync. */
 function isPublicationKnown(kind: string, changedAt: string): string {
   return `(${kind} = '${MANAGED_KIND}' or (${kind} = 'api' and v.published_at <> ${changedAt}))`;
 }

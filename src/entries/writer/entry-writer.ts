@@ -392,8 +392,8 @@ export class EntryWriter {
 }
 
 /**
- * Returns a filter for versions that did not come in, of entries of which every version that came in is held. A served version
- * that came in and is held now, by a block or rule, goes.
+ * Returns a filter for versions that the sync did not read, of entries whose versions that it did read are all held: these stay
+ * served meanwhile. A served version that the sync read and holds, because of a block or rule, does not stay.
  */
 function heldEntirely(
   incoming: readonly IncomingVersion[],

@@ -14,7 +14,7 @@ const DEFAULT_FOLDERS: Readonly<Record<string, string>> = {
 const CONFIGURATIONS = ['hooks', 'mcpServers', 'lspServers'] as const;
 /** A plugin that lists one of these, with `strict: false`, has nothing else. */
 const LISTED = ['skills', 'commands', 'agents', 'hooks', 'mcpServers'] as const;
-/** What an entry of a marketplace says to those who read the marketplace. */
+/** Keys of a marketplace entry that describe the listing, not the plugin. */
 const NOT_IN_MANIFESTS = new Set(['source', 'category', 'tags', 'strict', 'relevance', 'policy']);
 
 const TOP_FILE = /^(readme|licen[cs]e)(\..*)?$/i;

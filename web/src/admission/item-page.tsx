@@ -131,7 +131,7 @@ function contentText({ status, error }: ContentState): string {
   return error === undefined ? status : `${status}: ${escapeInvisible(error, Infinity)}`;
 }
 
-/** What a plugin does on its own, for whoever decides about it. */
+/** Shows reviewers what a plugin runs without being asked. */
 function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }: { members: Members }) {
   const events = [...new Set(hooks.map(({ event }) => event))];
   const dangers = [
