@@ -19,17 +19,18 @@ type Release = (error?: Error | boolean) => void;
  */
 export class ConnectionPool extends pg.Pool {
   private readonly size = this.options.max;
-  private open = 0;
+  // A pool may report more than once that it removed a connection.
+  private readonly open = new Set<pg.PoolClient>();
   private shortage: NodeJS.Timeout | undefined;
 
   constructor(private readonly config: pg.PoolConfig & { readonly server?: ServerConnections }) {
     super(config);
-    this.on('connect', () => (this.open += 1));
-    this.on('remove', () => (this.open -= 1));
+    this.on('connect', (client) => this.open.add(client));
+    this.on('remove', (client) => this.open.delete(client));
   }
 
   get isConnected(): boolean {
-    return this.open > 0;
+    return this.open.size > 0;
   }
 
   override connect(): Promise<pg.PoolClient>;
@@ -50,7 +51,7 @@ export class ConnectionPool extends pg.Pool {
     let error = refused;
     for (let pause = RETRY_MS; isOutOfConnections(error) && Date.now() < deadline; pause *= 2) {
       this.beginShortage(error);
-      if (this.open === 0) await sleep(Math.min(pause, deadline - Date.now()));
+      if (this.open.size === 0) await sleep(Math.min(pause, deadline - Date.now()));
       const connecting = super.connect();
       const timeout = sleep(deadline - Date.now(), undefined, { ref: false });
       const client = await Promise.race([connecting, timeout]).catch(
@@ -66,7 +67,7 @@ export class ConnectionPool extends pg.Pool {
   }
 
   private beginShortage(error: unknown): void {
-    this.options.max = Math.max(1, this.open);
+    this.options.max = Math.max(1, this.open.size);
     if (this.shortage) return;
     this.emit('error', error);
     this.shortage = setTimeout(() => {

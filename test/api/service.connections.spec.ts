@@ -61,7 +61,7 @@ describe('a PostgreSQL server whose connections others use', () => {
         expect(statuses.filter((status) => status >= 400)).toEqual([]);
         // A pool that has just been refused a connection does not ask for one.
       } while (address.refused === 0);
-      expect(await internal('/readiness')).toBe(200);
+      await within(A_WHILE, async () => expect(await internal('/readiness')).toBe(200));
     } finally {
       address.accept();
     }
