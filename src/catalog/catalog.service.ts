@@ -275,7 +275,7 @@ export class CatalogService {
             (signal) => this.read(key, check, request, { ...search, signal }),
             search.signal,
           )
-        : await this.withPermit(current, callerKey, () =>
+        : await this.withPermit(current, request, callerKey, () =>
             this.pending.share(key, () => this.read(key, check, request)),
           );
       if (!isCurrent) {
@@ -307,7 +307,7 @@ export class CatalogService {
     key: string,
     callerKey: string,
   ): Promise<CachedJson | undefined> {
-    const result = await this.withPermit(access, callerKey, async () => {
+    const result = await this.withPermit(access, request, callerKey, async () => {
       if (this.isCachedOrPending(key) || !this.views.isLatest(access)) return undefined;
       const check = new SnapshotCheck(access.view, access.remembered);
       return this.pending.share(key, () => this.read(key, check, request));
@@ -321,10 +321,11 @@ export class CatalogService {
   // behind.
   private async withPermit<Result extends Pick<ReadResult, 'page'> | undefined>(
     { client }: RegistryAccess,
+    request: PageRequest,
     callerKey: string,
     read: () => Promise<Result>,
   ): Promise<Result> {
-    const release = await this.acquire(callerKey, client.abortSource);
+    const release = await this.acquire(request, callerKey, client.abortSource);
     try {
       const result = await read();
       if ((result?.page?.bytes.length ?? 0) >= LARGE_BYTES) this.largeReaders.set(callerKey, true);
@@ -334,10 +335,10 @@ export class CatalogService {
     }
   }
 
-  private async acquire(callerKey: string, gone: AbortSource): Promise<() => void> {
-    const { reads, largeReads } = this.semaphores;
+  private async acquire({ page }: PageRequest, callerKey: string, gone: AbortSource): Promise<() => void> {
+    const { reads, versions, largeReads } = this.semaphores;
     if (!this.largeReaders.has(callerKey)) {
-      const release = await reads.acquire(callerKey, gone);
+      const release = await (page === 'version' ? versions : reads).acquire(callerKey, gone);
       // The caller may have read a large page during the wait.
       if (!this.largeReaders.has(callerKey)) return release;
       release();

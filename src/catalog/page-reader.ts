@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ClientConfig } from '../client-config/client-config.js';
+import { PoolSemaphores } from '../database/connection-pool.js';
 import { type SearchContext, SearchPool, SearchTimeout } from '../database/search-pool.js';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -94,14 +95,17 @@ async function limited<Result>(mayBeTooBroad: boolean, search: () => Promise<Res
 @Injectable()
 export class PageReader {
   private readonly rowsPerName = new RowsPerName();
-  private readonly versionLoader = new VersionLoader();
+  private readonly versionLoader: VersionLoader;
   private readonly configs = new ConfigReader(this.rowsPerName);
 
   constructor(
     private readonly prepared: PreparedStatements,
     private readonly searches: SearchPool,
     private readonly index: SearchIndex,
-  ) {}
+    { reads }: PoolSemaphores,
+  ) {
+    this.versionLoader = new VersionLoader(reads);
+  }
 
   /**
    * Reads a page of `check.view`.

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import DataLoader from 'dataloader';
 import { PreparedStatements } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
+import type { Semaphore } from '../limits/semaphore.js';
 import type { StorableText } from '../validation/storable-text.js';
 import {
   type CheckedRow,
@@ -94,12 +95,17 @@ const MAX_VERSIONS_PER_STATEMENT = 16;
  * statement (decision 004). These reads are so frequent that every column and every step of the plan counts.
  */
 export class VersionLoader {
-  private readonly loader = new DataLoader<VersionRead, ShownVersion | undefined, symbol>(readTogether, {
-    cache: false,
-    maxBatchSize: MAX_VERSIONS_PER_STATEMENT,
-    // Runs once every request that has arrived has been read.
-    batchScheduleFn: setImmediate,
-  });
+  private readonly loader: DataLoader<VersionRead, ShownVersion | undefined, symbol>;
+
+  /** @param statements limits how many statements run at once. */
+  constructor(statements: Semaphore) {
+    this.loader = new DataLoader((reads) => readTogether(reads, statements), {
+      cache: false,
+      maxBatchSize: MAX_VERSIONS_PER_STATEMENT,
+      // Runs once every request that has arrived has been read.
+      batchScheduleFn: setImmediate,
+    });
+  }
 
   /** @returns undefined if the view has no such version. */
   load(read: VersionRead): Promise<ShownVersion | undefined> {
@@ -108,7 +114,10 @@ export class VersionLoader {
 }
 
 // Settles each read on its own, since another view's statement may fail.
-async function readTogether(reads: readonly VersionRead[]): Promise<(ShownVersion | undefined | Error)[]> {
+async function readTogether(
+  reads: readonly VersionRead[],
+  statements: Semaphore,
+): Promise<(ShownVersion | undefined | Error)[]> {
   const groups = new Map<string, VersionRead[]>();
   for (const read of reads) {
     const key = `${read.sql.state} ${JSON.stringify(read.kind)}`;
@@ -118,7 +127,9 @@ async function readTogether(reads: readonly VersionRead[]): Promise<(ShownVersio
   }
   const results = new Map<VersionRead, ShownVersion | undefined | Error>();
   const readGroup = async (group: readonly VersionRead[]) => {
-    const versions = await singleVersions(group).catch((error: Error) => group.map(() => error));
+    const versions = await statements
+      .run('', undefined, () => singleVersions(group))
+      .catch((error: Error) => group.map(() => error));
     for (const [index, read] of group.entries()) results.set(read, versions[index]);
   };
   await Promise.all([...groups.values()].map(readGroup));

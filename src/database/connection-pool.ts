@@ -86,14 +86,18 @@ export function poolOf({ driver }: DataSource): ConnectionPool | undefined {
 /** Shares of the pool's connections that each kind of work may use. */
 const READS = 0.4;
 const CHANGES = 0.2;
+/** As many as one statement reads. */
+const VERSIONS = 16;
 
 /**
  * Limits how many pool connections each kind of work uses. The remaining connections serve short statements that other
  * work waits for: loading views, resolving a request's resources, syncing.
  */
 export class PoolSemaphores {
-  /** Reads of catalog pages. */
+  /** Statements that read catalog pages. */
   readonly reads: Semaphore;
+  /** Reads of single versions, which share statements. */
+  readonly versions = new Semaphore(VERSIONS);
   readonly changes: Semaphore;
   /** Reads by callers who read large pages: decoding and sending a page of 1 MiB takes the event loop 10 ms. */
   readonly largeReads = new Semaphore(1);

@@ -18,6 +18,7 @@ import { BULK_CLAIM_SETS, BULK_SOURCES, bulkView, fillCatalogue } from '../suppo
 import { aDatabase, type TestDatabase } from '../support/database.js';
 import { costOfKeepingPlans, rowsTouched } from '../support/explained.js';
 import { OpenAccess } from '../../dist/authz/admin-access.js';
+import { Semaphore } from '../../dist/limits/semaphore.js';
 
 const SMALL = 2_000;
 const LARGE = 5_000;
@@ -116,12 +117,12 @@ function version(view: View, which: SingleVersion['which'], name = NAME): Ask {
     name: toStorable(name),
     version: toStorable('1.0.0'),
   } as const;
-  return (dataSource) => new VersionLoader().load({ sql: sqlOf(dataSource, view), ...read });
+  return (dataSource) => new VersionLoader(new Semaphore(4)).load({ sql: sqlOf(dataSource, view), ...read });
 }
 function together(view: View, which: SingleVersion['which']): Ask {
   const kind = { type: 'server', which, includeDeleted: false } as const;
   return (dataSource) => {
-    const loader = new VersionLoader();
+    const loader = new VersionLoader(new Semaphore(4));
     const load = (name: string) =>
       loader.load({
         sql: sqlOf(dataSource, view),

@@ -11,6 +11,7 @@ import { createDataSource } from '../../dist/database/open-database.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
 import { visibleSource } from '../../dist/visibility/view.js';
+import { Semaphore } from '../../dist/limits/semaphore.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
 /** Golden files of the SQL with example values; UPDATE_GOLDEN=1 rewrites them. */
@@ -64,11 +65,15 @@ const ASKED = { name: toStorable(NAME), version: toStorable('1.0.0') };
 const one =
   (which: SingleVersion['which'], includeDeleted = false): Read =>
   (sql) =>
-    new VersionLoader().load({ sql, kind: { type: 'server', which, includeDeleted }, ...ASKED });
+    new VersionLoader(new Semaphore(4)).load({
+      sql,
+      kind: { type: 'server', which, includeDeleted },
+      ...ASKED,
+    });
 const two =
   (which: SingleVersion['which'], includeDeleted = false): Read =>
   (sql) => {
-    const loader = new VersionLoader();
+    const loader = new VersionLoader(new Semaphore(4));
     const read = { sql, kind: { type: 'server', which, includeDeleted }, ...ASKED } as const;
     return Promise.all([loader.load(read), loader.load(read)]);
   };
