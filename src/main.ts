@@ -135,7 +135,7 @@ program
 
 program
   .command('client-config')
-  .description('write the servers of a registry as the configuration or a list of a client')
+  .description('write the servers of a registry as the configuration, allow-list or deny-list of a client')
   .requiredOption('--url <url>', 'the registry, such as https://registry.example.com/registry/default')
   .requiredOption('--client <client>', 'vscode, copilot, claude-code, cursor or codex')
   .option('--form <form>', 'servers, allowlist, managed or denylist', 'servers')
@@ -148,10 +148,10 @@ program
 
 program
   .command('policy')
-  .description('write the files of clients for every team, from the catalog in the database')
+  .description('write the client configuration files of every team, from the catalog in the database')
   .addOption(config())
-  .requiredOption('--teams <file>', 'a YAML file with a list `teams`')
-  .requiredOption('--out <folder>', 'the folder of the files, NAME/CLIENT.FORM.EXT')
+  .requiredOption('--teams <file>', 'a YAML file with a `teams` list')
+  .requiredOption('--out <folder>', 'the folder to write to, as NAME/CLIENT.FORM.EXT')
   .option('--check', 'write nothing, and exit with 1 if a file would change')
   // reference/client-config: usage errors exit with 2, because 1 means drift.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))

@@ -117,7 +117,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
     if (!this.asking.tryAcquire(key))
       throw new ApiError(
         'too_many_requests',
-        `You have ${MAX_PER_PERSON} publications that admission webhooks are asked about, the maximum`,
+        `Admission webhooks are still deciding ${MAX_PER_PERSON} of your publications, the maximum`,
         undefined,
         { headers: { 'Retry-After': '5' } },
       );
@@ -238,9 +238,9 @@ function readAnswer(json: unknown): AdmissionAnswer {
   const outcome = member(json, 'outcome');
   const reasons = isObject(json) ? json['reasons'] : undefined;
   if (outcome !== 'admit' && outcome !== 'hold' && outcome !== 'reject')
-    throw new Error('the answer has no outcome: admit, hold or reject');
+    throw new Error('the response needs an outcome: admit, hold or reject');
   if (reasons !== undefined && !(Array.isArray(reasons) && reasons.every((one) => typeof one === 'string')))
-    throw new Error('the reasons of the answer are no list of texts');
+    throw new Error('the reasons in the response are not a list of strings');
   return {
     outcome,
     reasons: elements(reasons)

@@ -155,5 +155,7 @@ export class BlockBody {
 function namesSomething(block: Unchecked<BlockBody>): Issue[] {
   return Object.entries(block).some(([key, value]) => key !== 'reason' && value !== undefined)
     ? []
-    : issue('names nothing: at least one of names, types, versions, packages, remotes, digests is required');
+    : issue(
+        'matches nothing: at least one of names, types, versions, packages, remotes, digests is required',
+      );
 }

@@ -241,8 +241,7 @@ function urlsOf(members: Members | null): MemberPart[] {
 
 /** Returns the first member that matches; null if none does. Like `someOf`, more than are compared match. */
 function someMember(parts: readonly MemberPart[], matches: (value: unknown) => boolean): string | null {
-  if (parts.length > MAX_COMPARED_MEMBERS)
-    return `more than ${MAX_COMPARED_MEMBERS} names of packages or URLs`;
+  if (parts.length > MAX_COMPARED_MEMBERS) return `more than ${MAX_COMPARED_MEMBERS} package names or URLs`;
   const found = parts.find(([value]) => matches(value));
   return found ? shownMember(found[1]) : null;
 }

@@ -27,7 +27,7 @@ export function mayContain(contains: readonly MemberKind[] | undefined, contents
 
 export const CONTENT_MISSING: HoldReason = {
   policy: 'content',
-  message: 'A rule about what it contains decides once its content is stored',
+  message: 'A rule about its contents can only decide once they are stored',
 };
 
 /** The reason of an item that is judged again now that its content is stored. */

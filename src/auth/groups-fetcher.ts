@@ -118,7 +118,7 @@ export class GroupsFetcher {
     const { groups, sub } = isObject(answer) ? answer : {};
     const isAnonymous = 'url' in this.location && sub === undefined;
     if (!isAnonymous && (typeof subject !== 'string' || sub !== subject))
-      throw new ClaimsIncomplete('the groups response has a different subject from the token');
+      throw new ClaimsIncomplete('the groups response has a different subject than the token');
     const list: unknown[] = Array.isArray(groups) ? groups : [groups];
     if (list.length > MAX_GROUPS)
       throw new ClaimsIncomplete(`the groups response has more than ${MAX_GROUPS} groups`);

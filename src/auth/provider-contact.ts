@@ -24,7 +24,7 @@ export interface ProviderContact {
 /** What to do about a failure, by a part of its message. */
 const ADVICE: readonly (readonly [part: RegExp, advice: string])[] = [
   [/private address/, 'set allowPrivateIP: true if this is intended'],
-  [/certificate|issuer cert|self-signed/i, 'name the authority of the provider in caCertPath'],
+  [/certificate|issuer cert|self-signed/i, 'set caCertPath to the certificate authority of the provider'],
   [/its issuer is/, 'correct issuerUrl'],
   [/introspect\S*: it responded with status 40[013]/i, 'check clientId and clientSecretFile'],
   [/status 40[13]/, 'check authTokenFile'],

@@ -96,7 +96,7 @@ export class FoundEntry {
   @ApiProperty({
     format: 'date-time',
     description:
-      'The date that the document states, or else when it last changed here, which may be its first sync',
+      'The date in the document, or else when the version last changed here, which may be its first sync',
   })
   updatedAt: string;
 

@@ -27,13 +27,13 @@ describe('a query', () => {
     [
       ServerListQuery,
       { search: 'a\0b' },
-      'search: must be text without NUL characters and unpaired surrogates',
+      'search: must be text without NUL characters or unpaired surrogates',
     ],
     [ServerListQuery, { search: 'a'.repeat(501) }, 'search: must have at most 500 characters'],
     [
       ServerListQuery,
       { version: ['1', '2'] },
-      'version: must be text without NUL characters and unpaired surrogates',
+      'version: must be text without NUL characters or unpaired surrogates',
     ],
     [ServerListQuery, { version: 'a'.repeat(256) }, 'version: must have at most 255 characters'],
     [ServerListQuery, { include_deleted: 'yes' }, 'include_deleted: must be true or false, given once'],
@@ -47,7 +47,7 @@ describe('a query', () => {
     [
       ServerListQuery,
       { search: ['', ''] },
-      'search: must be text without NUL characters and unpaired surrogates',
+      'search: must be text without NUL characters or unpaired surrogates',
     ],
     [AdminListParameters, { limit: '' }, 'limit: must be a whole number from 1 to 100, given once'],
     [PublishQuery, { dry_run: '' }, 'dry_run: must be true or false, given once'],

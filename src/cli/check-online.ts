@@ -72,7 +72,7 @@ export async function checkOnline(config: Config): Promise<number> {
 
 async function contactDatabase(connection: DatabaseConfig | null): Promise<Contact> {
   const what = 'database';
-  if (!connection) return { what, isOk: true, message: 'embedded, it starts with the server' };
+  if (!connection) return { what, isOk: true, message: 'embedded; it starts with the server' };
   try {
     checkServerVersion(await inTime(readServerVersion(connection)), connection);
     return { what, isOk: true, message: databaseAddress(connection) };
@@ -156,7 +156,7 @@ class SourceContacts {
   private async reach(source: SourceConfig, signal: AbortSignal): Promise<string> {
     switch (source.kind) {
       case 'managed':
-        return 'managed, it has no host';
+        return 'managed; it has no host';
       case 'file': {
         const { path = '', url } = source.settings;
         return `${url === undefined ? path : withoutQuery(url)}: ${await this.read(source, signal)}`;

@@ -125,7 +125,7 @@ function mappingChanges({ before, after }: ProviderPair): Change[] {
   const who = `provider ${after.name}`;
   return after.claims
     ? [{ who, effect: 'loss', what: 'has claims now: all claims that they do not list are dropped' }]
-    : [{ who, effect: 'gain', what: 'has no claims any more: all claims of a token count' }];
+    : [{ who, effect: 'gain', what: 'no longer has claims: all claims of a token count' }];
 }
 
 function groupsOf({ claims, groups }: ProviderConfig) {

@@ -116,10 +116,10 @@ function readTeams(file: string): readonly Team[] {
   if (problems.length === 0)
     for (const [index, { name, clients, forms }] of value.teams.entries()) {
       if (value.teams.findIndex((team) => team.name === name) < index)
-        problems.push(`${file}: teams[${index}].name: ${name} stands twice`);
+        problems.push(`${file}: teams[${index}].name: ${name} appears twice`);
       for (const [position, form] of forms.entries())
         if (!clients.some((client) => fileFormsOf(client).includes(form)))
-          problems.push(`${file}: teams[${index}].forms[${position}]: none of its clients has ${form}`);
+          problems.push(`${file}: teams[${index}].forms[${position}]: none of its clients supports ${form}`);
     }
   if (problems.length > 0) throw new BadUse(problems.join('\n'));
   return value.teams;

@@ -165,7 +165,7 @@ const IsLoginParameters = () =>
       if (typeof given !== 'string')
         return issue(`must only contain strings: ${JSON.stringify(name)} is ${foundKind(given)}`);
       return RESERVED.includes(name)
-        ? issue(`must not contain ${JSON.stringify(name)}, which the log-in sets`)
+        ? issue(`must not contain ${JSON.stringify(name)}, which the login sets`)
         : [];
     });
   });

@@ -97,7 +97,7 @@ function readLogo(file: string): { content: string } | { problem: string } {
     if (stats.size > MAX_LOGO_BYTES) return { problem: `is larger than ${MAX_LOGO_BYTES / 1_024} KiB` };
     const bytes = readFileSync(file);
     return logoType(bytes) === null
-      ? { problem: 'is no PNG, JPEG, GIF, WebP or SVG picture' }
+      ? { problem: 'is not a PNG, JPEG, GIF, WebP or SVG image' }
       : { content: bytes.toString('base64') };
   } catch (error) {
     return { problem: unreadable(error) };

@@ -49,7 +49,7 @@ const ADVICE: Advice = {
   },
   sources: [
     {
-      format: 'is git.format or file.format here: remove it, because formats are found by themselves',
+      format: 'is git.format or file.format here: remove it, because formats are detected automatically',
       file: {
         data: 'has no equivalent: write the text to a file and set path to it',
         timeout: 'is not needed: remove it',

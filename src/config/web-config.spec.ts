@@ -36,7 +36,7 @@ it.each<[unknown, string, string]>([
   [
     { logins: [{ ...login, parameters: { state: 'x' } }] },
     'web.logins[0].parameters',
-    'which the log-in sets',
+    'which the login sets',
   ],
   [{ iconOrigins: ['https://icons.example/path'] }, 'web.iconOrigins[0]', 'must be an origin'],
   [{ iconOrigins: ['*'] }, 'web.iconOrigins[0]', 'must be an origin'],
@@ -46,7 +46,7 @@ it.each<[unknown, string, string]>([
   [{ accent: 'red' }, 'web.accent', 'must be a color such as'],
   [{ accent: '#5fd0c1' }, 'web.accent', 'has a contrast of 1.9 with white'],
   [{ logo: 'none.png' }, 'web.logo', 'does not exist'],
-  [{ logo: 'text.png' }, 'web.logo', 'is no PNG, JPEG, GIF, WebP or SVG picture'],
+  [{ logo: 'text.png' }, 'web.logo', 'is not a PNG, JPEG, GIF, WebP or SVG image'],
   [{ logo: 'large.svg' }, 'web.logo', 'is larger than 128 KiB'],
   [{ logo: '.' }, 'web.logo', 'is not a regular file'],
 ])('refuses %j at %s: %s', (web, path, fragment) => {

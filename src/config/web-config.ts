@@ -39,7 +39,7 @@ export function webLogins(file: { readonly auth?: unknown; readonly web?: unknow
         issue(`${JSON.stringify(name)} is not the name of a provider in auth.oauth.providers`),
       );
     return named.indexOf(name) < position
-      ? below(path, issue(`${JSON.stringify(name)} is already in the list: a provider can have one log-in`))
+      ? below(path, issue(`${JSON.stringify(name)} is already in the list: a provider can have one login`))
       : [];
   });
 }

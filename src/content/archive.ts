@@ -320,7 +320,7 @@ export class UnpackedFiles {
     this.count();
     if (!found)
       throw invalid(
-        `it is a symbolic link that leads to nothing in the archive within ${MAX_LINKS} steps`,
+        `it is a symbolic link that leads to no file in the archive within ${MAX_LINKS} steps`,
         path,
       );
     if (!(found instanceof Folder)) {

@@ -304,6 +304,6 @@ function shownReason(error: unknown): string {
   if (error instanceof ApiError)
     return toStorable([error.message, ...(error.details ?? [])].join('; '), MAX_ERROR);
   if (error instanceof Error && error.name === 'TimeoutError')
-    return `It was not complete within ${TIMEOUT_MS / 1_000} s`;
+    return `It did not finish within ${TIMEOUT_MS / 1_000} s`;
   return ownShortage(error) ?? 'Fetching failed because of an internal error: see the log for the cause';
 }

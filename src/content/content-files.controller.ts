@@ -48,7 +48,7 @@ export class ContentFilesController {
     loads: 'view',
     operationId: 'getContentZip',
     summary: 'The files of one version of a skill or plugin as a zip file',
-    description: 'The ETag is a digest of the list of files: equal files, equal bytes.',
+    description: 'The ETag is a digest of the list of files: the same files give the same bytes.',
     parameters: [TYPE, NAMESPACE, NAME, VERSION],
     answer: 'application/zip',
     errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],

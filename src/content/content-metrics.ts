@@ -22,12 +22,12 @@ export class ContentMetrics {
     const registers = [metrics.register];
     this.stored = new Gauge({
       name: 'registry_content_stored_bytes',
-      help: 'Size of all stored files, equal files once',
+      help: 'Size of all stored files, counting identical files once',
       registers,
     });
     this.outdated = new Gauge({
       name: 'registry_content_outdated_members',
-      help: 'Lists of files whose members an earlier version of the server read',
+      help: 'File lists whose members were read by an earlier version of the server',
       registers,
     });
     const limit = new Gauge({
@@ -44,7 +44,7 @@ export class ContentMetrics {
     });
     this.oldest = new Gauge({
       name: 'registry_content_oldest_pending_seconds',
-      help: 'Age of the oldest version whose content was not tried yet; 0 without one',
+      help: 'Age of the oldest version whose content has not been tried yet; 0 if there is none',
       registers,
     });
     metrics.refreshWithin(

@@ -92,7 +92,7 @@ type Field = (key: string) => string | undefined;
 function gitReference(field: Field, rules: FetchRules): GitReference {
   const url = parseHttpUrl(field('url'));
   if (!url || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new FetchError('The git package has no http or https url without credentials and query');
+    throw new FetchError('The git package must have an http or https url without credentials or query');
   checkHost(url, rules);
   const [commit, ref] = [field('commit'), field('ref')];
   if (commit !== undefined && !COMMIT.test(commit))
@@ -129,9 +129,9 @@ function ociReference(field: Field, rules: FetchRules): OciReference {
 
 /** @throws FetchError if content may not be fetched from this URL. */
 export function checkHost(url: URL, { fetchHosts, insecureUrls }: FetchRules): void {
-  if (!isListed(url, fetchHosts)) throw new UnlistedHost(`content.fetch.hosts does not have ${url.host}`);
+  if (!isListed(url, fetchHosts)) throw new UnlistedHost(`content.fetch.hosts does not include ${url.host}`);
   if (isInsecure(url) && !insecureUrls)
-    throw new FetchError(`${url.origin}: content is fetched by https only`);
+    throw new FetchError(`${url.origin}: content is fetched over https only`);
 }
 
 /** Whether the host is listed: with this port, or without a port for all ports. */

@@ -22,7 +22,7 @@ export class ContentController {
     description:
       'A zip or tar.gz file of at most 2,048 files; a single top folder is removed. A skill needs a `SKILL.md` whose ' +
       '`name` and `description` equal those in the document.',
-    parameters: [{ name: 'version', type: String, description: 'One exact version', example: '1.2.0' }],
+    parameters: [{ name: 'version', type: String, description: 'An exact version', example: '1.2.0' }],
     answer: null,
     errors: [
       'version_not_found',

@@ -95,7 +95,7 @@ export class OciRegistry {
   private async verifiedManifest(digest: string): Promise<unknown> {
     const response = await this.manifest(digest);
     if (`sha256:${response.digest.toString('hex')}` !== digest)
-      throw this.failure('the manifest does not have the digest that was asked for');
+      throw this.failure('the manifest does not match the requested digest');
     const manifest = jsonIn(response.bytes);
     if (manifest === undefined) throw this.failure('the manifest is not JSON');
     return manifest;
@@ -112,7 +112,7 @@ export class OciRegistry {
       const save = (chunk: Buffer) => output.writeFile(chunk);
       const response = await this.get(`blobs/${digest}`, maxBytes, '*/*', save);
       if (`sha256:${response.digest.toString('hex')}` !== digest)
-        throw this.failure('a layer does not have the digest in the manifest');
+        throw this.failure('a layer does not match its digest in the manifest');
     } finally {
       await output.close();
     }
@@ -132,7 +132,7 @@ export class OciRegistry {
     if (response.status === 200) return response;
     throw this.failure(
       [401, 403, 404].includes(response.status)
-        ? `it is not there, or not public (status ${response.status})`
+        ? `it does not exist, or is not public (status ${response.status})`
         : `it responded with status ${response.status}`,
     );
   }
@@ -156,7 +156,7 @@ export class OciRegistry {
         refuseRedirect: (target) =>
           isListed(target, this.rules.fetchHosts)
             ? undefined
-            : `it redirects to ${target.host}, which content.fetch.hosts does not have`,
+            : `it redirects to ${target.host}, which content.fetch.hosts does not include`,
         signal: this.signal,
       });
     try {
@@ -198,7 +198,7 @@ export class OciRegistry {
     });
     const token = member(answer, 'token') ?? member(answer, 'access_token');
     if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-      throw this.failure(`it gave no token for ${basic === undefined ? 'an anonymous' : 'a'} pull`);
+      throw this.failure(`it issued no token for ${basic === undefined ? 'an anonymous' : 'a'} pull`);
     return `Bearer ${token}`;
   }
 

@@ -25,7 +25,7 @@ import { EntriesService } from './entries.service.js';
 import { EntryListService } from './entry-list.service.js';
 import { Entry } from '../entry-store/entry.entity.js';
 
-const VERSION = { name: 'version', type: String, description: 'One exact version', example: '1.2.0' };
+const VERSION = { name: 'version', type: String, description: 'An exact version', example: '1.2.0' };
 const PUBLISH_ERRORS = [
   'too_many_claims',
   'invalid_document',

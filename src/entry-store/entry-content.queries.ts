@@ -88,7 +88,7 @@ export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const
 
 /** A server of a plugin that the other file of servers cannot express. */
 export class UntranslatedServerAnswer {
-  @ApiProperty({ example: '.mcp.json', description: 'The file of the publisher' })
+  @ApiProperty({ example: '.mcp.json', description: 'The file in the plugin' })
   file: string;
 
   @ApiPropertyOptional({ description: 'Absent if the whole file cannot be read' })

@@ -123,7 +123,7 @@ export class WhoController {
     writesNothing: true,
     mayBeLong: 'always',
     operationId: 'compareRegistryAccess',
-    summary: 'Tell who would gain and lose access if the registry had these settings; changes nothing',
+    summary: 'Report who would gain and lose access if the registry had these settings; changes nothing',
     description: 'Takes the body of `PUT /v1/registries/{name}`, with the same checks.',
     answer: AccessChanges,
     errors: [
@@ -169,7 +169,7 @@ export class WhoController {
     writesNothing: true,
     mayBeLong: 'always',
     operationId: 'compareSourceAccess',
-    summary: 'Tell who would gain and lose access if the source had these settings; changes nothing',
+    summary: 'Report who would gain and lose access if the source had these settings; changes nothing',
     description: 'Takes the body of `PUT /v1/sources/{name}`, with the same checks.',
     answer: AccessChanges,
     errors: [

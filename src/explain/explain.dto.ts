@@ -250,7 +250,7 @@ export class ClaimSetAccess {
 export class KeyAccess {
   registry: string;
 
-  @ApiProperty({ example: 'copilot', description: 'The name of the key, which is not the key itself' })
+  @ApiProperty({ example: 'copilot', description: 'The name of the key, not the key itself' })
   name: string;
 }
 
@@ -368,7 +368,7 @@ export class AccessChanges {
   @ApiProperty({ type: () => [AccessChange], description: 'The largest change comes first' })
   changes: readonly AccessChange[];
 
-  @ApiPropertyOptional({ description: 'Set if not everything was compared or is listed' })
+  @ApiPropertyOptional({ description: 'Set if not everything was compared or listed' })
   isCut?: boolean;
 
   @ApiPropertyOptional({

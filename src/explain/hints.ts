@@ -84,7 +84,7 @@ export function unmappedHints(
     const raw = ONLY_IN_TOKENS.filter((name) => Object.hasOwn(held, name));
     if (raw.length === 0 || providers.length === 0 || providers.some(({ claims }) => !claims)) return [];
     return [
-      `${raw.map(quoted).join(', ')}: no mapping yields these claims; give a token's own claims as \`token\``,
+      `${raw.map(quoted).join(', ')}: no mapping yields these claims; pass the token's own claims as \`token\``,
     ];
   }
   const { name, claims: rules } = token.provider;

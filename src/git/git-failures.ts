@@ -68,7 +68,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
   ],
   [
     /of http-fetch output|'http-fetch' is not a git command/,
-    () => 'its server names packs at other addresses, which are not fetched',
+    () => 'its server points to packs at other addresses, which are not fetched',
   ],
   [
     /early EOF|Empty reply|Connection reset|hung up unexpectedly|RPC failed|unexpected disconnect/,

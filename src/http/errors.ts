@@ -22,7 +22,7 @@ const SENTENCES = {
     malformed_body: 'The body does not match its headers',
     invalid_body: 'The body is not valid',
     invalid_name:
-      'The name must be a DNS label: lower-case letters, digits and "-" inside, at most 63 characters',
+      'The name must be a DNS label: lower-case letters and digits, with hyphens only inside, at most 63 characters',
     kind_immutable: 'The kind of a source cannot be changed: delete the source and create it again',
     unknown_source: 'The request names a source that does not exist',
     path_not_allowed:
@@ -46,7 +46,7 @@ const SENTENCES = {
     token_missing: 'A bearer token is required in the Authorization header',
     token_invalid: 'The token is not accepted by this server',
     claims_incomplete: "The token's group list is too long or could not be fetched",
-    no_subject: 'The token names neither a subject nor a client',
+    no_subject: 'The token has neither a subject nor a client',
     caller_blocked: 'The operator of this server has blocked you',
     anonymous_mode: 'This server runs in anonymous mode: callers are not identified',
   },

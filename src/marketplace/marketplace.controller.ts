@@ -25,7 +25,7 @@ export class MarketplaceController {
     operationId: 'getMarketplace',
     summary: 'The plugins and skills with content as a plugin marketplace',
     description:
-      'Each visible plugin, and each visible skill as a plugin of one skill, if the latest version has content. The sources name ' +
+      'Each visible plugin, and each visible skill as a plugin of one skill, if the latest version has content. The sources are ' +
       'the Git repository of this registry, or zip files.',
     answer: MarketplaceAnswer,
     errors: ['invalid_parameter', 'marketplace_not_found', 'marketplace_too_large'],

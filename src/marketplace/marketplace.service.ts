@@ -164,7 +164,10 @@ export class MarketplaceService {
     request?: Request,
   ): Promise<CachedJson | StreamedJson> {
     if (form !== 'plugins' && !formsOf(client).includes(form))
-      throw new ApiError('invalid_parameter', `form: ${client} has only ${fileFormsOf(client).join(', ')}`);
+      throw new ApiError(
+        'invalid_parameter',
+        `form: ${client} supports only ${fileFormsOf(client).join(', ')}`,
+      );
     const marketplace = access.marketplace && {
       name: access.marketplace.name,
       repository: this.urlFor(access, REPOSITORY, request),
@@ -188,7 +191,7 @@ export class MarketplaceService {
     const names = (await plugins()).map(({ pluginName }) => pluginName);
     const settings = pluginSettings(client, marketplace, names);
     if (!settings)
-      throw new ApiError('invalid_parameter', `form: only ${PLUGIN_CLIENTS.join(', ')} have plugins`);
+      throw new ApiError('invalid_parameter', `form: only ${PLUGIN_CLIENTS.join(', ')} support plugins`);
     return new CachedJson([settings.text], { 'Content-Type': settings.mediaType, 'X-Omitted-Count': '0' });
   }
 

@@ -107,7 +107,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
       if (this.stored.get(plan.key) !== found) continue;
       const lease = this.use(plan.key, found);
       if (await isIntact(found)) return lease;
-      this.logger.warn({ directory: found.directory }, 'Files of a marketplace are gone: it is built again');
+      this.logger.warn({ directory: found.directory }, 'Files of a marketplace are missing: rebuilding it');
       lease.release();
       await this.delete(plan.key, found);
     }

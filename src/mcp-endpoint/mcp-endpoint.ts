@@ -140,7 +140,7 @@ async function loadHandler(): Promise<typeof import('./message-handler.js')> {
 function unstorableProblem(args: unknown): string | undefined {
   for (const [key, value] of Object.entries(args as object))
     if (typeof value === 'string' && !isStorable(value))
-      return `arguments.${key} must be text without NUL characters and unpaired surrogates`;
+      return `arguments.${key} must be text without NUL characters or unpaired surrogates`;
   return undefined;
 }
 

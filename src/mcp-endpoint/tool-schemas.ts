@@ -40,7 +40,7 @@ const object = (
 ): ObjectSchema => ({ type: 'object', properties, required });
 
 const NAME = text('The name of the server', { examples: ['io.github.example/weather'], maxLength: 255 });
-const VERSION = text('One exact version; the latest one when absent', { maxLength: 255 });
+const VERSION = text('An exact version; the latest one if absent', { maxLength: 255 });
 const CURSOR = text('`nextCursor` of the previous page; it includes the query', { maxLength: 8_192 });
 const CLIENT = { type: 'string', enum: [...CLIENTS] };
 const STATUS = (type: 'server' | 'skill') => ({ type: 'string', enum: [...statusesOf(type)] });

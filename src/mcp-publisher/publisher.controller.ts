@@ -186,7 +186,7 @@ export class PublisherController {
     body: ServerStatusBody,
     operationId: 'setServerVersionStatus',
     summary: 'Sets the status of one version of a server',
-    parameters: [NAME, { name: 'version', type: String, description: 'One exact version', example: '1.2.0' }],
+    parameters: [NAME, { name: 'version', type: String, description: 'An exact version', example: '1.2.0' }],
     answer: ServerItem,
     errors: ['entry_not_found', 'version_not_found', 'change_pending', 'too_many_held'],
   })

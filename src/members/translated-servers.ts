@@ -151,7 +151,7 @@ function textsIn(config: Record<string, unknown>, key: string): [string, string]
   const value = member(config, key) ?? {};
   if (!isObject(value)) throw new Untranslatable(`Its \`${key}\` is not an object`);
   return Object.entries(value).map(([name, text]) => {
-    if (typeof text !== 'string') throw new Untranslatable(`Its \`${key}\` has a value that is no string`);
+    if (typeof text !== 'string') throw new Untranslatable(`Its \`${key}\` has a value that is not a string`);
     return [name, text];
   });
 }

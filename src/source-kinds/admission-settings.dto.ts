@@ -83,14 +83,16 @@ function actionOrConditions(rule: Unchecked<AdmissionRuleSettings>): Issue[] {
   const hasConditions = versions !== undefined || age !== undefined;
   if (action === undefined && !hasConditions) return issue('needs an action, versions or a minAge');
   return action !== undefined && hasConditions
-    ? issue('has an action beside versions or minAge: an action needs no conditions')
+    ? issue('has both an action and versions or minAge: an action takes no conditions')
     : [];
 }
 
 function baseOrPrefix(rule: Unchecked<RewriteSettings>): Issue[] {
   const { registryType, registryBaseUrl, from, to } = rule;
   if (registryBaseUrl !== undefined)
-    return from === undefined && to === undefined ? [] : issue('has a registryBaseUrl beside from and to');
+    return from === undefined && to === undefined
+      ? []
+      : issue('must not combine registryBaseUrl with from or to');
   if (from === undefined || to === undefined) return issue('needs a registryBaseUrl, or from and to');
   return registryType === 'oci' ? [] : issue('from and to are only possible for registryType oci');
 }

@@ -19,7 +19,7 @@ it.each<[object, string | null]>([
   [{ rules: [{ names: [], action: 'hold' }] }, 'rules[0].names must not be an empty list'],
   [
     { rules: [{ ...rule, minAge: '1d' }] },
-    'rules[0] has an action beside versions or minAge: an action needs no conditions',
+    'rules[0] has both an action and versions or minAge: an action takes no conditions',
   ],
   [
     { rules: [{ names: ['a/*'], versions: 'newest' }] },

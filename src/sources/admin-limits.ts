@@ -88,7 +88,7 @@ export class AdminFiles {
     if (this.roots.length === 0)
       throw new ApiError(
         'path_not_allowed',
-        'Sources made through the API may not read files: the configuration has no adminFileRoots',
+        'Sources created through the API may not read files: the configuration has no adminFileRoots',
       );
     const absolute = resolve(this.directory, path);
     const root = path.includes('\0') ? undefined : deepest(this.roots, absolute);
@@ -201,10 +201,10 @@ export class AdminNamespaces {
     if (allowed.length === 0)
       return `The API may not create sources of kind ${kind}: the configuration has no adminKubernetesNamespaces`;
     if (namespaces.length === 0)
-      return `A source of kind ${kind} made through the API must name its namespaces, from adminKubernetesNamespaces`;
+      return `A source of kind ${kind} created through the API must name its namespaces, from adminKubernetesNamespaces`;
     const refused = namespaces.filter((namespace) => !allowed.includes(String(namespace)));
     return refused.length === 0
       ? undefined
-      : `Not in adminKubernetesNamespaces, so not allowed for sources made through the API: ${refused.join(', ')}`;
+      : `Not in adminKubernetesNamespaces, so not allowed for sources created through the API: ${refused.join(', ')}`;
   }
 }

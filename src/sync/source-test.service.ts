@@ -26,7 +26,7 @@ const MAX_TESTS_PER_CALLER = 1;
 const MAX_TEST_MS = 20_000;
 const MAX_SHOWN_SKIPPED = 20;
 const TOO_SLOW =
-  `Reading the source took more than ${MAX_TEST_MS / 1_000} seconds, the maximum of a test: ` +
+  `Reading the source took more than ${MAX_TEST_MS / 1_000} seconds, the maximum for a test: ` +
   'a sync may take longer';
 const INTERNAL_FAILURE = 'The test failed because of an internal error: see the log for the cause';
 

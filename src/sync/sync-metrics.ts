@@ -115,7 +115,7 @@ export class SourceMetrics {
       });
     this.lastSuccess = ofSource(
       'last_success_timestamp_seconds',
-      'When the entries were last known to equal the source',
+      'When the entries were last known to match the source',
     );
     this.failures = ofSource('failures', 'Consecutive failed syncs of the source');
     this.interval = ofSource('interval_seconds', 'How often the source is synced');
@@ -135,7 +135,7 @@ export class SourceMetrics {
         registers: [register],
       });
     this.held = ofAdmission('held_items', 'Versions and changes that admission holds');
-    this.due = ofAdmission('due_items', 'Held versions whose time has come');
+    this.due = ofAdmission('due_items', 'Held versions that are due');
     this.oldest = ofAdmission('oldest_age_seconds', 'Age of the oldest held item that needs a decision');
     metrics.refreshWithin(
       () => this.read(),

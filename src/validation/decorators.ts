@@ -66,7 +66,7 @@ export function isDnsLabel(text: string): boolean {
 export const IsDnsLabel = textDecorator('isDnsLabel', (text) =>
   isDnsLabel(text)
     ? undefined
-    : 'must be a DNS label: lower-case letters, digits and "-" inside, at most 63 characters',
+    : 'must be a DNS label: lower-case letters and digits, with hyphens only inside, at most 63 characters',
 );
 
 /** An http(s) URL without user and password, because URLs are shown and stored. */
@@ -117,7 +117,7 @@ export const HasUniqueNames = () =>
 export const IsStorable = decoratorFor(
   'isStorable',
   (value) => typeof value === 'string' && isStorable(value),
-  'must be text without NUL characters and unpaired surrogates',
+  'must be text without NUL characters or unpaired surrogates',
 );
 
 /** A duration with units, such as `1h30m`. */

@@ -19,7 +19,7 @@ export class WebhookMetrics {
     });
     this.lag = new Gauge({
       name: 'registry_webhook_lag_seconds',
-      help: 'Age of the oldest event that waits for its delivery; only on the replica that sends',
+      help: 'Age of the oldest event awaiting delivery; only on the replica that sends',
       labelNames: ['webhook'],
       registers,
     });

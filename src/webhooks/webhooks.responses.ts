@@ -18,7 +18,10 @@ export class WebhookAnswer {
   @ApiProperty({ example: 'siem' })
   name: string;
 
-  @ApiProperty({ description: 'The host of the URL, which is secret', example: 'siem.example.com' })
+  @ApiProperty({
+    description: 'The host of the URL; the rest of the URL is secret',
+    example: 'siem.example.com',
+  })
   host: string;
 
   @ApiProperty({ type: [String], example: ['entry.*', 'source.*'] })
@@ -31,7 +34,7 @@ export class WebhookAnswer {
 
   @ApiProperty({
     type: 'integer',
-    description: 'Age of the oldest event that waits for its delivery, in seconds',
+    description: 'Age of the oldest event awaiting delivery, in seconds',
   })
   lag: number;
 

@@ -285,7 +285,7 @@ describe('the caller of the explain command', () => {
   it('has hints about the mapping', async () => {
     const raw = await offline({ claims: '{"sub":"pia","aud":"registry","groups":["g1"]}' });
     expect(raw.output).toContain(
-      'hint: "aud": no mapping yields these claims; give a token\'s own claims as `token`',
+      'hint: "aud": no mapping yields these claims; pass the token\'s own claims as `token`',
     );
     const unread = optionsOf(token({ ...PIA, realm_access: { roles: ['x'] }, email: 'a@b' }));
     expect((await offline(unread)).output).toContain(

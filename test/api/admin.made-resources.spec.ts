@@ -78,7 +78,7 @@ describe('limits.apiSources and limits.apiRegistries', () => {
   );
 });
 
-describe('settings made through the API', () => {
+describe('settings created through the API', () => {
   const service = aService().source('declared', { servers: [] }).runs();
 
   it('have at most 64 KiB, whatever else the body repeats', async () => {

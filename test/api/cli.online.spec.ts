@@ -118,7 +118,7 @@ describe('check --online (reference/commands)', () => {
       `source mirror: ok (${upstream.url}/v0.1/servers)`,
       `source repository: ok (${git.url('acme')}: registry, 1 entry)`,
       'source cluster: ok (the cluster)',
-      'source published: ok (managed, it has no host)',
+      'source published: ok (managed; it has no host)',
     ]);
     expect(code).toBe(0);
   });

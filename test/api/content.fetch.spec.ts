@@ -177,7 +177,7 @@ describe('content of a git package', () => {
 
   const hostile: [what: string, files: (name: string) => Tree, error: RegExp][] = [
     ['a link to the system', () => ({ link: { mode: '120000', target: '/etc/passwd' } }), /absolute path/],
-    ['a link that leaves', () => ({ link: { mode: '120000', target: '../x' } }), /leads to nothing/],
+    ['a link that leaves', () => ({ link: { mode: '120000', target: '../x' } }), /leads to no file/],
     ['case-colliding names', () => ({ 'a.txt': '1', 'A.txt': '2' }), /same file/],
     ['too many bytes', () => ({ large: 'x'.repeat(400 * 1024) }), /maxBytesPerVersion/],
     ['another description', () => ({ 'SKILL.md': aSkillFile('x', 'y') }), /name: must equal/],
@@ -283,7 +283,7 @@ describe('content of an oci package', () => {
       await publish(other, ociPackage({ identifier: identifier(`@${digest}`) }));
       expect(await fetched(other)).toMatchObject({
         status: 'failed',
-        error: 'content.fetch.hosts does not have localhost:1',
+        error: 'content.fetch.hosts does not include localhost:1',
       });
     } finally {
       oci.realm = undefined;
@@ -301,7 +301,7 @@ describe('content of an oci package', () => {
       expect((await fetched(one)).error).toMatch(/redirects to localhost:\d+, which content\.fetch\.hosts/);
       oci.blobsAt = `http://127.0.0.1:${portOf(elsewhere)}`;
       await publish(other, ociPackage({ identifier: identifier(`@${await push('cdn2', other)}`) }));
-      expect((await fetched(other)).error).toMatch(/does not have the digest/);
+      expect((await fetched(other)).error).toMatch(/does not match (the requested|its) digest/);
     } finally {
       oci.blobsAt = undefined;
     }
@@ -312,7 +312,7 @@ describe('content of an oci package', () => {
       'with a forged layer',
       async (name) =>
         oci.push('x', { bytes: await aTar(skillTar(name)), digest: `sha256:${'0'.repeat(64)}` }),
-      /does not have the digest/,
+      /does not match (the requested|its) digest/,
     ],
     [
       'with a zstd layer',
@@ -359,7 +359,7 @@ describe('content of an oci package', () => {
         }),
       /maxBytesPerVersion/,
     ],
-    ['that is absent', () => `sha256:${'1'.repeat(64)}`, /not there, or not public/],
+    ['that is absent', () => `sha256:${'1'.repeat(64)}`, /does not exist, or is not public/],
   ];
   const refusedNames = publishesAll(refused, async (name, [, pushed]) =>
     ociPackage({ identifier: identifier(''), digest: await pushed(name) }),

@@ -191,7 +191,7 @@ describe('the command policy', () => {
         { ...RED, ...some },
         { ...RED, ...some },
       ],
-      'teams[1].name: red stands twice',
+      'teams[1].name: red appears twice',
     ],
     [[{ ...RED, ...some, clients: ['emacs'] }], 'teams[0].clients[0]: '],
     [[{ ...RED, ...some, forms: [] }], 'teams[0].forms: '],

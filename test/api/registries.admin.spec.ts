@@ -7,7 +7,7 @@ import { aService } from '../support/service.js';
 
 const DATE = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/) as string;
 
-describe('a registry made through the API', () => {
+describe('a registry created through the API', () => {
   const claims = { org: 'acme' };
   const service = aService({ mode: 'full' })
     .source('first', { claims, servers: [aServer('io.acme/first'), aServer('io.acme/both', '1.0.0')] })

@@ -15,7 +15,7 @@ const service = aService({ mode: 'full' })
   .runs();
 const admin = () => service.as(ACME_ADMIN);
 
-describe('a source made through the API', () => {
+describe('a source created through the API', () => {
   const path = folder.catalogue('made', [aServer('io.acme/made'), aServer('com.other/made')]);
   const settings = { file: { path }, syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };
   const stored = async (name: string) =>

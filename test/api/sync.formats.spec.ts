@@ -171,7 +171,7 @@ describe('a format that is named', () => {
     await service.rewrite('main', { text: text(aCatalogue([b])) });
     expect(await service.synced('main')).toMatchObject({
       status: 'failed',
-      error: 'The file has the format registry, and the source the format servers',
+      error: 'The file has the format registry, but the source has the format servers',
       format: 'servers',
     });
   });

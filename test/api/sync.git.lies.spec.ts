@@ -51,7 +51,7 @@ describe('a Git server that lies', () => {
     if (what === 'a source')
       expect(await service.synced('main')).toMatchObject({
         status: 'failed',
-        error: expect.stringMatching(/its server names packs at other addresses, which are not fetched$/),
+        error: expect.stringMatching(/its server points to packs at other addresses, which are not fetched$/),
       });
     else {
       const name = aName('io.acme');

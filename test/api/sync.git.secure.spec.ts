@@ -103,7 +103,7 @@ describe('a repository over ssh', () => {
     );
   });
 
-  it('is contacted at the address that was checked when the source was made through the API', async () => {
+  it('is contacted at the address that was checked when the source was created through the API', async () => {
     const publicly = (repository: string) =>
       connectionTo(settings(repository), 'api', {
         adminFileRoots: [{ path: own('.'), claims: {}, hosts: null }],

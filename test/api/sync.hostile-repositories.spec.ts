@@ -78,7 +78,7 @@ describe('a hostile marketplace', () => {
   });
 
   it.each<[what: string, entry: Document, tree: Tree, reason: RegExp]>([
-    ['a path out of the repository', { source: '../../etc' }, {}, /leads out of the repository/],
+    ['a path out of the repository', { source: '../../etc' }, {}, /points outside the repository/],
     [
       'a link in place of a folder',
       { source: './link' },

@@ -108,7 +108,7 @@ describe('a marketplace in a repository', () => {
     expect(skipped.map(({ name, reasons }) => [name, reasons[0]])).toEqual([
       ['code-review', expect.stringMatching(/an earlier one has this name/)],
       ['gone', expect.stringMatching(/there is no folder plugins\/gone/)],
-      ['outside', 'source: leads out of the repository'],
+      ['outside', 'source: points outside the repository'],
       ['npm', 'source: "npm" is not supported; only paths and Git repositories are'],
       ['floating', expect.stringMatching(/it has no version: .*github\.com/)],
     ]);

@@ -7,7 +7,7 @@ const HIDDEN = '/catalogue/acme/server/com.example.platform%2FSecrets-Audit';
 describe('web UI: visitor without a log-in', () => {
   const visitor = new BrowserUser(null).start();
 
-  it('sees only the catalog and a log-in button', async () => {
+  it('sees only the catalog and a login button', async () => {
     await visitor.main.getByRole('button', { name: 'Log in' }).waitFor();
     expect(await visitor.menu()).toEqual(['Catalog']);
   });

@@ -55,11 +55,11 @@ function notJson(beginning: string): string | null {
   if (/^[{"]/.test(beginning) || !/^(?:---|%YAML|#|[\w.$"'/-]+\s*:(?:\s|$))/m.test(beginning)) return null;
   return /^registry:\s*$/m.test(beginning)
     ? `it is ${DOCKER_CATALOG}`
-    : 'it is YAML, which is not read; convert it to JSON';
+    : 'it is YAML, which is not supported; convert it to JSON';
 }
 
 export const DOCKER_CATALOG =
-  "Docker's MCP catalog, which is not read; use the registry that its servers come from, or write a server.json for " +
+  "Docker's MCP catalog, which is not supported; use the registry that its servers come from, or write a server.json for " +
   'each that you need';
 
 /** Returns the sentence for a well-known file with servers that has another format, or null. */

@@ -51,7 +51,7 @@ export function readJsonFile(
   } catch (error) {
     const found = error instanceof FormatError ? findFormat(text) : null;
     if (found !== null && found !== format)
-      throw new FormatError(`The file has the format ${found}, and the source the format ${format}`);
+      throw new FormatError(`The file has the format ${found}, but the source has the format ${format}`);
     throw error;
   }
   return { ...validator.result(), format };

@@ -150,7 +150,7 @@ function describe(found: TreeEntry | null): string {
     case 'link':
       return 'there is a symbolic link instead of a folder at';
     case 'submodule':
-      return 'there is a submodule, which is not read, at';
+      return 'there is a submodule, which is not supported, at';
     default:
       return 'there is no folder';
   }

@@ -112,7 +112,7 @@ export function pluginSourceOf(source: unknown, place: MarketplacePlace): Plugin
       return none(
         typeof kind === 'string'
           ? `source: ${JSON.stringify(kind.slice(0, 50))} is not supported; only paths and Git repositories are`
-          : 'source: must say what it is, such as {"source": "url"}',
+          : 'source: must state its kind, such as {"source": "url"}',
       );
   }
 }
@@ -137,7 +137,7 @@ function remotePlugin(
   const full =
     typeof address === 'string' && GITHUB.test(address) ? `https://github.com/${address}` : address;
   const url = parseGitRepository(full) && webAddressOf(String(full));
-  if (url === undefined) return none('source: does not name a Git repository that can be read over https');
+  if (url === undefined) return none('source: is not a Git repository that can be read over https');
   if (path !== undefined && typeof path !== 'string') return none('source.path: must be a string');
   const inner = pathInside(path ?? '');
   if (inner === undefined) return leaves('source.path');
@@ -164,5 +164,5 @@ function none(reason: string): Unreadable {
 }
 
 function leaves(what: string): Unreadable {
-  return none(`${what}: leads out of the repository`);
+  return none(`${what}: points outside the repository`);
 }

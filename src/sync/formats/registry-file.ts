@@ -50,6 +50,7 @@ function checkSkeleton(file: unknown): void {
         problems.push(`data.${listKey}: must be an array`);
   }
   if (problems.length === 0) return;
-  const others = data === undefined ? ', and is no list of servers, server document or marketplace' : '';
+  const others =
+    data === undefined ? ', and is not a list of servers, a server document or a marketplace' : '';
   throw new FormatError(`The file is not in the registry format${others}: ${problems.join('; ')}`);
 }

@@ -53,7 +53,7 @@ export class RemotePlugins {
     if (version === undefined)
       return found instanceof FetchError
         ? `it has no version: ${found.shown}`
-        : `it has no version: neither version nor sha is stated, and content.fetch.hosts does not have ${new URL(source.url).host}`;
+        : `it has no version: it states neither version nor sha, and content.fetch.hosts does not include ${new URL(source.url).host}`;
     const { url, ref, path: folder } = source;
     const document = derivedDocument({
       ...{ namespace, name, version, statedBy: [entry] },

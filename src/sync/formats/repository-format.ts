@@ -60,7 +60,8 @@ async function entryAt(tree: RepositoryTree, path: string): Promise<TreeEntry> {
   const entry = await tree.find(path);
   if (!entry) throw refusal(tree, `there is no file ${path}`);
   if (entry.kind === 'link') throw refusal(tree, `${path} is a symbolic link`, 'name the file itself');
-  if (entry.kind === 'submodule') throw refusal(tree, `${path} is a submodule`, 'submodules are not read');
+  if (entry.kind === 'submodule')
+    throw refusal(tree, `${path} is a submodule`, 'submodules are not supported');
   return entry;
 }
 

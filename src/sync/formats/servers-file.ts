@@ -25,7 +25,7 @@ export const readServersFile: JsonReader = (text, validator) => {
   else if (isPage(text))
     readSlices(new JsonSlicer(text, [LIST], MAX_ITEM_BYTES, 'root'), validator, serverIn);
   else if (text.length > MAX_SINGLE_BYTES)
-    throw new FormatError('The file has no list "servers", and is too large for a server document');
+    throw new FormatError('The file has no "servers" list, and is too large for a server document');
   else withFormatErrors(() => validator.add(serverIn(JsonSlicer.whole(text, MAX_ITEM_BYTES))));
 };
 

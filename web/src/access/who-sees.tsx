@@ -109,7 +109,7 @@ function Grants({ who: { claimSets, anonymous, isCut }, asked }: GrantsProps): J
           ))}
         </Table>
       )}
-      {isCut === true && <p class="muted">More claims make it visible than are listed.</p>}
+      {isCut === true && <p class="muted">Other claims make it visible too; they are not listed.</p>}
     </section>
   );
 }

@@ -65,7 +65,7 @@ export function BlockFormPage({ query }: { query: URLSearchParams }): JSX.Elemen
       </p>
       <h1>New block</h1>
       <p class="muted">
-        A version is blocked if it matches a value of every field that you fill in. It disappears from every
+        A version is blocked if it matches a value in every field that you fill in. It disappears from every
         registry and cannot be published.
       </p>
       <form

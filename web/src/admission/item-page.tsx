@@ -127,7 +127,7 @@ function Facts({ item }: { item: AdmissionItemDetails }): JSX.Element {
 }
 
 function contentText({ status, error }: ContentState): string {
-  if (status === 'none') return 'Not here, and no package can be fetched';
+  if (status === 'none') return 'Not stored, and no package can be fetched';
   return error === undefined ? status : `${status}: ${escapeInvisible(error, Infinity)}`;
 }
 
@@ -154,7 +154,7 @@ function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }:
 function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
   const { document: content, served, replaces, status } = item;
   if (content === undefined)
-    return <p class="muted">The document is not shown to you, or no longer stored.</p>;
+    return <p class="muted">You may not see the document, or it is no longer stored.</p>;
   const text = JSON.stringify(content, null, 2);
   if (!replaces || served === undefined)
     return (

@@ -138,7 +138,7 @@ export function ConnectRegistry({ registry }: { registry: string }): JSX.Element
         </Client>
         <Client title="ToolHive">
           <p>
-            Lets ToolHive run the servers of this registry by their names, with <code>thv run NAME</code>.
+            Lets ToolHive run the servers of this registry by name, with <code>thv run NAME</code>.
           </p>
           <Code
             text={[

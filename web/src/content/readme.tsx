@@ -16,7 +16,7 @@ export function Readme({ title, text }: Props): JSX.Element {
         <UntrustedText text={title} />
       </h2>
       <Nodes nodes={nodes} />
-      {isCut && <p class="muted">The text goes on, but this page shows no more of it.</p>}
+      {isCut && <p class="muted">The text is longer, but this page shows only its beginning.</p>}
     </section>
   );
 }

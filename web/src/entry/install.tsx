@@ -301,7 +301,10 @@ function Steps(props: StepsProps): JSX.Element {
         </p>
       )}
       {link !== undefined && (
-        <Unset fields={linkUnset} lead="The link has no secrets. Set these environment variables first: " />
+        <Unset
+          fields={linkUnset}
+          lead="The link contains no secrets. Set these environment variables first: "
+        />
       )}
       {command !== undefined && (
         <>

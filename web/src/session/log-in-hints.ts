@@ -9,7 +9,7 @@ const HINTS: Readonly<Record<string, string>> = {
   invalid_target:
     'Set web.logins[].parameters to the audience or resource that the provider has registered for this server.',
   id_token:
-    'The browser sends the access token of the log-in. If the access tokens of this provider look like ID tokens (Dex), set auth.oauth.providers[].idTokens to accept.',
+    'The browser sends the access token from the login. If the access tokens of this provider look like ID tokens (Dex), set auth.oauth.providers[].idTokens to accept.',
   token_invalid:
     'The audience of the token must be auth.oauth.providers[].audience: add it at the provider, or request it with web.logins[].scopes or web.logins[].parameters. The log explains the refusal under the request ID.',
 };

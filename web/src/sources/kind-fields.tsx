@@ -109,7 +109,7 @@ function FormatFields({ kind, value, change, problems }: KindProps & { kind: 'fi
         placeholder="io.github.acme"
         hint={
           kind === 'git'
-            ? 'Made from the address of the repository if empty.'
+            ? 'Derived from the address of the repository if empty.'
             : 'Required for a plugin marketplace.'
         }
         value={value['namespace']}
@@ -147,7 +147,7 @@ function GitFields(props: KindProps): JSX.Element {
       <TextField
         label="Path in the repository"
         placeholder="catalog/servers.json"
-        hint="The file or folder to read; what the repository has if empty."
+        hint="The file or folder to read; detected automatically if empty."
         value={value['path']}
         change={(path) => change({ ...value, path })}
         problems={problems.at('git.path')}
@@ -187,12 +187,12 @@ function GitFields(props: KindProps): JSX.Element {
 
 const AUTH_FIELDS = {
   password: [
-    ['username', 'User name', 'Many Git hosts accept any name beside a token.'],
+    ['username', 'User name', 'Many Git hosts accept any user name with a token.'],
     ['passwordFile', 'Password file', 'A file on the server that holds the password or token.'],
   ],
   key: [
     ['privateKeyFile', 'Private key file', 'A file on the server with an SSH key without a passphrase.'],
-    ['knownHostsFile', 'Known hosts file', 'A file on the server that names the host keys to trust.'],
+    ['knownHostsFile', 'Known hosts file', 'A file on the server with the host keys to trust.'],
   ],
 } as const;
 
@@ -241,7 +241,7 @@ function ApiFields({ value, change, problems, mayReadFiles }: KindProps): JSX.El
         label="Endpoint"
         isRequired
         placeholder="https://registry.modelcontextprotocol.io"
-        hint="The base of the other registry: /v0.1/servers is appended."
+        hint="The base URL of the other registry: /v0.1/servers is appended."
         value={value['endpoint']}
         change={(endpoint) => change({ ...value, endpoint })}
         problems={problems.at('api.endpoint')}
@@ -314,7 +314,7 @@ function KubernetesFields({ value, change, problems, isStored }: KindProps): JSX
         {scope === 'some' && (
           <LinesField
             label="Names"
-            hint="The configuration decides which namespaces may be named here (adminKubernetesNamespaces)."
+            hint="The configuration decides which namespaces may be listed here (adminKubernetesNamespaces)."
             value={value['namespaces']}
             change={(namespaces) => change({ ...value, namespaces })}
             problems={problems.at('kubernetes.namespaces')}
@@ -324,7 +324,7 @@ function KubernetesFields({ value, change, problems, isStored }: KindProps): JSX
       <TextField
         label="Full list every"
         placeholder="1h"
-        hint="The cluster is watched all the time; this is how often everything is read again."
+        hint="The cluster is watched continuously; this is how often everything is read again."
         value={value['relistInterval']}
         change={(relistInterval) => change({ ...value, relistInterval })}
         problems={problems.at('kubernetes.relistInterval')}

@@ -111,7 +111,7 @@ function OwnClaim({
         change(key === '' ? undefined : { [key]: each });
       }}
     >
-      <option value="">Choose a claim of yours</option>
+      <option value="">Choose one of your claims</option>
       {pairs.map(([key, value]) => (
         <option key={`${key} ${value}`} value={JSON.stringify([key, value])}>
           {escapeInvisible(`${key} ${value}`)}

@@ -216,11 +216,13 @@ function SourceForm({ schemas, source, etag, offered }: Editable): JSX.Element {
 /** The settings that have their own fields. */
 const SHOWN_HERE = ['syncPolicy', 'filter', 'claims', 'allowShrink'];
 
-const HINTS = { admission: 'What may come in: versions can wait, be held for review, or be rejected.' };
+const HINTS = {
+  admission: 'How new versions are admitted: they can wait, be held for review, or be rejected.',
+};
 
 const FILTERS = [
   ['names', 'include', 'Only these names', 'For example com.acme/*: * is any text, ? one character.'],
-  ['names', 'exclude', 'Never these names', 'Wins over the names above.'],
+  ['names', 'exclude', 'Never these names', 'Overrides the names above.'],
   ['tags', 'include', 'Only with one of these tags', undefined],
   ['tags', 'exclude', 'Never with these tags', undefined],
 ] as const;

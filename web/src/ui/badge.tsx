@@ -30,7 +30,7 @@ const LABELS = new Map(
     complete: 'up to date',
     shown: 'visible',
     pending: 'waiting',
-    unknown_to_you: 'not for you to know',
+    unknown_to_you: 'hidden from you',
     absent: 'not found',
   }),
 );

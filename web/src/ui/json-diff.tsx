@@ -13,7 +13,7 @@ interface Props {
 /** Two JSON values line by line, with the differences marked. */
 export function JsonDiff({ before, after }: Props): JSX.Element {
   const lines = diffJson(before, after);
-  if (lines.every(({ sign }) => sign === '…')) return <p>Both are equal.</p>;
+  if (lines.every(({ sign }) => sign === '…')) return <p>No differences.</p>;
   return (
     <CollapsedList items={lines} count={LINES_SHOWN}>
       {(shown) => (

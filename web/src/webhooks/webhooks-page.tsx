@@ -150,7 +150,7 @@ function Controls({ webhook: { name, status }, refresh }: WebhookProps): JSX.Ele
               refresh();
             }}
           >
-            Everything that waits is sent, oldest first.
+            All waiting events are sent, oldest first.
           </ConfirmButton>
         )}
         <label class="choice">
